@@ -4,7 +4,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import click
 import typer
@@ -74,9 +74,16 @@ Partial = Annotated[
     bool, typer.Option("--partial", help="Also what there is of runs under way or cut short.")
 ]
 Names = Annotated[list[str] | None, typer.Option(metavar="NAME...", help="One for each folder, in order.")]
+Federation = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Whose rounds, where several federations share the cells."),
+]
 Out = Annotated[
     Path | None,
-    typer.Option(help="Where to write the files. Default: RUNS_DIR; of several `comparison` beside them."),
+    typer.Option(
+        help="Where to write the files. Default: RUNS_DIR; of several `comparison` beside them; of a federation a"
+        " folder of its name in there."
+    ),
 ]
 Reference = Annotated[
     str | None, typer.Option(metavar="NAME", help="Variant to measure others by. Default: the study's.")
@@ -95,10 +102,18 @@ TARGET = (
 )
 
 
-def _load(folders: list[Path], names: list[str] | None, partial: bool, every_setting: bool = False) -> "Runs":
+def _load(
+    folders: list[Path],
+    names: list[str] | None,
+    partial: bool,
+    federation: str | None,
+    every_setting: bool = False,
+) -> "Runs":
     from analysis.load import load_runs
 
-    return load_runs(folders, names=names or (), partial=partial, every_setting=every_setting)
+    return load_runs(
+        folders, names=names or (), partial=partial, federation=federation, every_setting=every_setting
+    )
 
 
 @app.command(cls=ReadingCommand)
@@ -106,6 +121,7 @@ def compare(
     runs: Folders,
     partial: Partial = False,
     names: Names = None,
+    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     target: Annotated[list[str] | None, typer.Option(help=f"{TARGET}; may be repeated.")] = None,
@@ -136,7 +152,7 @@ def compare(
     from analysis.tables.comparison import report
 
     comparison = compare(
-        _load(runs, names, partial),
+        _load(runs, names, partial, federation),
         out=out,
         reference=reference,
         target=target or "95%",
@@ -152,6 +168,7 @@ def sweep(
     runs: Folders,
     partial: Partial = False,
     names: Names = None,
+    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     target: Annotated[str, typer.Option(help=f"{TARGET}.")] = "95%",
@@ -195,6 +212,7 @@ def sweep(
         metric=metric,
         layout=Layout(transposed=transpose, interval=not deviation),
         partial=partial,
+        federation=federation,
     )
     report(swept).print(explain=explain)
 
@@ -203,6 +221,7 @@ def sweep(
 def settings(
     runs: Folder,
     partial: Partial = False,
+    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     session: Annotated[
@@ -221,7 +240,13 @@ def settings(
     from analysis.tables.settings import report
 
     table = compare_settings(
-        runs, out=out, reference=reference, sessions=session, first_rounds=first_rounds, partial=partial
+        runs,
+        out=out,
+        reference=reference,
+        sessions=session,
+        first_rounds=first_rounds,
+        partial=partial,
+        federation=federation,
     )
     report(table).print(explain=explain)
 
@@ -231,6 +256,7 @@ def drift(
     runs: Folders,
     partial: Partial = False,
     names: Names = None,
+    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     by: Annotated[
@@ -260,13 +286,19 @@ def drift(
     from analysis.drift_reading import Reading
     from analysis.tables.drift import report
 
-    loaded = _load(runs, names, partial)
+    loaded = _load(runs, names, partial, federation)
     reading = Reading(by, window, first, last, recovery, smooth, margin)
     report(compare_drift(loaded, out=out, reference=reference, reading=reading)).print()
 
 
 @app.command(cls=ReadingCommand)
-def network(runs: Folders, partial: Partial = False, names: Names = None, out: Out = None) -> None:
+def network(
+    runs: Folders,
+    partial: Partial = False,
+    names: Names = None,
+    federation: Federation = None,
+    out: Out = None,
+) -> None:
     """Count handovers, ping-pong, interruptions, wasted bits and joules.
 
     Examples:
@@ -275,7 +307,7 @@ def network(runs: Folders, partial: Partial = False, names: Names = None, out: O
     """
     from analysis.network import report_network
 
-    report_network(_load(runs, names, partial, every_setting=True), out=out).print()
+    report_network(_load(runs, names, partial, federation, every_setting=True), out=out).print()
 
 
 @app.command(cls=ReadingCommand)
@@ -285,6 +317,7 @@ def choose(
         str | None, typer.Option(help="Axis of the grid, or its key; default: the only one.")
     ] = None,
     by: Annotated[str, typer.Option(help="Samples that decide: validation or test.")] = "validation",
+    federation: Federation = None,
     out: Out = None,
 ) -> None:
     """Choose a setting of a grid for each variant on validation samples, and report it on the test data.
@@ -299,11 +332,18 @@ def choose(
 
     if by not in ("validation", "test"):
         raise ValueError(f"--by {by}: choose validation or test")
-    report_choice(runs, key=key, by="test" if by == "test" else "validation", out=out).print()
+    samples: Literal["test", "validation"] = "test" if by == "test" else "validation"
+    report_choice(runs, key=key, by=samples, federation=federation, out=out).print()
 
 
 @app.command(cls=ReadingCommand)
-def fairness(runs: Folders, partial: Partial = False, names: Names = None, out: Out = None) -> None:
+def fairness(
+    runs: Folders,
+    partial: Partial = False,
+    names: Names = None,
+    federation: Federation = None,
+    out: Out = None,
+) -> None:
     """Compare devices' scores: quantiles, the worst tenth, gaps between cells and classes of devices.
 
     It needs runs with learning.tested_on: devices and learning.scores_every.
@@ -314,11 +354,17 @@ def fairness(runs: Folders, partial: Partial = False, names: Names = None, out: 
     """
     from analysis.fairness import report_fairness
 
-    report_fairness(_load(runs, names, partial, every_setting=True), out=out).print()
+    report_fairness(_load(runs, names, partial, federation, every_setting=True), out=out).print()
 
 
 @app.command(cls=ReadingCommand)
-def theory(runs: Folders, partial: Partial = False, names: Names = None, out: Out = None) -> None:
+def theory(
+    runs: Folders,
+    partial: Partial = False,
+    names: Names = None,
+    federation: Federation = None,
+    out: Out = None,
+) -> None:
     """Compare the bound of the journal paper's Theorem 1, term by term, with the gradients of a run.
 
     Constants are estimated from the run, and the step-size limit with them.
@@ -329,13 +375,14 @@ def theory(runs: Folders, partial: Partial = False, names: Names = None, out: Ou
     """
     from analysis.theory import report_theory
 
-    report_theory(_load(runs, names, partial, every_setting=True), out=out).print()
+    report_theory(_load(runs, names, partial, federation, every_setting=True), out=out).print()
 
 
 @app.command(cls=ReadingCommand)
 def day(
     runs: Folder,
     partial: Partial = False,
+    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     cell: Annotated[int, typer.Option(help="Whose day.")] = 0,
@@ -349,7 +396,8 @@ def day(
     """
     from analysis.day import draw_day
 
-    print(draw_day(_load([runs], None, partial), cell=cell, overlap=overlap, reference=reference, out=out))
+    loaded = _load([runs], None, partial, federation)
+    print(draw_day(loaded, cell=cell, overlap=overlap, reference=reference, out=out))
 
 
 @app.command(cls=ReadingCommand)
@@ -370,7 +418,13 @@ def reproduction(
 
 
 @app.command(cls=ReadingCommand)
-def costs(runs: Folders, partial: Partial = False, names: Names = None, out: Out = None) -> None:
+def costs(
+    runs: Folders,
+    partial: Partial = False,
+    names: Names = None,
+    federation: Federation = None,
+    out: Out = None,
+) -> None:
     """Say where joules and seconds went; epochs, transmissions and storage of adaptation.
 
     Examples:
@@ -379,7 +433,7 @@ def costs(runs: Folders, partial: Partial = False, names: Names = None, out: Out
     """
     from analysis.costs import report_costs
 
-    report_costs(_load(runs, names, partial, every_setting=True), out=out).print()
+    report_costs(_load(runs, names, partial, federation, every_setting=True), out=out).print()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,12 +13,13 @@ from typing import Any
 import pandas as pd
 
 from analysis.formatting import natural
-from analysis.scenario_keys import differing, keys_of
+from analysis.scenario_keys import FILE as SCENARIO
+from analysis.scenario_keys import differing, keys_of, scenario_of
 
 SCHEMA_VERSION = 1
 INFO_COLUMNS = [
     *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes"),
-    *("devices_recorded", "payload_bits", "place", "score"),
+    *("devices_recorded", "payload_bits", "place", "score", "federation"),
 ]
 UNKNOWN = -1  # place of a variant in its study's file
 SEVERAL = "comparison"  # the folder beside several ones, where reports on all of their runs go
@@ -26,8 +27,8 @@ MOST_OF_AN_ERROR = 160  # characters; run.json has all of it
 
 # what run.json holds, where it holds it
 KINDS = {
-    **dict.fromkeys(("study", "variant", "name", "reference"), str),
-    **dict.fromkeys(("setting", "model", "process"), dict),
+    **dict.fromkeys(("study", "variant", "name", "reference", "federation"), str),
+    **dict.fromkeys(("setting", "model", "process", "federations"), dict),
     **dict.fromkeys(("notes", "variants"), list),
     **dict.fromkeys(("seed", "wall_s", "simulated_s"), int | float),
 }
@@ -43,14 +44,21 @@ class Remarks:
     sentences: list[str] = field(default_factory=list)
 
 
-def find_runs(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.DataFrame, Path, Remarks]:
+def find_runs(
+    path: Paths, names: Sequence[str], partial: bool, federation: str | None = None
+) -> tuple[pd.DataFrame, Path, Remarks]:
     """Find the runs below one folder or several.
+
+    Args:
+        federation: the one that is looked at, where several share the cells; None: the one that the study names;
+            empty: all.
 
     Returns:
         `info` of `Runs`, the folder that holds all of them, and what a reader has to know.
 
     Raises:
-        ValueError: no such folder, no run below it that can be read, or a folder twice.
+        ValueError: no such folder, no run below it that can be read, a folder twice, or no run that has the
+            federation.
     """
     roots = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
     if names and len(names) != len(roots):
@@ -58,7 +66,7 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.Data
     remarks = Remarks(home=_beside(roots) if len(roots) > 1 else roots[0])
     rows = []
     for number, root in enumerate(roots):
-        for row in _rows(root, partial, remarks.left_out):
+        for row in _rows(root, partial, federation, remarks.left_out):
             rows.append({"folder": number, **row, "place": (0, number, *row["place"])})
     if not rows:
         raise ValueError(
@@ -67,6 +75,13 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.Data
         )
     for sentence in remarks.left_out:
         warnings.warn(sentence, stacklevel=4)
+    if federation and not any(row["federation"] for row in rows):
+        raise ValueError(
+            f"--federation {federation}: several federations share the cells of no run in"
+            f" {', '.join(map(str, roots))}; leave it out"
+        )
+    if federation and remarks.home is not None and any(row["compared"] != federation for row in rows):
+        remarks.home = remarks.home / federation  # beside what is written of the one that the study names
     info = pd.DataFrame(rows, columns=["folder", "study", *INFO_COLUMNS])
     if len(roots) > 1:
         info = _told_apart(info, roots, names, remarks)
@@ -84,7 +99,7 @@ def _beside(roots: Sequence[Path]) -> Path | None:
     return (parent if any(root.is_absolute() for root in roots) else Path(os.path.relpath(parent))) / SEVERAL
 
 
-def _rows(root: Path, partial: bool, left_out: list[str]) -> list[dict[str, Any]]:
+def _rows(root: Path, partial: bool, federation: str | None, left_out: list[str]) -> list[dict[str, Any]]:
     if not root.is_dir():
         raise ValueError(f"no folder {root}: give the folder of a run or of a study")
     directories = run_directories(root)
@@ -95,7 +110,7 @@ def _rows(root: Path, partial: bool, left_out: list[str]) -> list[dict[str, Any]
     rows = []
     for directory in directories:
         try:
-            rows.append(_info(directory, partial))
+            rows.append(_info(directory, partial, federation))
         except _NotUsableError as reason:
             left_out.append(f"left out {directory}: {reason}")
     return rows
@@ -160,7 +175,7 @@ def run_directories(root: Path) -> list[Path]:
     return directories
 
 
-def _info(directory: Path, partial: bool) -> dict[str, Any]:
+def _info(directory: Path, partial: bool, federation: str | None) -> dict[str, Any]:
     try:
         run = json.loads((directory / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -178,6 +193,8 @@ def _info(directory: Path, partial: bool) -> dict[str, Any]:
         if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
             raise _NotUsableError(f"run.json is damaged: its {key} is {str(value)[:80]!r}")
     name = run.get("name") or directory.name
+    chosen = _federation(directory, run, federation)
+    model = (run.get("federations") or {}).get(chosen, {}).get("model") if chosen else run.get("model")
     return {
         "study": run.get("study"),
         **{column: run.get(column) for column in ("seed", "status", "wall_s", "simulated_s", "reference")},
@@ -187,10 +204,32 @@ def _info(directory: Path, partial: bool) -> dict[str, Any]:
         "name": name,
         "notes": tuple(run.get("notes") or ()),
         "devices_recorded": str(run.get("devices_recorded", "all")),
-        "payload_bits": (run.get("model") or {}).get("payload_bits", math.nan),
+        "payload_bits": (model or {}).get("payload_bits", math.nan),
         "place": (_index(run), natural(run.get("variant") or name)),
         "score": str(run.get("score", "accuracy")),
+        "federation": chosen,
+        "compared": run.get("federation"),
     }
+
+
+def _federation(directory: Path, run: dict[str, Any], asked: str | None) -> str:
+    """Return which federation of a run is looked at; empty: it has one, or nobody says which.
+
+    Raises:
+        ValueError: it has several, and not this one.
+    """
+    chosen = run.get("federation") if asked is None else asked
+    if not chosen:
+        return ""
+    several = run.get("federations")
+    if several is None and (directory / SCENARIO).exists():  # of a version whose run.json does not list them
+        with scenario_of(directory) as scenario:
+            several = scenario.get("federations")
+    if not several:
+        return ""
+    if chosen not in several:
+        raise ValueError(f"{directory}: has no federation {chosen}; it has {', '.join(several)}")
+    return str(chosen)
 
 
 def _index(run: dict[str, Any]) -> int:

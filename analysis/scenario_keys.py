@@ -15,12 +15,30 @@ Loader = getattr(
 )  # in C where PyYAML was built with it: ten times faster
 
 
-def keys_of(run: str | Path) -> dict[str, Any]:
-    """Read a run's scenario.yaml: dotted key -> value; empty without one. A component's name stands at its key."""
+# sections that a federation may have in place of the scenario's; the first two exclude one another
+OWN_SECTIONS = ("learning", "workload", "sessions", "rounds")
+
+
+def keys_of(run: str | Path, federation: str = "") -> dict[str, Any]:
+    """Read a run's scenario.yaml: dotted key -> value; empty without one. A component's name stands at its key.
+
+    Args:
+        federation: whose sections stand in place of the scenario's, where several share the cells.
+    """
     if not (Path(run) / FILE).exists():
         return {}
     written = _read(Path(run) / FILE)
-    return flat(written) if isinstance(written, dict) else {}
+    if not isinstance(written, dict):
+        return {}
+    return flat(_of_federation(written, federation) if federation else written)
+
+
+def _of_federation(written: Mapping[str, Any], name: str) -> dict[str, Any]:
+    own = written["federations"][name]
+    sections = {key: own[key] for key in OWN_SECTIONS if key in own}
+    task = set(OWN_SECTIONS[:2])
+    replaced = task if task & sections.keys() else set()
+    return {key: value for key, value in written.items() if key not in replaced} | sections
 
 
 @contextmanager
@@ -62,10 +80,7 @@ def flat(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 def of_points(info: pd.DataFrame) -> dict[tuple[Any, str], dict[str, Any]]:
     """Read the keys of every setting and variant, of one run each: its seeds differ in nothing else."""
     first = info.drop_duplicates(["setting", "variant"])
-    return {
-        (setting, variant): keys_of(path)
-        for setting, variant, path in zip(first["setting"], first["variant"], first["path"], strict=True)
-    }
+    return {(run.setting, run.variant): keys_of(run.path, run.federation) for run in first.itertuples()}
 
 
 def differing(points: Iterable[Mapping[str, Any]]) -> list[str]:

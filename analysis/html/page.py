@@ -19,19 +19,22 @@ FILE = "report.html"
 MOST_REPLAYS = 6  # in one page
 
 
-def write_report(path: str | Path, out: str | Path | None = None) -> Path:
+def write_report(path: str | Path, out: str | Path | None = None, federation: str | None = None) -> Path:
     """Write the report of a run, or of a study's runs, and return its path.
 
     Args:
         path: folder of a run or of a study.
-        out: the file to write; None: report.html in the folder.
+        out: the file to write; None: report.html in the folder, or of a chosen federation in one of its name there.
+        federation: whose rounds and devices, where several share the cells; None: of the one that the study names.
 
     Raises:
         ValueError: no completed run, or the file cannot be written.
     """
-    runs = load_runs(path)
-    target = Path(out) if out is not None else Path(path) / FILE
+    runs = load_runs(path, federation=federation)
+    target = Path(out) if out is not None else (runs.home or Path(path)) / FILE
     try:
+        if out is None:
+            target.parent.mkdir(exist_ok=True)
         target.write_text(report(runs), encoding="utf-8")
     except OSError as error:
         raise ValueError(f"cannot write {target} ({error.strerror}): choose another --out") from error

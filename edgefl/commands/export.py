@@ -20,6 +20,10 @@ def export(
             help="Folder of the tool's files: mlflow.db and mlartifacts, wandb, tensorboard. Default: PATH."
         ),
     ] = None,
+    federation: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Whose rounds, where several federations share the cells."),
+    ] = None,
 ) -> None:
     """Write the runs, tables and figures of a study for MLflow (SQLite), Weights & Biases (offline) or TensorBoard.
 
@@ -34,7 +38,7 @@ def export(
     from analysis.export import export as exported
 
     try:
-        written = exported(path, to, out)
+        written = exported(path, to, out, federation)
     except ValueError as error:
         raise EdgeflError(str(error)) from error
     there = f", {written.there} were there" if written.there else ""

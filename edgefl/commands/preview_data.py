@@ -99,7 +99,7 @@ class Preview:
             lines.insert(2, f"handovers       {each} (over {self.walked_s:,.4g} s)")
         if self.trained:
             lines += self.cost.lines()
-        elif self.world.scenario.learning is None:
+        elif not self.world.scenario.trains:
             lines.append(f"wall time       {self.cost.wall_s.text(wall_time)}, roughly")
         else:
             lines.append("wall time       is mostly training's: --plan trains two rounds and says it")
@@ -124,7 +124,7 @@ def make_preview(
     if train:
         cost = estimate(scenario, device)
     else:
-        untrained = _untrained(scenario, build)
+        untrained = _untrained(scenario, run)
         cost = expected(scenario, probe(untrained, device, most_s=most_s, clock=time.process_time))
     end_s = cost.simulated_s.most
     span_s = end_s if math.isfinite(end_s) else OPEN_END_S
@@ -180,21 +180,35 @@ def make_preview(
     )
 
 
-def _untrained(scenario: Scenario, build: BuildCheck) -> Scenario:
+def _untrained(scenario: Scenario, run: RunPlan) -> Scenario:
     """Return the same scenario with the bits and FLOPs of its learning, and nothing learned."""
-    learning = scenario.learning
-    if learning is None:
+    if not scenario.trains:
         return scenario
+    if not scenario.federations:
+        return scenario.model_copy(update=_as_workload(scenario, next(iter(run.learners.values()))))
+    federations = dict(scenario.federations)
+    for seat, learner in run.learners.items():
+        one = scenario.of_federation(seat.federation)
+        if one.learning is not None:
+            own = scenario.federations[seat.federation]
+            federations[seat.federation] = own.model_copy(update=_as_workload(one, learner))
+    return scenario.model_copy(update={"federations": federations})
+
+
+def _as_workload(scenario: Scenario, learner: Any) -> dict[str, Any]:
+    """Return what changes in the sections of a federation that is to learn nothing."""
+    learning = scenario.learning
+    assert learning is not None
     task = WorkloadSettings(
-        payload_bits=build.payload_bits,
-        flops_per_sample=build.flops_per_sample,
+        payload_bits=learner.payload_bits,
+        flops_per_sample=learner.flops_per_sample,
         steps=learning.steps,
         batch=learning.batch,
     )
     changes: dict[str, Any] = {"learning": None, "workload": task}
     if scenario.sessions.report_bits:  # it waits for losses, which nobody has
         changes["sessions"] = Schedule(count=1, rounds=10 * PROBE_ROUNDS)
-    return scenario.model_copy(update=changes)
+    return changes
 
 
 def _switched_on(world: World, times_s: np.ndarray) -> np.ndarray | None:
@@ -280,9 +294,9 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
 
 
 def _mix(run: RunPlan) -> dict[int, dict[int, int]]:
-    """Count the samples of each label that all devices hold, session by session."""
+    """Count the samples of each label that all devices hold, session by session; of several federations, none."""
     scenario = run.world.scenario
-    if scenario.learning is None:
+    if scenario.learning is None or scenario.federations:
         return {}
     device_data, mix = next(iter(run.learners.values())).device_data, {}
     for session in range(1, min(scenario.sessions.count or MOST_SESSIONS, MOST_SESSIONS) + 1):

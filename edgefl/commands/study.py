@@ -33,6 +33,13 @@ def study(
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Only this seed; may be repeated.")] = None,
+    federation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Whose rounds are compared, where several federations share the cells. Default: the study's.",
+        ),
+    ] = None,
     go_on: Annotated[
         bool,
         typer.Option(
@@ -94,7 +101,7 @@ def study(
     from edgefl.run_directory.interruption import Interrupted
     from edgefl.run_directory.snapshot import Every
 
-    plan = studies.plan(study, seeds=seed or ())
+    plan = studies.plan(study, seeds=seed or (), federation=federation)
     if dry_run:
         from edgefl.studies.dry_run import dry_run as lines_of
 
@@ -132,15 +139,15 @@ def study(
         if part[1] > 1:
             console.print(f"part {shard} is done in {path}; compare when all are", soft_wrap=True)
             return
-        _print_study(path, grid=grid, explain=explain)
+        _print_study(path, grid=grid, explain=explain, federation=plan.federation)
         if plan.choose is not None:
-            _print_choice(path, plan.choose)
+            _print_choice(path, plan.choose, plan.federation)
         if plan.question is not None:
             _print_answer(path)
         return
     if not fail_fast and len(incomplete.failures) < len(plan.runs):
         try:
-            _print_study(path, grid=grid, explain=explain)
+            _print_study(path, grid=grid, explain=explain, federation=plan.federation)
         except EdgeflError as error:
             print(f"edgefl: {error}", file=sys.stderr)
     raise incomplete
@@ -199,32 +206,32 @@ def _parts(text: str) -> tuple[int, int]:
     return int(number), int(count)
 
 
-def _print_study(path: Path, *, grid: bool, explain: bool) -> None:
+def _print_study(path: Path, *, grid: bool, explain: bool, federation: str | None) -> None:
     """Compare the runs of a study that are complete; along a grid of one number, say what it costs."""
-    from analysis import compare, compare_settings, tables
+    from analysis import compare, compare_settings, load_runs, tables
     from analysis.key_sweep import grid_key, sweep
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
             if grid:
-                report = tables.settings.report(compare_settings(path))
-                if key := grid_key(path):
+                report = tables.settings.report(compare_settings(path, federation=federation))
+                if key := grid_key(path, federation=federation):
                     more = ("Settings", "settings.md", ": the variants in each of them")
-                    swept = tables.sweep.report(sweep(path, keys=[key]))
+                    swept = tables.sweep.report(sweep(path, keys=[key], federation=federation))
                     report = replace(swept, look=[*swept.look, more])
             else:
-                report = tables.comparison.report(compare(path))
+                report = tables.comparison.report(compare(load_runs(path, federation=federation)))
             report.print(console, explain=explain)
     except ValueError as error:
         raise EdgeflError(f"not compared: {error}") from error
 
 
-def _print_choice(path: Path, choose: "ChoiceSettings") -> None:
+def _print_choice(path: Path, choose: "ChoiceSettings", federation: str | None) -> None:
     from analysis import report_choice
 
     try:
-        report_choice(path, key=choose.key, by=choose.by).print(console)
+        report_choice(path, key=choose.key, by=choose.by, federation=federation).print(console)
     except ValueError as error:
         raise EdgeflError(f"nothing is chosen: {error}") from error
 

@@ -16,6 +16,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from edgefl.engine.federation.seat import FEDERATION
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.run.progress import RunProgress, wall_time
@@ -65,7 +66,7 @@ class Watched:
         self._progress = RunProgress(load(path / "scenario.yaml"))
         self._read = 0  # bytes of rounds.csv
         self._head: list[str] = []
-        self._accuracies: dict[int, float] = {}  # cell -> its latest
+        self._accuracies: dict[tuple[int, str | None], float] = {}  # cell and federation -> the latest
         self._joules, self._where = 0.0, ""
 
     def look(self) -> Standing:
@@ -100,9 +101,11 @@ class Watched:
         table = self.path / "rounds.csv"
         if not table.exists():
             return
-        if table.stat().st_size < self._read:  # it was resumed, and its tables began anew
-            self.__init__(self.path, self.label)  # type: ignore[misc]
         with table.open("rb") as file:
+            head = next(csv.reader([file.readline().decode()]), [])
+            # it was resumed, and its tables began anew, or another federation's first round brought columns
+            if table.stat().st_size < self._read or (self._head and len(head) != len(self._head)):
+                self.__init__(self.path, self.label)  # type: ignore[misc]
             file.seek(self._read)
             new = file.read()
         new = new[: new.rfind(b"\n") + 1]  # the last line may be under way
@@ -111,11 +114,12 @@ class Watched:
             if not self._head:
                 self._head = [field_name(name, score) for name in cells]
                 continue
-            row = _round(dict(zip(self._head, cells, strict=True)))
+            named = dict(zip(self._head, cells, strict=True))
+            row = _round(named)
             self._progress.follow(row)
             self._joules += row.energy_j
             if row.accuracy is not None:
-                self._accuracies[row.cell] = row.accuracy
+                self._accuracies[row.cell, named.get(FEDERATION)] = row.accuracy
             self._where = self._progress.text(row).partition(" · ")[0]
 
 

@@ -3,22 +3,24 @@
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgefl.config import registry
 from edgefl.contract import Learner
-from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.untrained import Untrained
 from edgefl.errors import EdgeflError
 from edgefl.learners import own as outside_learners
+from edgefl.learners.numbered import NumberedLearner
+from edgefl.learners.training import Built, Training, together
 from edgefl.learning import memory
 from edgefl.learning.settings import LearningSettings
 from edgefl.run_directory.score import ACCURACY
 from edgefl.run_directory.snapshot import Snapshotable, TrainingParts
 from edgefl.scenario import memory_needs
+from edgefl.scenario.members import members_of
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -34,21 +36,6 @@ if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
 # in a study by processes.
 THREADS_PER_OPERATION = 1
 _GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # of NVIDIA, on its boards, of AMD, in Windows' Linux
-
-
-@dataclass(frozen=True)
-class Training:
-    """What a run trains, and where. A run that trains nothing has no journal: the engine alone is as fast.
-
-    further: circumstances in which it is trained, beside those of all runs. cells: cell -> its learner with PyTorch.
-    score: name of that by which models are judged.
-    """
-
-    state: TrainingParts
-    torch_device: "torch.device"
-    further: Mapping[str, str] = field(default_factory=dict)
-    cells: Mapping[int, Any] = field(default_factory=dict)
-    score: str = ACCURACY
 
 
 def available_cores() -> int:
@@ -86,17 +73,23 @@ def build(
     device: str,
     threads: int,
     load: "Callable[[Dataset], Data] | None",
-    sizes: Mapping[int, Any] | None,
+    sizes: Mapping[str, Mapping[int, Any] | None],
     outside: outside_learners.Maker | Learner | None = None,
     trainers: "ChunkTrainers | None" = None,
-) -> tuple[dict[int, Any], dict[str, Any], Training | None]:
-    """Build a learner per federation, what run.json says of model and machine, and what is trained.
+) -> Built:
+    """Build a learner per server, what run.json says of model and machine, and what is trained.
+
+    Args:
+        sizes: federation, or an empty name -> what stands for its learners; None: these themselves are built.
+
+    Returns:
+        Learners by cell, or `Seat` where several federations share the cells; what is said; what is trained.
 
     Raises:
         EdgeflError: the data, the model or the processor cannot be had, or trainers have nothing to train.
     """
     scenario = world.scenario
-    if trainers is not None and (scenario.workload is not None or outside is not None):
+    if trainers is not None and (not scenario.trains or outside is not None):
         raise EdgeflError(
             "nothing to spread: this run has a workload or a learner from outside in place of edgefl's own training;"
             " leave --executor out"
@@ -112,26 +105,48 @@ def build(
         state = outside_learners.training_of(made)
         further = {"learner": said["learner"]["name"]}
         return made, said, Training(state, torch_device("cpu"), further) if state else None
-    training = None
+    if not scenario.federations:
+        return _of_one(world, device, threads, load, sizes[""], trainers)
+    several: dict[str, Built] = {}
+    before: list[memory.Need] = []
+    for name in scenario.federations:
+        with scenario.naming_federation(name):
+            one = world.of_federation(name)
+            several[name] = _of_one(one, device, threads, load, sizes[name], trainers, before)
+        training = several[name][2]
+        before += [replace(need, place=("federations", name)) for need in training.needs] if training else []
+    return together(several)
+
+
+def _of_one(
+    world: World,
+    device: str,
+    threads: int,
+    load: "Callable[[Dataset], Data] | None",
+    sizes: Mapping[int, Any] | None,
+    trainers: "ChunkTrainers | None",
+    before: Sequence[memory.Need] = (),
+) -> Built:
+    """Build the learners of one federation.
+
+    Args:
+        before: what those need that are built already.
+    """
+    scenario, training, where = world.scenario, None, "cpu"
     if scenario.workload is not None:
         task = scenario.workload.model_dump()
-        learners: dict[Any, Any] = {cell: Untrained(**task) for cell in world.federations}
-        if world.scenario.federations:
-            learners = {seat: _untrained(world, Seat.of(seat)) for seat in world.seats}
+        learners: dict[int, Any] = {cell: Untrained(**task) for cell in world.federations}
         about: dict[str, Any] = {"name": None, "parameters": None}
-        where = "cpu"
     else:
-        learners, where = dict(sizes or {}), "cpu"
+        learners = dict(sizes or {})
         if not learners:
-            learners, where, training = _torch_learners(world, device, threads, load, trainers)
+            learners, where, training = _torch_learners(world, device, threads, load, trainers, before)
         assert scenario.learning is not None  # the schema wants one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),
             "parameters": next(iter(learners.values())).parameters,
         }
     first = next(iter(learners.values()))
-    if world.scenario.federations:  # each has its own, as scenario.yaml says
-        return learners, {"device": where, "model": about}, None
     about |= {"payload_bits": first.payload_bits, "flops_per_sample": first.flops_per_sample}
     said = {"device": where, "model": about}
     if training is not None and (score := training.score) != ACCURACY:
@@ -139,26 +154,14 @@ def build(
     return learners, said, training
 
 
-def _untrained(world: World, seat: Seat) -> Untrained:
-    """Return what stands for learning in one of several federations."""
-    task = world.scenario.of_federation(seat.federation).workload
-    assert task is not None  # several federations train nothing
-    return Untrained(**task.model_dump())
-
-
-def _check_memory(world: World, training_data: "TrainingData") -> None:
-    """Refuse models that do not fit the memory of the machine, or of the GPU that they are trained on."""
-    import torch
-
+def _needs(world: World, count: int, training_data: "TrainingData") -> list[memory.Need]:
+    """Return what the models of a round need of memory."""
     from edgefl.learning.local.cost import size
 
     scenario = world.scenario
     assert scenario.learning is not None
     numbers = size(scenario.learning.model, training_data.input_shape, training_data.classes)
-    available = memory.available_bytes()
-    if training_data.torch_device.type == "cuda":
-        available = torch.cuda.get_device_properties(training_data.torch_device).total_memory
-    memory.require(memory_needs.of_training(scenario, world.count, numbers), available)
+    return memory_needs.of_training(scenario, count, numbers)
 
 
 def _torch_learners(
@@ -167,8 +170,9 @@ def _torch_learners(
     threads: int,
     load: "Callable[[Dataset], Data] | None",
     trainers: "ChunkTrainers | None",
+    before: Sequence[memory.Need],
 ) -> tuple[dict[int, Any], str, Training]:
-    """A learner per federation that trains for real, the name of the processor it trains on, and the training."""
+    """A learner per cell that trains for real, the name of the processor it trains on, and the training."""
     import torch
 
     from edgefl.learning.federation.learner import TorchLearner
@@ -179,23 +183,32 @@ def _torch_learners(
     trained_on = torch_device(device)
     if trainers is not None and trained_on.type != "cpu":
         raise EdgeflError("training is spread over processors alone, not GPUs: add --device cpu")
-    settings = world.scenario.learning
+    settings, members = world.scenario.learning, members_of(world)
     assert settings is not None
     training_data = TrainingData(
-        settings, trained_on, devices=world.count, threads=threads, trainers=trainers, load=load
+        settings,
+        trained_on,
+        devices=members.count,
+        ids=None if members.ids is None else members.ids.tolist(),
+        threads=threads,
+        trainers=trainers,
+        load=load,
     )
-    _check_memory(world, training_data)
-    homes_m, sites_m = world.movement.positions_m(0.0), world.cells_m
-    learners = {
+    needs = _needs(world, members.count, training_data)
+    available = memory.available_bytes()
+    if trained_on.type == "cuda":
+        available = torch.cuda.get_device_properties(trained_on).total_memory
+    memory.require([*before, *needs], available)
+    learners: dict[int, Any] = {
         cell: TorchLearner(
             settings,
             training_data,
             streams=world.streams,
-            homes_m=homes_m,
-            sites_m=sites_m,
+            homes_m=members.homes_m,
+            sites_m=world.cells_m,
             cell=cell,
-            populations=world.populations,
-            kept=world.fleet.samples_kept,
+            populations=members.populations,
+            kept=members.kept,
         )
         for cell in world.federations
     }
@@ -206,8 +219,12 @@ def _torch_learners(
         parts["cloud"] = cloud = CloudModels(trained_on)
         for learner in learners.values():
             learner.federation.cloud = cloud
-    score = training_data.task.score
-    return learners, name, Training(TrainingParts(parts), trained_on, _read(settings), learners, score)
+    training = Training(
+        TrainingParts(parts), trained_on, _read(settings), learners, training_data.task.score, needs
+    )
+    if members.ids is not None:
+        return {cell: NumberedLearner(one, members.ids) for cell, one in learners.items()}, name, training
+    return learners, name, training
 
 
 def _read(settings: LearningSettings) -> dict[str, str]:
@@ -219,9 +236,10 @@ def _read(settings: LearningSettings) -> dict[str, str]:
 
 def notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:
     """What is known of a run's training before it begins that its user should know."""
-    if training is None or training.torch_device.type != "cpu" or scenario.learning is None:
+    if training is None or training.torch_device.type != "cpu" or not scenario.trains:
         return []
     from edgefl.learning.local.processor import bf16_note
 
-    note = bf16_note() if scenario.learning.precision == "bf16" else None
+    settings = [one.learning for one in scenario.by_federation.values()]
+    note = bf16_note() if any(one and one.precision == "bf16" for one in settings) else None
     return [note] if note else []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from edgefl.contract import VALIDATION_SCORE, Evaluation
+from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status
 from edgefl.run_directory.circumstances import SCENARIO
@@ -29,20 +30,23 @@ class ModelKeeper:
 
     `cell0.safetensors` is the last model of cell 0; with `-best` the best, with `-round40` that after the cell's 40th
     round of the global model. Behind them `-served` and `-personal`: see `edgefl.learning.federation.kept_models`.
+    Where several federations share the cells, each has a folder of its name.
 
     Args:
-        learners: cell -> the learner that trains with PyTorch; none: nothing is kept.
+        learners: cell, or `Seat`, -> the learner that trains with PyTorch; none: nothing is kept.
     """
 
     def __init__(
-        self, directory: Path, record: RecordSettings, learners: Mapping[int, "TorchLearner"]
+        self, directory: Path, record: RecordSettings, learners: Mapping[int | Seat, "TorchLearner"]
     ) -> None:
         self._folder = directory / FOLDER
         self._record = record
-        self._learners = learners if record.models != "none" else {}
+        self._learners = (
+            {Seat.of(key): one for key, one in learners.items()} if record.models != "none" else {}
+        )
         if self.follows_rounds:
-            for learner in self._learners.values():
-                learner.watch = partial(self._tested, learner)
+            for seat, learner in self._learners.items():
+                learner.watch = partial(self._tested, seat)
 
     @property
     def follows_rounds(self) -> bool:
@@ -64,43 +68,50 @@ class ModelKeeper:
             if self._taken_from(loan):
                 return
             loan.end()
-        for learner in self._learners.values():
-            self._write(learner, "")
+        for seat in self._learners:
+            self._write(seat, "")
         for draft in [
-            *self._folder.glob("*.part"),
-            *self._folder.glob(".tmp*"),
+            *self._folder.rglob("*.part"),
+            *self._folder.rglob(".tmp*"),
         ]:  # of a process that was killed
             draft.unlink(missing_ok=True)
 
-    def _tested(self, learner: "TorchLearner", evaluation: Evaluation) -> None:
+    def _path(self, seat: Seat, suffix: str) -> Path:
+        return self._folder / seat.federation / f"cell{seat.cell}{suffix}.safetensors"
+
+    def _tested(self, seat: Seat, evaluation: Evaluation) -> None:
         from edgefl.learning.federation import kept_models
         from edgefl.learning.modules import model_files
 
-        every = self._record.models
+        every, learner = self._record.models, self._learners[seat]
         if isinstance(every, int):
             if (number := kept_models.round_of_run(learner)) % every == 0:
-                self._write(learner, f"-round{number}")
+                self._write(seat, f"-round{number}")
             return
         accuracy = evaluation.scalars.get(VALIDATION_SCORE, evaluation.accuracy)
         if accuracy is None:
             return
-        best = self._folder / f"cell{learner.trainer.cell}-best.safetensors"
+        best = self._path(seat, "-best")
         # of a run that goes on, the best may be of a round that comes again, and then is the same
         score = learner.trainer.training_data.task.score
         before = model_files.read_about(best)[score] if best.exists() else -math.inf
         if accuracy > before:
-            self._write(learner, "-best", **{score: accuracy})
+            self._write(seat, "-best", **{score: accuracy})
 
-    def _write(self, learner: "TorchLearner", suffix: str, **further: float) -> None:
+    def _write(self, seat: Seat, suffix: str, **further: float) -> None:
         from edgefl.learning.federation import kept_models
         from edgefl.learning.modules import model_files
 
-        about, inputs = {**kept_models.about(learner), **further}, kept_models.inputs_of(learner)
+        learner = self._learners[seat]
+        about, inputs = (
+            {**kept_models.about(learner), **seat.columns, **further},
+            kept_models.inputs_of(learner),
+        )
         for kind, tensors in kept_models.collections(learner, personal=self._record.personal_models):
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
-            path = self._folder / f"cell{learner.trainer.cell}{suffix}{ending}.safetensors"
+            path = self._path(seat, f"{suffix}{ending}")
             with writing(path):
-                self._folder.mkdir(exist_ok=True)
+                path.parent.mkdir(parents=True, exist_ok=True)
                 try:
                     model_files.write(draft_of(path), tensors, {"kind": kind, **about}, inputs)
                     settle(path)

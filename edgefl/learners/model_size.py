@@ -20,6 +20,7 @@ from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.payload import Payload
 from edgefl.scenario import memory_needs
+from edgefl.scenario.members import members_of
 from edgefl.scenario.world import World
 
 
@@ -36,9 +37,10 @@ class SizedLearner:
 def of(
     world: World, device: str, load: Callable[[Dataset], Data] | None = None
 ) -> dict[int, SizedLearner] | None:
-    """Return the learner of each cell by its size; None: that needs PyTorch.
+    """Return the learner of each cell by its size; None: that needs PyTorch, or nothing is trained.
 
     Args:
+        world: of one federation.
         device: as in `simulate`.
         load: reads the data set; None: its own `load`.
 
@@ -84,22 +86,21 @@ def _sized(
     size = settings.model.size(data.train.x.shape[1:], data.num_classes)
     if size is None:
         return None
-    numbers = memory_needs.of_training(world.scenario, world.count, size.parameters)
+    members = members_of(world)
+    numbers = memory_needs.of_training(world.scenario, members.count, size.parameters)
     memory.require(numbers, memory.available_bytes())
-    inputs = PartitionInputs(
-        data.train.groups, world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept
-    )
+    inputs = PartitionInputs(data.train.groups, members.homes_m, world.cells_m, members.kept)
     payload = Payload(settings.bits_per_parameter, settings.payload == "exchanged")
     flops = settings.flops_per_sample
     partition, streams = settings.partition, world.streams
     device_data: DeviceData
     if data.by_group is not None:
         device_data = DealtByGroup(
-            partition, data.by_group, data.num_classes, world.count, streams, kept=inputs.kept
+            partition, data.by_group, data.num_classes, members.count, streams, kept=inputs.kept
         )
     else:
         labels = task.kinds(data.train.y)
-        device_data = DeviceData(partition, labels, world.count, streams, inputs, world.populations)
+        device_data = DeviceData(partition, labels, members.count, streams, inputs, members.populations)
     return SizedLearner(
         device_data,
         payload.bits(size.parameters, 0, settings.algorithm.vectors_up),

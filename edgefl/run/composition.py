@@ -18,7 +18,6 @@ from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.server import Server
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.records import Recorder
-from edgefl.engine.servers import OverlappingServer
 from edgefl.scenario.world import World
 
 
@@ -64,21 +63,13 @@ def compose(
     elif every_s != "none":
         times_s = (number * every_s for number in itertools.count())
         env.process(recorded_positions(env, network, recorder, times_s, of_places, radio.mean_sinr))
-    overlapping = any(
-        isinstance(scenario.of_federation(name).rounds.server, OverlappingServer)
-        for name in scenario.federations or ()
-    )
     return simulation, {
-        key: _server(
-            simulation, Seat.of(key), learner, world.of_federation(Seat.of(key).federation), overlapping
-        )
+        key: _server(simulation, Seat.of(key), learner, world.of_federation(Seat.of(key).federation))
         for key, learner in learners.items()
     }
 
 
-def _server(
-    simulation: Simulation, seat: Seat, learner: Learner, world: World, beside_overlapping: bool
-) -> Server:
+def _server(simulation: Simulation, seat: Seat, learner: Learner, world: World) -> Server:
     scenario = world.scenario
     policy = scenario.sessions
     processors = Processors(simulation.fleet, learner.flops_per_sample)
@@ -92,9 +83,9 @@ def _server(
             scenario.report_bits,
             scenario.record.energy_excess,
             seat.federation,
+            None if world.only is None else sorted(world.only),
         ),
         learner=learner,
         policy=policy,
         members=world.members,
-        beside_overlapping=beside_overlapping,
     )

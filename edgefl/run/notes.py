@@ -5,7 +5,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.network import Network
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.churn.client_pattern import ClientPattern
+from edgefl.engine.federation.seat import FEDERATION
 from edgefl.engine.parts import Activity, Outcome
 from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, Event, EventName, Round, Session
@@ -38,7 +39,10 @@ CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
 @dataclass
 class Counts:
-    """What a run's rows say, added up; rows of all cells together but where a cell is named."""
+    """What a run's rows say, added up; rows of all cells together but where a cell is named.
+
+    of: where several federations share the cells, the same of the rows of each alone.
+    """
 
     events: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)  # why sessions ended
@@ -50,11 +54,14 @@ class Counts:
     completed: int = 0
     uncovered: list[int] = field(default_factory=list)  # of each round: devices without a link when it began
     timers: int = 0  # rounds whose last part was given up because its link had failed
+    of: dict[str, "Counts"] = field(default_factory=dict)
 
     def see(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         """Count rows as they are written, with values of further columns."""
         if further and OUT_OF_COVERAGE in further:
             self.uncovered.append(further[OUT_OF_COVERAGE])
+        if further and further.get(FEDERATION):
+            self.of.setdefault(further[FEDERATION], Counts()).see(*rows)
         for row in rows:
             if isinstance(row, Event):
                 self.events[row.event] += 1
@@ -88,19 +95,29 @@ def of_run(
     scenario = world.scenario
     yield from radio.air.regime.notes
     yield from of_gains(world.gains, counts)
-    yield from never_aggregated(scenario, counts)
+    yield from _of_each(never_aggregated, scenario, counts)
     yield from churn_that_never_acted(scenario, counts, simulated_s)
     if world.may_cross:
         yield from movement_that_never_acted(scenario, counts, simulated_s)
     if network.borders:
         yield from more_handovers_than_borders(counts, network.borders.crossed)
     yield from background_beyond_its_trace(scenario, simulated_s)
-    yield from policy_that_never_acted(scenario, counts)
-    yield from warm_start_that_never_acted(scenario, counts)
+    yield from _of_each(policy_that_never_acted, scenario, counts)
+    yield from _of_each(warm_start_that_never_acted, scenario, counts)
     yield from without_coverage(counts)
     yield from radiated_power_only(scenario)
     yield from two_bands_at_once(scenario)
     yield from beyond_nr(radio.efficiency, scenario.radio.downlink_layers)
+
+
+def _of_each(
+    rule: Callable[[Scenario, Counts], Iterator[str]], scenario: Scenario, counts: Counts
+) -> Iterator[str]:
+    """Yield what a rule says of each federation, by name where there are several."""
+    for name, one in scenario.by_federation.items():
+        own = counts.of.get(name, Counts()) if name else counts
+        for note in rule(one, own):
+            yield f"federation {name}: {note}" if name else note
 
 
 def never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:

@@ -9,9 +9,10 @@ import simpy
 from edgefl.contract import Learner
 from edgefl.engine.air.radio import Radio
 from edgefl.learners import model_size
-from edgefl.learners.building import Training, available_cores, notes_at_start
+from edgefl.learners.building import available_cores, notes_at_start
 from edgefl.learners.building import build as learners_of
 from edgefl.learners.own import Maker
+from edgefl.learners.training import Training
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.run.preflight import Nowhere, check_learners, check_world
@@ -31,16 +32,16 @@ if TYPE_CHECKING:
 class RunPlan:
     """A run, built and checked.
 
-    described: what the run directory keeps of the scenario. learners: cell -> its learner. model: what run.json says
-    of the model, and of where it is trained. training: None: nothing is trained. notes: what is allowed, but hardly
-    wanted. identity: what the run is; None: it is only looked at. told: what its learners are told; None: nothing is
-    trained, or the run is only looked at.
+    described: what the run directory keeps of the scenario. learners: cell, or `Seat`, -> its learner. model: what
+    run.json says of the model, and of where it is trained. training: None: nothing is trained. notes: what is
+    allowed, but hardly wanted. identity: what the run is; None: it is only looked at. told: what learners
+    are told; None: nothing is trained, nobody else asks the same, or the run is only looked at.
     """
 
     described: Described
     world: World
     radio: Radio
-    learners: Mapping[int, Any]
+    learners: Mapping[Any, Any]
     model: Mapping[str, Any]
     training: Training | None
     notes: list[str]
@@ -93,7 +94,10 @@ def prepare(
         memory_needs.check_places(world)
         check_world(world, reports=learner is not None)
         radio = world.radio(simpy.Environment())
-        sizes = model_size.of(world, device, load) if sizes_only else None
+        sizes = {
+            name: model_size.of(world.of_federation(name), device, load) if sizes_only else None
+            for name in scenario.by_federation
+        }
         threads = threads or available_cores()
         learners, model, training = learners_of(world, device, threads, load, sizes, learner, trainers)
         rehearsal = world.rehearsal()
@@ -102,6 +106,6 @@ def prepare(
     plan = RunPlan(scenario.described, world, radio, learners, model, training, notes)
     if sizes_only:
         return plan
-    checksum = load.checksum(scenario)
-    own = identity(scenario, checksum, learner)
-    return replace(plan, identity=own, told=learning_identity(world, checksum))
+    checksums = load.checksums(scenario)
+    own = identity(scenario, checksums, learner)
+    return replace(plan, identity=own, told=learning_identity(world, checksums))

@@ -71,8 +71,14 @@ def check_world(world: World, *, reports: bool = False) -> None:
         one = world.of_federation(name)
         with scenario.naming_federation(name):
             one.scenario.numbers.check_part(len(one.only or ()), name)
-            check_world(one, reports=reports)
+            _check_tasks(one.scenario, reports)
     scenario.numbers.check(world.count)
+    if not scenario.federations:
+        _check_tasks(scenario, reports)
+
+
+def _check_tasks(scenario: Scenario, reports: bool) -> None:
+    """Check that what decides knows what it goes by."""
     if reports and isinstance(scenario.rounds.server, OverlappingServer):
         raise EdgeflError(
             "a learner from outside is asked round by round, and with this server rounds overlap: take synchronous",
@@ -102,7 +108,7 @@ def check_learners(world: World, simulation: Simulation, learners: Mapping[Any, 
 
     Args:
         simulation: of a rehearsal, not of the run.
-        learners: cell -> its learner; they stay as they are.
+        learners: cell, or `Seat` -> its learner; they stay as they are.
 
     Returns:
         Notes: what is allowed, but hardly wanted.
@@ -110,6 +116,14 @@ def check_learners(world: World, simulation: Simulation, learners: Mapping[Any, 
     Raises:
         EdgeflError: names the key and the remedy.
     """
+    if world.scenario.federations:
+        notes: list[str] = []
+        for name in world.scenario.federations:
+            own = {seat.cell: learner for seat, learner in learners.items() if seat.federation == name}
+            with world.scenario.naming_federation(name):
+                found = check_learners(world.of_federation(name), simulation, own)
+            notes += [f"federation {name}: {note}" for note in found]
+        return notes
     if world.scenario.learning is not None:
         _check_further_deals(world.scenario, learners)
     return [*_check_first_rounds(world, simulation, learners), *_notes(world.scenario)]
@@ -133,14 +147,6 @@ def _check_first_rounds(world: World, simulation: Simulation, learners: Mapping[
     Returns:
         Notes.
     """
-    if world.scenario.federations:
-        notes: list[str] = []
-        for name in world.scenario.federations:
-            own = {seat.cell: learner for seat, learner in learners.items() if seat.federation == name}
-            with world.scenario.naming_federation(name):
-                found = _check_first_rounds(world.of_federation(name), simulation, own)
-            notes += [f"federation {name}: {note}" for note in found]
-        return notes
     scenario, members, network = world.scenario, world.members, simulation.network
     empty = [cell for cell in learners if not network.present(cell)] if network.still else []
     lengths: list[FirstRound] = []

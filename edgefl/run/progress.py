@@ -117,7 +117,9 @@ class RunProgress:
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
-        self._score = scenario.learning.learned.score if scenario.learning else ACCURACY
+        # of several federations all have the same
+        trained = (one.learning for one in scenario.by_federation.values() if one.learning)
+        self._score = next((learning.learned.score for learning in trained), ACCURACY)
         self._cells: dict[int, float] = {}  # cell -> share of its sessions that is over
         self._time_s = 0.0
         self.rounds = 0

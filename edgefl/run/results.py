@@ -63,7 +63,7 @@ class _Directory(_Path):
     def _runs(self) -> "Runs":
         from analysis import load_runs
 
-        return load_runs(self, every_setting=True)
+        return load_runs(self, every_setting=True, every_federation=True)
 
 
 class Results(_Directory):

@@ -3,15 +3,16 @@
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import simpy
 
 from edgefl.contract import Learner
+from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.server import Server
 from edgefl.engine.federation.simulation import Simulation
+from edgefl.engine.federation.untrained import Untrained
 from edgefl.engine.records import LedgerRow, Recorder, Round
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learners.keeping import ModelKeeper
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 ALONE = TrainingReuse()
 ROWS_AT_ONCE = 50_000  # of ledger.csv: texts of 50 MB
-RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a cell whose training diverged
+RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a server whose training diverged
 
 
 def simulate(
@@ -91,7 +92,7 @@ def simulate(
         for note in plan.notes:
             on_note(note)
         path = resume_from or (Path(out) if out else free_directory(Path("runs"), plan.folder))
-        about = plan.about | (asdict(member) if member else {})
+        about = plan.about | (member.written() if member else {})
         counts = notes.Counts()
         with (
             RunDirectory(path, plan.described, about, resume=resume_from is not None) as run,
@@ -100,8 +101,8 @@ def simulate(
             recorder = _Announcing(run, on_round, counts)
             simulation, servers = compose(plan.world, plan.radio, recorder, learners)
             ends = [
-                simulation.env.process(_serve(server, path / RESCUED.format(cell)))
-                for cell, server in servers.items()
+                simulation.env.process(_serve(server, path / RESCUED.format(_short(Seat.of(key)))))
+                for key, server in servers.items()
             ]
             with scenario.naming_places(), seldom_collected():
                 simulation.env.run(until=simulation.env.all_of(ends))
@@ -126,11 +127,11 @@ def simulate(
 @contextmanager
 def _journaled(
     plan: RunPlan, run: RunDirectory, sharing: TrainingReuse, every: Every, on_note: Callable[[str], None]
-) -> Iterator[tuple[Mapping[int, Learner], Sequence[str], Callable[[], None]]]:
+) -> Iterator[tuple[Mapping[Any, Learner], Sequence[str], Callable[[], None]]]:
     """Give the learners with a journal of their answers, its notes, and what keeps the models when the run ends.
 
-    What another run has paid for is taken;
-    run.json says how many rounds were taken.
+    What another run has paid for is taken; run.json says how many rounds were taken. Federations that train nothing,
+    beside others that do, have nothing to be recorded: what they answer follows from what they are asked.
     """
     learners, training, told = plan.learners, plan.training, plan.told
     if training is None or plan.identity is None:
@@ -165,7 +166,10 @@ def _journaled(
             journal.replays()  # brings learners whose answers were all recorded to where they end
             keeper.finish(borrowed)
 
-        journaled = {cell: JournaledLearner(one, cell, journal) for cell, one in learners.items()}
+        journaled = {
+            key: one if isinstance(one, Untrained) else JournaledLearner(one, key, journal)
+            for key, one in learners.items()
+        }
         yield journaled, journal.notes, keep_models
     if borrowed is not None and not borrowed.over:
         tell(borrowed.rounds)
@@ -189,6 +193,11 @@ def _write_ledger(simulation: Simulation) -> None:
             **{name: of[some] for name, of in columns.items()},
             further={name: of[some] for name, of in further.items()},
         )
+
+
+def _short(seat: Seat) -> str:
+    """Return a server's name in a file's: `0`, `0-phones`."""
+    return f"{seat.cell}-{seat.federation}" if seat.federation else str(seat.cell)
 
 
 def _serve(server: Server, rescue: Path) -> Generator[simpy.Event, None, None]:

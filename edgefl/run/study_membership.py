@@ -1,9 +1,9 @@
 """A run as part of a study: where it belongs, and what training it shares with other runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from edgefl.contract import Opening
 from edgefl.errors import EdgeflError
@@ -23,7 +23,7 @@ class StudyMembership:
     """Which study a run belongs to.
 
     reference: the proposed variant; None: there is none. setting: axis of its grid -> label. variants: all of the
-    study's, in the order of its file.
+    study's, in the order of its file. federation: whose rounds it compares; None: there is one.
     """
 
     study: str
@@ -31,6 +31,12 @@ class StudyMembership:
     reference: str | None
     setting: Mapping[str, str] = field(default_factory=dict)
     variants: Sequence[str] = ()
+    federation: str | None = None
+
+    def written(self) -> dict[str, Any]:
+        """Return what run.json says of it."""
+        about = asdict(self)
+        return about if self.federation else {key: about[key] for key in about if key != "federation"}
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ class TrainedModule:
 def load_model(
     run: str | Path,
     *,
+    federation: str | None = None,
     cell: int | None = None,
     kept: str | int = "last",
     device: int | None = None,
@@ -62,6 +63,7 @@ def load_model(
 
     Args:
         run: the run directory; its scenario says by `record.models` what is there.
+        federation: whose, where several federations share the cells.
         cell: whose; None: of the only one that has a server.
         kept: `last`, `best`, or the number of a round of the cell, where `record.models` kept these.
         device: a device, for the model with which it is served: its own, or that of its cluster; None: the global
@@ -80,7 +82,8 @@ def load_model(
     from edgefl.learning.modules import model_files
 
     run = Path(run)
-    files = sorted((run / FOLDER).glob("cell*.safetensors"))
+    folder = _folder_of(run, federation)
+    files = sorted(folder.glob("cell*.safetensors"))
     if not files:
         raise EdgeflError(f"{run}: has no models; a run keeps them at its end, unless record.models is none")
     cells = sorted({_cell_of(path) for path in files})
@@ -89,13 +92,13 @@ def load_model(
             raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: give cell")
         cell = cells[0]
     suffix = {"last": "", "best": "-best"}.get(str(kept), f"-round{kept}")
-    path = run / FOLDER / f"cell{cell}{suffix}.safetensors"
+    path = folder / f"cell{cell}{suffix}.safetensors"
     if path not in files:
         there = ", ".join(file.stem for file in files)
         raise EdgeflError(f"{run}: has no model {path.stem}; it has {there}")
     about = model_files.read_about(path)
     inputs = model_files.Inputs.of(about.pop("inputs"))
-    scenario = load(run / "scenario.yaml")
+    scenario = load(run / "scenario.yaml").of_federation(federation or "")
     assert scenario.learning is not None
     with torch.random.fork_rng(devices=[]):
         module = scenario.learning.model.build(inputs.shape, len(inputs.labels)).eval()
@@ -125,6 +128,21 @@ def load_model(
             )
         module.load_state_dict({name: tensor[which] for name, tensor in own.items()}, strict=False)
     return TrainedModule(module, inputs, about)
+
+
+def _folder_of(run: Path, federation: str | None) -> Path:
+    """Return the folder of a federation's models.
+
+    Raises:
+        EdgeflError: several share the cells and none is named, or there is no such.
+    """
+    there = sorted(path.name for path in (run / FOLDER).glob("*") if path.is_dir())
+    if federation is None and there:
+        raise EdgeflError(f"{run}: has models of federations {', '.join(there)}: give federation")
+    if federation is not None and federation not in there:
+        known = f"has models of {', '.join(there)}" if there else "several federations do not share its cells"
+        raise EdgeflError(f"{run}: has no models of a federation {federation}; {known}")
+    return run / FOLDER / (federation or "")
 
 
 def _cell_of(path: Path) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from edgefl.engine.federation.seat import FEDERATION, Seat
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.circumstances import SCENARIO, differences
 from edgefl.run_directory.files import writing
@@ -58,10 +59,10 @@ class Records:
         if not self.left:
             raise EdgeflError(f"{at}: {self.path} ends before this run's {_ask(call)}; {self._remedy}")
         entry = self._entries[self._next]
-        if (entry["cell"], entry["call"]) != (at.cell, call):
+        if (seat_of(entry), entry["call"]) != (at.seat, call):
             raise EdgeflError(
-                f"{at}: this run asks cell {at.cell} {_ask(call)}, {self.path} (entry {entry['n']}) asks cell "
-                f"{entry['cell']} {_ask(entry['call'])}; {self._remedy}"
+                f"{at}: this run asks {at.seat} {_ask(call)}, {self.path} (entry {entry['n']}) asks"
+                f" {seat_of(entry)} {_ask(entry['call'])}; {self._remedy}"
             )
         for name, value in asked.items():
             recorded = entry["asked"].get(name)
@@ -72,6 +73,11 @@ class Records:
                 )
         self._next += 1
         return decoded(entry["answered"])
+
+
+def seat_of(entry: Mapping[str, Any]) -> Seat:
+    """Return whose learner an entry asks."""
+    return Seat(entry["cell"], entry.get(FEDERATION, ""))
 
 
 def _ask(call: str) -> str:
@@ -169,7 +175,7 @@ class Journal(Records):
         """Append an entry; returns the answer as it will be read."""
         line = self._taken()
         if line is None:
-            entry: dict[str, Any] = {"n": self._count, "cell": at.cell, "call": call}
+            entry: dict[str, Any] = {"n": self._count, "cell": at.seat.cell, **at.seat.columns, "call": call}
             entry["asked"] = {name: self._encoded(name, value) for name, value in asked.items()}
             entry["answered"] = encoded(answered)
             line, answered = sealed(entry).encode(), decoded(entry["answered"])

@@ -196,7 +196,7 @@ class BorrowingLearner(Answering):
         return self._stages_from(stage.facts if stage else None)
 
     def answer(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
-        if self._loan.takes(self.at.cell, call, asked):
+        if self._loan.takes(self.at.seat.cell, call, asked):
             return self._loan.answer()
         if not self._loan.over:
             self._loan.end()

@@ -40,12 +40,21 @@ class ParquetTable:
 
     Args:
         grows: whether rows may bring further columns; the first rows then say which.
+        widens: whether later rows may bring others, as those of another federation do; they are empty above.
         score: what columns of accuracy are named by.
     """
 
-    def __init__(self, path: Path, row_type: type, *, grows: bool = False, score: str = ACCURACY) -> None:
+    def __init__(
+        self,
+        path: Path,
+        row_type: type,
+        *,
+        grows: bool = False,
+        widens: bool = False,
+        score: str = ACCURACY,
+    ) -> None:
         require()
-        self._score = score
+        self._score, self._widens = score, widens
         self.path = path
         self._row_type = row_type
         self._types = dict(_types(row_type))
@@ -68,7 +77,7 @@ class ParquetTable:
         Raises:
             KeyError: the type has no such column.
             TypeError: a column without default is missing.
-            EdgeflError: a further column that the first rows did not have.
+            EdgeflError: a further column that the first rows did not have, in a table that does not widen.
         """
         if unknown := columns.keys() - self._types.keys():
             raise KeyError(f"{self._row_type.__name__} has no {', '.join(sorted(unknown))}")
@@ -95,15 +104,33 @@ class ParquetTable:
     def _checked(self, further: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         if self._further is None:
             self._further = {name: _kind(values) for name, values in further.items()}
-        if late := [name for name in further if name not in self._further]:
+        late = [name for name in further if name not in self._further]
+        if late and self._widens:
+            self._widen({name: _kind(further[name]) for name in late})
+        elif late:
             raise EdgeflError(
                 f"{self.path}: column {late[0]} was not there in the run's first round: give it from the first "
                 "round on, None where there is none"
             )
         return {name: further.get(name) for name in self._further}
 
-    def _put(self) -> None:
+    def _widen(self, late: Mapping[str, type]) -> None:
+        """Give all rows so far, in memory and in files, further columns that are empty there."""
         import pyarrow.parquet
+
+        self._further = {**(self._further or {}), **late}
+        for block in self._blocks:
+            rows = next(len(values) for values in block.values())
+            block.update({name: [None] * rows for name in late})
+        for file in sorted(self.path.glob("*.parquet")):
+            table = pyarrow.parquet.read_table(file)
+            for name, kind in late.items():
+                empty = _array([[None] * len(table)], name, kind)
+                table = table.append_column(column_name(name, self._score), empty)
+            self._settle(file, table)
+
+    def _put(self) -> None:
+        import pyarrow
 
         kinds = self._types | (self._further or {})
         arrays = {
@@ -112,10 +139,16 @@ class ParquetTable:
         }
         self._blocks, self._rows = [], 0
         file = self.path / f"{self._files:06d}.parquet"
-        with writing(file):
-            pyarrow.parquet.write_table(pyarrow.table(arrays), draft_of(file), compression="zstd")
-            draft_of(file).replace(file)
+        self._settle(file, pyarrow.table(arrays))
         self._files += 1
+
+    @staticmethod
+    def _settle(file: Path, table: "pyarrow.Table") -> None:
+        import pyarrow.parquet
+
+        with writing(file):
+            pyarrow.parquet.write_table(table, draft_of(file), compression="zstd")
+            draft_of(file).replace(file)
 
 
 def _is_column(values: Any) -> bool:

@@ -18,6 +18,7 @@ from edgefl.contract import (
     Stage,
     StageFacts,
 )
+from edgefl.engine.federation.seat import Seat
 
 # questions that change nothing of a learner
 LOOKS = ("evaluate", "expected")
@@ -27,14 +28,14 @@ LOOKS = ("evaluate", "expected")
 class Place:
     """Where in a run a learner is asked."""
 
-    cell: int
+    seat: Seat
     session: int = 0
     phase: str = ""
     round: int = 0
 
     def __str__(self) -> str:
         session = f", session {self.session}" if self.session else ""
-        return f"cell {self.cell}{session}" + (f", {self.phase} round {self.round}" if self.round else "")
+        return f"{self.seat}{session}" + (f", {self.phase} round {self.round}" if self.round else "")
 
 
 class Resumable(Learner, Protocol):
@@ -50,16 +51,19 @@ class Resumable(Learner, Protocol):
 
 
 class Answering(ABC):
-    """A cell's learner that answers each question in its own way.
+    """A server's learner that answers each question in its own way.
+
+    Args:
+        key: its cell, or its `Seat` where several federations share the cells.
 
     Attributes:
         at: where it is asked. facts: of the present stage.
     """
 
-    def __init__(self, cell: int, flops_per_sample: float, payload_bits: int, sees_time: bool) -> None:
+    def __init__(self, key: int | Seat, flops_per_sample: float, payload_bits: int, sees_time: bool) -> None:
         self.flops_per_sample, self.payload_bits = flops_per_sample, payload_bits
         self.sees_time = sees_time
-        self.at = Place(cell)
+        self.at = Place(Seat.of(key))
         self.facts: StageFacts | None = None
 
     @abstractmethod
@@ -74,12 +78,12 @@ class Answering(ABC):
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """The stages of a session."""
-        self.at = Place(self.at.cell, start.number)
+        self.at = Place(self.at.seat, start.number)
         return self._stages_from(self.answer("session", {"start": start}))
 
     def _stages_from(self, facts: StageFacts | None) -> Iterator[Stage]:
         while facts is not None:
-            self.facts, self.at = facts, Place(self.at.cell, self.at.session, facts.phase)
+            self.facts, self.at = facts, Place(self.at.seat, self.at.session, facts.phase)
             yield _AnsweredStage(self, facts)
             facts = self.answer("stage", {})
 

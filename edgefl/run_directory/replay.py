@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from edgefl.contract import BEGIN, LocalRound, Now
+from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
-from edgefl.run_directory.journal import Journal, Records, header, lines
+from edgefl.run_directory.journal import Journal, Records, header, lines, seat_of
 from edgefl.run_directory.questions import LOOKS, Answering, Asked, Resumable
 
 
@@ -25,17 +26,17 @@ class ReplayLearner(Answering):
         EdgeflError: it cannot be read, or knows no such cell.
     """
 
-    def __init__(self, journal: Path, cell: int) -> None:
+    def __init__(self, journal: Path, key: int | Seat) -> None:
         if header(journal) is None:
             raise EdgeflError(f"{journal}: is no journal; give the journal.jsonl of a run directory")
-        entries = [entry for entry, _ in lines(journal) if entry["cell"] == cell]
+        entries = [entry for entry, _ in lines(journal) if seat_of(entry) == Seat.of(key)]
         if not entries:
-            raise EdgeflError(f"{journal}: has no cell {cell}")
+            raise EdgeflError(f"{journal}: has no {Seat.of(key)}")
         remedy = (
             "a training is run again only where its devices take part as they did: train for this scenario"
         )
         sees_time = any("time_s" in entry["asked"] for entry in entries)
-        super().__init__(cell, **entries[0]["asked"], sees_time=sees_time)
+        super().__init__(key, **entries[0]["asked"], sees_time=sees_time)
         self._records = Records(journal, entries[1:], remedy)
 
     def answer(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
@@ -46,11 +47,11 @@ class JournaledLearner(Answering):
     """A learner with a journal: answers from it while it lasts, then goes on live and writes it.
 
     Args:
-        learner: of this cell; asked for nothing before the journal is used up.
+        learner: of this server; asked for nothing before the journal is used up.
     """
 
-    def __init__(self, learner: Resumable, cell: int, journal: Journal) -> None:
-        super().__init__(cell, learner.flops_per_sample, learner.payload_bits, learner.sees_time)
+    def __init__(self, learner: Resumable, key: int | Seat, journal: Journal) -> None:
+        super().__init__(key, learner.flops_per_sample, learner.payload_bits, learner.sees_time)
         self._own = Asked(learner)
         self._journal = journal
         # the latest training, what it was asked and its answer, where only the records know it

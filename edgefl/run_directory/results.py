@@ -83,7 +83,8 @@ def free_directory(parent: Path, name: str) -> Path:
 class Described:
     """What a run directory records of its scenario; text: all of it, as YAML.
 
-    labelled: rows of all tables may bring further columns, such as that of several federations.
+    labelled: rows of all tables may bring further columns, such as that of several federations, whose other columns
+    need not be the same.
     """
 
     name: str
@@ -110,6 +111,7 @@ class RunDirectory:
     ) -> None:
         self.path = path
         self._record = scenario.record
+        self._labelled = scenario.labelled
         self._growing = GROWING | ({Session, Event, DeviceScore} if scenario.labelled else set())
         self._score: str = about.get("score", ACCURACY)
         self._tables: dict[type, Table | ParquetTable] = {}
@@ -152,11 +154,11 @@ class RunDirectory:
             raise
 
     def _table(self, path: Path, row_type: type) -> Table | ParquetTable:
+        grows = row_type in self._growing
+        how: dict[str, Any] = {"grows": grows, "widens": grows and self._labelled, "score": self._score}
         if row_type in LARGE and self._record.tables == "parquet":
-            return ParquetTable(
-                path.with_suffix(".parquet"), row_type, grows=row_type in self._growing, score=self._score
-            )
-        return Table(path, row_type, grows=row_type in self._growing, score=self._score)
+            return ParquetTable(path.with_suffix(".parquet"), row_type, **how)
+        return Table(path, row_type, **how)
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         """Append rows, each to the table of its type.

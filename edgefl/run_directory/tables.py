@@ -1,5 +1,6 @@
 """CSV as Python's csv module writes it, by row or, many times faster, by column."""
 
+import csv
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,7 @@ import numpy as np
 from pydantic_core import to_json
 
 from edgefl.errors import EdgeflError
-from edgefl.run_directory.files import writing
+from edgefl.run_directory.files import draft_of, settle, writing
 from edgefl.run_directory.gathered import Gathered
 from edgefl.run_directory.score import ACCURACY, column_name
 
@@ -29,12 +30,22 @@ class Table:
 
     Args:
         grows: whether rows may bring further columns; the header is then written with the first rows.
+        widens: whether later rows may bring others than the first, as those of another federation do; the table is
+            then written anew, with empty cells above.
         score: what columns of accuracy are named by.
     """
 
-    def __init__(self, path: Path, row_type: type, *, grows: bool = False, score: str = ACCURACY) -> None:
+    def __init__(
+        self,
+        path: Path,
+        row_type: type,
+        *,
+        grows: bool = False,
+        widens: bool = False,
+        score: str = ACCURACY,
+    ) -> None:
         self.path = path
-        self._score = score
+        self._score, self._widens = score, widens
         self._row_type = row_type
         self._names = [field.name for field in dataclasses.fields(row_type)]
         self._further: tuple[str, ...] | None = None
@@ -49,7 +60,7 @@ class Table:
         """Append a row, with values of further columns.
 
         Raises:
-            EdgeflError: a further column that the first rows did not have.
+            EdgeflError: a further column that the first rows did not have, in a table that does not widen.
         """
         names = self._further_columns(further)
         self._put_gathered()
@@ -100,11 +111,14 @@ class Table:
                 self._file.close()
 
     def _further_columns(self, further: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the names of the table's further columns: those of its first rows."""
+        """Return the names of the table's further columns: those of its first rows, and where it widens, of all."""
         if self._further is None:
             self._head(tuple(further))
         assert self._further is not None
-        if late := [name for name in further if name not in self._further]:
+        late = [name for name in further if name not in self._further]
+        if late and self._widens:
+            self._widen(late)
+        elif late:
             raise EdgeflError(
                 f"{self.path}: column {late[0]} was not there in the run's first round: give it from the first "
                 "round on, None where there is none"
@@ -115,8 +129,32 @@ class Table:
         if twice := set(further) & set(self._names):
             raise EdgeflError(f"{self.path}: has a column {min(twice)} of its own; choose another name")
         self._further = further
-        names = [column_name(name, self._score) for name in (*self._names, *further)]
-        self._put(",".join(map(_quoted, names)) + "\n")
+        self._put(",".join(map(_quoted, self._header())) + "\n")
+
+    def _header(self) -> list[str]:
+        assert self._further is not None
+        return [column_name(name, self._score) for name in (*self._names, *self._further)]
+
+    def _widen(self, late: Sequence[str]) -> None:
+        """Write the table anew with further columns, empty in the rows so far."""
+        assert self._further is not None
+        if twice := set(late) & set(self._names):
+            raise EdgeflError(f"{self.path}: has a column {min(twice)} of its own; choose another name")
+        self._put_gathered()  # with the columns that there were
+        self._further = (*self._further, *late)
+        wider = draft_of(self.path)
+        with writing(self.path):
+            self._file.close()
+            with (
+                self.path.open(newline="", encoding="utf-8") as narrow,
+                wider.open("w", newline="", encoding="utf-8") as file,
+            ):
+                rows, lines = csv.reader(narrow), csv.writer(file, lineterminator="\n")
+                next(rows)
+                lines.writerow(self._header())
+                lines.writerows([*row, *[""] * len(late)] for row in rows)
+            settle(self.path)
+            self._file = self.path.open("a", newline="", encoding="utf-8")
 
     def _put_gathered(self) -> None:
         self._put_block(*self._gathered.give())

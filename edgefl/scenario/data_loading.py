@@ -45,14 +45,22 @@ class Loaded:
             self._last = dataset, data
         return data
 
-    def checksum(self, scenario: Scenario) -> str:
-        """Compute the checksum of the samples that a scenario trains and tests on; empty: it trains nothing."""
-        if scenario.learning is None:
-            return ""
-        key = str(written(scenario)["learning"]["dataset"])
-        if key not in self._checksums:
-            self._checksums[key] = checksum(self(scenario.learning.dataset))
-        return self._checksums[key]
+    def checksums(self, scenario: Scenario) -> dict[str, str]:
+        """Compute the checksums of the samples that a scenario trains and tests on; none: it trains nothing.
+
+        Returns:
+            Dotted key of the data set, one for each that federations train on -> its checksum.
+        """
+        of: dict[str, str] = {}
+        for name, one in scenario.by_federation.items():
+            if one.learning is None:
+                continue
+            place = ".".join(scenario.place_in(name, "learning", "dataset"))
+            key = str(written(one)["learning"]["dataset"])
+            if key not in self._checksums:
+                self._checksums[key] = checksum(self(one.learning.dataset))
+            of[place] = self._checksums[key]
+        return of
 
 
 def checksum(data: "Data") -> str:

@@ -26,6 +26,9 @@ from edgefl.version import RESULTS_VERSION
 WITHOUT_INFLUENCE = ("name",)  # keys of a scenario that cannot change results
 LENGTH = 16  # hexadecimal digits of a hash: two of a million runs share one with probability 3e-8
 KEYS_SHOWN = 3
+DATASET = (
+    "learning.dataset."  # in keys of a data set's parameters, of the scenario's or of a federation's own
+)
 
 
 @dataclass(frozen=True)
@@ -68,11 +71,11 @@ class Identity:
         return [f"{key} is {_shown(there)}, here {_shown(here)}" for key, there, here in pairs]
 
 
-def identity(scenario: Scenario, dataset_checksum: str, learner: Any = None) -> Identity:
+def identity(scenario: Scenario, checksums: Mapping[str, str], learner: Any = None) -> Identity:
     """Return what a run is.
 
     Args:
-        dataset_checksum: of `Loaded.checksum`.
+        checksums: of data sets, as `Loaded.checksums` gives them.
         learner: from outside, or what makes it; None: the run has none.
 
     Raises:
@@ -83,16 +86,13 @@ def identity(scenario: Scenario, dataset_checksum: str, learner: Any = None) -> 
         key: _of_file(key, Path(value))
         for key, value in keys.items()
         # a data set may be a folder, or a name in a hub: its samples are hashed
-        if key.endswith(".path")
-        and value
-        and (not key.startswith("learning.dataset.") or Path(value).is_file())
+        if key.endswith(".path") and value and (DATASET not in key or Path(value).is_file())
     }
-    if dataset_checksum:
-        data["learning.dataset"] = dataset_checksum[:LENGTH]
+    data |= {key: checksum[:LENGTH] for key, checksum in checksums.items()}
     if learner is not None:  # no run without it is this one
         data["learner"] = own_code.name_of(learner)
     # where a file lies does not count if what is in it does; of another path only its name is known
-    hashed = {key for key in keys if key in data or key.startswith("learning.dataset.")}
+    hashed = {key for key in keys if key in data or DATASET in key}
     counted = {
         key: value
         for key, value in keys.items()
@@ -119,17 +119,22 @@ class LearningIdentity:
     leads: bool = False
 
 
-def learning_identity(world: World, dataset_checksum: str) -> LearningIdentity | None:
+def learning_identity(world: World, checksums: Mapping[str, str]) -> LearningIdentity | None:
     """Return what decides the answers of a run's learners; None: nothing is trained, or nobody else asks the same.
 
-    Where rounds overlap, the radio decides which updates arrive first, so that no other run's training is this one's.
+    Where rounds overlap, the radio decides which updates arrive first, so that no other run's training is this one's:
+    those of one federation, or of several, which ask in turn as the band lets them.
     """
     scenario = world.scenario
-    if scenario.learning is None or isinstance(scenario.rounds.server, OverlappingServer):
+    if (
+        scenario.federations
+        or scenario.learning is None
+        or isinstance(scenario.rounds.server, OverlappingServer)
+    ):
         return None
     settings = written(scenario)["learning"]
     told: list[Any] = [
-        dataset_checksum,
+        checksums["learning.dataset"],
         RESULTS_VERSION,
         scenario.seed,
         world.count,

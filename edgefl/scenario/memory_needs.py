@@ -42,12 +42,15 @@ def of_world(scenario: Scenario) -> list[Need]:
         cells = scenario.layout.cells
         what = f"{count:,.0f} devices that measure {cells} cells"
         needs.append(Need(("devices", key), CELL_BYTES * cells * count, what))
-    place, together = least_participants(scenario, int(count))
-    if together > 1:
-        size = PARTICIPANT_BYTES * together + FADING_BYTES * _faded_links(scenario, together)
-        needs.append(Need(place, size, f"a round of {together:,} devices"))
-    if scenario.learning is not None:
-        needs.append(Need(("learning", "dataset"), scenario.learning.dataset.least_bytes(), "the data set"))
+    for name, one in scenario.by_federation.items():
+        own = scenario.size_of(name, int(count)) if name else int(count)
+        place, together = least_participants(one, own)
+        if together > 1:
+            size = PARTICIPANT_BYTES * together + FADING_BYTES * _faded_links(one, together)
+            needs.append(Need(scenario.place_in(name, *place), size, f"a round of {together:,} devices"))
+        if one.learning is not None:
+            where = scenario.place_in(name, "learning", "dataset")
+            needs.append(Need(where, one.learning.dataset.least_bytes(), "the data set"))
     return needs
 
 

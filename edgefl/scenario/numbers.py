@@ -60,13 +60,13 @@ class Numbers:
                 f"{name} has none of the devices: raise its share, or devices.count", ("federations", name)
             )
         self._check_participants(devices, f"the devices of {name}, {devices}")
-        most = self.rounds.selector.wanted(devices)
-        if self.rounds.min_updates > most:
-            raise EdgeflError(
-                f"{self.rounds.min_updates} exceeds {most}, the participants of a round of {name}: no update would"
-                " ever be aggregated there; lower it",
-                MIN_UPDATES,
-            )
+        updates = self.rounds.min_updates
+        for most, who in self._rounds_of(devices, f" of {name}"):
+            if updates > most:
+                raise EdgeflError(
+                    f"{updates} exceeds {most}, {who}: no update would ever be aggregated there; lower it",
+                    MIN_UPDATES,
+                )
 
     def _check_participants(self, devices: int, them: str) -> None:
         selector: Selector = self.rounds.selector
@@ -96,17 +96,17 @@ class Numbers:
 
     def _largest_rounds(self, devices: int) -> Iterator[tuple[int, str]]:
         """Yield each kind of round with the most updates that can arrive in it."""
-        selector: Selector = self.rounds.selector
+        for number, ids in (*self._members(), (0, range(devices))):
+            yield from self._rounds_of(min(len(ids), devices), f" of session {number}" if number else "")
+
+    def _rounds_of(self, present: int, of: str) -> Iterator[tuple[int, str]]:
+        """Yield each kind of round of so many devices with the most updates that can arrive in it."""
+        yield self.rounds.selector.wanted(present), f"the participants of a round{of}"
         warm_start = self.learning.warm_start if self.learning else None
         pilots = self.learning.pilot_sessions if self.learning else 0
-        sessions = self.sessions.count or math.inf
-        for number, ids in (*self._members(), (0, range(devices))):
-            present = min(len(ids), devices)
-            of = f" of session {number}" if number else ""
-            yield selector.wanted(present), f"the participants of a round{of}"
-            if warm_start is not None and warm_start.probes and sessions > pilots:
-                most = max(1, round(warm_start.probe_participants * present))
-                yield most, f"the participants of a probe round{of}"
+        if warm_start is not None and warm_start.probes and (self.sessions.count or math.inf) > pilots:
+            most = max(1, round(warm_start.probe_participants * present))
+            yield most, f"the participants of a probe round{of}"
 
     def _members(self) -> Iterator[tuple[int, list[int]]]:
         """Yield session numbers and the ids of those that may take part in it, where they are listed."""

@@ -29,7 +29,6 @@ from edgefl.engine.air.presets import with_preset_defaults, with_presets
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.class_settings import CLASS_NAME, class_sizes
 from edgefl.engine.federation.cloud import CloudSettings
-from edgefl.engine.federation.several import OWN_SECTIONS, FederationSettings, merged, sizes
 from edgefl.engine.settings import (
     LONGEST_S,
     CellSettings,
@@ -47,6 +46,7 @@ from edgefl.run_directory.results import Described
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario import clouded, coded, deciding, overlap, private, shared_cells
 from edgefl.scenario.day import Day, named_days
+from edgefl.scenario.federation_settings import OWN_SECTIONS, TASKS, FederationSettings, merged, sizes
 from edgefl.scenario.numbers import Numbers
 
 LARGEST_SEED = 2**32 - 1
@@ -151,7 +151,8 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _one_task(self) -> Self:
-        if (self.learning is None) == (self.workload is None):
+        both = self.learning is not None and self.workload is not None
+        if both or (self.learning is None and self.workload is None and not self.federations):
             raise EdgeflError(
                 "give either learning (train models) or workload (radio and compute only)",
                 ("workload" if self.workload else "learning",),
@@ -169,7 +170,8 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _samples_to_stop_by(self) -> Self:
-        if self.sessions.asks_validation and (self.learning is None or self.learning.validation is None):
+        none_kept = self.learning is None or self.learning.validation is None
+        if self.sessions.asks_validation and none_kept and not self.federations:  # else of each of them
             raise EdgeflError(
                 "this policy goes by the score on validation samples: give learning.validation, such as 0.1",
                 ("sessions",),
@@ -255,9 +257,9 @@ class Scenario(Section):
     @model_validator(mode="after")
     def _samples_to_keep(self) -> Self:
         for name, one in (self.devices.classes or {}).items():
-            if one.samples is not None and self.learning is None:
+            if one.samples is not None and not self._trains_class(name):
                 raise EdgeflError(
-                    "is a share of training samples, and this run trains nothing: leave it out",
+                    "is a share of training samples, and this run trains nothing on its devices: leave it out",
                     ("devices", "classes", name, "samples"),
                 )
         return self
@@ -273,10 +275,14 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _rounds_may_overlap(self) -> Self:
-        overlap.check(self.rounds, self.radio, self.learning, self.devices.count)
+        if not self.federations:  # else of each of them
+            self._check_rounds(self.devices.count)
+        return self
+
+    def _check_rounds(self, devices: int | None) -> None:
+        overlap.check(self.rounds, self.radio, self.learning, devices)
         deciding.check(self.rounds, self.radio)
         private.check(self.rounds, self.learning)
-        return self
 
     @model_validator(mode="after")
     def _cells_may_share(self) -> Self:
@@ -295,36 +301,75 @@ class Scenario(Section):
             return self
         assert self.federations is not None
         own = self.federations[name]
-        sections = {key: getattr(own, key) for key in OWN_SECTIONS}
-        return self.model_copy(
-            update={"federations": None, **{key: of for key, of in sections.items() if of is not None}}
+        sections = {key: of for key in OWN_SECTIONS if (of := getattr(own, key)) is not None}
+        if sections.keys() & set(TASKS):
+            sections = {**dict.fromkeys(TASKS), **sections}
+        return self.model_copy(update={"federations": None, **sections})
+
+    @property
+    def by_federation(self) -> dict[str, "Scenario"]:
+        """The scenario as each of several federations has it, by name; as the only one has it, without a name."""
+        return {name: self.of_federation(name) for name in self.federations or ("",)}
+
+    def _trains_class(self, name: str) -> bool:
+        """Whether models are trained on devices of a class, in any federation that has some."""
+        classes = {of: one.classes for of, one in (self.federations or {}).items()}
+        return any(
+            one.learning is not None and name in (classes.get(of) or (name,))
+            for of, one in self.by_federation.items()
         )
+
+    @property
+    def trains(self) -> bool:
+        """Whether models are trained, in any federation."""
+        return any(one.learning is not None for one in self.by_federation.values())
 
     @model_validator(mode="after")
     def _federations_fit(self) -> Self:
         if self.federations:
-            sections = (self.devices, self.radio, self.rounds, self.learning, self.cloud)
+            sections = (self.devices, self.radio, self.rounds, self.cloud)
             shared_cells.check(self.federations, *sections, self.record.energy_excess)
-            for name in self.federations:
-                one = self.of_federation(name)
+            for name, one in self.by_federation.items():
                 with self.naming_federation(name):
-                    for check in ("_an_end", "_samples_to_stop_by", "_one_clock", "_rounds_may_overlap"):
+                    if one.learning is None and one.workload is None:
+                        raise EdgeflError(
+                            f"{name} has nothing to do, and there is nothing for all: give it learning or workload",
+                            ("federations", name),
+                        )
+                    for check in (
+                        "_one_task",
+                        "_an_end",
+                        "_samples_to_stop_by",
+                        "_one_clock",
+                        "_models_may_be_coded",
+                    ):
                         getattr(one, check)()  # as of a scenario with one federation
-                    if self.devices.count is not None:
-                        one.numbers.check_part(self._size_of(name, self.devices.count), name)
+                    count = self.devices.count
+                    devices = None if count is None else self.size_of(name, count)
+                    one._check_rounds(devices)
+                    if devices is not None:
+                        one.numbers.check_part(devices, name)
         return self
 
     @contextmanager
     def naming_federation(self, name: str) -> Iterator[None]:
-        """Make errors raised inside about a section which a federation has of its own name that one."""
-        own = (self.federations or {})[name]
+        """Make errors raised inside about a section which a federation has of its own name that one.
+
+        Args:
+            name: empty: there is one federation, whose sections are the scenario's.
+        """
         with ExitStack() as places:
-            for key in OWN_SECTIONS:
-                if getattr(own, key) is not None:
-                    places.enter_context(moved((key,), ("federations", name, key)))
+            for key in OWN_SECTIONS if name else ():
+                places.enter_context(moved((key,), self.place_in(name, key)))
             yield
 
-    def _size_of(self, name: str, devices: int) -> int:
+    def place_in(self, name: str, section: str, *keys: str) -> tuple[str, ...]:
+        """Return the keys of a federation's section: below its own, if it has one, else the scenario's."""
+        own = (self.federations or {}).get(name)
+        has_own = section in OWN_SECTIONS and getattr(own, section, None) is not None
+        return (*(("federations", name) if has_own else ()), section, *keys)
+
+    def size_of(self, name: str, devices: int) -> int:
         """Return how many of all devices belong to a federation."""
         federations = self.federations or {}
         own = federations[name]
@@ -412,4 +457,10 @@ def dump(scenario: Scenario) -> str:
 
 def written(scenario: Scenario) -> dict[str, Any]:
     """Return the complete scenario as plain values, defaults filled in."""
-    return scenario.model_dump(mode="json", exclude_none=True)
+    values: dict[str, Any] = scenario.model_dump(mode="json", exclude_none=True)
+    for own in values.get("federations", {}).values():
+        if (
+            "rounds" in own
+        ):  # what a federation has none of, and the scenario has, would be the scenario's again
+            own["rounds"] |= {key: None for key in values["rounds"] if key not in own["rounds"]}
+    return values

@@ -5,11 +5,10 @@ from typing import Any
 
 from edgefl.config import registry
 from edgefl.engine.air.radio_settings import RadioSettings
-from edgefl.engine.federation.several import OF_ALL, FederationSettings, check_members
 from edgefl.engine.selectors import Decider
 from edgefl.engine.settings import DeviceSettings, RoundSettings
 from edgefl.errors import EdgeflError
-from edgefl.learning.settings import LearningSettings
+from edgefl.scenario.federation_settings import OF_ALL, FederationSettings, check_members
 
 
 def check(
@@ -17,36 +16,27 @@ def check(
     devices: DeviceSettings,
     radio: RadioSettings,
     rounds: RoundSettings,
-    learning: LearningSettings | None,
     cloud: Any,
     energy_excess: bool,
 ) -> None:
     """Refuse federations that do not make up all devices, and what several of them cannot have.
 
     Args:
-        radio, rounds, learning, cloud: of the scenario.
+        radio, rounds, cloud: of the scenario.
         energy_excess: whether rounds are compared with their least joules.
 
     Raises:
         EdgeflError: names the key and the remedy.
     """
     check_members(federations, tuple(devices.classes or ()))
-    for place, problem in _problems(radio, learning, cloud, energy_excess):
+    for place, problem in _problems(radio, cloud, energy_excess):
         raise EdgeflError(problem, place)
     for name, own in federations.items():
         for place, problem in _problems_of(name, own, rounds):
             raise EdgeflError(problem, place)
 
 
-def _problems(
-    radio: RadioSettings, learning: LearningSettings | None, cloud: Any, energy_excess: bool
-) -> Iterator[tuple[tuple[str, ...], str]]:
-    if learning is not None:
-        yield (
-            ("learning",),
-            "several federations train nothing yet: give a workload (payload, FLOPs) in place of learning, or one"
-            " federation",
-        )
+def _problems(radio: RadioSettings, cloud: Any, energy_excess: bool) -> Iterator[tuple[tuple[str, ...], str]]:
     if cloud is not None:
         yield ("cloud",), "is over the cells of one federation, and here there are several: leave it out"
     if radio.sharing != "dynamic":

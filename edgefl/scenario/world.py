@@ -28,13 +28,13 @@ from edgefl.engine.cells.borders import Borders
 from edgefl.engine.cells.network import Network
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.federation.seat import Seat
-from edgefl.engine.federation.several import sizes
 from edgefl.engine.records import Recorder
 from edgefl.errors import EdgeflError, moved, refused
 from edgefl.mobility import Mobility, Movement, trips
 from edgefl.mobility._together import Together
 from edgefl.places.areas import Places, places
 from edgefl.rng import Streams
+from edgefl.scenario.federation_settings import sizes
 from edgefl.scenario.scenario import Scenario
 
 

@@ -54,7 +54,7 @@ def answered(plan: StudyPlan, directory: Path, seeds: Seeds) -> dict[Setting, in
     assert plan.question is not None
     question = analysis.Question(**plan.question.model_dump())
     try:
-        answer = analysis.answer(directory, question, seeds, plan.runs[0].member.reference)
+        answer = analysis.answer(directory, question, seeds, plan.runs[0].member.reference, plan.federation)
         analysis.write(answer, directory)
     except ValueError as error:
         raise EdgeflError(f"question: {error}") from error
@@ -70,7 +70,7 @@ def pairs(first: StudyPlan, added: Seeds) -> StudyPlan:
     """Plan the runs of the question's two variants with the added seeds."""
     assert first.question is not None
     both = first.question.variants
-    whole = plan(first.file, sorted({seed for seeds in added.values() for seed in seeds}))
+    whole = plan(first.file, sorted({seed for seeds in added.values() for seed in seeds}), first.federation)
     runs = [
         run
         for run in whole.runs

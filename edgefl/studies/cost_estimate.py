@@ -148,7 +148,21 @@ def estimates(path: Path, device: str = "auto", overrides: Sequence[str] = ()) -
 
 def expected(scenario: Scenario, probe: RunProbe) -> CostEstimate:
     """Say what a run takes whose first rounds took what the probe did."""
-    rules, federations = scenario.rounds, probe.federations
+    each = [_course(one, probe) for one in scenario.by_federation.values()]
+    rounds = Range(*(sum(counts) for counts in zip(*(rounds for rounds, _ in each), strict=True)))
+    simulated_s = Range(*(max(ends_s) for ends_s in zip(*(ends for _, ends in each), strict=True)))
+    return CostEstimate(
+        probe=probe,
+        rounds=rounds,
+        simulated_s=simulated_s,
+        wall_s=Range(*(probe.start_wall_s + number * probe.round_wall_s for number in rounds)),
+        disk_bytes=Range(*(number * probe.round_bytes for number in rounds)),
+    )
+
+
+def _course(scenario: Scenario, probe: RunProbe) -> tuple[Range, Range]:
+    """Return how many rounds a federation has in all cells together, and when its last one ends, s."""
+    rules, cells = scenario.rounds, probe.federations
     taken_s, probes = probe.latency_s + rules.pause_s, probes_of_sessions(scenario)
     spacing_s, probing_s = max(rules.every_s or 0.0, taken_s), probes * taken_s
     end_s = scenario.latest_end_s
@@ -156,7 +170,7 @@ def expected(scenario: Scenario, probe: RunProbe) -> CostEstimate:
     for_training_s = end_s if rules.every_s else end_s - probing_s
     by_time = math.ceil(for_training_s / spacing_s) if spacing_s and end_s < math.inf else math.inf
     each = [min(rounds, by_time) for rounds in rounds_of_sessions(scenario)]
-    rounds = Range(*(federations * (number + probes) for number in each))
+    rounds = Range(*(cells * (number + probes) for number in each))
     # a run of a duration lasts it out, whatever its rounds do, unless its sessions end before
     in_sequence_s = [number * spacing_s + (0.0 if rules.every_s else probing_s) for number in each]
     simulated_s = Range(
@@ -165,13 +179,7 @@ def expected(scenario: Scenario, probe: RunProbe) -> CostEstimate:
             for number, lasts_s in zip(each, in_sequence_s, strict=True)
         )
     )
-    return CostEstimate(
-        probe=probe,
-        rounds=rounds,
-        simulated_s=simulated_s,
-        wall_s=Range(*(probe.start_wall_s + number * probe.round_wall_s for number in rounds)),
-        disk_bytes=Range(*(number * probe.round_bytes for number in rounds)),
-    )
+    return rounds, simulated_s
 
 
 def rounds_of_sessions(scenario: Scenario) -> Range:
@@ -216,7 +224,8 @@ def probe(
     rows: list[Round] = []
     walls_s: list[float] = []
     federations = len(scenario.layout.with_federation)
-    most_rounds = PROBE_ROUNDS * federations
+    servers = federations * len(scenario.by_federation)
+    most_rounds = PROBE_ROUNDS * servers
     began_s = clock()
 
     class ProbeEnds(Exception):
@@ -236,7 +245,7 @@ def probe(
         with suppress(ProbeEnds):
             simulate(scenario, run, device=device, on_round=note, load=load)
         written = sum(file.stat().st_size for file in run.iterdir() if file.suffix in (".csv", ".jsonl"))
-    first = min(federations, len(rows) - 1)  # these began with the run
+    first = min(servers, len(rows) - 1)  # these began with the run
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
     return RunProbe(
         federations=federations,

@@ -78,7 +78,7 @@ def check_unchanged(plan: StudyPlan, directory: Path, load: Loaded) -> dict[Path
         recorded = about.get("identity")
         if recorded is None and about.get("status") != State.COMPLETED:
             continue  # it has not come so far as to say what it is
-        own = identity(run.scenario, load.checksum(run.scenario))
+        own = identity(run.scenario, load.checksums(run.scenario))
         if recorded is not None and recorded["hash"] == own.hash:
             continue
         # keys that edgefl did not know then have their defaults, with which it is the same run

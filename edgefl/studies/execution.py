@@ -82,7 +82,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
         at_once = options.jobs or (1 if _on_gpu(plan, options.device) else available_cores())
         workers = 1 if options.executor == "inline" else min(len(queue.to_do), at_once)
         if workers > 1:
-            trains = any(each.scenario.learning is not None for each in plan.runs)
+            trains = any(each.scenario.trains for each in plan.runs)
             side_by_side(
                 scheduler,
                 work,
@@ -106,7 +106,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
 
 def _on_gpu(plan: StudyPlan, device: str) -> bool:
     """Whether models are trained on a GPU; PyTorch is loaded only where the answer needs it."""
-    trains = any(each.scenario.learning is not None for each in plan.runs)
+    trains = any(each.scenario.trains for each in plan.runs)
     if device == "cpu" or (device == "auto" and not (trains and may_have_gpu())):
         return False
     return torch_device(device).type == "cuda"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from edgefl.engine.records import Round
@@ -63,10 +63,10 @@ def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
 
 def leave_a_trace(task: RunTask, failure: Failure) -> None:
     """Make the directory of a run that failed before making one, so that a comparison can name the run."""
-    scenario, about = task.run.scenario, {"notes": [], **asdict(task.run.member)}
+    scenario, about = task.run.scenario, {"notes": [], **task.run.member.written()}
     if not (task.path / status.FILE).exists():
         with suppress(EdgeflError):  # of data that cannot be had
-            about["identity"] = identity(scenario, _LOADED.checksum(scenario)).written()
+            about["identity"] = identity(scenario, _LOADED.checksums(scenario)).written()
         with suppress(EdgeflError):
             RunDirectory(task.path, scenario.described, about).fail(failure.error)
 

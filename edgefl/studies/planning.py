@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from edgefl.config.registry import did_you_mean
 from edgefl.config.yaml_source import Source
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, quoted
 from edgefl.run.study_membership import StudyMembership
 from edgefl.scenario.scenario import Scenario, from_source
 from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study
@@ -56,6 +57,7 @@ class StudyPlan:
 
     question: what it is to find out; `edgefl.studies.run` adds seeds for it. None: nothing, or only some seeds are
         planned, which are no more and no less.
+    federation: whose rounds are compared, where several share the cells; None: there is one.
     """
 
     file: Path
@@ -63,6 +65,7 @@ class StudyPlan:
     runs: Sequence[Run]
     question: QuestionSettings | None = None
     choose: ChoiceSettings | None = None
+    federation: str | None = None
 
     def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
         """Return label and scenario of the first run of each case; like: only cases of these runs."""
@@ -73,8 +76,10 @@ class StudyPlan:
         return [(first[case].label, first[case].scenario) for case in cases]
 
 
-def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[StudyCase]]:
-    """Load a study and its cases, all validated; seeds, each counted once, replace the file's.
+def load(
+    path: str | Path, seeds: Sequence[int] = (), federation: str | None = None
+) -> tuple[Study, list[StudyCase]]:
+    """Load a study and its cases, all validated; seeds, each counted once, and a federation replace the file's.
 
     Raises:
         EdgeflError: names file, line and remedy.
@@ -84,6 +89,8 @@ def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[Study
         raise EdgeflError(f"{path}: is a scenario, no study; `edgefl run {path}` runs it")
     if seeds:
         source.override("seeds", list(dict.fromkeys(seeds)), " ".join(f"--seed {seed}" for seed in seeds))
+    if federation is not None:
+        source.override("federation", federation, f"--federation {federation}")
     study = source.validate(Study)
     unchanged = Source(source.path.parent / study.scenario)
     cases = []
@@ -98,35 +105,55 @@ def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[Study
                 for key, value in (overrides or {}).items():
                     base.override(key, value, source.where(("variants", variant, key)))
                 scenario = from_source(base)
-                if scenario.federations:
-                    raise EdgeflError(
-                        "a study compares runs of one federation in a cell: leave federations out, or run the"
-                        " scenario alone, and read rounds.csv by its column federation"
-                    )
+                _check_federation(study.federation, scenario)
                 cases.append(StudyCase(setting, variant, scenario))
             except EdgeflError as error:
                 raise EdgeflError(f"{_named(setting, variant)}: {error}") from error
+    if study.federation is not None and not any(case.scenario.federations for case in cases):
+        wrong = f"{study.federation}: no variant has federations that share the cells: leave it out"
+        raise source.error(("federation",), wrong)
     return study, cases
 
 
-def plan(path: str | Path, seeds: Sequence[int] = ()) -> StudyPlan:
+def _check_federation(chosen: str | None, scenario: Scenario) -> None:
+    """Refuse a scenario of several federations none of which is the one to be compared; one alone always is."""
+    names = list(scenario.federations or ())
+    if names and chosen is None:
+        raise EdgeflError(
+            "several federations share its cells, and a study compares the rounds of one: say which,"
+            f" federation: {names[0]} beside the study's variants, or --federation ({', '.join(names)})"
+        )
+    if names and chosen not in names:
+        raise EdgeflError(f"has no federation {quoted(chosen)}{did_you_mean(str(chosen), names)}")
+
+
+def plan(path: str | Path, seeds: Sequence[int] = (), federation: str | None = None) -> StudyPlan:
     """Plan all runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
 
     Args:
         path: study file.
         seeds: only these, instead of the study's; its question then is not asked.
+        federation: whose rounds are compared, in place of the study's.
 
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    study, cases = load(path, seeds)
+    study, cases = load(path, seeds, federation)
     runs = [
         Run(
             case.scenario.model_copy(update={"seed": seed}),
             Path(case.folder, case.variant, f"seed-{seed}"),
-            StudyMembership(study.name, case.variant, study.reference, case.setting, tuple(study.variants)),
+            StudyMembership(
+                study.name,
+                case.variant,
+                study.reference,
+                case.setting,
+                tuple(study.variants),
+                study.federation if case.scenario.federations else None,
+            ),
         )
         for seed in study.seeds
         for case in cases
     ]
-    return StudyPlan(Path(path), study.name, runs, None if seeds else study.question, study.choose)
+    question = None if seeds else study.question
+    return StudyPlan(Path(path), study.name, runs, question, study.choose, study.federation)

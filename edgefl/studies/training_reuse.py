@@ -115,6 +115,6 @@ def _candidates(runs: Sequence[Run]) -> Iterator[list[Run]]:
 def _learning_identity(run: Run, load: Loaded) -> LearningIdentity | None:
     scenario = run.scenario
     try:
-        return learning_identity(World(scenario, Streams(scenario.seed)), load.checksum(scenario))
+        return learning_identity(World(scenario, Streams(scenario.seed)), load.checksums(scenario))
     except EdgeflError:  # the run itself will say it
         return None

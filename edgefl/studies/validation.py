@@ -1,7 +1,7 @@
 """The checks of `edgefl validate`: everything that can be known of a scenario or a study before it runs."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from edgefl.config.yaml_source import Source
+from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
 from edgefl.run.plan import RunPlan, prepare
 from edgefl.scenario.data_loading import Loaded
@@ -135,10 +136,6 @@ def built(scenario: Scenario, device: str = "auto", load: Loaded | None = None) 
 def facts_of(run: RunPlan) -> BuildCheck:
     """Return what is known of a run that has been built."""
     scenario, learner = run.world.scenario, next(iter(run.learners.values()))
-    samples = None
-    if scenario.learning is not None:
-        sizes = list(learner.device_data.sizes(range(run.world.count)).values())
-        samples = min(sizes), float(np.median(sizes)), max(sizes)
     return BuildCheck(
         devices=run.world.count,
         cells=scenario.layout.cells,
@@ -149,19 +146,37 @@ def facts_of(run: RunPlan) -> BuildCheck:
         flops_per_sample=learner.flops_per_sample,
         model=run.model["model"]["name"],
         parameters=run.model["model"]["parameters"],
-        samples=samples,
-        shared_by=tuple(
-            f"federation {name}: {len(run.world.of_federation(name).only or ())} devices, weight {one.weight:g},"
-            f" bits per transfer: {_payload_bits(run, name):,}"
-            for name, one in (scenario.federations or {}).items()
-        ),
+        samples=None if scenario.federations else _samples(run, ""),
+        shared_by=tuple(_shared(run, name, one.weight) for name, one in (scenario.federations or {}).items()),
         notes=(*run.notes, *_day_that_hardly_passes(scenario)),
     )
 
 
-def _payload_bits(run: RunPlan, federation: str) -> int:
-    learners: Mapping[Any, Any] = run.learners
-    return next(int(one.payload_bits) for seat, one in learners.items() if seat.federation == federation)
+def _learner(run: RunPlan, federation: str) -> Any:
+    """Return a learner of a federation; those of all its cells are alike."""
+    return next(one for key, one in run.learners.items() if Seat.of(key).federation == federation)
+
+
+def _samples(run: RunPlan, federation: str) -> tuple[int, float, int] | None:
+    """Return the fewest, the median and the most training samples of a federation's devices in session 1."""
+    world = run.world.of_federation(federation)
+    if world.scenario.learning is None:
+        return None
+    count = world.count if world.only is None else len(world.only)
+    sizes = list(_learner(run, federation).device_data.sizes(range(count)).values())
+    return min(sizes), float(np.median(sizes)), max(sizes)
+
+
+def _shared(run: RunPlan, name: str, weight: float) -> str:
+    """Say in a line what one of several federations is."""
+    learner, samples = _learner(run, name), _samples(run, name)
+    said = f"federation {name}: {len(run.world.of_federation(name).only or ())} devices, weight {weight:g}"
+    if samples is not None:
+        fewest, median, most = samples
+        model = run.model["federations"][name]["model"]["name"]
+        said += f", model {model}: {learner.parameters:,} parameters, samples per device: {fewest} to {most}"
+        said += f", median {median:g}"
+    return f"{said}, bits per transfer: {learner.payload_bits:,}"
 
 
 def summary(checks: list[BuildCheck]) -> list[str]:

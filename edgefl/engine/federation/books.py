@@ -113,7 +113,7 @@ class Books:
             **columns,
             cell=cell,
             further={
-                **{name: [of] * len(columns["device"]) for name, of in self._federation.items()},
+                **self._labels(len(columns["device"])),
                 **self._classes(columns["device"]),
                 **done.of_devices,
                 **stalls,
@@ -124,7 +124,9 @@ class Books:
             scores: dict[str, Any] = {name: list(of) for name, of in evaluation.devices.columns.items()}
             scores |= {"session": session, "round": number, "phase": phase, "cell": cell}
             scores |= {"end_s": end_s, "device": list(evaluation.devices.ids)}
-            simulation.recorder.write_columns(DeviceScore, **scores)
+            simulation.recorder.write_columns(
+                DeviceScore, **scores, further=self._labels(len(scores["device"])) or None
+            )
         simulation.recorder.flush()
 
     def open(self, session: OpenSession, opening: Opening) -> None:
@@ -155,6 +157,10 @@ class Books:
         sent_j = done.opened.server_energy_j(downlinks, self._billed_slots, done.billed)
         self._billed_slots = done.opened.sent_slots
         return sent_j + (rules.server_power_w * rules.server_s if done.aggregated else 0.0)
+
+    def _labels(self, rows: int) -> dict[str, list[Any]]:
+        """Return the further column that says whose so many rows are, if it has to be said."""
+        return {name: [of] * rows for name, of in self._federation.items()}
 
     def _classes(self, ids: list[int]) -> dict[str, list[str]]:
         """Return the further column `class` of devices.csv, if there are classes."""

@@ -55,8 +55,11 @@ class OverlappingTraining:
         self._simulation, self._rounds, self._server = simulation, rounds, server
         self._ending, self._books, self._attendance, self._counts = ending, books, attendance, counts
         self._cloud = cloud
-        seconds = [rounds.processors.cost(id_, 1)[0] for id_ in range(len(simulation.devices))]
-        self._tiers = server.tiers(seconds)
+        ids = range(len(simulation.devices)) if rounds.devices is None else rounds.devices
+        of_own = server.tiers([rounds.processors.cost(id_, 1)[0] for id_ in ids])
+        # of devices of other federations, which never begin here, any will do
+        tiers = dict(zip(ids, of_own, strict=True)) if of_own else {}
+        self._tiers = tuple(tiers.get(id_, 0) for id_ in range(len(simulation.devices))) if of_own else ()
         self.staleness: Staleness = replace(server.learning, tiers=self._tiers)
 
     def run(self, stage: Stage, session: OpenSession) -> Generator[simpy.Event, None, str]:

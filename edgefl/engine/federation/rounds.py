@@ -54,6 +54,7 @@ class Rounds:
     report_bits: int  # what each participant sends beside its update
     tells_excess: bool = False  # whether rounds are compared with their least joules
     federation: str = ""  # which one's, where several share the cell
+    devices: Sequence[int] | None = None  # which belong to it; None: all of the run
 
     @property
     def seat(self) -> Seat:

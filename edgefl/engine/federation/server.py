@@ -42,7 +42,6 @@ class Server:
 
     Args:
         members: session number -> the only devices that may take part; None: all that are present.
-        beside_overlapping: rounds of another federation overlap, whose columns all rows have then.
     """
 
     def __init__(
@@ -53,7 +52,6 @@ class Server:
         learner: Learner,
         policy: SessionPolicy,
         members: Callable[[int], Collection[int] | None] = lambda session: None,
-        beside_overlapping: bool = False,
     ) -> None:
         self._simulation = simulation
         self._rounds = rounds
@@ -77,7 +75,7 @@ class Server:
                 self._counts,
                 self._cloud,
             )
-        self._tells_versions = self._overlapping is not None or beside_overlapping
+        self._tells_versions = self._overlapping is not None
 
     def run(self) -> Generator[simpy.Event, None, None]:
         """Run all sessions one after the other, until the duration is over or nobody is left and others are done."""

@@ -41,8 +41,8 @@ def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str,
     """Yield a cell's models by kind: the global one, several that devices are served with, and devices' own.
 
     global: the module's `state_dict`. served: where there are several, [C, *shape] by name, with `devices` [k] and
-    `model_of_device` [k]. personal: [k, *shape] by name, with `devices` [k]. Devices are those whose last session was
-    this cell's.
+    `model_of_device` [k]. personal: [k, *shape] by name, with `devices` [k]. Devices are the ids of those whose last
+    session was this cell's.
     """
     layout, model = learner.trainer.layout, learner.federation.model
     yield GLOBAL, whole_state(learner.trainer.module, layout, model.model)
@@ -50,7 +50,7 @@ def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str,
     if not learner.trainer.settings.algorithm.keeps_own_model():
         distinct, which = _served(learner, ids)
         if len(distinct):
-            yield SERVED, {**stacked_state(layout, distinct), DEVICES: _ids(ids), MODEL_OF: which}
+            yield SERVED, {**stacked_state(layout, distinct), DEVICES: _ids(learner, ids), MODEL_OF: which}
     elif personal and (holders := model.holders(ids)):
         moment = learner.federation.now.round.moment
         rows: list[Mapping[str, Tensor]] = []
@@ -60,7 +60,7 @@ def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str,
             assert own is not None
             rows.append(stacked_state(layout, own))
         joined = {name: torch.cat([part[name] for part in rows]) for name in rows[0]}
-        yield PERSONAL, {**joined, DEVICES: _ids(holders)}
+        yield PERSONAL, {**joined, DEVICES: _ids(learner, holders)}
 
 
 def _served(learner: TorchLearner, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -79,5 +79,6 @@ def _served(learner: TorchLearner, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
     return distinct, torch.tensor(which, dtype=torch.int64)
 
 
-def _ids(ids: Sequence[int]) -> Tensor:
-    return torch.tensor(list(ids), dtype=torch.int64)
+def _ids(learner: TorchLearner, numbers: Sequence[int]) -> Tensor:
+    ids = learner.trainer.training_data.ids
+    return torch.tensor([ids[number] for number in numbers], dtype=torch.int64)

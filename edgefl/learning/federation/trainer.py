@@ -365,9 +365,9 @@ class Trainer:
         )
 
     def _divergence(self, diverged: Diverged, at: At, model: TrainedModel) -> Divergence:
-        whose = (
-            "the aggregated model" if diverged.device is None else f"the model of device {diverged.device}"
-        )
+        whose = "the aggregated model"
+        if diverged.device is not None:
+            whose = f"the model of device {self.training_data.ids[diverged.device]}"
         return Divergence(
             f"training diverged in {at}: {whose} is not finite; lower learning.lr (now {self.settings.lr})",
             model.tensors(),

@@ -26,6 +26,7 @@ class TrainingData:
 
     Args:
         devices: all devices of the run, present or not.
+        ids: what each is called outside; None: by its number.
         threads: of local training and tests on a CPU; results do not depend on it.
         trainers: do local training in place of these threads; None: nobody does.
         load: reads the data set; None: its own `load`.
@@ -37,6 +38,7 @@ class TrainingData:
         torch_device: torch.device,
         *,
         devices: int,
+        ids: Sequence[int] | None = None,
         threads: int = 1,
         trainers: ChunkTrainers | None = None,
         load: Callable[[Dataset], Data] | None = None,
@@ -63,7 +65,7 @@ class TrainingData:
         self.torch_device = torch_device
         self.threads, self.trainers = threads, trainers
         self.hands = Hands(1 if torch_device.type == "cuda" else threads)
-        self.devices = devices
+        self.devices, self.ids = devices, range(devices) if ids is None else ids
         self.test_labels, self.test_groups = self.task.kinds(data.test.y), data.test.groups
         if settings.augmentation is not None:
             settings.augmentation.check(self.input_shape)

@@ -85,4 +85,5 @@ DAY = "sessions: {name: interval}\ndevices: {mobility: {name: itinerary, begin_h
 )
 def test_the_clock_is_read_from_the_scenario(text: str, clock: Clock | None, tmp_path: Path) -> None:
     (tmp_path / "scenario.yaml").write_text(text + "\n")
-    assert clock_of(pd.DataFrame({"variant": ["a"], "path": [str(tmp_path)]})) == clock
+    info = pd.DataFrame({"variant": ["a"], "path": [str(tmp_path)], "federation": [""]})
+    assert clock_of(info) == clock

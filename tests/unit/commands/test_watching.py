@@ -96,6 +96,20 @@ def test_tables_that_begin_anew_are_read_anew(under_way: Making) -> None:
     assert watched.look().rounds == 1
 
 
+def test_a_table_that_became_wider_is_read_anew(under_way: Making, done: Path) -> None:
+    """As when another federation's first round brings columns of its own: no row counts twice, none is cut."""
+    path = under_way(2)
+    watched = watching.find(path)[0]
+    assert watched.look().rounds == 2
+    head, *rows = (done / "rounds.csv").read_text().splitlines()
+    wider = "".join(f"{line}\n" for line in (f"{head},further", *(f"{row},1" for row in rows[:5])))
+    (path / "rounds.csv").write_text(wider)
+    standing = watched.look()
+    assert standing.rounds == 5
+    joules = [float(row.split(",")[head.split(",").index("energy_j")]) for row in rows[:5]]
+    assert standing.joules == pytest.approx(sum(joules))
+
+
 def test_the_end_says_how_it_came(done: Path, under_way: Making) -> None:
     [completed] = watching.find(done)
     assert "100 %" in text(completed.look())

@@ -130,3 +130,39 @@ def test_rows_say_whose_they_are() -> None:
     events = [row.event for row in rows.of[Event]]
     assert events.count("session_start") == events.count("session_end") == 2
     assert set(rows.further["federation"]) == {"a", "b"}
+
+
+def test_tiers_are_of_a_federations_own_devices() -> None:
+    """Two phones of a, and b's meters of two speeds, all slower: b's two tiers are its meters, one in each.
+
+    Among all devices b's would be one tier, the slow one, and its rounds wait for both.
+    """
+    scenario = Scenario.model_validate(
+        {
+            "name": "tiers",
+            "devices": {
+                "count": 4,
+                "mobility": Placed(places_m=[(20.0 + k, 0.0) for k in range(4)]),
+                "classes": {
+                    "phone": {"share": 0.5, "flops_per_cycle": 100},
+                    "meter": {"share": 0.25, "flops_per_cycle": 4},
+                    "old": {"flops_per_cycle": 1},
+                },
+            },
+            "radio": {**HAND_RADIO, "sharing": "dynamic", "max_efficiency": 1.0},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 4},
+            "workload": {"payload_bits": 1, "flops_per_sample": 1},
+            "federations": {
+                "a": {"classes": ["phone"]},
+                "b": {"classes": ["meter", "old"], "rounds": {"server": {"name": "tiers", "count": 2}}},
+            },
+        }
+    )
+    world, rows, env = World(scenario, Streams(7)), Rows(), simpy.Environment()
+    learners = {Seat(0, "a"): Scripted(), Seat(0, "b"): Scripted()}
+    _, servers = compose(world, world.radio(env), rows, learners)
+    env.run(until=env.all_of([env.process(server.run()) for server in servers.values()]))
+    own = {(id_,) for id_ in world.of_federation("b").only or ()}
+    made = [call[1] for call in learners[Seat(0, "b")].calls if call[0] == "aggregate"]
+    assert len(made) == 4
+    assert set(made) == own

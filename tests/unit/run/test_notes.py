@@ -56,6 +56,22 @@ def test_a_run_that_never_learnt(tmp_path: Path) -> None:
     )
 
 
+def test_notes_of_several_federations_say_whose(tmp_path: Path) -> None:
+    """b's deadline is over before any update: a, with the same cell, has all of its own."""
+    told = notes_of(
+        tmp_path,
+        radio={"sharing": "dynamic", "scheduler": "equal_share"},
+        federations={
+            "a": {"share": 0.5, "learning": {**LEARNING, "warm_start": "similarity"}},
+            "b": {"share": 0.5, "rounds": {"deadline_s": 1e-6}},
+        },
+    )
+    assert [note.partition(":")[0] for note in told] == ["federation b", "federation b", "federation a"]
+    assert "hardly any update can arrive in time" in told[0]
+    assert "no update was ever aggregated, in 4 rounds: in all, 0 of 8 participations" in told[1]
+    assert "no session began with saved models; the first that can is session 3" in told[2]
+
+
 def test_a_run_in_which_nobody_ever_was(tmp_path: Path) -> None:
     """Devices that come after a year, and a run of ten seconds: it ends with its duration, and says so."""
     trace = {"0": {"active": [31_536_000.0], "inactive": [31_536_001.0], "finish_time": 4e7}}

@@ -107,15 +107,108 @@ def test_refused(keys: dict[str, Any], message: str) -> None:
         scenario(**keys)
 
 
-def test_training_is_refused_by_name() -> None:
-    learning = {"dataset": "digits", "model": "logistic", "partition": "iid"}
-    with pytest.raises(EdgeflError, match="learning: several federations train nothing yet"):
-        load_scenario({**BASE, "workload": None, "learning": learning})
+LEARNING = {"dataset": "digits", "model": "logistic", "partition": "iid"}
+
+
+def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
+    """As a whole, be that learning or a workload; who has neither has the scenario's."""
+    own = {**LEARNING, "lr": 0.5}
+    some = scenario(workload=None, learning={**LEARNING, "batch": 7}, federations__b={"classes": ["meter"]})
+    b = {"classes": ["meter"], "learning": own}
+    for made in (some.with_({"federations.b": b}), scenario(federations__b=b)):
+        assert made.of_federation("b").workload is None
+        learning = made.of_federation("b").learning
+        assert learning is not None
+        assert (learning.lr, learning.batch) == (0.5, 128)
+        assert made.of_federation("a").learning == made.learning
+        assert made.of_federation("a").workload == made.workload
+    assert some.trains
+    assert not scenario().trains
+    assert some.with_({"federations.b": BASE["federations"]["b"]}).of_federation("b").learning is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            {"federations__b.learning": LEARNING},
+            r"federations\.b\.workload: give either learning .* or workload",
+        ),
+        (
+            {"workload": None},
+            r"federations\.a: a has nothing to do, and there is nothing for all: give it learning or workload",
+        ),
+        (
+            {"federations__b": {"classes": ["meter"], "learning": {**LEARNING, "model": "logistics"}}},
+            r"federations\.b\.learning\.model: .*logistic",
+        ),
+        (
+            {
+                "federations__b": {
+                    "classes": ["meter"],
+                    "learning": LEARNING,
+                    "sessions": {"name": "early_stopping", "count": 2},
+                }
+            },
+            r"federations\.b\.sessions: .*give learning\.validation",
+        ),
+        (
+            {
+                "federations__b": {
+                    "classes": ["meter"],
+                    "learning": {
+                        **LEARNING,
+                        "warm_start": {"name": "similarity", "probe_share": 0.5},
+                    },
+                    "sessions": {"name": "schedule", "count": 3, "rounds": 1},
+                    "rounds": {"min_updates": 4},
+                }
+            },
+            r"federations\.b\.rounds\.min_updates: 4 exceeds 2, the participants of a probe round of b",
+        ),
+        (
+            {
+                "federations__b": {
+                    "classes": ["meter"],
+                    "learning": {**LEARNING, "algorithm": "feddrift", "theory": {}},
+                    "rounds": {"server": {"name": "fedbuff", "buffer": 2}, "pause_s": 0},
+                }
+            },
+            r"federations\.b\.learning\.",
+        ),
+        (
+            {"devices__classes.phone.samples": 0.5},
+            r"devices\.classes\.phone\.samples: .*trains nothing on its devices",
+        ),
+    ],
+)
+def test_learning_that_does_not_fit_is_refused_in_its_place(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(EdgeflError, match=message):
+        scenario(**keys)
+
+
+def test_a_class_keeps_a_share_of_samples_where_its_federation_trains() -> None:
+    made = scenario(
+        federations__b={"classes": ["meter"], "learning": LEARNING},
+        devices__classes={"phone": {"share": 0.5}, "meter": {"samples": 0.5}},
+    )
+    assert made.devices.classes["meter"].samples == 0.5
+
+
+def test_what_a_federation_has_none_of_is_none_when_it_is_read_again(tmp_path: Path) -> None:
+    """The scenario's rounds have a deadline, and b's none: what is written says so."""
+    rules = {"deadline_s": None, "pause_s": 2.0}
+    made = scenario(rounds__deadline_s=5.0, federations__b={"classes": ["meter"], "rounds": rules})
+    (tmp_path / "again.yaml").write_text(dump(made))
+    again = load(tmp_path / "again.yaml")
+    assert again.of_federation("b").rounds.deadline_s is None
+    assert again.of_federation("b").rounds == made.of_federation("b").rounds
+    assert dump(again) == dump(made)
 
 
 @pytest.mark.parametrize("server", ["synchronous", {"name": "fedbuff", "buffer": 2}])
-def test_tables_say_whose_a_row_is_and_reports_refuse_them(tmp_path: Path, server: Any) -> None:
-    """With a server of overlapping rounds beside one that waits, all rows have its columns."""
+def test_tables_say_whose_a_row_is_and_reports_ask_whose(tmp_path: Path, server: Any) -> None:
+    """With a server of overlapping rounds beside one that waits, too, whose rows have empty cells there."""
     rules = {"deadline_s": None, "pause_s": 0.0, "server": server}
     run = simulate(scenario(federations__b={**BASE["federations"]["b"], "rounds": rules}), tmp_path / "run")
     assert check_run(run) == []
@@ -126,8 +219,9 @@ def test_tables_say_whose_a_row_is_and_reports_refuse_them(tmp_path: Path, serve
     for table in ("rounds", "sessions", "events"):
         assert {row["federation"] for row in rows(run, table)} == {"a", "b"}
     assert [row["federation"] for row in rows(run, "rounds")].count("a") == 2
-    with pytest.raises(ValueError, match="several federations share its cells"):
+    with pytest.raises(ValueError, match=r"several federations share its cells.* --federation \(a, b\)"):
         load_runs(run)
+    assert set(run.rounds["federation"]) == {"a", "b"}
 
 
 def test_the_same_scenario_gives_the_same_tables(tmp_path: Path) -> None:
@@ -137,14 +231,40 @@ def test_the_same_scenario_gives_the_same_tables(tmp_path: Path) -> None:
         assert one.read_bytes() == two.read_bytes()
 
 
-def test_a_study_of_them_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("chosen", "variant", "message"),
+    [
+        ("", "{duration_s: 9}", r"one: several federations .* federation: a beside .* --federation \(a, b\)"),
+        ("federation: c\n", "{duration_s: 9}", "one: has no federation 'c'; known: a, b"),
+        ("federation: a\n", "{federations: null}", ""),
+        ("federation: b\n", "{federations.b.weight: 9}", ""),
+    ],
+)
+def test_a_study_says_whose_rounds_it_compares(
+    chosen: str, variant: str, message: str, tmp_path: Path
+) -> None:
+    """A variant with one federation has only the rounds of that one."""
     (tmp_path / "shared.yaml").write_text(dump(scenario()))
     study = tmp_path / "study.yaml"
     study.write_text(
-        "name: s\nscenario: shared.yaml\nseeds: [1]\nvariants: {one: {}, other: {duration_s: 9}}\n"
+        f"name: s\nscenario: shared.yaml\nseeds: [1]\n{chosen}variants: {{one: {{}}, other: {variant}}}\n"
     )
-    with pytest.raises(EdgeflError, match="a study compares runs of one federation in a cell"):
-        planning.load(study)
+    if message:
+        with pytest.raises(EdgeflError, match=message):
+            planning.plan(study)
+        assert planning.plan(study, federation="b").federation == "b"
+        return
+    plan = planning.plan(study)
+    of = [run.member.written().get("federation") for run in plan.runs]
+    assert of == [plan.federation, None if "null" in variant else plan.federation]
+
+
+def test_a_study_without_federations_names_none(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(dump(load_scenario({**BASE, "federations": None})))
+    study = tmp_path / "study.yaml"
+    study.write_text("name: s\nscenario: one.yaml\nseeds: [1]\nfederation: a\nvariants: {one: {}}\n")
+    with pytest.raises(EdgeflError, match=r"study\.yaml:4 federation: a: no variant has federations"):
+        planning.plan(study)
 
 
 @pytest.mark.slow

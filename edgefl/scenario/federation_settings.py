@@ -12,9 +12,12 @@ from edgefl.config.scenario_fields import Named, Section
 from edgefl.engine.class_settings import CLASS_NAME, SHARE_TOLERANCE
 from edgefl.engine.settings import RoundSettings, WorkloadSettings
 from edgefl.errors import EdgeflError
+from edgefl.learning.settings import LearningSettings
 
+# what a federation does: one of the two
+TASKS = ("learning", "workload")
 # sections of a scenario that a federation may have of its own
-OWN_SECTIONS = ("workload", "sessions", "rounds")
+OWN_SECTIONS = (*TASKS, "sessions", "rounds")
 # keys of `rounds` about the world, of which there is one
 OF_ALL = ("movement_tick_s", "max_wait_s")
 ClassName = Annotated[str, Field(pattern=CLASS_NAME)]
@@ -35,7 +38,12 @@ class FederationSettings(Section):
         le=1e3,
         description="of the band, while others have something to send in it, it has this part of the sum of weights",
     )
-    workload: WorkloadSettings | None = Field(None, description="its own, in place of the scenario's")
+    learning: LearningSettings | None = Field(
+        None, description="what it trains, in place of the scenario's learning or workload, as a whole"
+    )
+    workload: WorkloadSettings | None = Field(
+        None, description="radio and compute only, in place of the scenario's learning or workload"
+    )
     sessions: Annotated[Any, Named("sessions", optional=True)] = Field(
         None, description="when its sessions end, in place of the scenario's"
     )

@@ -1,0 +1,102 @@
+"""A learner of one of several federations: asked by the ids of the run, it knows its own devices by number."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from edgefl.contract import (
+    BEGIN,
+    Evaluation,
+    Expected,
+    ForetellingStage,
+    LocalRound,
+    Now,
+    SessionStart,
+    Stage,
+    StageFacts,
+)
+from edgefl.learning.data.device_data import DeviceData
+
+if TYPE_CHECKING:
+    from edgefl.learning.federation.learner import TorchLearner
+
+
+class NumberedLearner:
+    """Translate ids into numbers on the way in, and numbers into ids on the way out; see `scenario.members`.
+
+    Args:
+        ids: [devices] of the federation, ascending: that of number 0 first.
+    """
+
+    def __init__(self, learner: "TorchLearner", ids: np.ndarray) -> None:
+        self._learner = learner
+        self._numbers = _Numbers(ids)
+        self.flops_per_sample, self.payload_bits = learner.flops_per_sample, learner.payload_bits
+        self.sees_time, self.parameters = learner.sees_time, learner.parameters
+
+    @property
+    def device_data(self) -> DeviceData:
+        """The samples of each device, by number."""
+        return self._learner.device_data
+
+    def session(self, start: SessionStart) -> Iterator[Stage]:
+        """Yield the stages of a session."""
+        overlapping = start.overlapping
+        if overlapping is not None and overlapping.tiers:
+            tiers = tuple(overlapping.tiers[id_] for id_ in self._numbers.ids)
+            overlapping = replace(overlapping, tiers=tiers)
+        asked = replace(start, ids=self._numbers.of(start.ids), overlapping=overlapping)
+        for stage in self._learner.session(asked):
+            yield NumberedStage(stage, self._numbers)
+
+    def stages(self) -> Iterator[Stage]:
+        """Yield the stages of the open session, from the present one on."""
+        for stage in self._learner.stages():
+            yield NumberedStage(stage, self._numbers)
+
+
+class NumberedStage:
+    """A stage of such a learner."""
+
+    def __init__(self, stage: Stage, numbers: "_Numbers") -> None:
+        self._stage, self._numbers = stage, numbers
+
+    @property
+    def facts(self) -> StageFacts:
+        return self._stage.facts
+
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
+        local = self._stage.train(self._numbers.of(ids), round_, now)
+        return replace(local, ids=self._numbers.ids_of(local.ids))
+
+    def expected(self, ids: Sequence[int]) -> Expected:
+        told = cast(ForetellingStage, self._stage).expected(self._numbers.of(ids))
+        return replace(told, ids=self._numbers.ids_of(told.ids))
+
+    def aggregate(self, ids: Sequence[int]) -> None:
+        self._stage.aggregate(self._numbers.of(ids))
+
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
+        evaluation = self._stage.evaluate(self._numbers.of(present))
+        if evaluation is None or evaluation.devices is None:
+            return evaluation
+        scores = evaluation.devices
+        return replace(evaluation, devices=replace(scores, ids=self._numbers.ids_of(scores.ids)))
+
+
+class _Numbers:
+    """Which number each device of a federation has."""
+
+    def __init__(self, ids: np.ndarray) -> None:
+        self.ids: list[int] = ids.tolist()
+        self._of = {id_: number for number, id_ in enumerate(self.ids)}
+
+    def of(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """Return the numbers of devices."""
+        return tuple(self._of[id_] for id_ in ids)
+
+    def ids_of(self, numbers: Sequence[int]) -> tuple[int, ...]:
+        """Return the devices that have these numbers."""
+        return tuple(self.ids[number] for number in numbers)

@@ -1,0 +1,280 @@
+"""Federations that train on one band: each learns what it would learn alone, of data of its own devices."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from analysis.reading import read_all
+from edgefl import EdgeflError, Results, load_model, load_scenario, simulate
+from edgefl.engine.federation.seat import Seat
+from edgefl.learning.datasets.digits import Digits
+from edgefl.run.plan import prepare
+from edgefl.scenario.scenario import dump
+from edgefl.testing.invariants import check_run
+from tests.tools import kill
+
+DEVICES = 5  # of federation a
+DIGITS = {"dataset": "digits", "model": "logistic", "lr": 0.05, "batch": 16}
+OTHER = {**DIGITS, "algorithm": "fedprox", "partition": "iid", "lr": 0.1, "validation": 0.2}
+# transfers without loss, and the same devices in each round, whoever else sends
+ALONE: dict[str, Any] = {
+    "name": "alone",
+    "seed": 3,
+    "devices": {"count": DEVICES},
+    "radio": {"preset": "journal", "sharing": "dynamic", "scheduler": "equal_share"},
+    "sessions": {"name": "schedule", "count": 3, "rounds": 3},
+}
+# columns that a learner does not see
+OF_THE_NETWORK = {
+    *(
+        "start_s",
+        "end_s",
+        "latency_s",
+        "latency_mean_s",
+        "energy_j",
+        "energy_rx_j",
+        "energy_tx_j",
+        "distance_m",
+    ),
+    *("energy_compute_j", "energy_server_j", "energy_wasted_j", "working", "staleness_mean", "staleness_max"),
+    *(f"{what}_{end}_s" for what in ("downlink", "compute", "uplink") for end in ("start", "end")),
+}
+
+
+def company(learning: dict[str, Any], of_b: dict[str, Any], **further: Any) -> dict[str, Any]:
+    """The scenario in which a has the devices of ALONE, among twice as many others."""
+    share = {"a": 1 / 3, "b": 2 / 3}
+    return {
+        **ALONE,
+        **further,
+        "name": "company",
+        "devices": {"count": 3 * DEVICES},
+        "federations": {
+            "a": {"share": share["a"], "learning": learning},
+            "b": {"share": share["b"], **of_b},
+        },
+    }
+
+
+def learned(run: Path, table: str, columns: list[str]) -> pd.DataFrame:
+    """Columns of a table as text, of federation a where there are several; its devices numbered from 0 on."""
+    rows = pd.read_csv(run / f"{table}.csv", dtype=str, keep_default_na=False)
+    if "federation" in rows:
+        rows = rows[rows["federation"] == "a"]
+    ids = pd.read_csv(run / "ledger.csv")
+    own = ids[ids["federation"] == "a"]["device"] if "federation" in ids else ids["device"]
+    number = {str(id_): str(place) for place, id_ in enumerate(sorted(own))}
+    if "device" in rows:
+        rows = rows.assign(device=rows["device"].map(number))
+    if "devices" in rows:
+        rows = rows.assign(devices=[" ".join(number[id_] for id_ in ids.split()) for ids in rows["devices"]])
+    return rows[columns].reset_index(drop=True)
+
+
+@pytest.mark.parametrize(
+    "learning",
+    [
+        {"warm_start": "similarity", "partition": {"name": "dirichlet", "alpha": 0.5, "overlap": 0.2}},
+        {"algorithm": "scaffold", "uplink_codec": {"name": "rand_k", "share": 0.2}, "client_metrics": True},
+        {
+            "algorithm": "ditto",
+            "tested_on": "devices",
+            "scores_every": 1,
+            "drift": {"name": "label_swap", "at": 2, "share": 0.5},
+        },
+    ],
+    ids=["warm start", "control variates and a codec", "personal models and drift"],
+)
+def test_a_federation_learns_in_company_what_it_learns_alone(
+    learning: dict[str, Any], tmp_path: Path
+) -> None:
+    """All of its devices take part in each round: then nothing of the band reaches the learner, to the last bit."""
+    learning = {**DIGITS, **learning}
+    keeps = {"record": {"personal_models": True}}
+    alone = simulate({**ALONE, **keeps, "learning": learning}, tmp_path / "alone")
+    shared = simulate(company(learning, {"weight": 3, "learning": OTHER}, **keeps), tmp_path / "shared")
+    tables = ["rounds", "devices", "sessions", *(["evaluation"] if "scores_every" in learning else [])]
+    for table in tables:
+        columns = [
+            name
+            for name in pd.read_csv(alone / f"{table}.csv", nrows=0).columns
+            if name not in OF_THE_NETWORK
+        ]
+        assert set(columns) & {"accuracy", "accuracy_start", "iterations"}
+        pd.testing.assert_frame_equal(
+            learned(shared, table, columns), learned(alone, table, columns), check_exact=True
+        )
+    files = sorted(path.name for path in (alone / "models").glob("*.safetensors"))
+    assert files == sorted(path.name for path in (shared / "models" / "a").glob("*.safetensors"))
+    for name in files:
+        here, there = load_file(shared / "models" / "a" / name), load_file(alone / "models" / name)
+        assert all(torch.equal(here[key], there[key]) for key in there if key != "devices")
+
+
+def test_a_weight_moves_times_and_no_learning(tmp_path: Path) -> None:
+    """With more of the band a's rounds end sooner; what it learns is the same text."""
+    runs = {}
+    for weight in (1, 10):
+        narrow = {**ALONE["radio"], "bandwidth_hz": 1e6}
+        scenario = company(
+            DIGITS, {"workload": {"payload_bits": 1_000_000, "flops_per_sample": 1}}, radio=narrow
+        )
+        scenario["federations"]["a"]["weight"] = weight
+        runs[weight] = simulate(scenario, tmp_path / str(weight))
+    light, heavy = (learned(run, "rounds", ["round", "accuracy", "loss", "end_s"]) for run in runs.values())
+    assert (light["end_s"].astype(float) > heavy["end_s"].astype(float)).all()
+    pd.testing.assert_frame_equal(light.drop(columns="end_s"), heavy.drop(columns="end_s"), check_exact=True)
+
+
+def test_each_federations_data_are_dealt_to_its_own_devices() -> None:
+    """iid deals every sample, once: to the devices of one federation all 1,500, and again to the other's."""
+    plan = prepare(
+        load_scenario(company({**DIGITS, "partition": "iid"}, {"learning": {**OTHER, "validation": None}}))
+    )
+    samples = len(Digits().load().train.y)
+    for name, count in (("a", DEVICES), ("b", 2 * DEVICES)):
+        dealt = plan.learners[Seat(0, name)].device_data
+        held = np.concatenate([dealt.samples(number) for number in range(count)])
+        assert sorted(held) == list(range(samples))
+
+
+def mixed(**further: Any) -> dict[str, Any]:
+    """Two cells with handovers, and three federations: one waits for all, one for none, one trains nothing."""
+    return {
+        "name": "mixed",
+        "seed": 3,
+        "duration_s": 1.2,
+        "layout": {"sites": [[0, 0], [150, 0]], "federations": "all"},
+        "cell": {"radius_m": 100},
+        "devices": {
+            "count": 15,
+            "mobility": {"name": "random_waypoint", "speed_min_m_s": 30, "speed_max_m_s": 40},
+        },
+        "radio": {"sharing": "dynamic", "scheduler": "equal_share", "bandwidth_hz": 5e6},
+        "sessions": {"name": "interval", "length_s": 0.6},
+        "rounds": {"every_s": 0.2},
+        "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1e6},
+        "federations": {
+            "a": {
+                "share": 0.4,
+                "learning": {**DIGITS, "algorithm": "ditto", "tested_on": "devices", "scores_every": 2},
+            },
+            "b": {
+                "share": 0.4,
+                "weight": 2,
+                "rounds": {"every_s": None, "server": {"name": "fedbuff", "buffer": 2}},
+                "learning": OTHER,
+            },
+            "c": {"share": 0.2},
+        },
+        **further,
+    }
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return simulate(mixed(record={"personal_models": True}), tmp_path_factory.mktemp("mixed") / "run")
+
+
+def test_the_books_of_all_servers_hold(run: Results) -> None:
+    assert check_run(run) == []
+    events = pd.read_csv(run / "events.csv")
+    assert (events["event"] == "handover").any()
+    rounds = pd.read_csv(run / "rounds.csv")
+    assert set(rounds.groupby(["cell", "federation"]).size().index) == {
+        (cell, of) for cell in (0, 1) for of in "abc"
+    }
+    tested = rounds["accuracy"].notna()
+    assert set(rounds.loc[tested, "federation"]) == {"a", "b"}
+    assert not (tested & (rounds["federation"] == "c")).any()
+    # only b has validation samples, only a scores of devices, and its rounds do not overlap
+    assert set(rounds.loc[rounds["accuracy_validation"].notna(), "federation"]) == {"b"}
+    assert set(rounds.loc[rounds["accuracy_personal"].notna(), "federation"]) == {"a"}
+    assert set(rounds.loc[rounds["staleness_mean"].notna(), "federation"]) == {"b"}
+    assert set(pd.read_csv(run / "evaluation.csv")["federation"]) == {"a"}
+
+
+def test_models_are_kept_by_federation(run: Results) -> None:
+    """Personal models are called by the ids of the run, and are those of the federation's own devices."""
+    ledger = pd.read_csv(run / "ledger.csv").set_index("device")["federation"]
+    kept = [load_file(path) for path in (run / "models" / "a").glob("*-personal.safetensors")]
+    holders = {device for one in kept for device in one["devices"].tolist()}
+    assert holders
+    assert set(ledger[list(holders)]) == {"a"}
+    device = next(iter(kept[0]["devices"].tolist()))
+    about = load_model(run, federation="a", cell=0).about
+    assert (about["federation"], about["cell"]) == ("a", 0)
+    cells = [cell for cell in (0, 1) if _holds(run, cell, device)]
+    model = load_model(run, federation="a", cell=cells[0], device=device).module
+    assert not all(
+        torch.equal(own, shared)
+        for own, shared in zip(
+            model.state_dict().values(),
+            load_model(run, federation="a", cell=cells[0]).module.state_dict().values(),
+            strict=True,
+        )
+    )
+    with pytest.raises(EdgeflError, match="has models of federations a, b: give federation"):
+        load_model(run, cell=0)
+    with pytest.raises(EdgeflError, match="no models of a federation c; has models of a, b"):
+        load_model(run, federation="c")
+
+
+def _holds(run: Path, cell: int, device: int) -> bool:
+    path = run / "models" / "a" / f"cell{cell}-personal.safetensors"
+    return path.exists() and device in load_file(path)["devices"].tolist()
+
+
+def test_a_run_of_one_federation_has_no_federation_of_a_name(tmp_path: Path) -> None:
+    alone = simulate({**ALONE, "learning": DIGITS}, tmp_path / "alone")
+    with pytest.raises(EdgeflError, match="several federations do not share its cells"):
+        load_model(alone, federation="a")
+
+
+def test_parquet_tables_hold_the_same_columns(run: Results, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    other = simulate(mixed(record={"personal_models": True, "tables": "parquet"}), tmp_path / "run")
+    for table in ("devices", "evaluation"):
+        written, packed = (
+            read_all(pd.DataFrame([{"path": str(one), "variant": "", "seed": 0}]), table)
+            for one in (run, other)
+        )
+        pd.testing.assert_frame_equal(packed, written, check_dtype=False, check_categorical=False)
+
+
+def test_what_diverges_is_named_with_its_federation_and_device(tmp_path: Path) -> None:
+    wild = {**DIGITS, "algorithm": {"name": "fedprox", "mu": 1e9}, "lr": 90}
+    with pytest.raises(EdgeflError, match="diverged"):
+        simulate(company(wild, {"learning": OTHER}), tmp_path / "run")
+    rescued = load_file(tmp_path / "run" / "diverged-cell0-a.safetensors")
+    assert torch.isfinite(rescued["model"]).all()
+    plan = prepare(load_scenario(company(wild, {"learning": OTHER})))
+    error = (tmp_path / "run" / "run.json").read_text()
+    own = plan.world.of_federation("a").only or ()
+    assert any(f"the model of device {id_} is not finite" in error for id_ in own)
+
+
+def test_scores_of_two_kinds_are_refused(tmp_path: Path) -> None:
+    numbers = tmp_path / "numbers.csv"
+    numbers.write_text("x,y\n" + "".join(f"{k},{2.0 * k}\n" for k in range(60)))
+    regression = {
+        "dataset": {"name": "csv", "path": str(numbers), "label": "y", "targets": "numbers"},
+        "task": "regression",
+        "model": "mlp2",
+        "partition": "iid",
+    }
+    with pytest.raises(EdgeflError, match=r"federations\.b: b is judged by r2, and a by accuracy"):
+        prepare(load_scenario(company(DIGITS, {"learning": regression})))
+
+
+@pytest.mark.slow
+def test_a_killed_run_of_several_federations_goes_on(tmp_path: Path) -> None:
+    scenario = tmp_path / "mixed.yaml"
+    scenario.write_text(dump(load_scenario(mixed(record={"models": "best"}))))
+    tally = kill.check(scenario, 2, seed=5, snapshot_rounds=2, again=0.3)
+    assert tally.identical == tally.runs == 2, tally.differences
