@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,18 @@ FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE |
 LANGUAGES = ("sh", "bash", "yaml", "python", "text")
 SETUP = ("make ", "pip ")  # they install
 NEEDS_A_SHELL = re.compile(r"[|<>;&*$`#\\]")
+# What a page runs of the scenarios that come with edgefl is a minute of a reader's time, and here on small data;
+# whole they are in `make demo` and in README's study, and test_scenarios.py tries each of them.
+SMALLER = {
+    "quickstart": ("learning.dataset=digits",),
+    "handover_hexagonal": ("learning.dataset=digits", "duration_s=60"),
+    "drift_by_cell": (
+        "learning.dataset=digits",
+        "learning.partition.samples=20",
+        "learning.drift.at=40",
+        "duration_s=80",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -120,12 +132,19 @@ def run(command: str, folder: Path) -> None:
             for further in behind[2].split(" && "):
                 run(further, folder / behind[1])
         return
+    if written := re.fullmatch(r"(edgefl .*) > (\S+)", command):
+        with (folder / written[2]).open("w") as file, redirect_stdout(file):
+            run(written[1], folder)
+        return
     if not command.startswith("edgefl ") or NEEDS_A_SHELL.search(command):
         shell(command, folder)
         return
     os.environ.pop(ALLOW, None)  # a page says --allow-code where that is needed
+    words = shlex.split(command)[1:]
+    if words[0] == "run":
+        words += [word for key in SMALLER.get(Path(words[1]).stem, ()) for word in ("--set", key)]
     with pytest.raises(SystemExit) as ended:
-        main(shlex.split(command)[1:])
+        main(words)
     assert not ended.value.code, f"{command}: exit code {ended.value.code}"
 
 

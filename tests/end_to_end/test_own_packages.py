@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 THEIRS = "print('theirs ran')\n"
-FILES = ["analysis.py", "channel.py", "analysis/__init__.py", "channel/__init__.py"]
+FILES = {
+    "modules": ("analysis.py", "channel.py"),
+    "packages": ("analysis/__init__.py", "channel/__init__.py"),
+}
 SIMULATE = """
 import edgefl
 small = {
@@ -30,21 +33,22 @@ def answer(*command: object, cwd: Path, **environment: str) -> subprocess.Comple
     )
 
 
-@pytest.fixture(params=FILES)
+@pytest.fixture(params=FILES.values(), ids=FILES)
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    file = tmp_path / request.param
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(THEIRS)
+    for name in request.param:
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(THEIRS)
     return tmp_path
 
 
-def test_a_script_beside_such_a_file(folder: Path) -> None:
+def test_a_script_beside_such_files(folder: Path) -> None:
     (folder / "script.py").write_text(SIMULATE)
     done = answer(folder / "script.py", cwd=folder)
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
 
 
-def test_the_command_in_a_folder_with_such_a_file(folder: Path) -> None:
+def test_the_command_in_a_folder_with_such_files(folder: Path) -> None:
     """The first entry of PYTHONPATH hides all that is installed."""
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     for arguments in (("list", "warm_starts"), ("compare", "--help")):

@@ -30,6 +30,8 @@ SMALL = {
         "devices.count=300",
         "rounds.selector.count=20",
     ],
+    "handover_hexagonal": ["duration_s=40"],
+    "sync_or_async": ["sessions.length_s=5"],
     "long_day": ["devices.count=60", "rounds.selector.count=5"],
     "drift_by_cell": ["learning.partition.samples=20"],
     "drift_and_churn": ["learning.partition.samples=15"],

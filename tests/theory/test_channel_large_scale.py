@@ -17,7 +17,7 @@ from channel.path_loss.umi import UMi
 
 pytestmark = pytest.mark.slow
 
-SEEDS = [0, 1]  # innermost decorator: it varies slowest, so that fields are made once each
+SEEDS = [0, 1]
 KEYS = 1000
 SIGNIFICANCE = 1e-4
 STANDARD_ERRORS = 4
@@ -27,12 +27,21 @@ CARRIER_HZ = 3.5e9
 RADIO = {"carrier_hz": CARRIER_HZ, "bs_height_m": 10.0, "ut_height_m": 1.5}
 
 
+# of the module: all tests of a seed come together, so that its fields are made once
+@pytest.fixture(scope="module", params=SEEDS)
+def seed(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
 def keys(seed: int, count: int = KEYS) -> range:
     return range(seed * count, (seed + 1) * count)
 
 
+LOS, NLOS = (10.0, 0), (13.0, 1)  # metres to 1/e, and stream
+
+
 @lru_cache(maxsize=2)  # 70 MB each
-def shadowing(seed: int, correlation_m: float = 10.0, stream: int = 0) -> FieldStack:
+def shadowing(seed: int, correlation_m: float, stream: int) -> FieldStack:
     size = {"correlation_m": correlation_m, "area_radius_m": 82.0}
     return FieldStack([GaussianFields(keys=keys(seed), stream=stream, **size)])
 
@@ -54,19 +63,17 @@ def distance_to_normal(sample: np.ndarray) -> float:
     # nodes lie 1.25 m apart: on one, in the middle of a cell, on its side, anywhere
     [(12.5, -25.0), (13.125, -24.375), (13.125, -25.0), (-51.7, 43.21)],
 )
-@pytest.mark.parametrize("seed", SEEDS)
 def test_shadowing_is_standard_normal_at_every_place(seed: int, place: tuple[float, float]) -> None:
-    sample = values(shadowing(seed), np.array([place]))[0]
+    sample = values(shadowing(seed, *LOS), np.array([place]))[0]
     assert abs(sample.mean()) < STANDARD_ERRORS / math.sqrt(KEYS)
     assert abs(sample.std() - 1) < STANDARD_ERRORS / math.sqrt(2 * KEYS)
     assert distance_to_normal(sample) < special.kolmogi(SIGNIFICANCE) / math.sqrt(KEYS)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
 def test_deviation_over_many_places_is_within_one_percent(seed: int) -> None:
     # 9 places 40 m apart, e^-4: the squares correlate by e^-8
     grid = np.array([(x, y) for x in (-41.3, 0.7, 40.9) for y in (-40.2, 0.3, 41.1)])
-    sample = values(shadowing(seed), grid)
+    sample = values(shadowing(seed, *LOS), grid)
     tolerance = STANDARD_ERRORS / math.sqrt(2 * sample.size)
     # sharp enough to see 3 %; the exact 1 % is derived in the unit tests
     assert tolerance < 0.03
@@ -74,8 +81,7 @@ def test_deviation_over_many_places_is_within_one_percent(seed: int) -> None:
 
 
 @pytest.mark.parametrize("lag_m", [5.0, 10.0, 20.0])
-@pytest.mark.parametrize(("correlation_m", "stream"), [(10.0, 0), (13.0, 1)])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("correlation_m", "stream"), [LOS, NLOS])
 def test_correlation_at_a_distance(seed: int, lag_m: float, correlation_m: float, stream: int) -> None:
     rng = np.random.default_rng(seed)
     # 9 pairs 40 m apart, which count as independent; somewhere in their cells, any direction
@@ -108,10 +114,9 @@ def test_a_walk_through_one_field_meets_the_same_law() -> None:
         assert abs(measured - law) < 0.03 + STANDARD_ERRORS * error
 
 
-@pytest.mark.parametrize("seed", SEEDS)
 def test_sites_are_independent_and_so_are_the_states(seed: int) -> None:
     place = np.array([[13.0, 40.0]])
-    los, nlos = values(shadowing(seed), place)[0], values(shadowing(seed, 13.0, 1), place)[0]
+    los, nlos = values(shadowing(seed, *LOS), place)[0], values(shadowing(seed, *NLOS), place)[0]
     # mean of products of independent standard normals: variance 1 / n
     neighbours = los[:-1] * los[1:]
     assert abs(neighbours.mean()) < STANDARD_ERRORS / math.sqrt(KEYS - 1)
@@ -119,7 +124,6 @@ def test_sites_are_independent_and_so_are_the_states(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("state", "std_db"), [("always", 4.0), ("never", 7.82)])
-@pytest.mark.parametrize("seed", SEEDS)
 def test_gain_has_the_states_deviation(seed: int, state: str, std_db: float) -> None:
     subject = LargeScale(
         sites_m=np.zeros((KEYS, 2)),
@@ -141,6 +145,11 @@ def test_gain_has_the_states_deviation(seed: int, state: str, std_db: float) -> 
 LAWS = {"probabilistic": lambda lag: math.exp(-lag), "soft": lambda lag: math.exp(-(lag**2))}
 
 
+@pytest.fixture(scope="module", params=LAWS)
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @lru_cache(maxsize=1)
 def line_of_sight(seed: int, mode: str = "probabilistic", radius_m: float = 130.0) -> LargeScale:
     """Many sites at the origin: at each place, as many independent states."""
@@ -157,8 +166,6 @@ def line_of_sight(seed: int, mode: str = "probabilistic", radius_m: float = 130.
 
 
 @pytest.mark.parametrize("distance_m", [30.0, 60.0, 120.0])
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("mode", LAWS)
 def test_line_of_sight_has_its_probability(mode: str, seed: int, distance_m: float) -> None:
     subject = line_of_sight(seed, mode)
     in_sight = subject.line_of_sight([[distance_m, 0.0]])[0]
@@ -168,8 +175,6 @@ def test_line_of_sight_has_its_probability(mode: str, seed: int, distance_m: flo
 
 
 @pytest.mark.parametrize("lag_m", [10.0, 50.0, 100.0])
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("mode", LAWS)
 def test_neighbouring_places_agree_as_a_thresholded_gaussian_does(mode: str, seed: int, lag_m: float) -> None:
     # two places on the circle of 60 m, lag_m apart: P(both in sight) is a bivariate normal probability
     half_angle = math.asin(lag_m / 2 / 60.0)

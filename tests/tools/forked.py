@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from edgefl.studies.execution import RUNS, TRAINS
@@ -84,6 +85,22 @@ class Command:
     def kill(self) -> None:
         """Kill it."""
         self._process.kill()
+
+
+def loaded_after(code: str, packages: set[str]) -> set[str]:
+    """Return which of these packages a new process has imported after some code, and what edgefl trains with."""
+    here, there = _FORKS.Pipe(duplex=False)
+    process = _FORKS.Process(target=_say_loaded, args=(code, packages, there))
+    process.start()
+    there.close()  # so that a process that dies is noticed here
+    found: set[str] = here.recv()
+    process.join()
+    return found
+
+
+def _say_loaded(code: str, packages: set[str], answer: Connection) -> None:
+    exec(code, {})
+    answer.send(packages & set(sys.modules))
 
 
 def _carry_out(

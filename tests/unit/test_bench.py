@@ -93,7 +93,14 @@ def test_network_reports_ratios() -> None:
 
 
 def test_radio_reports_slots_and_presets(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, small in {"DEVICES": 10, "SLOTS": 3000, "REPEATS": 1, "SLOT_TRANSFERS": 1}.items():
+    small_sizes = {
+        "DEVICES": 10,
+        "SLOTS": 3000,
+        "REPEATS": 1,
+        "RENEWAL_SLOTS": 3000,
+        "RENEWAL_TRANSFERS": 500,
+    }
+    for name, small in {**small_sizes, "SLOT_TRANSFERS": 1}.items():
         monkeypatch.setattr(radio, name, small)
     monkeypatch.setattr(radio, "presets", partial(radio.presets, rounds=1, repeats=1, devices=7))
     figures = radio.run()

@@ -66,7 +66,7 @@ def test_an_unknown_tool_or_a_missing_package_is_said(runs: Path, monkeypatch: p
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
-def test_mlflow_has_it_all_once(study: Path, tmp_path: Path) -> None:
+def test_mlflow_has_it_all_once_and_again_what_was_cut_short(study: Path, tmp_path: Path) -> None:
     mlflow = pytest.importorskip("mlflow", reason="in the mlflow extra")
     out = tmp_path / "out"
     found = export(study, "mlflow", out)
@@ -93,18 +93,8 @@ def test_mlflow_has_it_all_once(study: Path, tmp_path: Path) -> None:
     )
     files = {file.path for file in client.list_artifacts(parent)}
     assert files == {file.name for file in study_of(study).files}
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("rendered")
-def test_mlflow_writes_again_what_was_cut_short(study: Path, tmp_path: Path) -> None:
-    mlflow = pytest.importorskip("mlflow", reason="in the mlflow extra")
-    export(study, "mlflow", tmp_path)
-    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/mlflow.db")
-    experiment = client.get_experiment_by_name("demo").experiment_id
-    (one,) = client.search_runs([experiment], "attributes.run_name = 'average seed 2'")
-    client.update_run(one.info.run_id, status="RUNNING")
-    assert export(study, "mlflow", tmp_path).new == 1
+    client.update_run(there["average seed 2"].info.run_id, status="RUNNING")
+    assert export(study, "mlflow", out).new == 1
     assert len(client.search_runs([experiment])) == RUNS + 1
 
 

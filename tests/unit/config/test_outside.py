@@ -1,6 +1,5 @@
 """A scenario from a stranger runs no code; one's own parts are found, and their faults are told in one line."""
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -12,6 +11,7 @@ import edgefl
 from edgefl.commands import cli
 from edgefl.config import outside, registry
 from edgefl.errors import EdgeflError
+from tests.tools.forked import Command
 
 SCENARIO = """\
 name: mine
@@ -192,10 +192,8 @@ def test_two_folders_with_modules_of_one_name_are_not_mixed_up(
 @pytest.mark.slow
 def test_resuming_asks_for_leave_too(folder: Path) -> None:
     file = scenario(folder, "mine_only:Mine")
-    code = f"from edgefl.commands.cli import main; main(['run', {str(file)!r}, '--out', 'r', *EXTRA])"
-    for extra, end in (("[]", 2), ("['--allow-code']", 0)):
-        done = subprocess.run(
-            [sys.executable, "-c", code.replace("EXTRA", extra)], capture_output=True, text=True
-        )
-        assert done.returncode == end, done.stderr
+    for extra, end in ((), 2), (("--allow-code",), 0):
+        command = Command(["run", str(file), "--out", "r", *extra])
+        _, errors = command.communicate()
+        assert command.returncode == end, errors.decode()
     assert "mine_only:Mine" in Path("r/scenario.yaml").read_text()

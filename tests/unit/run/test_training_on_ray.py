@@ -1,6 +1,5 @@
 """What a run that is spread needs that needs no cluster; tests/end_to_end/test_training_on_ray.py has one."""
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.local.chunk_trainers import Threads
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import load
+from tests.tools.forked import loaded_after
 
 LEARNING = "learning: {dataset: digits, model: logistic}\n"
 WORKLOAD = "workload: {payload_bits: 1000, flops_per_sample: 1}\n"
@@ -81,6 +81,4 @@ def test_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.slow
 def test_ray_is_loaded_only_if_it_is_asked_for() -> None:
     modules = "edgefl.commands.cli, edgefl.run.simulation, edgefl.run.training_on_ray"
-    code = f"import sys, {modules}; print('ray' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout == "False\n"
+    assert loaded_after(f"import {modules}", {"ray"}) == set()

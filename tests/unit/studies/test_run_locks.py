@@ -22,6 +22,7 @@ import sys, time
 from pathlib import Path
 from edgefl.studies.run_locks import RunLocks
 claims, start = RunLocks(Path(sys.argv[1])), float(sys.argv[2])
+time.sleep(max(0.0, start - time.time() - 0.05))
 while time.time() < start: pass
 print(*[n for n in range(int(sys.argv[3])) if claims.take(Path("run", str(n)))])
 time.sleep(3)
