@@ -177,6 +177,19 @@ def test_a_table_that_widens_has_empty_cells_above(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "rows.csv"]
 
 
+def test_rows_that_wait_to_be_written_are_there_before_a_table_widens(tmp_path: Path) -> None:
+    table = Table(tmp_path / "rows.csv", Row, grows=True, widens=True)
+    table.write_columns({}, {"device": np.array([1, 2])})  # few: written with later ones
+    table.write_columns({"late": np.array([7])}, {"device": np.array([3])})
+    table.close()
+    with (tmp_path / "rows.csv").open(newline="") as file:
+        assert [(row["device"], row["late"]) for row in csv.DictReader(file)] == [
+            ("1", ""),
+            ("2", ""),
+            ("3", "7"),
+        ]
+
+
 def test_rows_are_the_same_whenever_a_table_widens(tmp_path: Path) -> None:
     """Columns that are all there from the first row on, and some that come later: the same bytes."""
     rows = [(Row(1, 0.1, 0.2, "a"), {"x": 1.0}), (Row(2, 1 / 3, 1e-7, "b,c"), {"y": 'q"'})]
