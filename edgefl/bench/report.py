@@ -47,6 +47,22 @@ def network(figures: dict[str, Any]) -> Table:
     return table
 
 
+def deciders(figures: dict[str, Any]) -> Table:
+    """Show what a decision of each takes, beside what telling it takes and the rival."""
+    rival = figures["rival"]
+    table = _table(
+        f"CPU time to choose {figures['taken']} of {figures['candidates']:,} devices", "ms for a decision"
+    )
+    for name, ms in figures["ms"].items():
+        table.add_row(name, f"{ms:.2f}")
+    table.add_row("what they are told", f"{figures['told_ms']:.2f}")
+    table.caption = (
+        f"Rival: {rival['name']}\none least_energy: {rival['ours_ms']:.2g} ms\n"
+        f"the rival's: {rival['ms']:.3g} ms, {rival['ratio']:.0f}x\nits joules: {rival['above']:+.0e}"
+    )
+    return table
+
+
 def training(figures: dict[str, Any]) -> Group:
     """Show a table per task: rounds per second, over the loop's, and how many times the floor's time."""
     tables = []

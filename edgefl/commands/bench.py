@@ -41,6 +41,24 @@ def bench_network(
     show(figures, json, report.network)
 
 
+@app.command("deciders")
+def bench_deciders(
+    candidates: Annotated[int, typer.Option(min=2, help="Devices that are present.")] = 1_000,
+    taken: Annotated[int, typer.Option(min=1, help="Participants of a round.")] = 20,
+    json: Json = False,
+) -> None:
+    """Measure the CPU time in which each decider chooses a round's participants, and beside a general optimiser.
+
+    Examples:
+
+        edgefl bench deciders --candidates 10000
+    """
+    from edgefl.bench import deciders, report
+
+    figures = deciders.run(candidates, taken)
+    show(figures, json, report.deciders)
+
+
 @app.command("training")
 def bench_training(
     repeats: Annotated[int, typer.Option(min=1, help="Interleaved repeats; figures are medians.")] = 5,

@@ -10,8 +10,10 @@ import pytest
 import torch
 from torch.nn import functional
 
-from edgefl.bench import floor, interleaved, memory, network, radio, report, training
+from edgefl.bench import deciders, floor, interleaved, memory, network, radio, report, training
 from edgefl.bench.floor import Speeds, Work
+from edgefl.config import registry
+from edgefl.engine.selectors import Decider
 from edgefl.learning.models.logistic import Logistic
 
 pytestmark = pytest.mark.slow
@@ -90,6 +92,17 @@ def test_network_reports_ratios() -> None:
     )
     assert figures["rival"]["handovers_per_device_hour"] > 0
     assert report.network(figures).row_count == 1
+
+
+def test_deciders_are_all_timed_and_the_rival_finds_no_fewer_joules() -> None:
+    figures = deciders.run(candidates=12, taken=3, repeats=1)
+    every = [registry.get("selectors", name) for name in registry.names("selectors")]
+    assert len(figures["ms"]) == sum(issubclass(kind, Decider) for kind in every)
+    assert all(ms > 0 for ms in figures["ms"].values())
+    rival = figures["rival"]
+    assert rival["ratio"] == pytest.approx(rival["ms"] / rival["ours_ms"])
+    assert abs(rival["above"]) < 1e-6  # as the tests of allocation have it
+    assert report.deciders(figures).row_count == len(figures["ms"]) + 1
 
 
 def test_radio_reports_slots_and_presets(monkeypatch: pytest.MonkeyPatch) -> None:

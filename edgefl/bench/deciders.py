@@ -1,0 +1,153 @@
+"""Speed of deciders: what choosing a round's participants takes, and what its engine tells them first.
+
+The rival of the fewest joules is SciPy's general optimiser (SLSQP) on the same problem, begun at equal shares.
+"""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from statistics import median
+from typing import Any
+
+import numpy as np
+import simpy
+
+from channel.units import FloatArray
+from edgefl.bench import say
+from edgefl.config import registry
+from edgefl.contract import Expected
+from edgefl.engine.air.gains import LargeScaleState
+from edgefl.engine.federation.device import Processors
+from edgefl.engine.federation.history import History
+from edgefl.engine.federation.outlook import Outlook
+from edgefl.engine.selectors import Candidates, Decider
+from edgefl.engine.selectors._allocation import LN2, Allocation, Uploads, least_energy, least_time
+from edgefl.engine.selectors._resources import drawn, uploads
+from edgefl.rng import Streams
+from edgefl.run.composition import compose
+from edgefl.run.preflight import Nowhere
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
+
+CANDIDATES, TAKEN, REPEATS = 1_000, 20, 20
+DEADLINE_S = 10.0  # of a round
+SLACK = 1.5  # beside the rival: time for the fewest joules, over the least
+RIVAL = "SciPy's SLSQP"
+FURTHER: dict[str, dict[str, Any]] = {"power_of_choice": {"d": 5 * TAKEN}}
+PAYLOAD_BITS, FLOPS_PER_SAMPLE, SAMPLES = 251_200, 47_040.0, 640
+
+
+def run(candidates: int = CANDIDATES, taken: int = TAKEN, repeats: int = REPEATS) -> dict[str, Any]:
+    """Time each decider that comes with edgefl, and the rival, by the CPU seconds of one core.
+
+    Devices of two classes stand in a cell of `nr` (20 MHz), and each has told a loss and a norm.
+
+    Returns:
+        `told_ms`: time to find out what deciders are told; `ms`: of each decider, the median; `rival`: its time, ours
+        on the same problem, `ratio` of the two, and `above`: by how much its joules are above ours, relative.
+    """
+    outlook, state, past = _world(candidates, taken)
+    say("what deciders are told")
+    tell = partial(outlook.candidates, state, past, 1, taken, fades=True)
+    told_ms, told, ms = _median_ms(tell, repeats), tell(), {}
+    for name in registry.names("selectors"):
+        kind = registry.get("selectors", name)
+        if issubclass(kind, Decider) and kind.__module__.startswith("edgefl."):
+            say(name)
+            decider = kind.model_validate({"count": taken} | FURTHER.get(name, {}))
+            ms[name] = _median_ms(partial(_decide, decider, told, taken), repeats)
+    rival = _beside_rival(uploads(drawn(told, taken, np.random.default_rng(0)), float(taken)), repeats)
+    return {"candidates": candidates, "taken": taken, "told_ms": told_ms, "ms": ms, "rival": rival}
+
+
+def _world(candidates: int, taken: int) -> tuple[Outlook, LargeScaleState, History]:
+    """Return what tells deciders, the links of a round, and what the server remembers of the devices."""
+    scenario = Scenario.model_validate(
+        {
+            "name": "bench",
+            "devices": {
+                "count": candidates,
+                "classes": {
+                    "phone": {"share": 0.5, "clock_hz": 2.0e9},
+                    "sensor": {"clock_hz": 0.2e9, "capacitance": 1.0e-27},
+                },
+            },
+            "radio": {"bandwidth_hz": 20.0e6, "uplink_waterfall_db": 0.023},
+            "rounds": {"selector": {"name": "uniform", "count": taken}},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+            "workload": {"payload_bits": PAYLOAD_BITS, "flops_per_sample": FLOPS_PER_SAMPLE},
+        }
+    )
+    world = World(scenario, Streams(scenario.seed))
+    simulation, _ = compose(world, world.radio(simpy.Environment()), Nowhere(), learners={})
+    ids, past, rng = tuple(range(candidates)), History(candidates), np.random.default_rng(0)
+    past.expect(
+        Expected(ids, *((many,) * candidates for many in (SAMPLES, SAMPLES, PAYLOAD_BITS, PAYLOAD_BITS))), 0
+    )
+    past.loss[:], past.norm[:] = rng.exponential(size=(2, candidates))
+    past.duration_s[:], past.turn[:] = rng.exponential(size=candidates), 0
+    state = simulation.radio.large_scale(simulation.network.positions_m(), ids, 0, (1, "train", 1))
+    processors = Processors(simulation.fleet, FLOPS_PER_SAMPLE)
+    return Outlook(simulation, 0, processors, DEADLINE_S), state, past
+
+
+def _decide(decider: Decider, told: Candidates, taken: int) -> None:
+    decider.decide(told, taken, np.random.default_rng(0), {})
+
+
+def _beside_rival(of: Uploads, repeats: int) -> dict[str, Any]:
+    """Compare the fewest joules of these with what a general optimiser finds for them."""
+    begun_s = np.zeros(len(of.gain))
+    end_s = SLACK * least_time(of, begun_s)[0]
+
+    def ours() -> Allocation:
+        return least_energy(of, begun_s, least_time(of, begun_s), end_s)
+
+    say(RIVAL)
+    began_s = time.process_time()
+    found = _optimised(of, end_s)
+    rival_ms, ours_ms = 1e3 * (time.process_time() - began_s), _median_ms(ours, repeats)
+    above = found / float(ours().energy_j(of).sum()) - 1.0
+    return {"name": RIVAL, "ms": rival_ms, "ours_ms": ours_ms, "ratio": rival_ms / ours_ms, "above": above}
+
+
+def _optimised(of: Uploads, end_s: float) -> float:
+    """Return the fewest joules that SciPy's optimiser finds, over logarithms of times and shares."""
+    from scipy.optimize import minimize
+
+    n = len(of.gain)
+    longest_s = end_s - of.shortest_s
+
+    def power(v: FloatArray) -> FloatArray:
+        t, share = np.exp(v[:n]), np.exp(v[n:])
+        return np.asarray(share * np.expm1(of.bits_hz / (share * t) * LN2) / of.gain)
+
+    def joules(v: FloatArray) -> float:
+        t = np.exp(v[:n])
+        computing = of.capacitance * of.cycles**3 / (end_s - t) ** 2
+        return float(((of.send_w + of.amplifier_w * power(v)) * t + computing).sum())
+
+    limits: list[Callable[[FloatArray], FloatArray | float]] = [
+        lambda v: 1.0 - float(np.exp(v[n:]).sum()),
+        lambda v: 1.0 - power(v),
+        lambda v: longest_s - np.exp(v[:n]),
+    ]
+    best = minimize(
+        joules,
+        np.log(np.concatenate([0.97 * longest_s, np.full(n, 0.97 / n)])),
+        constraints=[{"type": "ineq", "fun": limit} for limit in limits],
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-14},
+    )
+    return float(best.fun)
+
+
+def _median_ms(job: Callable[[], object], repeats: int) -> float:
+    """Return the CPU time of a job, the median of repeats after one that does not count."""
+    job()
+    taken_s = []
+    for _ in range(repeats):
+        began_s = time.process_time()
+        job()
+        taken_s.append(time.process_time() - began_s)
+    return 1e3 * median(taken_s)
