@@ -78,7 +78,8 @@ def _share_sessions(
     """Let one of these runs, which differ in their warm start alone, train the first sessions for the others."""
     if len(heads) < 2:
         return
-    first = next((head for head in heads if told[head].leads), heads[0])
+    # the others can take the two sessions of one that probes, and it cannot take theirs
+    first = max(heads, key=lambda head: (told[head].leads, told[head].leads and not told[head].plain))
     pilots = told[first].pilot_sessions
     others = [plans[head] for head in heads if head != first]
     takes_two = [told[first].leads and bool(told[head].plain) for head in heads if head != first]

@@ -4,6 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from edgefl.run_directory.journal import LENT
 from edgefl.studies.run_queue import RunQueue
 from edgefl.studies.states import State
 from edgefl.studies.training_reuse import ReusePlan
@@ -30,6 +31,25 @@ def test_what_only_takes_waits_for_the_next_familys_training(tmp_path: Path) -> 
         *("alone", "c1-takes", "c2-takes"),
     ]
     assert [run.path for run in queue.new] == [run.path for run in runs]
+
+
+def test_a_run_begins_when_its_lender_has_left_enough(tmp_path: Path) -> None:
+    """The lender leaves a snapshot after the pilot session, and one after the two behind it."""
+    lender, one, two = (Path(name) for name in ("lender", "one", "two"))
+    family = [lender, two, one]
+    reuse = {
+        lender: ReusePlan(lends="after_two", family=family),
+        two: ReusePlan(lender, until=3, snapshots=2, family=family),
+        one: ReusePlan(lender, until=1, snapshots=1, family=family),
+    }
+    states = dict.fromkeys(family, State.PLANNED)
+    queue = RunQueue(tmp_path, [run_of(path) for path in family], reuse, states, retry=False)
+    begun = [queue.take(), queue.take()]
+    for session in (2, 4):
+        (tmp_path / lender / LENT).mkdir(parents=True, exist_ok=True)
+        (tmp_path / lender / LENT / f"{session}.json").touch()
+        begun += [queue.take(), queue.take()]
+    assert [run and run.path for run in begun] == [lender, None, one, None, two, None]
 
 
 def run_of(path: Path) -> Any:

@@ -37,17 +37,31 @@ def start(name: str) -> str:
     return f"learning.warm_start: {name}"
 
 
-def test_the_first_that_keeps_both_sessions_leads(tmp_path: Path) -> None:
-    """`previous` keeps one of them, so that no other could go on from it."""
-    names = ("previous", "continuous", "average", "similarity")
+@pytest.mark.parametrize(
+    ("names", "leads"),
+    [
+        (("previous", "continuous", "average"), "average"),
+        (("previous", "continuous", "average", "similarity"), "similarity"),
+    ],
+)
+def test_one_that_keeps_both_sessions_leads(names: tuple[str, ...], leads: str, tmp_path: Path) -> None:
+    """`previous` keeps one of them, so that no other could go on from it; who probes can give, and not take."""
     plans = reuse_of(tmp_path, {name: start(name) for name in names})
-    assert {name: (each.lender, each.until, each.snapshots) for name, each in plans.items()} == {
-        "previous": (Path("average/seed-0"), 4, 2),
-        "continuous": (Path("average/seed-0"), 2, 1),
-        "average": (None, 0, 0),
-        "similarity": (Path("average/seed-0"), 2, 1),  # it probes, and average does not
+    lender = Path(leads, "seed-0")
+    expected = {
+        name: (lender, 2, 1) if name == "continuous" else (lender, 4, 2) for name in names if name != leads
     }
-    assert plans["average"].lends == "after_two"
+    assert plans[leads].lender is None
+    assert plans[leads].lends == "after_two"
+    assert {
+        name: (plans[name].lender, plans[name].until, plans[name].snapshots) for name in expected
+    } == expected
+
+
+def test_without_one_that_leads_the_first_trains_the_pilot_sessions(tmp_path: Path) -> None:
+    plans = reuse_of(tmp_path, {name: start(name) for name in ("previous", "continuous")})
+    assert (plans["continuous"].lender, plans["continuous"].until) == (Path("previous/seed-0"), 2)
+    assert plans["previous"].lends == "after_pilot"
 
 
 def test_one_that_lends_all_of_itself_leaves_a_snapshot_before_each_session(tmp_path: Path) -> None:
