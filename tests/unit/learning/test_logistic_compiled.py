@@ -245,5 +245,4 @@ def test_narrower_vectors_give_the_same_but_for_rounding(anew: Any, monkeypatch:
     in_c.library.cache_clear()
     monkeypatch.setenv("CFLAGS", "-mno-avx")
     for one, other in zip(found, gradients(chunk, True), strict=True):
-        assert not torch.equal(one, other)
         assert torch.allclose(one, other, atol=1e-5 * float(one.abs().max()), rtol=0)
