@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from edgefl.learning.local.batching import Batching
 from edgefl.learning.local.cost import flops_per_sample
 from edgefl.learning.local.gradients import Precision
 from edgefl.learning.local.local_training import LocalTraining, finish
+from edgefl.learning.local.processor import has_bf16
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
@@ -65,10 +65,13 @@ CNN = TrainingTask(
     "SVHN CNN (listing 2), 3x32x32", SvhnCnn(variant="early"), (3, 32, 32), 20, 320, 5, 64, rounds=1
 )
 RESNET = TrainingTask("ResNet-18, 3x32x32", Resnet18(), (3, 32, 32), 100, 320, 5, 64, rounds=1)
-OF_CNN = {
-    "": None,
-    ", channels last": Precision(channels_last=True),
-    ", channels last, bf16": Precision(bf16=True, channels_last=True),
+# name -> the model and the precision with which it is trained; None: float32
+Ways = Mapping[str, tuple[Model, Precision | None]]
+OF_LOGISTIC: Ways = {"": (LOGISTIC.model, None), ", compiled": (Logistic(compiled=True), None)}
+OF_CNN: Ways = {
+    "": (CNN.model, None),
+    ", channels last": (CNN.model, Precision(channels_last=True)),
+    ", channels last, bf16": (CNN.model, Precision(bf16=True, channels_last=True)),
 }
 ON_A_GPU = (LOGISTIC, replace(CNN, devices=100), RESNET)
 
@@ -100,12 +103,9 @@ def run(
     try:
         if torch_device.type == "cpu":
             speeds = {count: Speeds.measured(count) for count in {1, threads}} if floor else None
-            of_cnn = {
-                name: precision for name, precision in OF_CNN.items() if "bf16" not in name or has_bf16()
-            }
             tasks = [
-                _beside_loop(LOGISTIC, {"": None}, repeats, threads, speeds),
-                _beside_loop(cnn, of_cnn, repeats, threads, speeds),
+                _beside_loop(LOGISTIC, possible(OF_LOGISTIC), repeats, threads, speeds),
+                _beside_loop(cnn, possible(OF_CNN), repeats, threads, speeds),
             ]
             return {"threads": threads, "tasks": tasks}
         peak = matrix_peak_flops(torch_device)
@@ -121,12 +121,12 @@ def shortened(task: TrainingTask) -> TrainingTask:
     return replace(task, devices=4, samples=64, steps=2, batch=32)
 
 
-def has_bf16() -> bool:
-    """Whether this processor multiplies bfloat16 by itself: without, it is far slower than float32."""
-    flags = Path("/proc/cpuinfo")
-    return not flags.exists() or any(
-        word in flags.read_text() for word in ("avx512_bf16", "amx_bf16", "bf16")
-    )
+def possible(ways: Ways) -> Ways:
+    """Leave out what this machine lacks: a C compiler, or instructions for bfloat16, which is far slower without."""
+    lacking = {"compiled": not Logistic.can_compile(), "bf16": has_bf16() is False}
+    return {
+        name: way for name, way in ways.items() if not any(lacking[one] and one in name for one in lacking)
+    }
 
 
 def work_of(task: TrainingTask) -> Work:
@@ -173,20 +173,20 @@ def matrix_peak_flops(torch_device: torch.device, size: int = PEAK_SIZE) -> floa
 
 def _beside_loop(
     task: TrainingTask,
-    precisions: Mapping[str, Precision | None],
+    ways: Ways,
     repeats: int,
     threads: int,
     speeds: Mapping[int, Speeds] | None = None,
 ) -> dict[str, Any]:
-    """Measure a task on a CPU, with one thread and with several, in each precision."""
+    """Measure a task on a CPU, with one thread and with several, in each way."""
     say(task.title)
     data = task.data()
     jobs: dict[str, Callable[[], float]] = {RIVAL: Loop(task, data)}
     threads_of = {RIVAL: 1}
     for count in sorted({1, threads}):
-        for name, precision in precisions.items():
+        for name, (model, precision) in ways.items():
             ours = f"edgefl, {count} thread{'s' * (count > 1)}{name}"
-            jobs[ours], threads_of[ours] = Ours(task, data, count, precision), count
+            jobs[ours], threads_of[ours] = Ours(replace(task, model=model), data, count, precision), count
     measured = _measured(task, jobs, repeats)
     if speeds is not None:
         work = work_of(task)

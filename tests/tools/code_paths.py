@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# Name -> environment of the libraries that choose instructions by processor: PyTorch's own loops, MKL, oneDNN, NumPy.
+# Name -> environment of what chooses instructions by processor: PyTorch's loops, MKL, oneDNN, NumPy, the C compiler.
 # MKL reads MKL_ENABLE_INSTRUCTIONS on Intel's processors alone, MKL_CBWR=COMPATIBLE on all: no vectors beyond SSE2.
 PATHS: Mapping[str, Mapping[str, str]] = {
     "avx2": {
@@ -19,12 +19,14 @@ PATHS: Mapping[str, Mapping[str, str]] = {
         "ONEDNN_MAX_CPU_ISA": "AVX2",
         "MKL_ENABLE_INSTRUCTIONS": "AVX2",
         "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+        "CFLAGS": "-mno-avx512f",
     },
     "sse": {
         "ATEN_CPU_CAPABILITY": "default",
         "ONEDNN_MAX_CPU_ISA": "SSE41",
         "MKL_CBWR": "COMPATIBLE",
         "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
+        "CFLAGS": "-mno-avx",
     },
 }
 # what multiplies, and what must not notice
@@ -34,6 +36,8 @@ TESTS = [
         f"tests/unit/learning/test_{name}.py"
         for name in (
             "local_training",
+            "logistic_compiled",
+            "evaluation",
             "chunk_trainers",
             "padding",
             "algorithm_verbs",

@@ -88,6 +88,8 @@ class ChunkOfDevices:
     y: [steps, k, B] labels.
     weight: [steps, k, B] weights that sum to one per device; 0 marks padding.
     scaling: (mean, s): inputs come raw and stand for (x - mean) s.
+    raw: where inputs lie as bytes, [n, *input_shape], and which each step reads, [steps, k, B]; None: they lie
+        otherwise, and only the stepper's `read` knows.
     references: of each further term of the loss, its models, [M] or [k, M].
     push: their gradients by the outputs; None: there are no such terms.
     """
@@ -97,6 +99,7 @@ class ChunkOfDevices:
     y: Tensor
     weight: Tensor
     scaling: tuple[float, float] = (0.0, 1.0)
+    raw: tuple[Tensor, Tensor] | None = None
     references: Sequence[Sequence[Tensor]] = ()
     push: Push | None = None
 

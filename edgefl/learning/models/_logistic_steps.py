@@ -5,7 +5,8 @@ from itertools import chain
 import torch
 from torch import Tensor
 
-from edgefl.learning.models import ChunkOfDevices, Outputs, Read, ReadSome
+from edgefl.learning.models import ChunkOfDevices, Outputs, Read, ReadSome, Stepper
+from edgefl.learning.models import _logistic_compiled as in_c
 
 # The inputs that are read at a time on a CPU. They go through two products and are not needed again, so they should
 # stay in the second-level cache (2 MB here) with the bytes they are made of: two devices with 128 images of 28x28.
@@ -152,17 +153,37 @@ class _Block:
             self._delta.add_(gradient.transpose(1, 2))
 
 
+def stepper(chunk: ChunkOfDevices, *, compiled: bool) -> Stepper:
+    """Start the gradients of a chunk; compiled ones know no further terms of the loss."""
+    if compiled:
+        in_c.require_cpu(chunk.rows.device)
+        if chunk.push is None:
+            return in_c.CompiledSteps(chunk, CPU_BLOCK_BYTES)
+    return LogisticSteps(chunk)
+
+
 def logits_of(
-    weights: Tensor, bias: Tensor, count: int, read: ReadSome, scaling: tuple[float, float]
+    weights: Tensor,
+    bias: Tensor,
+    count: int,
+    read: ReadSome,
+    scaling: tuple[float, float],
+    *,
+    compiled: bool,
 ) -> Tensor:
     """Compute the logits [B, C] of `count` samples: in blocks, and lying as [C, B], for the same reasons as above."""
     mean, scale = scaling
-    offset = torch.add(bias, weights.sum(1), alpha=-mean * scale).unsqueeze(1)
+    offset = torch.add(bias, weights.sum(1), alpha=-mean * scale)
     result = weights.new_empty(len(bias), count)
+    if compiled:
+        in_c.require_cpu(weights.device)
     at_once = max(1, TESTED_BYTES // (4 * weights.shape[1])) if weights.device.type == "cpu" else count
     at_once = -(-count // -(-count // at_once))  # of equal lengths
     for begin in range(0, count, at_once):
         end = min(begin + at_once, count)
-        x = read(begin, end).flatten(1)
-        torch.addmm(offset, weights, x.t(), alpha=scale, out=result[:, begin:end])
+        x, out = read(begin, end).flatten(1), result[:, begin:end]
+        if compiled:
+            in_c.product(weights, x, offset, scale, out)
+        else:
+            torch.addmm(offset.unsqueeze(1), weights, x.t(), alpha=scale, out=out)
     return result.t()

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
+from pydantic import Field
+
 from edgefl.learning.models import ChunkOfDevices, Model, ReadSome, Size, Stepper
 
 if TYPE_CHECKING:
@@ -22,15 +24,28 @@ class Logistic(Model):
     typical_classes: ClassVar = 10
     leaves_out_padding: ClassVar = True
 
+    compiled: bool = Field(
+        False,
+        description="gradients and tests by a function in C, which the compiler of this machine makes when the run"
+        " begins: on a CPU, where the loss is the cross-entropy alone; it rounds otherwise",
+    )
+
+    @classmethod
+    def can_compile(cls) -> bool:
+        """Return whether there is a compiler for `compiled`."""
+        from edgefl.learning.models._logistic_compiled import compiler
+
+        return compiler() is not None
+
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         from torch import nn
 
         return nn.Sequential(nn.Flatten(), nn.Linear(prod(input_shape), classes))
 
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
-        from edgefl.learning.models._logistic_steps import LogisticSteps
+        from edgefl.learning.models import _logistic_steps
 
-        return LogisticSteps(chunk)
+        return _logistic_steps.stepper(chunk, compiled=self.compiled)
 
     def logits(
         self, tensors: Mapping[str, Tensor], count: int, read: ReadSome, scaling: tuple[float, float]
@@ -38,7 +53,7 @@ class Logistic(Model):
         from edgefl.learning.models._logistic_steps import logits_of
 
         weights, bias = tensors.values()
-        return logits_of(weights, bias, count, read, scaling)
+        return logits_of(weights, bias, count, read, scaling, compiled=self.compiled)
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         weights = prod(input_shape) * classes
