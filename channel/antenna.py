@@ -90,7 +90,7 @@ class Sectors:
             positions_m, self.sites_m
         ).astype(np.float32 if single else float, copy=False)
         gains = [panel.gain_dbi(way_m, self.height_m) for panel in self.panels]
-        return np.stack(gains, axis=-1).reshape(len(way_m), -1)
+        return np.stack(gains, axis=-1).reshape(len(way_m), len(self.sites_m) * len(self.panels))
 
 
 def three_panels(azimuth_deg: float, downtilt_deg: float) -> tuple[Panel, ...]:

@@ -41,6 +41,7 @@ TOPICS = {
         "sync_or_async",
         "hierarchy",
         "two_federations",
+        "two_tasks",
         "compress_and_choose",
         "schedulers_tdd",
         "background_traffic",
@@ -154,7 +155,12 @@ def measured(preview: Preview) -> str:
 def without_data(scenario: Scenario) -> Scenario:
     """The same world, without learning."""
     task = WorkloadSettings(payload_bits=1_000_000, flops_per_sample=1e6)
-    return scenario.model_copy(update={"learning": None, "workload": task})
+    own = {
+        name: one.model_copy(update={"learning": None, "workload": task})
+        for name, one in (scenario.federations or {}).items()
+    }
+    changes = {"federations": own} if own else {"learning": None, "workload": task}
+    return scenario.model_copy(update=changes)
 
 
 if __name__ == "__main__":

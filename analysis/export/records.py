@@ -107,7 +107,8 @@ def study_of(path: str | Path, federation: str | None = None) -> StudyRecord:
                     totals=_finite(spent.loc[key].to_dict()) if key in spent.index else {},
                 )
             )
-    files = sorted(file for pattern in FILES for file in folder.glob(pattern))
+    home = next(iter(by_setting.values())).home or folder
+    files = sorted(file for pattern in FILES for file in home.glob(pattern))
     if (folder / "run.json").exists():  # a single run: its tables are no comparison's
         files = []
     notes = dict.fromkeys(note for runs in by_setting.values() for note in runs.left_out)

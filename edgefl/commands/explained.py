@@ -143,10 +143,17 @@ def _field(section: type[BaseModel], part: str, before: str, dotted: str) -> Fie
 
 
 def sections() -> Iterator[tuple[str, str, list[tuple[str, ...]]]]:
-    """Yield every section of a scenario: its dotted key, what it is, and the facts of its keys."""
+    """Yield every section of a scenario: its dotted key, what it is, and the facts of its keys.
+
+    Sections that a federation may have in place of the scenario's come once, as the scenario's.
+    """
     waiting: list[tuple[str, type[BaseModel]]] = [("scenario", _scenario())]
+    seen: set[type[BaseModel]] = set()
     while waiting:
         dotted, section = waiting.pop(0)
+        if dotted.startswith("federations.") and section in seen:
+            continue
+        seen.add(section)
         before = "" if dotted == "scenario" else f"{dotted}."
         yield dotted, (inspect.getdoc(section) or "").partition("\n\n")[0], facts_of(section, before)
         inner = ((name, _model(field.annotation)) for name, field in section.model_fields.items())

@@ -7,7 +7,7 @@
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -27,7 +27,7 @@ from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.presets import with_preset_defaults, with_presets
 from edgefl.engine.air.radio_settings import RadioSettings
-from edgefl.engine.class_settings import CLASS_NAME, class_sizes
+from edgefl.engine.class_settings import CLASS_NAME
 from edgefl.engine.federation.cloud import CloudSettings
 from edgefl.engine.settings import (
     LONGEST_S,
@@ -37,7 +37,7 @@ from edgefl.engine.settings import (
     RoundSettings,
     WorkloadSettings,
 )
-from edgefl.errors import EdgeflError, clipped, moved, quoted
+from edgefl.errors import EdgeflError, clipped, quoted
 from edgefl.learning.settings import LearningSettings
 from edgefl.mobility._together import Widest
 from edgefl.places.areas import Area
@@ -46,7 +46,7 @@ from edgefl.run_directory.results import Described
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario import clouded, coded, deciding, overlap, private, shared_cells
 from edgefl.scenario.day import Day, named_days
-from edgefl.scenario.federation_settings import OWN_SECTIONS, TASKS, FederationSettings, merged, sizes
+from edgefl.scenario.federation_settings import FederationSettings, merged, naming, place_in, size_of
 from edgefl.scenario.numbers import Numbers
 
 LARGEST_SEED = 2**32 - 1
@@ -256,8 +256,13 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _samples_to_keep(self) -> Self:
+        trained = [
+            self.federations[of].classes if of and self.federations else None
+            for of, one in self.by_federation.items()
+            if one.learning is not None
+        ]
         for name, one in (self.devices.classes or {}).items():
-            if one.samples is not None and not self._trains_class(name):
+            if one.samples is not None and not any(own is None or name in own for own in trained):
                 raise EdgeflError(
                     "is a share of training samples, and this run trains nothing on its devices: leave it out",
                     ("devices", "classes", name, "samples"),
@@ -300,24 +305,12 @@ class Scenario(Section):
         if not name:
             return self
         assert self.federations is not None
-        own = self.federations[name]
-        sections = {key: of for key in OWN_SECTIONS if (of := getattr(own, key)) is not None}
-        if sections.keys() & set(TASKS):
-            sections = {**dict.fromkeys(TASKS), **sections}
-        return self.model_copy(update={"federations": None, **sections})
+        return self.model_copy(update={"federations": None, **self.federations[name].sections})
 
     @property
     def by_federation(self) -> dict[str, "Scenario"]:
         """The scenario as each of several federations has it, by name; as the only one has it, without a name."""
         return {name: self.of_federation(name) for name in self.federations or ("",)}
-
-    def _trains_class(self, name: str) -> bool:
-        """Whether models are trained on devices of a class, in any federation that has some."""
-        classes = {of: one.classes for of, one in (self.federations or {}).items()}
-        return any(
-            one.learning is not None and name in (classes.get(of) or (name,))
-            for of, one in self.by_federation.items()
-        )
 
     @property
     def trains(self) -> bool:
@@ -351,33 +344,17 @@ class Scenario(Section):
                         one.numbers.check_part(devices, name)
         return self
 
-    @contextmanager
-    def naming_federation(self, name: str) -> Iterator[None]:
-        """Make errors raised inside about a section which a federation has of its own name that one.
-
-        Args:
-            name: empty: there is one federation, whose sections are the scenario's.
-        """
-        with ExitStack() as places:
-            for key in OWN_SECTIONS if name else ():
-                places.enter_context(moved((key,), self.place_in(name, key)))
-            yield
+    def naming_federation(self, name: str) -> AbstractContextManager[None]:
+        """Make errors raised inside about a section which a federation has of its own name that one."""
+        return naming(self.federations or {}, name)
 
     def place_in(self, name: str, section: str, *keys: str) -> tuple[str, ...]:
         """Return the keys of a federation's section: below its own, if it has one, else the scenario's."""
-        own = (self.federations or {}).get(name)
-        has_own = section in OWN_SECTIONS and getattr(own, section, None) is not None
-        return (*(("federations", name) if has_own else ()), section, *keys)
+        return place_in(self.federations or {}, name, section, *keys)
 
     def size_of(self, name: str, devices: int) -> int:
         """Return how many of all devices belong to a federation."""
-        federations = self.federations or {}
-        own = federations[name]
-        if own.classes is None:
-            return int(sizes(list(federations.values()), devices)[list(federations).index(name)])
-        classes = self.devices.classes or {}
-        of_classes = dict(zip(classes, class_sizes(classes, devices).tolist(), strict=True))
-        return sum(of_classes[each] for each in own.classes)
+        return size_of(self.federations or {}, name, self.devices.classes or {}, devices)
 
     @property
     def report_bits(self) -> int:

@@ -189,6 +189,34 @@ def test_the_command_draws_a_picture(
     assert refused.value.code == 2
 
 
+def test_federations_are_looked_at_without_training(tmp_path: Path) -> None:
+    """The probe's rounds are those of the run: bits and FLOPs of each task, and nothing learned."""
+    digits = {"dataset": "digits", "batch": 16}
+    scenario = load(
+        {
+            "name": "both",
+            "devices": {"count": 6},
+            "radio": {"preset": "journal", "sharing": "dynamic", "scheduler": "equal_share"},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 2},
+            "federations": {
+                "a": {"share": 0.5, "learning": {**digits, "model": "logistic"}},
+                "b": {"share": 0.5, "learning": {**digits, "model": {"name": "mlp2", "hidden": 16}}},
+            },
+        }
+    )
+    made = make_preview(scenario, "cpu", most_s=math.inf)
+    assert not made.trained
+    assert [line.partition(",")[0] for line in made.build.shared_by] == [
+        "federation a: 3 devices",
+        "federation b: 3 devices",
+    ]
+    assert "model mlp2" in made.build.shared_by[1]
+    rounds = pd.read_csv(simulate(scenario, tmp_path / "run", device="cpu") / "rounds.csv")
+    assert made.cost.probe.latency_s == pytest.approx(rounds["latency_s"].mean(), rel=1e-9)
+    assert made.cost.probe.energy_j == pytest.approx(rounds["energy_j"].mean(), rel=1e-9)
+    assert made.cost.rounds == (4, 4)
+
+
 @pytest.mark.slow
 def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
     """Of processor time, so that a busy machine does not fail it; with the start of Python and all imports.

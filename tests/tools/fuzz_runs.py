@@ -73,6 +73,10 @@ def shrink(data: dict[str, Any], rng: Random) -> None:
         learning["model"] = rng.choice(("logistic", "logistic", "mlp2"))
     elif isinstance(data.get("workload"), dict):
         data["workload"]["payload_bits"] = at(data, ("workload", "payload_bits")) or 1000
+    federations = data.get("federations")
+    for name in federations if isinstance(federations, dict) else ():
+        if isinstance(own := at(federations, (name, "learning")), dict):
+            own |= {"dataset": "digits", "model": rng.choice(("logistic", "mlp2")), "batch": 16}
     if isinstance(data.get("devices"), dict) and data["devices"].get("density_per_km2") is not None:
         data["devices"].pop("count", None)
     for sign, limits in ((1, MOST), (-1, LEAST)):

@@ -9,6 +9,7 @@ import pytest
 
 from analysis import compare, load_runs, load_settings
 from analysis.costs import report_costs
+from analysis.export.records import study_of
 from analysis.html import write_report
 from analysis.scenario_keys import keys_of
 from edgefl import Results, load_scenario, simulate
@@ -146,6 +147,16 @@ def test_a_study_compares_the_one_that_it_names(studied: Path) -> None:
     assert table["mean"].iloc[0] == pytest.approx((energy_j["even"] - energy_j["heavy"]).mean())
     (only,) = load_settings(studied).values()
     assert len(only.rounds) == 2 * 2 * 4
+
+
+def test_what_is_exported_is_of_the_chosen_one(studied: Path) -> None:
+    compare(load_runs(studied, federation="a"))
+    of_a, of_b = study_of(studied, "a"), study_of(studied)
+    assert [run.name for run in of_a.runs[:2]] == ["even, a seed 1", "even, a seed 2"]
+    assert {run.settings["rounds.server"] for run in of_a.runs} == {"fedbuff"}
+    assert {run.settings["rounds.server"] for run in of_b.runs} == {"synchronous"}
+    assert {file.parent for file in of_a.files} == {studied / "a"}
+    assert not {run.key for run in of_a.runs} & {run.key for run in of_b.runs}
 
 
 def test_added_seeds_are_compared_for_the_same_one(tmp_path: Path) -> None:

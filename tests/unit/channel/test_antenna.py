@@ -99,3 +99,8 @@ def test_sectors_of_a_layout_that_repeats_look_at_the_nearest_copy() -> None:
     single = Sectors(sites_m, panels, HEIGHT_M, wraparound).gain_dbi(places_m, single=True)
     assert single.dtype == np.float32
     assert np.abs(single - wrapped).max() < 1e-4
+
+
+def test_where_nobody_is_every_cell_has_no_gain_to_tell() -> None:
+    sectors = Sectors(np.zeros((5, 2)), three_panels(0.0, 6.0), 8.5)
+    assert sectors.gain_dbi(np.empty((0, 2)), single=True).shape == (0, 15)

@@ -9,7 +9,9 @@ import torch
 
 from edgefl.config import registry
 from edgefl.engine.federation.plan import LINKS_AT_ONCE
+from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
+from edgefl.learners import building
 from edgefl.learning import memory
 from edgefl.learning.data.batches import draw_batches
 from edgefl.learning.datasets.synthetic import Synthetic
@@ -20,6 +22,7 @@ from edgefl.learning.models.mlp2 import Mlp2
 from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.rng import Streams
 from edgefl.run import simulation
+from edgefl.run.plan import prepare
 from edgefl.scenario import memory_needs
 from edgefl.scenario import scenario as scenarios
 from edgefl.scenario.scenario import Scenario
@@ -303,3 +306,36 @@ def test_available_memory(tmp_path: Path, files: dict[str, str], available: int)
 
 def test_some_memory_is_available_here() -> None:
     assert 1e6 < memory.available_bytes() < math.inf
+
+
+def test_federations_that_do_not_fit_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each alone would: their local models wait for their servers at the same time."""
+    learning = {"dataset": "digits", "model": {"name": "mlp2", "hidden": 512}, "partition": "iid"}
+    scenario = scenarios.load(
+        {
+            "name": "both",
+            "devices": {"count": 8},
+            "radio": {"preset": "journal", "sharing": "dynamic", "scheduler": "equal_share"},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+            "federations": {name: {"share": 0.5, "learning": learning} for name in "ab"},
+        }
+    )
+    world = World(scenario, Streams(scenario.seed))
+    a, b = (sum(need.size for need in needs_of(world, name)) for name in "ab")
+    assert a == b
+    for available, fits in ((a + b, True), (a + b - 1, False)):
+        monkeypatch.setattr(building.memory, "available_bytes", lambda room=available: room)
+        if fits:
+            assert set(prepare(scenario, device="cpu").learners) == {Seat(0, "a"), Seat(0, "b")}
+        else:
+            with pytest.raises(EdgeflError, match="needs at least"):
+                prepare(scenario, device="cpu")
+
+
+def needs_of(world: World, name: str) -> list[memory.Need]:
+    """What the models of a round of a federation need, by the formula that `test_the_needs_of_training` has."""
+    one = world.of_federation(name)
+    settings = one.scenario.learning
+    assert settings is not None
+    numbers = settings.model.size((64,), 10).parameters
+    return memory_needs.of_training(one.scenario, len(one.only or ()), numbers)

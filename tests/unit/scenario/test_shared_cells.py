@@ -9,6 +9,8 @@ import yaml
 
 from analysis.load import load_runs
 from edgefl import EdgeflError, load_scenario, simulate
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.identity import identity
 from edgefl.scenario.scenario import dump, load
 from edgefl.studies import planning
 from edgefl.testing.invariants import check_run
@@ -193,6 +195,24 @@ def test_a_class_keeps_a_share_of_samples_where_its_federation_trains() -> None:
         devices__classes={"phone": {"share": 0.5}, "meter": {"samples": 0.5}},
     )
     assert made.devices.classes["meter"].samples == 0.5
+
+
+def test_a_run_is_named_by_the_data_of_each_federation(tmp_path: Path) -> None:
+    """What a file holds counts, and not where it lies; a federation with a workload reads none."""
+    made, names = [], ("here", "there")
+    for name in names:
+        path = tmp_path / name / "table.csv"
+        path.parent.mkdir()
+        path.write_text("x,y\n" + "".join(f"{k},{k % 2}\n" for k in range(40)))
+        own = {**LEARNING, "dataset": {"name": "csv", "path": str(path)}}
+        made.append(scenario(federations__b={"classes": ["meter"], "learning": own}))
+    load_data = Loaded(download=False)
+    here, there = (identity(one, load_data.checksums(one)) for one in made)
+    assert "federations.b.learning.dataset" in here.data
+    assert not any(key.startswith(("learning", "federations.a")) for key in here.data)
+    assert here.hash == there.hash
+    path.write_text(path.read_text().replace("39,1", "39,0"))
+    assert identity(made[1], Loaded(download=False).checksums(made[1])).hash != here.hash
 
 
 def test_what_a_federation_has_none_of_is_none_when_it_is_read_again(tmp_path: Path) -> None:

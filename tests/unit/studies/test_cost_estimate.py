@@ -45,6 +45,26 @@ def test_rounds_back_to_back_with_pauses() -> None:
     assert "  rounds          30" in found.lines()
 
 
+def test_each_federation_has_rounds_of_its_own() -> None:
+    """One of 3 x 10 rounds back to back, as above, and one of 2 x 5, a round every 8 s: the longer one ends last."""
+    both = scenario(
+        radio={"sharing": "dynamic", "scheduler": "equal_share"},
+        sessions={"name": "schedule", "count": 3, "rounds": 10},
+        rounds={"pause_s": 1.0},
+        federations={
+            "a": {"share": 0.5},
+            "b": {
+                "share": 0.5,
+                "sessions": {"name": "schedule", "count": 2, "rounds": 5},
+                "rounds": {"every_s": 8.0, "pause_s": 0.0},
+            },
+        },
+    )
+    found = expected(both, PROBE)
+    assert found.rounds == (40, 40)
+    assert found.simulated_s == (149.0, 149.0)
+
+
 def test_probes_take_no_time_of_the_grid() -> None:
     learning = {"dataset": "digits", "model": "logistic", "pilot_sessions": 1}
     learning["warm_start"] = "similarity"
