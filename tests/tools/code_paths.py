@@ -31,15 +31,15 @@ PATHS: Mapping[str, Mapping[str, str]] = {
 TESTS = [
     "tests/golden",
     *(
-        f"tests/unit/learning/test_{name}.py"
+        f"tests/unit/learning/{name}.py"
         for name in (
-            "local_training",
-            "chunk_trainers",
-            "padding",
-            "algorithm_verbs",
-            "same_bytes",
-            "resume",
-            "theory",
+            "local/test_local_training",
+            "local/test_chunk_trainers",
+            "local/test_padding",
+            "test_algorithm_verbs",
+            "test_same_bytes",
+            "federation/test_resume",
+            "federation/test_theory",
         )
     ),
 ]
