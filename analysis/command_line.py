@@ -1,14 +1,10 @@
 """The commands that read run directories, as one Typer app: `python -m analysis`, and a part of `edgefl`."""
 
-import sys
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import click
 import typer
-from typer.core import TyperCommand
 
 from analysis.choices import (
     COLUMNS,
@@ -22,6 +18,21 @@ from analysis.choices import (
     Recurring,
     Weights,
 )
+from analysis.command_options import (
+    TARGET,
+    Explain,
+    Federation,
+    Folder,
+    Folders,
+    Names,
+    Out,
+    Overlap,
+    Partial,
+    ReadingCommand,
+    Reference,
+    Transpose,
+    one_of,
+)
 
 if TYPE_CHECKING:
     from analysis.load import Runs
@@ -33,72 +44,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-class ReadingCommand(TyperCommand):
-    """A command that says in one line on stderr what is wrong with its runs, and takes `--names A B`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, list(_each_named(args)))
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # runs left out are among the notes
-                return super().invoke(ctx)
-        except ValueError as error:
-            program = ctx.find_root().command.name
-            print(f"{f'{program}: ' if program else ''}error: {error}", file=sys.stderr)
-            raise typer.Exit(2) from error
-
-
-def _each_named(arguments: Sequence[str]) -> Iterator[str]:
-    """Write `--names A B` as `--names A --names B`, since an option of click has as many values as it always has."""
-    naming = False
-    for number, argument in enumerate(arguments):
-        naming = argument == "--names" or (naming and not argument.startswith("-"))
-        if naming and argument != "--names" and arguments[number - 1] != "--names":
-            yield "--names"
-        yield argument
-
-
-def _one_of(words: object, help_: str) -> Any:
-    """Make an option whose values are those of a Literal."""
-    return typer.Option(click_type=click.Choice(get_args(words)), help=help_)
-
-
-Folder = Annotated[Path, typer.Argument(metavar="RUNS_DIR", help="Folder of a study or of a run.")]
-Folders = Annotated[list[Path], typer.Argument(metavar="RUNS_DIR...", help="Folders of studies, or of runs.")]
-Partial = Annotated[
-    bool, typer.Option("--partial", help="Also what there is of runs under way or cut short.")
-]
-Names = Annotated[list[str] | None, typer.Option(metavar="NAME...", help="One for each folder, in order.")]
-Federation = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Whose rounds, where several federations share the cells."),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        help="Where to write the files. Default: RUNS_DIR; of several `comparison` beside them; of a federation a"
-        " folder of its name in there."
-    ),
-]
-Reference = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Variant to measure others by. Default: the study's.")
-]
-Transpose = Annotated[bool, typer.Option("--transpose", help="In files, a column per variant, or value.")]
-Explain = Annotated[
-    bool, typer.Option("--explain", help="Also how the numbers are defined, and all further tables.")
-]
-Overlap = Annotated[
-    float,
-    typer.Option(help="Devices in both of two sessions, over those in either: from here on one population."),
-]
-TARGET = (
-    "Accuracy to reach: 0.8, or a share of the best one: 95% (of the reference's, the default), '95% of NAME',"
-    " '95% of best'"
 )
 
 
@@ -133,7 +78,7 @@ def compare(
     interval: Annotated[bool, typer.Option("--interval", help="95 % intervals, not deviations.")] = False,
     recurring: Annotated[
         Recurring,
-        _one_of(Recurring, "Average over sessions whose labels, or whose population, were there before."),
+        one_of(Recurring, "Average over sessions whose labels, or whose population, were there before."),
     ] = "labels",
     overlap: Overlap = OVERLAP,
     explain: Explain = False,
@@ -178,7 +123,7 @@ def sweep(
     ] = None,
     metric: Annotated[
         Metric | None,
-        _one_of(
+        one_of(
             Metric,
             "What to draw: seconds, joules or rounds to the target (without training of a round), or accuracy of"
             " the first rounds. Default: seconds and joules, in a map seconds.",
@@ -260,7 +205,7 @@ def drift(
     out: Out = None,
     reference: Reference = None,
     by: Annotated[
-        Weights, _one_of(Weights, "Whose mean an accuracy is: each device counts alike, or each test sample.")
+        Weights, one_of(Weights, "Whose mean an accuracy is: each device counts alike, or each test sample.")
     ] = "devices",
     window: Annotated[int, typer.Option(help="Rounds whose mean is looked at for the dip.")] = 1,
     first: Annotated[int, typer.Option("--from", help="First round of the dip; 1: the drift's.")] = 1,
@@ -269,7 +214,7 @@ def drift(
     ] = None,
     recovery: Annotated[
         Recovery,
-        _one_of(
+        one_of(
             Recovery, "level: back at the accuracy before or at the end; plateau: it hardly rises any more."
         ),
     ] = "level",

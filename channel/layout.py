@@ -62,18 +62,6 @@ def hexagonal_sites(rings: int, isd_m: float) -> FloatArray:
     return isd_m * np.stack([axial[:, 0] + 0.5 * axial[:, 1], math.sqrt(0.75) * axial[:, 1]], axis=1)
 
 
-def outer_ring(rings: int) -> npt.NDArray[np.bool_]:
-    """[S] True for the sites of the outermost ring, which lack neighbours: the guard ring.
-
-    A single site (rings = 0) is no guard of anything: False.
-
-    Raises:
-        ValueError: rings is negative.
-    """
-    count = site_count(rings)
-    return np.arange(count) >= (site_count(rings - 1) if rings else count)
-
-
 def displacement_m(positions_m: npt.ArrayLike, sites_m: npt.ArrayLike) -> FloatArray:
     """[n, S, 2] from each site to each position, without wrap-around.
 

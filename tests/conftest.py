@@ -36,6 +36,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                     item.add_marker(pytest.mark.further)
 
 
+@pytest.fixture
+def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For studies whose figures nobody looks at; tests/unit/analysis looks at them."""
+    from tests.tools.figures import leave_figures_empty
+
+    leave_figures_empty(monkeypatch)
+
+
 def pytest_collection_finish() -> None:
     """Keep all modules and tests that are loaded by now out of the garbage collector's rounds."""
     gc.collect()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from analysis.command_line import Explain
+from analysis.command_options import Explain
 from edgefl.commands import garbage
 from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console, only_for_ray
 from edgefl.errors import EdgeflError

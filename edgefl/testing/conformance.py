@@ -19,9 +19,8 @@ ROOMS = {
         "engine_contracts",
     ),
     **dict.fromkeys(("schedulers", "path_loss"), "channel_contracts"),
-    **dict.fromkeys(
-        ("algorithms", "optimisers", "lr_schedules", "warm_starts", "models"), "learning_contracts"
-    ),
+    "algorithms": "algorithm_contract",
+    **dict.fromkeys(("optimisers", "lr_schedules", "warm_starts", "models"), "learning_contracts"),
     "codecs": "codec_contract",
     "tasks": "task_contract",
     **dict.fromkeys(("datasets", "partitions", "drifts"), "data_contracts"),

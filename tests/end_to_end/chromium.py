@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import time
-from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -87,11 +86,6 @@ class Page:
         """Click at a point of the viewport."""
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
-
-    def screenshot(self, file: Path, whole: bool = False) -> None:
-        """Write a PNG of the viewport, or of the whole page."""
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
-        file.write_bytes(b64decode(data))
 
     def cpu_s(self) -> float:
         """Processor time that all processes of the browser have had, s: what other processes do does not count."""

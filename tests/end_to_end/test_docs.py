@@ -26,6 +26,7 @@ def nav(entries: list) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.stem)
 def test_page(page: Path, tmp_path: Path) -> None:
     """In an empty folder: what comes with edgefl is found, or brought out by a command of the page."""

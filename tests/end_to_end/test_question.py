@@ -24,6 +24,7 @@ question: {metric: latency_s, variants: [wide, narrow], precision: 0.0001, budge
 """
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_study_answers_its_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "radio.yaml").write_text(RADIO)
     study, out = tmp_path / "study.yaml", tmp_path / "out"

@@ -33,17 +33,17 @@ PATHS: Mapping[str, Mapping[str, str]] = {
 TESTS = [
     "tests/golden",
     *(
-        f"tests/unit/learning/test_{name}.py"
+        f"tests/unit/learning/{name}.py"
         for name in (
-            "local_training",
-            "logistic_compiled",
-            "evaluation",
-            "chunk_trainers",
-            "padding",
-            "algorithm_verbs",
-            "same_bytes",
-            "resume",
-            "theory",
+            "local/test_local_training",
+            "test_logistic_compiled",
+            "scores/test_evaluation",
+            "local/test_chunk_trainers",
+            "local/test_padding",
+            "test_algorithm_verbs",
+            "test_same_bytes",
+            "federation/test_resume",
+            "federation/test_theory",
         )
     ),
 ]

@@ -27,6 +27,7 @@ from tests.tools.forked import Command
 ROOT = Path(__file__).parents[2]
 # run.json alone says when a run was made, and how
 WALL_CLOCK = ("wall_s", "resumed", "journal_notes", "process", "shared")
+LOOK_S = 0.005  # between two looks at a run under way
 
 
 @dataclass
@@ -93,7 +94,7 @@ def has_begun(run: Path, process: Command) -> bool:
         with suppress(EdgeflError, KeyError):
             if read(run)["process"]["pid"] == process.pid:
                 return True
-        time.sleep(0.001)
+        time.sleep(LOOK_S)
     return False
 
 
@@ -124,7 +125,7 @@ def check(scenario: Path, kills: int, *, seed: int, snapshot_rounds: int, again:
         has_begun(undisturbed, process)
         began = time.monotonic()
         while process.poll() is None and not is_complete(undisturbed):
-            time.sleep(0.001)
+            time.sleep(LOOK_S)
         duration_s = time.monotonic() - began
         finish(process)
         for instant_s in instants(duration_s, kills, seed):

@@ -11,9 +11,6 @@ from edgefl.learning.datasets import Split
 from edgefl.learning.datasets._files import FileSet, read_set
 
 IDX_UINT8 = 0x08  # type code of unsigned bytes, the only one that image sets use
-MNIST_NAMES = tuple(
-    f"{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")
-)
 
 
 def read_idx(files: FileSet, paths: Mapping[str, Path]) -> tuple[Split, Split]:

@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from analysis import comparison
+from tests.tools.figures import leave_figures_empty
 
 RENDER = Figure.savefig
 QUICK = "not slow"  # what `make quick` selects
@@ -174,10 +175,6 @@ def write_run_fixture(tmp_path: Path) -> Callable[..., Path]:
 def write_study_fixture(tmp_path: Path) -> Callable[..., Path]:
     """`write_study` into `tmp_path / "study"`."""
     return lambda **choices: write_study(tmp_path / "study", **choices)
-
-
-def leave_figures_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **choices: Path(path).write_bytes(b""))
 
 
 @pytest.fixture(autouse=True)

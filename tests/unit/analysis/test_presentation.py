@@ -19,7 +19,8 @@ from analysis.figures.lines import in_lines
 from analysis.formatting import natural
 from analysis.results import Comparison
 from analysis.tables.comparison import headline, report
-from tests.unit.analysis.conftest import leave_figures_empty, write_study
+from tests.tools.figures import leave_figures_empty
+from tests.unit.analysis.conftest import write_study
 
 Write = Callable[..., Path]
 SIX = ("similarity", "previous", "average", "continuous", "a_variant_with_a_long_name", "ema")

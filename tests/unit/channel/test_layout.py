@@ -12,7 +12,6 @@ from channel.layout import (
     cell_radius_m,
     displacement_m,
     hexagonal_sites,
-    outer_ring,
     site_count,
 )
 
@@ -67,12 +66,6 @@ def test_cells_tile_the_plane() -> None:
     # a hexagon of circumradius R covers 3 sqrt(3)/2 R^2, a site of the triangular grid has sqrt(3)/2 isd^2
     hexagon = 1.5 * math.sqrt(3) * cell_radius_m(ISD_M) ** 2
     assert hexagon == pytest.approx(math.sqrt(3) / 2 * ISD_M**2, rel=1e-12)
-
-
-def test_outer_ring() -> None:
-    assert outer_ring(0).tolist() == [False]
-    assert outer_ring(1).tolist() == [False] + [True] * 6
-    assert outer_ring(2).tolist() == [False] * 7 + [True] * 12
 
 
 @pytest.mark.parametrize("rings", RINGS)

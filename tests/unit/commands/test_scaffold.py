@@ -53,6 +53,7 @@ def cli_validation(file: Path) -> list[object]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unrendered")
 def test_its_notebook_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.delenv(outside.ALLOW)

@@ -12,11 +12,6 @@ INITIAL = [np.zeros(3, np.float32)]
 EXAMPLES, LR, STEPS = 32, 0.1, 3
 
 
-def truth_of(device: int) -> np.ndarray:
-    """What the data of a device say: those of odd devices the opposite."""
-    return TRUTH if device % 2 == 0 else -TRUTH
-
-
 def data(device: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(device)
     x = rng.normal(size=(EXAMPLES + device, 3))

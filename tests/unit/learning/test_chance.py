@@ -13,7 +13,7 @@ from edgefl.learning.algorithms import Received, Receivers, Sent, ServerState, T
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.chance import NO_CHANCE, RoundChance
 from edgefl.rng import Streams
-from tests.unit.learning.test_resume import goes_on_after_any_round, settings
+from tests.unit.learning.federation.test_resume import goes_on_after_any_round, settings
 
 CPU = torch.device("cpu")
 IDS = [2, 5, 11]

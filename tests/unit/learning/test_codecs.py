@@ -23,7 +23,7 @@ from edgefl.learning.codecs.top_k import TopK, largest
 from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.updates.compression import HELD
 from edgefl.rng import Streams
-from tests.unit.learning.test_resume import DEVICES, Cell, goes_on_after_any_round, settings
+from tests.unit.learning.federation.test_resume import DEVICES, Cell, goes_on_after_any_round, settings
 
 CPU = torch.device("cpu")
 LOGISTIC = Sizes(((10, 784), (10,)), bits=32)

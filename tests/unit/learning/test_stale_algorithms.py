@@ -12,7 +12,7 @@ from edgefl.learning.algorithms import Trained, Updates
 from edgefl.learning.algorithms.ca2fl import Ca2fl
 from edgefl.learning.algorithms.fadas import Fadas
 from tests.unit.learning.test_adaptive_servers import begin, updates
-from tests.unit.learning.test_cloud_models import DEVICES, ROUNDING, trained
+from tests.unit.learning.updates.test_cloud_models import DEVICES, ROUNDING, trained
 
 SIZE, LR = 5, 0.1
 ROUNDS = 30

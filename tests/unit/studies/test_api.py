@@ -18,6 +18,8 @@ from edgefl.errors import EdgeflError
 from edgefl.run.results import Results
 from edgefl.scenario.scenario import dump
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 SMALL: dict[str, Any] = {
     "name": "small",
     "devices": {"count": 3},

@@ -1,0 +1,162 @@
+"""What the verbs of an algorithm are given and give back: what devices receive, how they trained, what they sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+from edgefl.learning.chance import NO_CHANCE, Chance
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ServerState = Mapping[str, "Tensor"]
+# what an algorithm notes about each device of a round: name -> [K, ...]
+Notes = Mapping[str, "Tensor"]
+
+
+@dataclass(frozen=True)
+class Received:
+    """What the devices of a round receive and start from.
+
+    start: [M] one model for all, or [K, M] one for each.
+    notes: handed on in `Trained` and `Updates`; those of one number per device become columns of devices.csv.
+    bits: [K] integers, bits that each device receives; None: those of its vectors.
+    vectors: [K] integers, vectors of M numbers that each device receives; None: `vectors_down`.
+    """
+
+    start: Tensor
+    notes: Notes = field(default_factory=dict)
+    bits: Tensor | None = None
+    vectors: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What k devices of a round send.
+
+    rows: [k, M], what `aggregate` sees in place of the local models.
+    notes: [k, ...] by name, beside those of `Received`, and handled likewise.
+    bits: [k] integers, bits that each device sends; None: those of `vectors_up` vectors.
+    """
+
+    rows: Tensor
+    notes: Notes = field(default_factory=dict)
+    bits: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The results of k devices whose local training is done, in order of device id.
+
+    local: [k, M] local models.
+    start: [M] what the devices received, or [k, M] where each received its own.
+    iterations: [k] local steps that each device did, at least 1.
+    travel: [k] how far each device has gone, a_k in FedNova: start - local = lr x a weighted sum of the steps'
+        gradients, and a_k is the sum of the weights. Without momentum it is the number of steps e_k, with
+        momentum rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k. nan where
+        steps are no sums of gradients, as with Adam: see `needs_sgd`.
+    lr: local learning rate, or [k] one of each device.
+    notes: of `Received`.
+    rng: random numbers of these devices, other ones in `upload` and in `keep`.
+    """
+
+    local: Tensor
+    start: Tensor
+    iterations: Tensor
+    travel: Tensor
+    lr: float | Tensor
+    notes: Notes
+    rng: Chance = NO_CHANCE
+
+    def part(self, begin: int, end: int) -> Trained:
+        """Return the results of some of the devices."""
+        return replace(
+            self,
+            local=self.local[begin:end],
+            start=self.start if self.start.dim() == 1 else self.start[begin:end],
+            iterations=self.iterations[begin:end],
+            travel=self.travel[begin:end],
+            lr=self.lr if isinstance(self.lr, float) else self.lr[begin:end],
+            notes={name: note[begin:end] for name, note in self.notes.items()},
+            rng=self.rng.part(begin, end),
+        )
+
+
+@dataclass(frozen=True)
+class Updates:
+    """What reached the server from K devices, in order of device id.
+
+    rows: [K, M] what they sent: their local models, unless the algorithm's `upload` says otherwise.
+    start, iterations, travel: of each device, as in `Trained`.
+    lr: local learning rate, or [K] one of each device where their updates were trained in different rounds.
+    shares: [K] number of samples of each device over that of all these devices, sum 1.
+    coverage: number of samples of these devices over that of all devices of the session, in (0, 1].
+    notes: of `Received` and `Sent`.
+    rng: random numbers of the server.
+    local: [K, M] local models, for what a further vector carries of them (`vectors_up`), which no codec changes;
+        None: those are the rows.
+    staleness: the largest of the updates', where rounds overlap: models made since it began.
+    """
+
+    rows: Tensor
+    start: Tensor
+    shares: Tensor
+    coverage: float
+    iterations: Tensor
+    travel: Tensor
+    lr: float | Tensor
+    notes: Notes
+    rng: Chance = NO_CHANCE
+    local: Tensor | None = None
+    staleness: int = 0
+
+    def mean(self) -> Tensor:
+        """Return [M] the mean of what was sent, by data size (J 5)."""
+        return self.shares @ self.rows
+
+    def mean_change(self) -> Tensor:
+        """Return [M] the mean change Delta: the mean of row - start, by data size."""
+        return self.mean() - (self.start if self.start.dim() == 1 else self.shares @ self.start)
+
+
+class Members(Protocol):
+    """Devices of a session, by the vectors that they keep."""
+
+    def mean(self, name: str) -> Tensor:
+        """Return [M] the mean of a vector, by data size; a device that never kept one counts as 0."""
+
+    def shift(self, name: str, by: Tensor) -> None:
+        """Add `by` [M] to the vector of each device."""
+
+    def forget(self, name: str) -> None:
+        """Let the devices be as if they had never kept this vector."""
+
+
+class Receivers(Protocol):
+    """The K devices of a round, before they receive anything."""
+
+    @property
+    def ids(self) -> Sequence[int]:
+        """Ids of the devices, sorted."""
+
+    @property
+    def starting(self) -> Tensor:
+        """[K] bool: whether a device was there when the session began, and no update of it has arrived since."""
+
+    @property
+    def rng(self) -> Chance:
+        """Random numbers of these devices; in `receive` alone, as what is tested is no draw."""
+
+    def own(self, name: str, missing: Tensor) -> Tensor:
+        """Return [K, M] the devices' vectors of this name; `missing` [M] for a device that never kept one."""
+
+    def remembered(self, name: str, missing: float) -> Tensor:
+        """Return [K] what the devices noted under this name when they last took part; `missing` where one did not."""
+
+    def losses(self, models: Tensor) -> Tensor:
+        """Compute the mean loss [K, C] of C models [C, M] on each device's training data; 0 without data."""
+
+    def accuracies(self, models: Tensor) -> Tensor:
+        """Compute their accuracy [K, C] likewise; asked of the same models, it costs no further pass."""

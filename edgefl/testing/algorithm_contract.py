@@ -1,0 +1,175 @@
+"""Check the contract of algorithms: each verb of a first round, with what it may be given."""
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from edgefl.learning.algorithms import Algorithm, Received, ServerState, Trained, Updates
+from edgefl.learning.chance import RoundChance
+from edgefl.learning.local.handed import Handed
+from edgefl.rng import Streams
+from edgefl.testing.conformance import must
+from edgefl.testing.learning_contracts import PARAMETERS, ROUNDING, output_term, same
+
+CHANCE = RoundChance(Streams(4), (1, "train", 1), torch.device("cpu"))
+
+
+class _Members:
+    """Devices that have never kept anything."""
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        self._vectors = Handed.own(
+            algorithm, dict.fromkeys(algorithm.device_vectors, torch.zeros(PARAMETERS))
+        )
+
+    def mean(self, name: str) -> Tensor:
+        self._vectors.check(name)
+        return torch.zeros(PARAMETERS)
+
+    def shift(self, name: str, by: Tensor) -> None:
+        self._vectors.check(name)
+
+    def forget(self, name: str) -> None:
+        self._vectors.check(name)
+
+
+class _Newcomers:
+    """The devices of a first round."""
+
+    ids = (0, 1, 2)
+    starting = torch.ones(3, dtype=torch.bool)
+    rng = CHANCE.of_devices("receive", ids)
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        nothing = torch.zeros(PARAMETERS)
+        self._vectors = Handed.own(algorithm, dict.fromkeys(algorithm.device_vectors, nothing))
+        self._notes = Handed.remembered(algorithm, dict.fromkeys(algorithm.remembered(), nothing))
+
+    def own(self, name: str, missing: Tensor) -> Tensor:
+        self._vectors.check(name)
+        return missing.expand(len(self.ids), -1).clone()
+
+    def remembered(self, name: str, missing: float) -> Tensor:
+        self._notes.check(name)
+        return torch.full((len(self.ids),), missing)
+
+    def losses(self, models: Tensor) -> Tensor:
+        return torch.rand(len(self.ids), len(models))
+
+    def accuracies(self, models: Tensor) -> Tensor:
+        return torch.rand(len(self.ids), len(models))
+
+
+def algorithms(algorithm: Algorithm) -> None:
+    """Check shapes, that no argument is changed, and that the model stays if no local model moves."""
+    exchanged = (algorithm.vectors_down, algorithm.vectors_up)
+    must(
+        min(exchanged) >= 1 or max(exchanged) == 0,
+        "vectors_down, vectors_up: at least the model, or 0 both ways if nothing is exchanged",
+    )
+    must(0 <= algorithm.keeps_apart() < 1, "keeps_apart() is a share of the samples, in [0, 1)")
+    torch.manual_seed(0)
+    devices = _Newcomers(algorithm)
+    model, many = torch.randn(PARAMETERS), len(devices.ids)
+    state = dict(algorithm.init_state(model, {}, _Members(algorithm)))
+    lent = copy.deepcopy(state)
+    joined = algorithm.join(state, _Members(algorithm), _Members(algorithm))
+    must(
+        set(joined) == set(state) and same(lent, state),
+        f"join() gave a state of {sorted(joined)}, of {sorted(state)}: keep names, and make new tensors",
+    )
+    received = algorithm.receive(model, state, devices)
+    start = received.start
+    must(
+        start.shape in ((PARAMETERS,), (many, PARAMETERS)),
+        f"receive() gave a start of shape {tuple(start.shape)}: one model [M], or one for each device [K, M]",
+    )
+    must(
+        received.vectors is None or (received.vectors.shape == (many,) and int(received.vectors.min()) >= 0),
+        "receive() counts vectors as integers, one for each device, [K], or leaves them None",
+    )
+    own = {name: torch.zeros(many, PARAMETERS) for name in algorithm.device_vectors}
+    grads = algorithm.correct(torch.randn(many, PARAMETERS), torch.randn(many, PARAMETERS), start, state, own)
+    must(
+        grads.shape == (many, PARAMETERS),
+        f"correct() has shape {tuple(grads.shape)}: return a row for each of the devices, [k, M]",
+    )
+    stopped = algorithm.stop(torch.ones(many), torch.rand(many), torch.rand(many))
+    must(
+        stopped.shape == (many,) and stopped.dtype == torch.bool,
+        f"stop() gave {tuple(stopped.shape)} of {stopped.dtype}: say True or False for each device, [k]",
+    )
+    for rows, moved in ((start.expand(many, -1).clone(), False), (torch.randn(many, PARAMETERS), True)):
+        _one_round(algorithm, model, state, rows, received, own, moved)
+    term = algorithm.term(torch.randn(PARAMETERS), torch.randn(many, PARAMETERS))
+    if term is not None:
+        output_term(term)
+
+
+def _one_round(
+    algorithm: Algorithm,
+    model: Tensor,
+    state: ServerState,
+    rows: Tensor,
+    received: Received,
+    own: dict[str, Tensor],
+    moved: bool,
+) -> None:
+    """Upload, keep and aggregate these rows, a local model each."""
+    many = len(rows)
+    told: dict[str, Any] = {
+        "start": received.start,
+        "iterations": torch.full((many,), 5.0),
+        "travel": torch.full((many,), 5.0),
+        "lr": 0.1,
+    }
+    lent = copy.deepcopy((model, rows, received.start, state))
+    rng = CHANCE.of_devices("upload", range(many))
+    trained = Trained(local=rows, notes=received.notes, rng=rng, **told)
+    sent = algorithm.upload(trained, state, _copies(own))
+    must(
+        sent.rows.shape == (many, PARAMETERS),
+        f"upload() sends rows of shape {tuple(sent.rows.shape)}: one for each device, [k, M]",
+    )
+    must(
+        sent.bits is None or (sent.bits.shape == (many,) and not sent.bits.is_floating_point()),
+        "upload() counts bits as integers, one for each device, [k], or leaves them None",
+    )
+    kept = algorithm.keep(trained, sent.rows, state, _copies(own))
+    must(
+        set(kept) == set(algorithm.device_vectors)
+        and all(vectors.shape == (many, PARAMETERS) for vectors in kept.values()),
+        f"keep() gave {sorted(kept)}: return [k, M] for each of device_vectors"
+        f" {sorted(algorithm.device_vectors)}",
+    )
+    shares = torch.tensor([0.5, 0.25, 0.25])
+    notes = {**received.notes, **sent.notes}
+    must(
+        all(name in notes and notes[name].shape == (many,) for name in algorithm.remembered()),
+        f"remembers {list(algorithm.remembered())}: note them in receive() or upload(), one number per device, [K]",
+    )
+    rng = CHANCE.of_server("aggregate")
+    updates = Updates(rows=sent.rows, shares=shares, coverage=1.0, notes=notes, rng=rng, **told)
+    after, state_after = algorithm.aggregate(model, updates, state)
+    must(
+        after.shape == (PARAMETERS,) and bool(torch.isfinite(after).all()),
+        f"aggregate() gave a model of shape {tuple(after.shape)}: return the next one, [M] and finite",
+    )
+    must(
+        set(state_after) == set(state),
+        f"aggregate() gave a state of {sorted(state_after)}, init_state() one of {sorted(state)}: keep names",
+    )
+    must(
+        same(lent, (model, rows, received.start, state)),
+        "upload(), keep() or aggregate() changed a tensor in place that it was only lent: make new ones",
+    )
+    must(
+        moved or torch.allclose(after, model, atol=ROUNDING),
+        "the model moves in a first round in which no device has moved",
+    )
+
+
+def _copies(own: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: vectors.clone() for name, vectors in own.items()}
