@@ -42,8 +42,11 @@ def _of_federation(written: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 @contextmanager
-def scenario_of(run: str | Path) -> Iterator[dict[str, Any]]:
+def scenario_of(run: str | Path, federation: str = "") -> Iterator[dict[str, Any]]:
     """Read a run's scenario.yaml; if what is done with it fails inside, the file is at fault.
+
+    Args:
+        federation: as in `keys_of`.
 
     Raises:
         ValueError: names the file.
@@ -51,7 +54,7 @@ def scenario_of(run: str | Path) -> Iterator[dict[str, Any]]:
     file = Path(run) / FILE
     written = _read(file)
     try:
-        yield written
+        yield _of_federation(written, federation) if federation else written
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         what = f"it has no key {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"{file}: is not as a run writes it ({what}); run the scenario again") from error

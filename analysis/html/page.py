@@ -112,9 +112,9 @@ def _about(run: Any, runs: Runs) -> str:
     seeds = sorted(runs.info["seed"].unique())
     named = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
     wall_s = runs.info["wall_s"].sum()
-    return (
-        f"{named} · {words.time_text(runs.info['simulated_s'].sum())} simulated in {words.time_text(wall_s)}"
-    )
+    whose = f"federation {run.federation} · " if run.federation else ""
+    simulated_s = runs.info["simulated_s"].sum()
+    return f"{whose}{named} · {words.time_text(simulated_s)} simulated in {words.time_text(wall_s)}"
 
 
 def _list(notes: list[str]) -> str:
