@@ -26,6 +26,4 @@ def seldom_looked_for() -> Iterator[None]:
 
 def look_as_usual() -> None:
     """Look for it as often as usual, now that work begins that may leave large tensors in cycles."""
-    if gc.get_threshold() != USUAL:
-        gc.freeze()
-        gc.set_threshold(*USUAL)
+    gc.set_threshold(*USUAL)

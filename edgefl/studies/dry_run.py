@@ -45,11 +45,14 @@ class _Estimates:
         self._further_s = 0.0  # wall time of probes after the first one, which loads PyTorch and data
 
     def of(self, run: Run, reuse: ReusePlan) -> CostEstimate:
-        """Return what a run takes; nothing but disk if another run trains for it."""
+        """Return what a run takes; what another run trains for it takes nothing but disk."""
         if run.case not in self._of_cases:
             self._of_cases[run.case] = expected(run.scenario, self._probe(run.scenario))
-        cost = self._of_cases[run.case]
-        return replace(cost, wall_s=Range(0.0, 0.0)) if reuse.whole else cost  # another run trains for it
+        cost, sessions = self._of_cases[run.case], run.scenario.sessions.count
+        own = 1.0 - min(1.0, reuse.until / sessions) if sessions else 1.0
+        if reuse.whole or not own:
+            return replace(cost, wall_s=Range(0.0, 0.0))
+        return replace(cost, wall_s=Range(*(own * each_s for each_s in cost.wall_s)))
 
     def _probe(self, scenario: Scenario) -> RunProbe:
         own = _of_first_rounds(scenario)
@@ -99,8 +102,8 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
     ]
     if costs:
         yield (
-            f"still to be done, roughly: {_wall_time(costs)} on one core, runs that take all training"
-            f" from another one count nothing; {_disk(costs)} on disk;"
+            f"still to be done, roughly: {_wall_time(costs)} on one core, where what a run takes from"
+            f" another one counts nothing; {_disk(costs)} on disk;"
             f" {size(max(cost.probe.memory_bytes for _, cost in costs))} of memory for each process"
         )
     if plan.question is not None:

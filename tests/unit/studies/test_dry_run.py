@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.commands.cli import main
+from edgefl.run.progress import wall_time
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
 from edgefl.studies import StudyOptions, plan, run
@@ -71,6 +72,20 @@ def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a
     list(dry_run(plan(study), tmp_path / "out"))
     assert probed == [4, 6]
     assert [probe.federations for probe in asked] == [1, 2, 2, 1]
+
+
+def test_what_is_taken_from_another_run_is_not_counted(study: Path, tmp_path: Path) -> None:
+    """Six sessions: of 100 to 200 s, average takes three, continuous one; the narrow one takes all of similarity."""
+    (tmp_path / "base.yaml").write_text(
+        "name: base\ndevices: {count: 4}\nsessions: {name: schedule, count: 6, rounds: 2}\n"
+        "learning: {dataset: digits, partition: iid, model: logistic}\n"
+    )
+    starts = {name: f"learning.warm_start: {name}" for name in ("similarity", "average", "continuous")}
+    starts["narrow"] = starts["similarity"] + ", radio.bandwidth_hz: 1.0e+6"
+    variants = "\n".join(f"  {name}: {{{changes}}}" for name, changes in starts.items())
+    study.write_text(f"name: s\nscenario: base.yaml\nseeds: [1]\nvariants:\n{variants}\n")
+    counted = [number * (1 + 1 / 2 + 5 / 6) for number in EACH.wall_s]
+    assert f"roughly: {Range(*counted).text(wall_time)} on one core" in last_line(study, tmp_path / "out")
 
 
 @pytest.mark.parametrize(("rounds", "probes"), [(2, 2), (1, 4)])
