@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -102,10 +103,9 @@ def run(
     torch.set_num_threads(1)
     try:
         if torch_device.type == "cpu":
-            speeds = {count: Speeds.measured(count) for count in {1, threads}} if floor else None
             tasks = [
-                _beside_loop(LOGISTIC, possible(OF_LOGISTIC), repeats, threads, speeds),
-                _beside_loop(cnn, possible(OF_CNN), repeats, threads, speeds),
+                _beside_loop(LOGISTIC, possible(OF_LOGISTIC), repeats, threads, floor=floor),
+                _beside_loop(cnn, possible(OF_CNN), repeats, threads, floor=floor),
             ]
             return {"threads": threads, "tasks": tasks}
         peak = matrix_peak_flops(torch_device)
@@ -176,9 +176,14 @@ def _beside_loop(
     ways: Ways,
     repeats: int,
     threads: int,
-    speeds: Mapping[int, Speeds] | None = None,
+    *,
+    floor: bool = False,
 ) -> dict[str, Any]:
-    """Measure a task on a CPU, with one thread and with several, in each way."""
+    """Measure a task on a CPU, with one thread and with several, in each way.
+
+    Args:
+        floor: measure the machine's speeds too, in each repeat: what else it does slows down both.
+    """
     say(task.title)
     data = task.data()
     jobs: dict[str, Callable[[], float]] = {RIVAL: Loop(task, data)}
@@ -187,27 +192,39 @@ def _beside_loop(
         for name, (model, precision) in ways.items():
             ours = f"edgefl, {count} thread{'s' * (count > 1)}{name}"
             jobs[ours], threads_of[ours] = Ours(replace(task, model=model), data, count, precision), count
-    measured = _measured(task, jobs, repeats)
-    if speeds is not None:
-        work = work_of(task)
-        least_s = {
-            name: speeds[count].seconds(work) for name, count in threads_of.items() if "bf16" not in name
+    work, floors_s = work_of(task), {count: list[float]() for count in sorted({1, threads}) if floor}
+
+    def measure_floor() -> float:
+        for count, floor_s in floors_s.items():
+            floor_s.append(Speeds.measured(count).seconds(work))
+        return 1.0
+
+    measured = _measured(task, jobs, repeats, {"floor": measure_floor} if floor else {})
+    if floor:
+        rates, least_s = measured["rounds_per_s"], {count: median(all_s) for count, all_s in floors_s.items()}
+        measured["floor"] = asdict(work) | {"seconds": least_s}
+        measured["over_floor"] = {
+            name: 1 / (rates[name] * least_s[count])
+            for name, count in threads_of.items()
+            if "bf16" not in name
         }
-        rates = measured["rounds_per_s"]
-        measured["floor"] = asdict(work) | {
-            "seconds": {count: speed.seconds(work) for count, speed in speeds.items()}
-        }
-        measured["over_floor"] = {name: 1 / (rates[name] * least) for name, least in least_s.items()}
     return measured
 
 
-def _measured(task: TrainingTask, jobs: dict[str, Callable[[], float]], repeats: int) -> dict[str, Any]:
-    """Measure jobs beside the first one, which is the rival."""
+def _measured(
+    task: TrainingTask,
+    jobs: Mapping[str, Callable[[], float]],
+    repeats: int,
+    beside: Mapping[str, Callable[[], float]] | None = None,
+) -> dict[str, Any]:
+    """Measure jobs beside the first one, which is the rival; what is done beside them has no rate."""
 
     def several(job: Callable[[], float]) -> float:
         return sum(job() for _ in range(task.rounds))
 
-    rates = interleaved({name: partial(several, job) for name, job in jobs.items()}, repeats)
+    measured = {name: partial(several, job) for name, job in jobs.items()}
+    found = interleaved({**measured, **(beside or {})}, repeats)
+    rates = {name: found[name] for name in jobs}
     rival, *ours = rates
     return {
         "title": f"{task.title}: {task.devices} devices, {task.steps} steps of {task.batch}",

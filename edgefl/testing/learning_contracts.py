@@ -17,7 +17,7 @@ from edgefl.testing.conformance import must
 
 PARAMETERS, STATISTICS, CLASSES = 6, 2, 4
 ROUNDING = 1e-5  # of a few float32 sums
-GRADIENT_ROUNDING = 1e-4  # of a model's gradients, whose sums are longer
+GRADIENT_ROUNDING = 1e-4  # of a model's logits and gradients, whose sums are longer
 
 
 def optimisers(optimiser: Optimiser) -> None:
@@ -153,7 +153,7 @@ def output_term(term: OutputTerm) -> None:
 
 
 def models(model: Model) -> None:
-    """Logits for every sample at the typical size; parameters by the seed; gradients as autograd's."""
+    """Logits for every sample at the typical size; parameters by the seed; what is written out as autograd's."""
     for name in ("typical_input", "typical_classes"):
         must(hasattr(model, name), f"say the size at which it is usually used: ClassVar {name}")
     shape, classes = model.typical_input, model.typical_classes
@@ -176,6 +176,14 @@ def models(model: Model) -> None:
     size = model.size(shape, classes)
     counted = Size(TensorLayout.of(module).size, flops_per_sample(built(), shape))
     must(size in (None, counted), f"size() says {size}, but building and running the module {counted}")
+    if model.writes_logits():
+        x, (mean, scale) = 255 * torch.rand(5, *shape), (90.0, 1 / 70)
+        tensors = {name: one.detach() for name, one in module.named_parameters()}
+        written = model.logits(tensors, len(x), lambda first, end: x[first:end].clone(), (mean, scale))
+        must(
+            torch.allclose(written, module((x - mean) * scale), atol=GRADIENT_ROUNDING),
+            "logits() are not those of the module for (x - mean) scale: correct them, or leave them to it",
+        )
     if type(model).gradients is not Model.gradients:
         layout = TensorLayout.of(module)
         rows = 0.1 * torch.randn(2, layout.size)

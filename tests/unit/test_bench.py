@@ -74,7 +74,9 @@ def test_the_floor_is_the_work_at_the_machines_speeds(monkeypatch: pytest.Monkey
     speeds = Speeds(flops_per_s=1e9, bytes_per_s=1e6, numbers_per_s=1e3)
     least_s = work.flops / 1e9 + work.bytes / 1e6 + 0.06
     assert speeds.seconds(work) == pytest.approx(least_s)
-    figures = training._beside_loop(SMALL, {"": (SMALL.model, None)}, 1, 1, {1: speeds})
+    with monkeypatch.context() as patched:
+        patched.setattr(Speeds, "measured", lambda threads: speeds)
+        figures = training._beside_loop(SMALL, {"": (SMALL.model, None)}, 1, 1, floor=True)
     for name, rate in figures["rounds_per_s"].items():
         assert figures["over_floor"][name] == pytest.approx(1 / rate / least_s)
     assert report.training({"tasks": [figures]})

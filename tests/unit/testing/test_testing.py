@@ -1,6 +1,6 @@
 """The testing room notices what it should, and says what to change."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ from edgefl.engine.sessions import SessionPolicy, SessionState
 from edgefl.engine.sessions.schedule import Schedule
 from edgefl.learning.algorithms import ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.models import ReadSome
+from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.warm_starts import OpeningModel, Saved
 from edgefl.learning.warm_starts.previous import Previous
 from edgefl.mobility import Movement
@@ -173,6 +175,15 @@ class Louder(UMi):
         return -super().path_loss_db(distance_2d_m, **radio)
 
 
+class Unscaled(Logistic):
+    """Tested on raw inputs."""
+
+    def logits(
+        self, tensors: Mapping[str, Tensor], count: int, read: ReadSome, scaling: tuple[float, float]
+    ) -> Tensor:
+        return super().logits(tensors, count, read, (0.0, 1.0))
+
+
 class NoKind(Component):
     """Of no kind."""
 
@@ -205,6 +216,7 @@ def local() -> type[Component]:
         (Loose, "Loose accepts unknown parameters: forbid them as its base class does"),
         (Soft, "Soft can be changed after it was made: keep it frozen as its base class is"),
         (Undocumented, "Undocumented: write a docstring"),
+        (Unscaled, "Unscaled: logits.. are not those of the module"),
         (NoKind, "NoKind is no component: extend one of edgefl.engine.selectors.Selector, "),
         (local, "Local cannot be named in a scenario: cannot load"),
     ],
