@@ -177,9 +177,17 @@ def _parsed(text: bytes, table: str, score: str) -> pd.DataFrame:
 
 
 def _with_accuracy(frame: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Add the columns of another score under accuracy's names, by which all that follows knows it."""
-    named = {_as_accuracy(column, score): frame[column] for column in frame.columns}
-    return frame.assign(**{name: values for name, values in named.items() if name not in frame})
+    """Add the columns of another score under accuracy's names, by which all that follows knows it.
+
+    Where federations with accuracy share the table, their rows have theirs there.
+    """
+    named = {column: _as_accuracy(column, score) for column in frame.columns}
+    added = {
+        name: frame[column].combine_first(frame[name]) if name in frame else frame[column]
+        for column, name in named.items()
+        if name != column
+    }
+    return frame.assign(**added)
 
 
 def _as_accuracy(column: str, score: str) -> str:

@@ -194,7 +194,7 @@ def _info(directory: Path, partial: bool, federation: str | None) -> dict[str, A
             raise _NotUsableError(f"run.json is damaged: its {key} is {str(value)[:80]!r}")
     name = run.get("name") or directory.name
     chosen = _federation(directory, run, federation)
-    model = (run.get("federations") or {}).get(chosen, {}).get("model") if chosen else run.get("model")
+    own = (run.get("federations") or {}).get(chosen, {}) if chosen else run
     return {
         "study": run.get("study"),
         **{column: run.get(column) for column in ("seed", "status", "wall_s", "simulated_s", "reference")},
@@ -204,9 +204,9 @@ def _info(directory: Path, partial: bool, federation: str | None) -> dict[str, A
         "name": name,
         "notes": tuple(run.get("notes") or ()),
         "devices_recorded": str(run.get("devices_recorded", "all")),
-        "payload_bits": (model or {}).get("payload_bits", math.nan),
+        "payload_bits": (own.get("model") or {}).get("payload_bits", math.nan),
         "place": (_index(run), natural(run.get("variant") or name)),
-        "score": str(run.get("score", "accuracy")),
+        "score": str(own.get("score") or run.get("score", "accuracy")),
         "federation": chosen,
         "compared": run.get("federation"),
     }

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from edgefl.engine.federation.seat import Seat
-from edgefl.errors import EdgeflError
 from edgefl.learning.memory import Need
 from edgefl.run_directory.score import ACCURACY
 from edgefl.run_directory.snapshot import Snapshotable, TrainingParts
@@ -38,28 +37,28 @@ Built = tuple[dict[Any, Any], dict[str, Any], Training | None]
 def together(several: Mapping[str, Built]) -> Built:
     """Return what federations that share the cells have together.
 
-    Raises:
-        EdgeflError: their models are judged by different scores, for which tables have one column.
+    Where their models are judged by different scores, run.json says which is whose, else which is all's.
     """
     trained = {name: training for name, (_, _, training) in several.items() if training is not None}
     learners = {
         Seat(cell, name): learner for name, (own, _, _) in several.items() for cell, learner in own.items()
     }
-    federations = {name: {"model": said["model"]} for name, (_, said, _) in several.items()}
+    federations: dict[str, dict[str, Any]] = {
+        name: {"model": said["model"]} for name, (_, said, _) in several.items()
+    }
     where = next((several[name][1]["device"] for name in trained), "cpu")
-    said = {"device": where, "model": {"name": None, "parameters": None}, "federations": federations}
+    said: dict[str, Any] = {
+        "device": where,
+        "model": {"name": None, "parameters": None},
+        "federations": federations,
+    }
     if not trained:
         return learners, said, None
-    first, *others = trained
-    score = trained[first].score
-    for name in others:
-        if trained[name].score != score:
-            raise EdgeflError(
-                f"{name} is judged by {trained[name].score}, and {first} by {score}: a run's tables have one column"
-                " for the score; give both a task with the same",
-                ("federations", name),
-            )
-    if score != ACCURACY:
+    scores = {name: training.score for name, training in trained.items()}
+    if len(set(scores.values())) > 1:
+        for name, score in scores.items():
+            federations[name]["score"] = score
+    elif (score := next(iter(scores.values()))) != ACCURACY:
         said["score"] = score
     parts: dict[str, Snapshotable] = {
         f"{part} of {name}": own
@@ -78,5 +77,7 @@ def together(several: Mapping[str, Built]) -> Built:
     return (
         learners,
         said,
-        Training(TrainingParts(parts), trained[first].torch_device, further, cells, score, needs),
+        Training(
+            TrainingParts(parts), next(iter(trained.values())).torch_device, further, cells, needs=needs
+        ),
     )

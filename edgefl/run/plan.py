@@ -54,6 +54,12 @@ class RunPlan:
         return f"{self.described.name}-seed{self.described.seed}"
 
     @property
+    def scores(self) -> dict[str, str]:
+        """Federation -> its score, where several share the cells and have different ones."""
+        federations = self.model.get("federations", {})
+        return {name: said["score"] for name, said in federations.items() if "score" in said}
+
+    @property
     def about(self) -> dict[str, Any]:
         """What run.json says of the run when it begins."""
         about = {**self.model, "notes": self.notes}

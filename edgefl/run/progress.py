@@ -117,9 +117,9 @@ class RunProgress:
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
-        # of several federations all have the same
-        trained = (one.learning for one in scenario.by_federation.values() if one.learning)
-        self._score = next((learning.learned.score for learning in trained), ACCURACY)
+        trained = [one.learning for one in scenario.by_federation.values() if one.learning]
+        scores = {learning.learned.score for learning in trained} or {ACCURACY}
+        self._score = scores.pop() if len(scores) == 1 else "score"  # of federations with different ones
         self._cells: dict[int, float] = {}  # cell -> share of its sessions that is over
         self._time_s = 0.0
         self.rounds = 0

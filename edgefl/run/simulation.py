@@ -26,6 +26,7 @@ from edgefl.run.study_membership import StudyMembership, TrainingReuse
 from edgefl.run_directory.circumstances import SCENARIO, circumstances
 from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.journal import NEVER, Journal
+from edgefl.run_directory.own_scores import OwnScores
 from edgefl.run_directory.replay import JournaledLearner
 from edgefl.run_directory.results import RunDirectory, free_directory
 from edgefl.run_directory.snapshot import DEFAULT, Every
@@ -98,7 +99,8 @@ def simulate(
             RunDirectory(path, plan.described, about, resume=resume_from is not None) as run,
             _journaled(plan, run, sharing, every, on_note) as (learners, journal_notes, keep_models),
         ):
-            recorder = _Announcing(run, on_round, counts)
+            tables = OwnScores(run, plan.scores) if plan.scores else run
+            recorder = _Announcing(tables, on_round, counts)
             simulation, servers = compose(plan.world, plan.radio, recorder, learners)
             ends = [
                 simulation.env.process(_serve(server, path / RESCUED.format(_short(Seat.of(key)))))

@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from analysis import load_runs
 from analysis.html import write_report
 from analysis.reading import read_all
 from edgefl import EdgeflError, Results, load_model, load_scenario, simulate
@@ -266,17 +267,31 @@ def test_what_diverges_is_named_with_its_federation_and_device(tmp_path: Path) -
     assert any(f"the model of device {id_} is not finite" in error for id_ in own)
 
 
-def test_scores_of_two_kinds_are_refused(tmp_path: Path) -> None:
+def test_each_task_has_its_own_score(tmp_path: Path) -> None:
+    """R2 beside accuracy: each has its columns, and read by name each federation has those of its task alone."""
     numbers = tmp_path / "numbers.csv"
-    numbers.write_text("x,y\n" + "".join(f"{k},{2.0 * k}\n" for k in range(60)))
+    numbers.write_text("x,y\n" + "".join(f"{k},{2.0 * k + k % 3}\n" for k in range(90)))
     regression = {
         "dataset": {"name": "csv", "path": str(numbers), "label": "y", "targets": "numbers"},
-        "task": "regression",
         "model": "mlp2",
         "partition": "iid",
+        "tested_on": "devices",
+        "scores_every": 1,
     }
-    with pytest.raises(EdgeflError, match=r"federations\.b: b is judged by r2, and a by accuracy"):
-        prepare(load_scenario(company(DIGITS, {"learning": regression})))
+    alone = load_runs(simulate({**ALONE, "learning": regression}, tmp_path / "alone"))
+    labels = {**OTHER, "tested_on": "devices", "scores_every": 1}
+    run = simulate(company(regression, {"learning": labels}), tmp_path / "run")
+    assert check_run(run) == []
+    rounds = pd.read_csv(run / "rounds.csv")
+    for name, score, other in (("a", "r2", "accuracy"), ("b", "accuracy", "r2")):
+        own = rounds[rounds["federation"] == name]
+        assert own[[score, f"{score}_std"]].notna().all(axis=None)
+        assert own[[other, f"{other}_std"]].isna().all(axis=None)
+        assert load_runs(run, federation=name).score == score
+    mine = load_runs(run, federation="a")
+    for table, column in (("rounds", "accuracy"), ("sessions", "accuracy_start"), ("evaluation", "accuracy")):
+        assert getattr(mine, table)[column].tolist() == getattr(alone, table)[column].tolist()
+    assert "r2" not in load_runs(run, federation="b").rounds
 
 
 @pytest.mark.slow
