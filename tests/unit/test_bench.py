@@ -92,6 +92,7 @@ def test_network_reports_ratios() -> None:
     assert report.network(figures).row_count == 1
 
 
+@pytest.mark.usefixtures("fields_once")
 def test_radio_reports_slots_and_presets(monkeypatch: pytest.MonkeyPatch) -> None:
     small_sizes = {
         "DEVICES": 10,
