@@ -40,23 +40,14 @@ def edgefl(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     return call
 
 
-def in_a_process(*command: object) -> Done:
-    started = [sys.executable, *map(str, command)]
-    done = subprocess.run(started, capture_output=True, text=True, check=False, timeout=300)
-    return Done(done.returncode, done.stdout, done.stderr)
-
-
 @pytest.mark.slow
-def test_run_then_compare(digits: Path, tmp_path: Path) -> None:
-    edgefl = ("-c", "from edgefl.commands.cli import main; main()")
+def test_run_then_compare(edgefl: Edgefl, digits: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = in_a_process(
-        *edgefl, "run", digits, "--set", "learning.algorithm.mu=0.1", "--seed", 9, "--out", out
-    )
+    done = edgefl("run", digits, "--set", "learning.algorithm.mu=0.1", "--seed", 9, "--out", out)
     assert done.returncode == 0, done.stderr
     assert str(out) in done.stdout.replace("\n", "")
     assert "mu: 0.1" in (out / "scenario.yaml").read_text()
-    assert in_a_process("-m", "analysis", "compare", out).returncode == 0
+    subprocess.run([sys.executable, "-m", "analysis", "compare", out], check=True, capture_output=True)
     assert (out / "comparison.png").stat().st_size > 10_000
 
 

@@ -41,6 +41,7 @@ def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.Data
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fields_once")
 @pytest.mark.parametrize("policy", ["finish", "drop"])
 def test_the_tables_of_links_that_fail_agree(tmp_path: Path, policy: str) -> None:
     devices, events, ledger = tables(tmp_path / "run", policy)

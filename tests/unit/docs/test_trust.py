@@ -44,6 +44,7 @@ def test_laws(law: object) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fields_once")
 @pytest.mark.parametrize("runs", [trust_rates, trust_runs], ids=["rates", "runs"])
 def test_measurements(runs: object) -> None:
     """Whole runs: every stream has a name and a seed, so they come out the same."""

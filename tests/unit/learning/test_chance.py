@@ -13,7 +13,7 @@ from edgefl.learning.algorithms import Received, Receivers, Sent, ServerState, T
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.chance import NO_CHANCE, RoundChance
 from edgefl.rng import Streams
-from tests.unit.learning.federation.test_resume import goes_on_after_any_round, settings
+from tests.unit.learning.federation.test_resume import SESSIONS, goes_on_after_any_round, settings
 
 CPU = torch.device("cpu")
 IDS = [2, 5, 11]
@@ -107,4 +107,5 @@ class Noisy(FedAvg):
 def test_a_run_with_noise_in_every_verb_goes_on_after_any_round(warm_start: str) -> None:
     how = settings("fedavg", warm_start, partition={"name": "dirichlet", "alpha": 0.5})
     stages = {"checked": {0, 1, 2}}.get(warm_start, {0})
-    goes_on_after_any_round(how.model_copy(update={"algorithm": Noisy()}), stages)
+    noisy = how.model_copy(update={"algorithm": Noisy()})
+    goes_on_after_any_round(noisy, SESSIONS[warm_start], stages)

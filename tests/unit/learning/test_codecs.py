@@ -304,7 +304,7 @@ def test_codecs_go_on_after_any_round(algorithm: str) -> None:
         uplink_codec={"name": "qsgd", "error_feedback": True, "levels": 100},
         downlink_codec={"name": "top_k", "share": 0.3},
     )
-    goes_on_after_any_round(how, {0})
+    goes_on_after_any_round(how, 5, {0})
 
 
 SCENARIO: dict[str, Any] = {
