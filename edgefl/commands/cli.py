@@ -10,7 +10,7 @@ import typer
 
 import edgefl
 from analysis.command_line import app as reading
-from edgefl.commands import bench, garbage
+from edgefl.commands import bench
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.doctor import doctor
 from edgefl.commands.export import export
@@ -27,6 +27,7 @@ from edgefl.commands.validate import validate
 from edgefl.commands.watch import watch
 from edgefl.config import outside
 from edgefl.errors import EdgeflError
+from edgefl.run.garbage import seldom_at_start
 
 app = typer.Typer(
     name="edgefl",
@@ -70,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
     try:
         try:
-            with garbage.seldom_looked_for():
+            with seldom_at_start():
                 app(arguments, prog_name="edgefl")
         finally:
             sys.stdout.flush()  # what cannot be printed is an error here, and not only when Python ends

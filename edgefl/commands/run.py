@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edgefl.commands import garbage
 from edgefl.commands.shared import (
     AllowCode,
     Notes,
@@ -25,7 +24,6 @@ from edgefl.commands.shared import (
 from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
-    from edgefl.engine.records import Round
     from edgefl.learning.local.chunk_trainers import ChunkTrainers
     from edgefl.scenario.scenario import Scenario
 
@@ -111,11 +109,6 @@ def _carry_out(
     from edgefl.run_directory.snapshot import Every
 
     notes, name = Notes(), scenario.name
-
-    def ended(row: "Round") -> None:
-        garbage.look_as_usual()
-        progress.update(name, row)
-
     with (
         interruptible(),
         _trainers(executor, address, workers) as trainers,
@@ -123,7 +116,7 @@ def _carry_out(
     ):
         path = begin(
             trainers=trainers,
-            on_round=ended,
+            on_round=lambda row: progress.update(name, row),
             on_note=notes,
             every=Every(rounds=snapshot_rounds),
         )

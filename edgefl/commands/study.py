@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from analysis.command_options import Explain
-from edgefl.commands import garbage
 from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console, only_for_ray
 from edgefl.errors import EdgeflError
 
@@ -109,7 +108,6 @@ def study(
             console.print(line, soft_wrap=True)
         return
     part = _parts(shard)
-    garbage.look_as_usual()
     incomplete = None
     try:
         with closing(_Shown(quiet=fail_fast)) as shown:

@@ -19,7 +19,7 @@ from edgefl.learners.keeping import ModelKeeper
 from edgefl.learners.own import Maker
 from edgefl.run import notes
 from edgefl.run.composition import compose
-from edgefl.run.garbage import seldom_collected
+from edgefl.run.garbage import seldom_while_a_run_goes
 from edgefl.run.plan import RunPlan, prepare
 from edgefl.run.results import Results
 from edgefl.run.study_membership import StudyMembership, TrainingReuse
@@ -106,7 +106,7 @@ def simulate(
                 simulation.env.process(_serve(server, path / RESCUED.format(_short(Seat.of(key)))))
                 for key, server in servers.items()
             ]
-            with scenario.naming_places(), seldom_collected():
+            with scenario.naming_places(), seldom_while_a_run_goes():
                 simulation.env.run(until=simulation.env.all_of(ends))
             _write_ledger(simulation)
             keep_models()
