@@ -44,8 +44,10 @@ class Hungarian(CountedDecider):
         if errors is None or uplink is None:
             reason = "hungarian weighs whose uploads arrive, and all do: set radio.uplink_waterfall_db"
             raise EdgeflError(reason, ("rounds", "selector"))
-        # [blocks, 1], [devices, 1, powers]
-        widths = np.array(self.widths or [1 / number] * number)[:number, None]
+        # [kinds of blocks, 1], [devices, 1, powers]; blocks of one width are weighed once
+        blocks = np.array(self.widths or [1 / number] * number)[:number]
+        kinds, kind = np.unique(blocks, return_inverse=True)
+        widths = kinds[:, None]
         powers, most_j = (np.ones(1), math.inf) if self.energy_j is None else (POWERS, self.energy_j)
         snr, static = of.snr_up[:, None, None] * powers, of.static[:, None, None]
         sent_s = seconds(uplink, of.up_bits[:, None, None], widths, snr, static)
@@ -53,9 +55,12 @@ class Hungarian(CountedDecider):
         end_s = (of.down_s + of.compute_s)[:, None, None] + sent_s
         fits = (of.compute_j[:, None, None] + joules <= most_j) & (end_s <= of.deadline_s)
         counts = of.held[:, None, None] * errors.arrives(uplink.share_snr(widths, snr), static) * fits
-        rows, blocks = linear_sum_assignment(counts.max(axis=2), maximize=True)
-        best = counts[rows, blocks].argmax(axis=1)
-        some = counts[rows, blocks, best] > 0
+        best = counts.argmax(axis=2)  # power, by device and kind of block
+        most = counts.max(axis=2)
+        rows, places = linear_sum_assignment(most[:, kind], maximize=True)
+        given = kind[places]
+        some = most[rows, given] > 0
         if not some.any():  # one takes part, whatever comes of it: the soonest
-            some[end_s[rows, blocks, 0].argmin()] = True
-        return Decision(of.ids_at(rows[some]), up_shares=widths[blocks[some], 0], power=powers[best[some]])
+            some[end_s[rows, given, 0].argmin()] = True
+        rows, places, given = rows[some], places[some], given[some]
+        return Decision(of.ids_at(rows), up_shares=blocks[places], power=powers[best[rows, given]])
