@@ -172,14 +172,17 @@ def facts_of(section: type[BaseModel], before: str = "") -> list[tuple[str, ...]
     return rows
 
 
-def _place_of(kind: str, section: type[BaseModel] | None = None, before: str = "") -> str | None:
-    """Return the dotted key that holds a component of this kind; None: no key does."""
-    for name, field in (section or _scenario()).model_fields.items():
-        named, inner = _named(field), _model(field.annotation)
-        if named is not None and named.kind == kind:
-            return f"{before}{name}"
-        if inner is not None and (found := _place_of(kind, inner, f"{before}{name}.")):
-            return found
+def _place_of(kind: str) -> str | None:
+    """Return the dotted key that holds a component of this kind, the scenario's own one; None: no key does."""
+    waiting: list[tuple[str, type[BaseModel]]] = [("", _scenario())]
+    while waiting:
+        before, section = waiting.pop(0)
+        for name, field in section.model_fields.items():
+            named, inner = _named(field), _model(field.annotation)
+            if named is not None and named.kind == kind:
+                return f"{before}{name}"
+            if inner is not None:
+                waiting.append((f"{before}{name}.", inner))
     return None
 
 
