@@ -166,9 +166,10 @@ class Table:
         before: Any = None
         for name, values in block.items():
             # an activity begins when the one before ends: one column is most often the other
-            same = isinstance(values, list) and values == before and name.endswith("_s")
+            timed = values if isinstance(values, list) and name.endswith("_s") else None
+            same = timed is not None and timed == before
             cells_of.append(cells_of[-1] if same else column(name, values))
-            before = values if name.endswith("_s") else None
+            before = timed
         lines = zip(
             *(repeat(cells, rows) if isinstance(cells, str) else cells for cells in cells_of), strict=True
         )

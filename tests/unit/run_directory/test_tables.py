@@ -151,6 +151,28 @@ def test_few_rows_at_a_time_are_what_they_are_alone_and_in_their_order(tmp_path:
     assert subject.path.read_text() == "\n".join(lines) + "\n"
 
 
+@dataclass
+class Stay:
+    time_s: float
+    stay_s: float
+    interruption_s: float
+
+
+def test_times_of_few_rows_at_a_time_stand_beside_those_of_one_moment(tmp_path: Path) -> None:
+    """Handovers of two moments: a time of each row, between times that all rows of a moment share."""
+    subject = Table(tmp_path / "rows.csv", Stay)
+    for time_s, interruption_s in ((3.2, 0.05), (3.52, 0.1)):
+        stays_s = np.array([time_s, 1.5])
+        subject.write_columns({}, {"time_s": time_s, "stay_s": stays_s, "interruption_s": interruption_s})
+    subject.close()
+    assert subject.path.read_text().splitlines()[1:] == [
+        "3.2,3.2,0.05",
+        "3.2,1.5,0.05",
+        "3.52,3.52,0.1",
+        "3.52,1.5,0.1",
+    ]
+
+
 def test_a_table_without_rows_has_its_header(table: Table) -> None:
     table.close()
     table.close()

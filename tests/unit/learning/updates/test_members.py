@@ -203,9 +203,7 @@ def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> N
     ):
         stage.train(ids, round_)
         trainer = stage.trainer
-        expected = evaluate(
-            trainer.module, trainer.layout, one.model, trainer.training_data.test, own.labels(members)
-        )
+        expected = evaluate(trainer.tester, one.model, trainer.training_data.test, own.labels(members))
         tested = stage.evaluate()
         assert tested is not None
         assert (tested.accuracy, tested.loss) == expected
