@@ -438,6 +438,6 @@ def written(scenario: Scenario) -> dict[str, Any]:
     for own in values.get("federations", {}).values():
         if (
             "rounds" in own
-        ):  # what a federation has none of, and the scenario has, would be the scenario's again
+        ):  # a key that the scenario has, and this one none of, would be the scenario's again
             own["rounds"] |= {key: None for key in values["rounds"] if key not in own["rounds"]}
     return values
