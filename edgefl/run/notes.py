@@ -253,8 +253,10 @@ def without_coverage(counts: Counts) -> Iterator[str]:
     rounds, out = counts.rounds.total(), counts.uncovered
     waited = f"{counts.timers:,} of {rounds:,} rounds ({counts.timers / rounds:.1%})" if rounds else ""
     if any(out) and (counts.timers or sum(out) > NEGLIGIBLE * counts.participants):
+        mean = sum(out) / len(out)
+        number = f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
         yield (
-            f"out of coverage: {sum(out) / len(out):.3g} devices of a cell in the mean when a round began, at most"
+            f"out of coverage: {number} devices of a cell in the mean when a round began, at most"
             f" {max(out):,}; they were neither selected nor waited for, and {waited or 'no round'} ended with a timer"
             " (radio.t310_s, t311_s); closer sites (layout.isd_m, cell.radius_m) or a lower indoor_share reach more"
         )

@@ -311,6 +311,8 @@ def test_what_befalls_one_part_in_fifty_is_not_noted() -> None:
     few, more = (Counts(participants=1000, uncovered=[each] * 10, rounds=Counter({0: 10})) for each in (2, 3))
     assert list(without_coverage(few)) == []
     assert_matches(list(without_coverage(more)), "out of coverage: 3 devices")
+    many = Counts(participants=1000, uncovered=[19_978, 19_979], rounds=Counter({0: 2}))
+    assert_matches(list(without_coverage(many)), "out of coverage: 19,978 devices")
     near = [SimpleNamespace(clamped=clamped, beyond=0) for clamped in (20, 21)]
     assert list(of_gains(near[0], few)) == []  # type: ignore[arg-type]
     assert_matches(list(of_gains(near[1], few)), "21 times a device was closer")  # type: ignore[arg-type]
