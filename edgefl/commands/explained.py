@@ -143,21 +143,27 @@ def _field(section: type[BaseModel], part: str, before: str, dotted: str) -> Fie
 
 
 def sections() -> Iterator[tuple[str, str, list[tuple[str, ...]]]]:
-    """Yield every section of a scenario: its dotted key, what it is, and the facts of its keys.
+    """Yield every section of a scenario: its dotted key, what it is, and the facts of its keys."""
+    for before, section in _tree():
+        about = (inspect.getdoc(section) or "").partition("\n\n")[0]
+        yield before.removesuffix(".") or "scenario", about, facts_of(section, before)
+
+
+def _tree() -> Iterator[tuple[str, type[BaseModel]]]:
+    """Yield every section of a scenario, outer ones first: what stands before its keys, and itself.
 
     Sections that a federation may have in place of the scenario's come once, as the scenario's.
     """
-    waiting: list[tuple[str, type[BaseModel]]] = [("scenario", _scenario())]
+    waiting: list[tuple[str, type[BaseModel]]] = [("", _scenario())]
     seen: set[type[BaseModel]] = set()
     while waiting:
-        dotted, section = waiting.pop(0)
-        if dotted.startswith("federations.") and section in seen:
+        before, section = waiting.pop(0)
+        if before.startswith("federations.") and section in seen:
             continue
         seen.add(section)
-        before = "" if dotted == "scenario" else f"{dotted}."
-        yield dotted, (inspect.getdoc(section) or "").partition("\n\n")[0], facts_of(section, before)
+        yield before, section
         inner = ((name, _model(field.annotation)) for name, field in section.model_fields.items())
-        waiting += [(f"{before}{name}", model) for name, model in inner if model is not None]
+        waiting += [(f"{before}{name}.", model) for name, model in inner if model is not None]
 
 
 def facts_of(section: type[BaseModel], before: str = "") -> list[tuple[str, ...]]:
@@ -174,15 +180,11 @@ def facts_of(section: type[BaseModel], before: str = "") -> list[tuple[str, ...]
 
 def _place_of(kind: str) -> str | None:
     """Return the dotted key that holds a component of this kind, the scenario's own one; None: no key does."""
-    waiting: list[tuple[str, type[BaseModel]]] = [("", _scenario())]
-    while waiting:
-        before, section = waiting.pop(0)
+    for before, section in _tree():
         for name, field in section.model_fields.items():
-            named, inner = _named(field), _model(field.annotation)
+            named = _named(field)
             if named is not None and named.kind == kind:
                 return f"{before}{name}"
-            if inner is not None:
-                waiting.append((f"{before}{name}.", inner))
     return None
 
 

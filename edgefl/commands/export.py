@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from analysis.command_options import Federation
 from edgefl.commands.shared import console
 from edgefl.errors import EdgeflError
 
@@ -20,10 +21,7 @@ def export(
             help="Folder of the tool's files: mlflow.db and mlartifacts, wandb, tensorboard. Default: PATH."
         ),
     ] = None,
-    federation: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Whose rounds, where several federations share the cells."),
-    ] = None,
+    federation: Federation = None,
 ) -> None:
     """Write the runs, tables and figures of a study for MLflow (SQLite), Weights & Biases (offline) or TensorBoard.
 
