@@ -68,6 +68,7 @@ def examine() -> Iterator[Finding]:
     yield from _packages()
     if metadata_of("torch") is not None:
         yield from _processor()
+        yield _c_compiler()
         yield _gpu()
     yield _memory()
     yield from _data()
@@ -125,6 +126,21 @@ def _processor() -> Iterator[Finding]:
     )
 
 
+def _c_compiler() -> Finding:
+    from edgefl.errors import EdgeflError
+    from edgefl.learning.compiling import compiler, load, version
+    from edgefl.learning.models._logistic_compiled import SOURCE
+
+    without = "logistic regression takes twice as long on the processor"
+    if compiler() is None:
+        return Finding("C compiler", f"none; {without}")
+    try:
+        load(SOURCE)
+    except EdgeflError as error:
+        return Finding("C compiler", f"it does not work; {without}", str(error))
+    return Finding("C compiler", f"{version()}; logistic regression is compiled")
+
+
 def _gpu() -> Finding:
     import torch
 
@@ -157,7 +173,8 @@ def _data() -> Iterator[Finding]:
     from edgefl.config.component import parameters_of
     from edgefl.errors import EdgeflError
     from edgefl.learning.datasets import Dataset
-    from edgefl.learning.datasets._files import FileDataset, user_cache
+    from edgefl.learning.datasets._files import FileDataset
+    from edgefl.learning.user_cache import user_cache
 
     here: list[str] = []
     offered: list[str] = []
@@ -192,7 +209,7 @@ def _data() -> Iterator[Finding]:
 
 
 def _folders() -> Iterator[Finding]:
-    from edgefl.learning.datasets._files import user_cache
+    from edgefl.learning.user_cache import user_cache
 
     for what, folder, needed in (
         ("runs", Path.cwd(), True),

@@ -23,6 +23,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.datasets._archives import UNREADABLE, archive_of, contents
 from edgefl.learning.datasets._downloads import fetch
+from edgefl.learning.user_cache import user_cache
 
 
 @dataclass(frozen=True)
@@ -149,12 +150,6 @@ def obtain(files: FileSet, root: Path | None = None) -> dict[str, Path]:
     except (OSError, HTTPException) as error:
         raise _missing(files, places, root, f"{address}: {error}") from error
     return _present(files, cache)
-
-
-def user_cache() -> Path:
-    """Return the folder for downloads, after the XDG base directory specification (it ignores relative paths)."""
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (base if base.is_absolute() else Path.home() / ".cache") / "edgefl"
 
 
 def read_set(files: FileSet, paths: Mapping[str, Path], *names: str) -> dict[str, bytes]:

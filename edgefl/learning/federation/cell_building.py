@@ -142,7 +142,7 @@ def local_training(settings: LearningSettings, training_data: TrainingData, modu
         EdgeflError: the model cannot be trained with these settings.
     """
     training = LocalTraining(
-        settings.model,
+        training_data.model,
         module,
         training_data.train,
         UpdateRule(settings.momentum, settings.optimiser, settings.weight_decay, settings.clip_norm),

@@ -70,7 +70,7 @@ class TorchLearner:
         self._settings = settings
         self.watch: Callable[[Evaluation], None] | None = None  # called with every test of the global model
         module = build_module(
-            settings.model, training_data.input_shape, training_data.classes, streams
+            training_data.model, training_data.input_shape, training_data.classes, streams
         ).eval()
         refuse_outputs(module, training_data.input_shape, training_data.classes, training_data.task)
         if settings.initial is not None:
@@ -113,7 +113,7 @@ class TorchLearner:
             device_data=device_data,
             streams=streams,
             module=module,
-            tester=ModelTester(settings.model, module, training_data.hands),
+            tester=ModelTester(training_data.model, module, training_data.hands),
             training=training,
             payload_bits=self.payload_bits,
             cell=cell,

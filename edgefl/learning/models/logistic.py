@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from edgefl.learning.models import ChunkOfDevices, Model, ReadSome, Size, Stepper
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor, nn
 
 
@@ -24,18 +25,27 @@ class Logistic(Model):
     typical_classes: ClassVar = 10
     leaves_out_padding: ClassVar = True
 
-    compiled: bool = Field(
-        False,
-        description="gradients and tests by a function in C, which the compiler of this machine makes when the run"
-        " begins: on a CPU, where the loss is the cross-entropy alone; it rounds otherwise",
+    compiled: Literal["auto"] | bool = Field(
+        "auto",
+        description="gradients and tests by a function in C, made by this machine's compiler: on a CPU, where the"
+        " loss is the cross-entropy alone; auto: if there is a compiler, for up to 64 classes. It rounds otherwise",
     )
 
-    @classmethod
-    def can_compile(cls) -> bool:
-        """Return whether there is a compiler for `compiled`."""
-        from edgefl.learning.models._logistic_compiled import compiler
+    def on_this_machine(self, classes: int, torch_device: torch.device) -> Self:
+        from edgefl.learning.models import _logistic_compiled as in_c
 
-        return compiler() is not None
+        if self.compiled == "auto":
+            suits = torch_device.type == "cpu" and classes <= in_c.MOST_CLASSES and in_c.is_there()
+            return self.model_copy(update={"compiled": suits})
+        if self.compiled:
+            in_c.require_cpu(torch_device)
+            in_c.library()
+        return self
+
+    def computed_by(self) -> str:
+        from edgefl.learning.compiling import version
+
+        return f"C, compiled by {version()}" if self.compiled is True else "PyTorch"
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         from torch import nn
@@ -45,15 +55,20 @@ class Logistic(Model):
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
         from edgefl.learning.models import _logistic_steps
 
-        return _logistic_steps.stepper(chunk, compiled=self.compiled)
+        return _logistic_steps.stepper(chunk, compiled=self.compiled is True)
 
     def logits(
-        self, tensors: Mapping[str, Tensor], count: int, read: ReadSome, scaling: tuple[float, float]
+        self,
+        tensors: Mapping[str, Tensor],
+        count: int,
+        read: ReadSome,
+        scaling: tuple[float, float],
+        raw: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
         from edgefl.learning.models._logistic_steps import logits_of
 
         weights, bias = tensors.values()
-        return logits_of(weights, bias, count, read, scaling, compiled=self.compiled)
+        return logits_of(weights, bias, count, read, scaling, raw, compiled=self.compiled is True)
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         weights = prod(input_shape) * classes

@@ -13,10 +13,11 @@ import pytest
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, _files
-from edgefl.learning.datasets._files import FileSet, locate, obtain, user_cache
+from edgefl.learning.datasets._files import FileSet, locate, obtain
 from edgefl.learning.datasets._idx import parse_idx, read_idx_split
 from edgefl.learning.datasets.digits import Digits
 from edgefl.learning.datasets.fashion_mnist import FashionMnist
+from edgefl.learning.user_cache import user_cache
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
 

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import yaml
 from torch import Tensor
 
 import edgefl
-from edgefl import EdgeflError
+from edgefl import EdgeflError, load_scenario
+from edgefl.learning import compiling
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedprox import FedProx
 from edgefl.learning.algorithms.moon import Moon
@@ -29,8 +31,9 @@ from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.modules.parameters import ModelLayout, TensorLayout
 from edgefl.learning.scores.evaluation import evaluate
 from edgefl.learning.scores.tester import ModelTester
+from edgefl.run.plan import prepare
 
-pytestmark = pytest.mark.skipif(not Logistic.can_compile(), reason="there is no C compiler")
+pytestmark = pytest.mark.skipif(compiling.compiler() is None, reason="there is no C compiler")
 EPS = float(np.finfo(np.float32).eps)
 MEAN, SCALE, CPU = 90.0, 1 / 70.0, torch.device("cpu")
 # classes and inputs on both sides of every width of vectors and of every tile
@@ -207,42 +210,80 @@ def test_threads_change_no_byte(tmp_path: Path) -> None:
         assert (tmp_path / "1" / table).read_bytes() == (tmp_path / "3" / table).read_bytes()
 
 
+@pytest.mark.parametrize("first", [0, 1], ids=["as they lie", "somewhere"])
+def test_logits_of_bytes_are_those_of_their_floats(first: int) -> None:
+    """Which are read together with a sample makes no bit."""
+    x = torch.from_numpy(rng.integers(0, 256, (90, 33), dtype=np.uint8))
+    samples = torch.arange(first, 90, 1 + first)
+    weights, offset = torch.randn(7, 33), torch.randn(7)
+    found, wanted = (torch.zeros(7, 100)[:, : len(samples)] for _ in range(2))
+    in_c.product_of_bytes(weights, (x, samples), offset, SCALE, found)
+    in_c.product(weights, x[samples].float(), offset, SCALE, wanted)
+    assert torch.equal(found, wanted)
+    exact = SCALE * weights.double() @ x[samples].double().T + offset.double()[:, None]
+    assert torch.allclose(found.double(), exact, atol=rounding_of_a_sum(33) * 255 * SCALE * 33)
+
+
 @pytest.fixture
 def anew() -> Any:
     """The functions are made anew, and again by who comes next."""
-    in_c.library.cache_clear()
+    in_c._library.cache_clear()
     yield in_c.library
-    in_c.library.cache_clear()
+    in_c._library.cache_clear()
 
 
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("PATH", "", "there is no C compiler .cc, gcc, clang.: install one"),
+        ("PATH", "", "there is no C compiler .cc, gcc, clang.: install one .*; or set it to false"),
         ("CC", "no-such-compiler", "there is no C compiler .no-such-compiler."),
-        ("CC", "false", "false .*fails .*name another compiler in the variable CC, or leave compiled out"),
+        ("CC", "false", "false .*fails .*name another compiler in the variable CC; or set it to false"),
         ("CFLAGS", "-no-such-option", r"-no-such-option fails \(.*no-such-option"),
     ],
 )
-def test_what_is_missing_is_named(
+def test_what_is_missing_is_named_and_done_without_if_nobody_insists(
     name: str, value: str, told: str, anew: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
     with pytest.raises(EdgeflError, match=told) as error:
-        anew()
+        Logistic(compiled=True).on_this_machine(CLASSES, CPU)
     assert error.value.place == ("learning", "model", "compiled")
+    model = Logistic().on_this_machine(CLASSES, CPU)
+    assert (model.compiled, model.computed_by()) == (False, "PyTorch")
 
 
-def test_a_gpu_has_no_use_for_it() -> None:
+def test_who_says_nothing_gets_it_where_it_is_faster() -> None:
+    on_a_gpu = torch.device("cuda")
+    most = in_c.MOST_CLASSES
+    assert Logistic().on_this_machine(most, CPU).compiled is True
+    assert Logistic().on_this_machine(most + 1, CPU).compiled is False
+    assert Logistic().on_this_machine(most, on_a_gpu).compiled is False
+    assert Logistic(compiled=True).on_this_machine(most + 1, CPU).compiled is True
+    assert Logistic(compiled=False).on_this_machine(most, CPU).compiled is False
     with pytest.raises(EdgeflError, match="--device cpu"):
-        in_c.require_cpu(torch.device("cuda"))
+        Logistic(compiled=True).on_this_machine(most, on_a_gpu)
+
+
+def test_a_run_says_what_has_computed_it(anew: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that it goes on with the same alone, and its reader knows why last digits differ elsewhere."""
+    text = SCENARIO.replace(", compiled: true", "")
+    said = []
+    for path in (None, ""):
+        if path is not None:
+            monkeypatch.setenv("PATH", path)
+            in_c._library.cache_clear()
+        plan = prepare(load_scenario(yaml.safe_load(text)), device="cpu")
+        assert plan.training is not None
+        assert plan.training.further["computed_by"] == plan.model["model"]["computed_by"]
+        said.append(plan.training.further["computed_by"])
+    assert said == [f"C, compiled by {compiling._version(('cc',))}", "PyTorch"]
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the option is this processor's")
 def test_narrower_vectors_give_the_same_but_for_rounding(anew: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     chunk = chunk_of(10, 100, 3, 37, [37, 20, 37], True)
     found = gradients(chunk, True)
-    in_c.library.cache_clear()
+    in_c._library.cache_clear()
     monkeypatch.setenv("CFLAGS", "-mno-avx")
     for one, other in zip(found, gradients(chunk, True), strict=True):
         assert torch.allclose(one, other, atol=1e-5 * float(one.abs().max()), rtol=0)
