@@ -71,9 +71,8 @@ def checksum(data: "Data") -> str:
             if array is not None:
                 digest.update(f"{array.shape}{array.dtype}".encode())
                 digest.update(array.tobytes())
-    if (
-        data.by_group is not None
-    ):  # of samples that are made on demand, how many; what they are, the parameters say
+    if data.by_group is not None:  # not all samples are here
         digest.update(data.by_group.sizes.tobytes())
+        digest.update(data.by_group.content.encode())
     digest.update(repr((data.num_classes, data.mean.tolist(), data.std.tolist())).encode())
     return digest.hexdigest()

@@ -48,7 +48,8 @@ class DealtByGroup(DeviceData):
             if groups is None:
                 raise EdgeflError(
                     "this data set makes the samples of a group when its device takes part, and here a device holds"
-                    " samples of several: take natural, or a data set in memory (synthetic without test_groups)"
+                    " samples of several: take natural, or a data set in memory (synthetic without"
+                    " test_groups, huggingface without on_demand)"
                 )
         self._groups = groups
         self._by_group, self._classes, self._pool, self._kept_share = by_group, classes, pool, kept

@@ -37,9 +37,11 @@ class SamplesByGroup(Protocol):
     """Training samples that are made, or read, group by group, when somebody asks for them.
 
     sizes: [groups] int64, how many training samples each group has, at least 1.
+    content: a checksum of what the data set's parameters do not say; empty: they say all.
     """
 
     sizes: np.ndarray
+    content: str
 
     def of(self, group: int) -> Split:
         """Return a group's training samples; for the same group the same ones, however often it is asked."""

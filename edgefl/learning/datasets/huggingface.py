@@ -1,14 +1,18 @@
 """Data sets of the Hugging Face Hub."""
 
+import hashlib
 import importlib
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Data, Dataset
+from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.datasets._tables import complete, divided, grouped, labelled
+
+SCALED_BY = 10_000  # samples, where not all are read
 
 
 class HuggingFace(Dataset):
@@ -27,6 +31,11 @@ class HuggingFace(Dataset):
     group: str | None = Field(
         None, description="column of the groups, for `partition: natural`; none: there are none"
     )
+    on_demand: bool = Field(
+        False,
+        description="a group's training samples are read from disk when its device takes part, for more than the"
+        " memory holds; inputs are then scaled by the first 10,000. Needs group and a test split",
+    )
     train: str = Field("train", description="name of the training split")
     test: str | None = Field("test", description="name of the test split; none: a share is split off")
     test_share: float = Field(
@@ -34,6 +43,14 @@ class HuggingFace(Dataset):
     )
     height: int = Field(32, ge=1, le=1024, description="height to which images are brought, pixels")
     width: int = Field(32, ge=1, le=1024, description="width to which images are brought, pixels")
+
+    @model_validator(mode="after")
+    def _knows_groups_and_tests(self) -> Self:
+        if self.on_demand and not (self.group and self.test):
+            raise ValueError(
+                "samples on demand are those of a group, and the tests are a split: name group and test"
+            )
+        return self
 
     def check(self) -> None:
         self._splits(download=False)
@@ -46,11 +63,25 @@ class HuggingFace(Dataset):
             y, label_names = np.array(words, np.int64), tuple(names)
         else:
             y, label_names = labelled(words)
+        if self.on_demand:
+            train, test = splits
+            return self._on_demand(train, test, y, label_names)
         origins = [str(value) for split in splits for value in split[self.group]] if self.group else []
         groups, group_names = grouped(origins)
-        inputs = [self._inputs(split) for split in splits]
+        inputs = [self._inputs(split, splits[0]) for split in splits]
         train, test = divided(inputs, y, groups, self.test_share, "huggingface")
         return complete(train, test, label_names, group_names)
+
+    def _on_demand(self, train: Any, test: Any, y: np.ndarray, label_names: tuple[str, ...]) -> Data:
+        """Read the tests, and of the training samples labels, groups, and what inputs are scaled by."""
+        groups, group_names = grouped([str(value) for value in train[self.group]])
+        assert groups is not None
+        samples = _Groups(self, train, y[: len(groups)], groups)
+        some = train.select(range(min(SCALED_BY, len(train))))
+        scaled = Split(self._inputs(some, train), y[: len(some)])
+        tests = Split(self._inputs(test, train), y[len(groups) :])
+        made = complete(scaled, tests, label_names, group_names)
+        return replace(made, train=samples.of(0), by_group=samples)
 
     def _splits(self, download: bool) -> list[Any]:
         try:
@@ -72,8 +103,9 @@ class HuggingFace(Dataset):
                 raise EdgeflError(f"{self.path} has no column {column!r}; it has {known}")
         return splits
 
-    def _inputs(self, split: Any) -> np.ndarray:
-        first: Any = split[0][self.inputs] if len(split) else None
+    def _inputs(self, split: Any, like: Any) -> np.ndarray:
+        """Read inputs, with colours where the first one of `like` has them."""
+        first: Any = like[0][self.inputs] if len(like) else None
         if hasattr(first, "convert"):  # an image
             mode = "L" if first.mode in ("1", "L") else "RGB"
             pixels = [
@@ -90,3 +122,18 @@ class HuggingFace(Dataset):
                 " have to be made tokens first, and given as npz"
             ) from error
         return x.reshape(len(x), -1) if x.ndim < 2 else x
+
+
+class _Groups:
+    """The groups' training samples, read when somebody asks for them. Labels tell them from other data."""
+
+    def __init__(self, dataset: HuggingFace, split: Any, y: np.ndarray, groups: np.ndarray) -> None:
+        self._dataset, self._split, self._y = dataset, split, y
+        self._order = np.argsort(groups, kind="stable")
+        self.sizes = np.bincount(groups)
+        self._ends = np.cumsum(self.sizes)
+        self.content = hashlib.sha256(y.tobytes() + groups.tobytes()).hexdigest()
+
+    def of(self, group: int) -> Split:
+        rows = self._order[self._ends[group] - self.sizes[group] : self._ends[group]]
+        return Split(self._dataset._inputs(self._split.select(rows), self._split), self._y[rows])

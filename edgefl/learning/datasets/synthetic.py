@@ -90,6 +90,8 @@ class Synthetic(Dataset):
 class _Groups:
     """The groups' training samples, drawn when somebody asks for them: those that `load` draws all at once."""
 
+    content = ""
+
     def __init__(self, dataset: Synthetic) -> None:
         self._dataset, self._streams = dataset, Streams(dataset.data_seed)
         streams = self._streams.in_turn(("synthetic",), dataset.groups)

@@ -144,6 +144,7 @@ def _refuse_what_needs_all(settings: LearningSettings, *, spread: bool) -> None:
             what = place[-1] if place else "--executor ray"
             raise EdgeflError(
                 f"{what} needs the samples of all devices, and this data set makes those of a device when it takes"
-                " part: leave it out, or take a data set in memory (synthetic without test_groups)",
+                " part: leave it out, or take a data set in memory (synthetic without test_groups,"
+                " huggingface without on_demand)",
                 place,
             )

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import yaml
 from PIL import Image
+from pydantic import ValidationError
 
 import edgefl
 from edgefl import testing
@@ -178,7 +180,12 @@ class Hub(types.ModuleType):
         if path != "pets":
             raise ConnectionError("no such data set")
         return Columns(
-            {"image": [Image.new("L", (5, 5), n) for n in range(6)], "label": [0, 1] * 3, "x": X[:6].tolist()}
+            {
+                "image": [Image.new("L", (5, 5), n) for n in range(6)],
+                "label": [0, 1] * 3,
+                "x": X[:6].tolist(),
+                "owner": ["eve", "bob", "eve", "ann", "bob", "eve"],
+            }
         )
 
 
@@ -189,6 +196,9 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.columns["label"])
+
+    def select(self, rows: Any) -> "Columns":
+        return Columns({name: [column[row] for row in rows] for name, column in self.columns.items()})
 
     def __getitem__(self, key: Any) -> Any:
         return (
@@ -203,12 +213,43 @@ def test_data_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     data = HuggingFace(path="pets", height=8, width=8).load()
     assert (data.train.x.shape, data.label_names) == ((6, 8, 8), ("cat", "dog"))
     assert HuggingFace(path="pets", inputs="x", test=None, test_share=0.5).load().train.x.shape == (3, 4)
-    with pytest.raises(EdgeflError, match="pets has no column 'text'; it has image, label, x"):
+    with pytest.raises(EdgeflError, match="pets has no column 'text'; it has image, label, x, owner"):
         HuggingFace(path="pets", inputs="text").check()
     with pytest.raises(
         EdgeflError, match=r"cannot be had on this machine \(a run would try to download it\)"
     ):
         HuggingFace(path="nobody/nothing").check()
+
+
+ON_DEMAND = """\
+name: pets
+devices: {count: 3}
+sessions: {name: schedule, count: 1, rounds: 2}
+learning:
+  {dataset: {name: huggingface, path: pets, inputs: x, group: owner}, partition: natural, model: logistic, steps: 2}
+"""
+
+
+def test_samples_of_the_hub_may_be_read_when_their_device_takes_part(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With no more samples than inputs are scaled by, a run is that with all of them in memory."""
+    monkeypatch.setitem(sys.modules, "datasets", Hub("datasets"))
+    data = HuggingFace(path="pets", group="owner", on_demand=True, height=5, width=5).load()
+    assert data.by_group is not None
+    assert data.group_names == ("ann", "bob", "eve")
+    assert data.by_group.sizes.tolist() == [1, 2, 3]
+    assert [data.by_group.of(group).x[:, 0, 0].tolist() for group in range(3)] == [[3], [1, 4], [0, 2, 5]]
+    assert data.by_group.of(1).y.tolist() == [1, 0]
+    rows = []
+    for how in ("owner", "owner, on_demand: true"):
+        scenario = edgefl.load_scenario(yaml.safe_load(ON_DEMAND.replace("owner", how)))
+        run = edgefl.simulate(scenario, tmp_path / how, device="cpu")
+        rows.append((run / "rounds.csv").read_bytes())
+    assert rows[0] == rows[1]
+    for wanting in ({"group": None}, {"test": None}):
+        with pytest.raises(ValidationError, match="name group and test"):
+            HuggingFace(path="pets", on_demand=True, **{"group": "owner", **wanting})
 
 
 def test_without_its_package_the_hub_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
