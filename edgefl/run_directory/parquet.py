@@ -11,7 +11,7 @@ import numpy as np
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.files import draft_of, writing
 from edgefl.run_directory.score import ACCURACY, column_name
-from edgefl.run_directory.tables import TIME_DIGITS
+from edgefl.run_directory.tables import TIME_DIGITS, block_of, is_column, late_columns
 
 if TYPE_CHECKING:
     import pyarrow
@@ -79,15 +79,9 @@ class ParquetTable:
             TypeError: a column without default is missing.
             EdgeflError: a further column that the first rows did not have, in a table that does not widen.
         """
-        if unknown := columns.keys() - self._types.keys():
-            raise KeyError(f"{self._row_type.__name__} has no {', '.join(sorted(unknown))}")
-        block = vars(self._row_type(**columns)) | self._checked(further)
-        lengths = {len(values) for values in block.values() if _is_column(values)}
-        if len(lengths) > 1:
-            raise ValueError(f"columns of {self._row_type.__name__} have {sorted(lengths)} rows")
-        rows = lengths.pop() if lengths else 1
+        block, rows = block_of(self._row_type, columns, self._checked(further))
         self._blocks.append(
-            {name: values if _is_column(values) else [values] * rows for name, values in block.items()}
+            {name: values if is_column(values) else [values] * rows for name, values in block.items()}
         )
         self._rows += rows
         if self._rows >= ROWS:
@@ -104,14 +98,8 @@ class ParquetTable:
     def _checked(self, further: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         if self._further is None:
             self._further = {name: _kind(values) for name, values in further.items()}
-        late = [name for name in further if name not in self._further]
-        if late and self._widens:
+        if late := late_columns(self.path, further, self._further, self._widens):
             self._widen({name: _kind(further[name]) for name in late})
-        elif late:
-            raise EdgeflError(
-                f"{self.path}: column {late[0]} was not there in the run's first round: give it from the first "
-                "round on, None where there is none"
-            )
         return {name: further.get(name) for name in self._further}
 
     def _widen(self, late: Mapping[str, type]) -> None:
@@ -149,10 +137,6 @@ class ParquetTable:
         with writing(file):
             pyarrow.parquet.write_table(table, draft_of(file), compression="zstd")
             draft_of(file).replace(file)
-
-
-def _is_column(values: Any) -> bool:
-    return isinstance(values, list | tuple | np.ndarray)
 
 
 def _types(row_type: type) -> Iterator[tuple[str, type]]:
