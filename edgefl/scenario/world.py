@@ -25,7 +25,6 @@ from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.borders import Borders
 from edgefl.engine.cells.network import Network
 from edgefl.engine.devices.fleet import Fleet
-from edgefl.engine.federation.seat import Seat
 from edgefl.engine.records import Recorder
 from edgefl.errors import EdgeflError, moved, refused
 from edgefl.mobility import Mobility, Movement, trips
@@ -200,13 +199,6 @@ class World:
         vars(other)["only"] = frozenset(np.flatnonzero(self.federation_of == place).tolist())
         vars(other)["scenario"] = self.scenario.of_federation(name)
         return other
-
-    @property
-    def seats(self) -> list[int | Seat]:
-        """What has a server: each cell of `federations`, or where several share the cells, each of them there."""
-        if not self.scenario.federations:
-            return list(self.federations)
-        return [Seat(cell, name) for name in self.scenario.federations for cell in self.federations]
 
     @property
     def _groups(self) -> Groups | None:
