@@ -3,7 +3,7 @@
 import difflib
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 NOTHING = "—"
 Units = tuple[tuple[str, float], ...]  # name, size; from small to large
@@ -19,7 +19,7 @@ def compact_labels(labels: str) -> str:
     return ranges(int(word) for word in words)
 
 
-def did_you_mean(word: str, known: Sequence[str]) -> str:
+def did_you_mean(word: str, known: Collection[str]) -> str:
     """Return `: did you mean 'x'?` if a known word is near, otherwise the list of known words."""
     # twin of the same in edgefl/config/registry.py: the wall between the two packages forces it
     near = difflib.get_close_matches(word, known, n=1)

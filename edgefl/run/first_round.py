@@ -91,11 +91,11 @@ def _check_first_round(
     scenario: Scenario, rounds: Rounds, present: Sequence[int], payload_bits: int
 ) -> FirstRound:
     radio = rounds.simulation.radio
-    phase = "train" if scenario.learning is None else "pilot"
+    phase, section = ("train", "workload") if scenario.learning is None else ("pilot", "learning")
+    task = scenario.learning or scenario.workload
+    assert task is not None  # the schema wants one of the two
+    work = task.steps * task.batch
     with refused("radio"):
-        task = scenario.learning or scenario.workload
-        assert task is not None  # the schema wants one of the two
-        work = task.steps * task.batch
 
         def tell(ids: Sequence[int]) -> Expected:
             """Tell what all devices would do that are alike, in place of a learner whose session has not begun."""
@@ -107,7 +107,7 @@ def _check_first_round(
         down_bits, up_bits = [payload_bits] * many, [payload_bits + rounds.report_bits] * many
         opened = rounds.open(selection, down_bits, up_bits)
         links = opened.links.at(opened.in_sync())  # the others are given up
-        computes_s = _computes_s(scenario, rounds.simulation.fleet, rounds.processors)
+        computes_s = _computes_s(work, rounds.simulation.fleet, rounds.processors, section)
         both_bits = payload_bits, payload_bits + rounds.report_bits
         if not radio.air.dynamic and len(links):  # else one transfer's end depends on all others
             _check_slowest(radio.air, links, *both_bits, max(computes_s))
@@ -171,15 +171,12 @@ def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int
         time_transfers(air, slowest, direction, [bits] * many, np.full(many, from_s))
 
 
-def _computes_s(scenario: Scenario, fleet: Fleet, processors: Processors) -> list[float]:
+def _computes_s(work: int, fleet: Fleet, processors: Processors, section: str) -> list[float]:
     """Compute how long each class of devices computes in a round of e local steps (or of one epoch's)."""
-    task = scenario.learning or scenario.workload
-    assert task is not None  # the schema wants one of the two
-    section = "workload" if scenario.learning is None else "learning"
     try:
         # one device of each class
         _, firsts = np.unique(fleet.of, return_index=True)
-        costs = [processors.cost(device, task.steps * task.batch) for device in firsts.tolist()]
+        costs = [processors.cost(device, work) for device in firsts.tolist()]
         times_s = [cost[0] for cost in costs]
         time_s, energy_j = max(times_s), max(cost[1] for cost in costs)
     except (ValueError, OverflowError) as error:

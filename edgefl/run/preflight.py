@@ -50,7 +50,9 @@ def _check_tasks(scenario: Scenario, reports: bool) -> None:
             ("rounds", "server"),
         )
     # not a rule of the schema: in a small world for tests a workload may stand for a learner that reports
-    if scenario.workload is not None and scenario.sessions.report_bits and not reports:
+    if scenario.workload is None or reports:
+        return
+    if scenario.sessions.report_bits:
         name = registry.name_of("sessions", scenario.sessions)
         raise EdgeflError(
             f"{name} sessions end by the devices' losses, and a workload trains nothing: take schedule or"
@@ -58,8 +60,7 @@ def _check_tasks(scenario: Scenario, reports: bool) -> None:
             ("sessions",),
         )
     selector = scenario.rounds.selector
-    asks = isinstance(selector, Decider) and (selector.asks_loss or selector.asks_norm)
-    if scenario.workload is not None and asks and not reports:
+    if isinstance(selector, Decider) and (selector.asks_loss or selector.asks_norm):
         name = registry.name_of("selectors", selector)
         raise EdgeflError(
             f"{name} chooses by what devices report of their training, and a workload trains nothing: take learning"

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import simpy
 
-from edgefl.engine.records import Event
+from edgefl.engine.records import Event, Nowhere
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.run import world_costs
@@ -109,7 +109,7 @@ def record(
     return out
 
 
-class _Seen:
+class _Seen(Nowhere):
     """Watch a world while its network lives."""
 
     def __init__(self, scenario: Scenario, how: Recording) -> None:
@@ -184,9 +184,6 @@ class _Seen:
                 for name, one in columns.items()
             }
         )
-
-    def flush(self) -> None:
-        """Nothing is written until the end."""
 
     def tables(self) -> dict[str, Columns]:
         """Return the tables by name."""

@@ -34,14 +34,9 @@ def require() -> None:
 
 
 class ParquetTable:
-    """A folder of Parquet files, for rows of one type; as a `Table`, but rows come in columns.
+    """A folder of Parquet files, for rows of one type; made and used as a `Table` is, but rows come in columns.
 
     Killing a process loses the rows of the file that it was gathering, and leaves the files before it.
-
-    Args:
-        grows: whether rows may bring further columns; the first rows then say which.
-        widens: whether later rows may bring others, as those of another federation do; they are empty above.
-        score: what columns of accuracy are named by.
     """
 
     def __init__(
@@ -72,13 +67,7 @@ class ParquetTable:
         self.write_columns({name: [value] for name, value in further.items()}, vars(row))
 
     def write_columns(self, further: Mapping[str, Sequence[Any]], columns: Mapping[str, Any]) -> None:
-        """Append many rows, given by column: a list or array [rows], or one value for all of them.
-
-        Raises:
-            KeyError: the type has no such column.
-            TypeError: a column without default is missing.
-            EdgeflError: a further column that the first rows did not have, in a table that does not widen.
-        """
+        """Append many rows, given by column, as `Table.write_columns` does."""
         block, rows = block_of(self._row_type, columns, self._checked(further))
         self._blocks.append(
             {name: values if is_column(values) else [values] * rows for name, values in block.items()}

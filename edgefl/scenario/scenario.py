@@ -38,16 +38,7 @@ from edgefl.places.areas import Area
 from edgefl.places.streets import Streets
 from edgefl.run_directory.results import Described
 from edgefl.run_directory.settings import RecordSettings
-from edgefl.scenario import (
-    clouded,
-    coded,
-    deciding,
-    located,
-    overlap,
-    private,
-    shared_cells,
-    task_and_end,
-)
+from edgefl.scenario import clouded, coded, deciding, located, overlap, private, shared_cells, task_and_end
 from edgefl.scenario.day import Day, named_days
 from edgefl.scenario.federation_settings import FederationSettings, merged, naming, place_in, size_of
 from edgefl.scenario.numbers import Numbers
@@ -236,14 +227,8 @@ class Scenario(Section):
         return self
 
     def _check_task(self) -> None:
-        task_and_end.check(
-            self.learning,
-            self.workload,
-            self.sessions,
-            self.duration_s,
-            self.devices,
-            several=bool(self.federations),
-        )
+        tasks, several = (self.learning, self.workload), bool(self.federations)
+        task_and_end.check(*tasks, self.sessions, self.duration_s, self.devices, several=several)
 
     def _check_rounds(self, devices: int | None) -> None:
         overlap.check(self.rounds, self.radio, self.learning, devices)
