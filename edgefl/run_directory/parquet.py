@@ -68,7 +68,7 @@ class ParquetTable:
 
     def write_columns(self, further: Mapping[str, Sequence[Any]], columns: Mapping[str, Any]) -> None:
         """Append many rows, given by column, as `Table.write_columns` does."""
-        block, rows = block_of(self._row_type, columns, self._checked(further))
+        block, rows = block_of(self._row_type, self._types, columns, self._checked(further))
         self._blocks.append(
             {name: values if is_column(values) else [values] * rows for name, values in block.items()}
         )

@@ -79,7 +79,7 @@ class Table:
             EdgeflError: a further column that the first rows did not have.
         """
         all_further = {name: further.get(name) for name in self._further_columns(further)}
-        block, rows = block_of(self._row_type, columns, all_further)
+        block, rows = block_of(self._row_type, self._names, columns, all_further)
         if not self._gathered.take(block, rows):
             self._put_gathered()
             self._put_block(block, rows)
@@ -175,12 +175,12 @@ def is_column(values: Any) -> bool:
 
 
 def block_of(
-    row_type: type, columns: Mapping[str, Any], further: Mapping[str, Any]
+    row_type: type, names: Iterable[str], columns: Mapping[str, Any], further: dict[str, Any]
 ) -> tuple[dict[str, Any], int]:
     """Return all columns of rows given by column, defaults and further ones among them, and how many the rows are."""
-    if unknown := columns.keys() - {field.name for field in dataclasses.fields(row_type)}:
+    if unknown := columns.keys() - names:
         raise KeyError(f"{row_type.__name__} has no {', '.join(sorted(unknown))}")
-    block = {**vars(row_type(**columns)), **further}
+    block = vars(row_type(**columns)) | further
     lengths = {len(values) for values in block.values() if is_column(values)}
     if len(lengths) > 1:
         raise ValueError(f"columns of {row_type.__name__} have {sorted(lengths)} rows")
