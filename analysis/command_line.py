@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
+from analysis import command_reports as reports
 from analysis.choices import (
     COLUMNS,
     FIRST_ROUNDS,
@@ -31,37 +32,11 @@ from analysis.command_options import (
     ReadingCommand,
     Reference,
     Transpose,
+    load,
     one_of,
 )
 
-if TYPE_CHECKING:
-    from analysis.load import Runs
 
-app = typer.Typer(
-    help="Read edgefl run directories.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _load(
-    folders: list[Path],
-    names: list[str] | None,
-    partial: bool,
-    federation: str | None,
-    every_setting: bool = False,
-) -> "Runs":
-    from analysis.load import load_runs
-
-    return load_runs(
-        folders, names=names or (), partial=partial, federation=federation, every_setting=every_setting
-    )
-
-
-@app.command(cls=ReadingCommand)
 def compare(
     runs: Folders,
     partial: Partial = False,
@@ -97,7 +72,7 @@ def compare(
     from analysis.tables.comparison import report
 
     comparison = compare(
-        _load(runs, names, partial, federation),
+        load(runs, names, partial, federation),
         out=out,
         reference=reference,
         target=target or "95%",
@@ -108,7 +83,6 @@ def compare(
     report(comparison).print(explain=explain)
 
 
-@app.command(cls=ReadingCommand)
 def sweep(
     runs: Folders,
     partial: Partial = False,
@@ -162,7 +136,6 @@ def sweep(
     report(swept).print(explain=explain)
 
 
-@app.command(cls=ReadingCommand)
 def settings(
     runs: Folder,
     partial: Partial = False,
@@ -196,7 +169,6 @@ def settings(
     report(table).print(explain=explain)
 
 
-@app.command(cls=ReadingCommand)
 def drift(
     runs: Folders,
     partial: Partial = False,
@@ -231,31 +203,11 @@ def drift(
     from analysis.drift_reading import Reading
     from analysis.tables.drift import report
 
-    loaded = _load(runs, names, partial, federation)
+    loaded = load(runs, names, partial, federation)
     reading = Reading(by, window, first, last, recovery, smooth, margin)
     report(compare_drift(loaded, out=out, reference=reference, reading=reading)).print()
 
 
-@app.command(cls=ReadingCommand)
-def network(
-    runs: Folders,
-    partial: Partial = False,
-    names: Names = None,
-    federation: Federation = None,
-    out: Out = None,
-) -> None:
-    """Count handovers, ping-pong, interruptions, wasted bits and joules.
-
-    Examples:
-
-        edgefl network runs/handover
-    """
-    from analysis.network import report_network
-
-    report_network(_load(runs, names, partial, federation, every_setting=True), out=out).print()
-
-
-@app.command(cls=ReadingCommand)
 def choose(
     runs: Folders,
     key: Annotated[
@@ -281,49 +233,6 @@ def choose(
     report_choice(runs, key=key, by=samples, federation=federation, out=out).print()
 
 
-@app.command(cls=ReadingCommand)
-def fairness(
-    runs: Folders,
-    partial: Partial = False,
-    names: Names = None,
-    federation: Federation = None,
-    out: Out = None,
-) -> None:
-    """Compare devices' scores: quantiles, the worst tenth, gaps between cells and classes of devices.
-
-    It needs runs with learning.tested_on: devices and learning.scores_every.
-
-    Examples:
-
-        edgefl fairness runs/study
-    """
-    from analysis.fairness import report_fairness
-
-    report_fairness(_load(runs, names, partial, federation, every_setting=True), out=out).print()
-
-
-@app.command(cls=ReadingCommand)
-def theory(
-    runs: Folders,
-    partial: Partial = False,
-    names: Names = None,
-    federation: Federation = None,
-    out: Out = None,
-) -> None:
-    """Compare the bound of the journal paper's Theorem 1, term by term, with the gradients of a run.
-
-    Constants are estimated from the run, and the step-size limit with them.
-
-    Examples:
-
-        edgefl theory runs/study
-    """
-    from analysis.theory import report_theory
-
-    report_theory(_load(runs, names, partial, federation, every_setting=True), out=out).print()
-
-
-@app.command(cls=ReadingCommand)
 def day(
     runs: Folder,
     partial: Partial = False,
@@ -341,11 +250,10 @@ def day(
     """
     from analysis.day import draw_day
 
-    loaded = _load([runs], None, partial, federation)
+    loaded = load([runs], None, partial, federation)
     print(draw_day(loaded, cell=cell, overlap=overlap, reference=reference, out=out))
 
 
-@app.command(cls=ReadingCommand)
 def reproduction(
     runs: Annotated[list[Path], typer.Argument(metavar="RUNS_DIR...", help="Folder of a study.")],
     out: Annotated[
@@ -362,23 +270,30 @@ def reproduction(
         out.write_text(text, encoding="utf-8")
 
 
-@app.command(cls=ReadingCommand)
-def costs(
-    runs: Folders,
-    partial: Partial = False,
-    names: Names = None,
-    federation: Federation = None,
-    out: Out = None,
-) -> None:
-    """Say where joules and seconds went; epochs, transmissions and storage of adaptation.
-
-    Examples:
-
-        edgefl costs runs/study
-    """
-    from analysis.costs import report_costs
-
-    report_costs(_load(runs, names, partial, federation, every_setting=True), out=out).print()
+app = typer.Typer(
+    help="Read edgefl run directories.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+# in the order in which help shows them
+COMMANDS = (
+    compare,
+    sweep,
+    settings,
+    drift,
+    reports.network,
+    choose,
+    reports.fairness,
+    reports.theory,
+    day,
+    reproduction,
+    reports.costs,
+)
+for command in COMMANDS:
+    app.command(cls=ReadingCommand)(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

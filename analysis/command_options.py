@@ -1,14 +1,17 @@
-"""What the commands that read run directories have in common: how they fail, and the options of several of them."""
+"""What the commands that read run directories have in common: how they fail, and load runs; options of several."""
 
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import click
 import typer
 from typer.core import TyperCommand
+
+if TYPE_CHECKING:
+    from analysis.load import Runs
 
 
 class ReadingCommand(TyperCommand):
@@ -41,6 +44,21 @@ def _each_named(arguments: Sequence[str]) -> Iterator[str]:
 def one_of(words: object, help_: str) -> Any:
     """Make an option whose values are those of a Literal."""
     return typer.Option(click_type=click.Choice(get_args(words)), help=help_)
+
+
+def load(
+    folders: list[Path],
+    names: list[str] | None,
+    partial: bool,
+    federation: str | None,
+    every_setting: bool = False,
+) -> "Runs":
+    """Load the runs that a command was given."""
+    from analysis.load import load_runs
+
+    return load_runs(
+        folders, names=names or (), partial=partial, federation=federation, every_setting=every_setting
+    )
 
 
 Folder = Annotated[Path, typer.Argument(metavar="RUNS_DIR", help="Folder of a study or of a run.")]

@@ -1,8 +1,9 @@
 """Numbers as text: digits, units, spreads, lists."""
 
+import difflib
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 NOTHING = "—"
 Units = tuple[tuple[str, float], ...]  # name, size; from small to large
@@ -16,6 +17,13 @@ def compact_labels(labels: str) -> str:
     if not all(word.isdigit() for word in words):
         return ", ".join(words)
     return ranges(int(word) for word in words)
+
+
+def did_you_mean(word: str, known: Collection[str]) -> str:
+    """Return `: did you mean 'x'?` if a known word is near, otherwise the list of known words."""
+    # twin of the same in edgefl/config/registry.py: the wall between the two packages forces it
+    near = difflib.get_close_matches(word, known, n=1)
+    return f": did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"
 
 
 def natural(name: str) -> tuple[tuple[str, float], ...]:

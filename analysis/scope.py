@@ -1,10 +1,10 @@
 """What is compared: the seeds that all variants have, the reference, the sessions averaged over."""
 
-import difflib
 from typing import Any
 
 import pandas as pd
 
+from analysis.formatting import did_you_mean
 from analysis.metrics import RUN, training_rounds
 from analysis.results import RECURRING, RETURNING
 from analysis.run_folders import UNKNOWN
@@ -48,10 +48,7 @@ def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> st
     known = sorted(info["variant"].unique())
     if wanted is not None:
         if wanted not in known:
-            # twin of did_you_mean in edgefl/config/registry.py: the wall between the two packages forces it
-            near = difflib.get_close_matches(wanted, known, n=1)
-            hint = f": did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"
-            raise ValueError(f"no variant '{wanted}' to compare with{hint}")
+            raise ValueError(f"no variant '{wanted}' to compare with{did_you_mean(wanted, known)}")
         return wanted
     named = sorted(info["reference"].dropna().unique())
     if len(named) > 1:

@@ -100,15 +100,3 @@ def pairs_wanted(seen: Interval, precision: float, error: float, most: int) -> i
         if half_width_factor(pairs, error) * (seen.deviation or 0.0) <= precision:
             return pairs
     return limit
-
-
-def martingale(values: Sequence[float] | np.ndarray, mean: float = 0.0) -> float:
-    """Return B_n(mean): the evidence against this mean, 1 at the beginning."""
-    centred = np.asarray(values, float) - mean
-    pairs = len(centred)
-    if pairs < 2:
-        return 1.0
-    k = 1 + pairs * SPREAD
-    # r = n mean^2 / sum of squares around the mean; this way it has no pole
-    share = pairs * centred.mean() ** 2 / float(centred @ centred)
-    return float(k**-0.5 * (1 - share + share / k) ** (-pairs / 2))

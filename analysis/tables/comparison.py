@@ -1,6 +1,5 @@
 """A comparison in words and rounded numbers: the text behind the terminal, Markdown and LaTeX."""
 
-import difflib
 import math
 from collections.abc import Iterable, Sequence
 
@@ -13,6 +12,7 @@ from analysis.formatting import (
     TIME_UNITS,
     amount,
     compact_labels,
+    did_you_mean,
     named_seeds,
     ranges,
     unit_for,
@@ -46,9 +46,7 @@ def check_columns(layout: Layout) -> None:
     """
     for name in layout.columns:
         if name not in COLUMNS:
-            near = difflib.get_close_matches(name, COLUMNS, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(COLUMNS)}"
-            raise ValueError(f"no column '{name}': {hint}")
+            raise ValueError(f"no column '{name}'{did_you_mean(name, COLUMNS)}")
 
 
 def headline(comparison: Comparison) -> pd.DataFrame:

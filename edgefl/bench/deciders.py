@@ -23,12 +23,12 @@ from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.history import History
 from edgefl.engine.federation.outlook import Outlook
+from edgefl.engine.records import Nowhere
 from edgefl.engine.selectors import Candidates, Decider
 from edgefl.engine.selectors._allocation import LN2, Allocation, Uploads, least_energy, least_time
 from edgefl.engine.selectors._resources import drawn, uploads
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
-from edgefl.run.preflight import Nowhere
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 

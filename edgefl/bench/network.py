@@ -16,9 +16,9 @@ from edgefl.engine.air.gains import LargeScaleState, SpatialGains
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_round import Link
 from edgefl.engine.cells.handover import SAMPLE_S
+from edgefl.engine.records import Nowhere
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
-from edgefl.run.preflight import Nowhere
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 

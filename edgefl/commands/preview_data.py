@@ -18,13 +18,12 @@ import simpy
 from channel.units import db_to_linear
 from edgefl.engine.air.budget import carriers_of
 from edgefl.engine.air.gains import SpatialGains
-from edgefl.engine.records import Event, EventName
+from edgefl.engine.records import Event, EventName, Nowhere
 from edgefl.engine.sessions.schedule import Schedule
 from edgefl.engine.settings import WorkloadSettings
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.run.plan import RunPlan
-from edgefl.run.preflight import Nowhere
 from edgefl.run.progress import wall_time
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World

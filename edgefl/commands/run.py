@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edgefl.commands.shared import (
+    Address,
     AllowCode,
     Notes,
     Out,
@@ -32,9 +33,6 @@ Executor = Annotated[
     typer.Option(
         help="What trains the devices: local (threads of this process) or ray (cores of a cluster)."
     ),
-]
-Address = Annotated[
-    str | None, typer.Option(help="Of the Ray cluster: auto, local (start one here) or HOST:PORT.")
 ]
 Workers = Annotated[
     int | None, typer.Option(min=1, help="With ray: cores that train at once. Default: all of the cluster.")

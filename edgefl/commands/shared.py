@@ -17,16 +17,15 @@ from edgefl.errors import EdgeflError
 console = Console(highlight=False, markup=False, emoji=False)
 
 
-def _scenario(file: Path) -> Path:
-    from edgefl.config import shipped
+def _found(kind: Literal["scenario", "study"]) -> Callable[[Path], Path]:
+    """Find a file, or what comes with edgefl under that name."""
 
-    return shipped.find(file, "scenario")
+    def path(file: Path) -> Path:
+        from edgefl.config import shipped
 
+        return shipped.find(file, kind)
 
-def _study(file: Path) -> Path:
-    from edgefl.config import shipped
-
-    return shipped.find(file, "study")
+    return path
 
 
 def _completed(kind: Literal["scenario", "study"]) -> Callable[[str], list[str]]:
@@ -44,7 +43,7 @@ ScenarioFile = Annotated[
     Path,
     typer.Argument(
         help="Scenario YAML, or the name of one that comes with edgefl.",
-        callback=_scenario,
+        callback=_found("scenario"),
         autocompletion=_completed("scenario"),
     ),
 ]
@@ -52,7 +51,7 @@ StudyFile = Annotated[
     Path,
     typer.Argument(
         help="Study YAML (base scenario, variants, seeds), or the name of one that comes with edgefl.",
-        callback=_study,
+        callback=_found("study"),
         autocompletion=_completed("study"),
     ),
 ]
@@ -73,6 +72,9 @@ AllowCode = Annotated[
         help="Import the scenario's own parts (module:Class), that is, run their code. Also: EDGEFL_ALLOW_CODE=1.",
         callback=lambda given: outside.allow() if given else None,
     ),
+]
+Address = Annotated[
+    str | None, typer.Option(help="Of the Ray cluster: auto, local (start one here) or HOST:PORT.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from analysis.command_options import Explain
-from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console, only_for_ray
+from edgefl.commands.shared import (
+    Address,
+    AllowCode,
+    SnapshotRounds,
+    StudyFile,
+    TorchDevice,
+    console,
+    only_for_ray,
+)
 from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
@@ -59,9 +67,7 @@ def study(
     executor: Annotated[
         str, typer.Option(help="Where runs are carried out: local (processes), inline (this process) or ray.")
     ] = "local",
-    address: Annotated[
-        str | None, typer.Option(help="Of the Ray cluster: auto, local (start one here) or HOST:PORT.")
-    ] = None,
+    address: Address = None,
     gpus: Annotated[
         float | None, typer.Option(min=0, help="With ray: share of a GPU for each run, such as 0.25.")
     ] = None,

@@ -205,6 +205,21 @@ class Recorder(Protocol):
         """Make everything written so far readable by others."""
 
 
+class Nowhere:
+    """A recorder that keeps nothing."""
+
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
+        pass
+
+    def write_columns(
+        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
+    ) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+
 # further column of Round where there is a coverage: devices in the cell that lacked a link when the round began
 OUT_OF_COVERAGE = "out_of_coverage"
 

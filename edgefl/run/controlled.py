@@ -2,13 +2,13 @@
 
 import queue
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import PrivateAttr
 
-from edgefl.engine.records import Round
+from edgefl.engine.records import Nowhere, Round
 from edgefl.engine.selectors import Candidates, Decider, Decision, Memory
 from edgefl.run.composition import compose
 from edgefl.run.plan import prepare
@@ -81,7 +81,7 @@ class ControlledWithReports(Controlled):
     asks_norm: ClassVar[bool] = True
 
 
-class _Rounds:
+class _Rounds(Nowhere):
     """A recorder that keeps the rows of rounds."""
 
     def __init__(self) -> None:
@@ -89,14 +89,6 @@ class _Rounds:
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         self.rows += [row for row in rows if isinstance(row, Round)]
-
-    def write_columns(
-        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
-    ) -> None:
-        pass
-
-    def flush(self) -> None:
-        pass
 
 
 class ControlledRun:

@@ -8,6 +8,7 @@ import simpy
 
 from edgefl.contract import Learner
 from edgefl.engine.air.radio import Radio
+from edgefl.engine.records import Nowhere
 from edgefl.learners import model_size
 from edgefl.learners.building import available_cores, notes_at_start
 from edgefl.learners.building import build as learners_of
@@ -15,7 +16,7 @@ from edgefl.learners.own import Maker
 from edgefl.learners.training import Training
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
-from edgefl.run.preflight import Nowhere, check_learners, check_world
+from edgefl.run.preflight import check_learners, check_world
 from edgefl.run_directory import parquet
 from edgefl.run_directory.results import Described
 from edgefl.scenario import memory_needs

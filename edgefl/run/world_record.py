@@ -30,15 +30,10 @@ from typing import Any
 import numpy as np
 import simpy
 
-from channel.energy import transfer_energy_j
-from edgefl.engine.air.links import DIRECTIONS
-from edgefl.engine.air.radio import Radio
-from edgefl.engine.air.radio_round import RadioRound
-from edgefl.engine.federation.device import Processors
-from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.records import Event
+from edgefl.engine.records import Event, Nowhere
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
+from edgefl.run import world_costs
 from edgefl.run.composition import compose
 from edgefl.run.preflight import check_world
 from edgefl.run.world_files import Columns, joined, scenario_again, write_json, write_table
@@ -51,7 +46,6 @@ from edgefl.version import __version__
 NOWHERE = -1
 BEHIND_S = 1e-9  # a tick of the network may come by a rounding later than its time
 DEFAULT_BITS = 1_000_000
-GFLOP = 1e9
 MOST_SAMPLES = 200_000_000  # positions in memory, 16 bytes each
 
 
@@ -115,7 +109,7 @@ def record(
     return out
 
 
-class _Seen:
+class _Seen(Nowhere):
     """Watch a world while its network lives."""
 
     def __init__(self, scenario: Scenario, how: Recording) -> None:
@@ -165,8 +159,9 @@ class _Seen:
                 for cell in range(self.world.scenario.layout.cells):
                     self.cells[number, simulation.network.present(cell)] = cell
             else:
-                self._look_at_links(simulation, radio, time_s, number)
-        self._devices = _devices(simulation)
+                cells = self.world.federations
+                self._links += world_costs.links(simulation, radio, cells, self.bits, time_s, number)
+        self._devices = world_costs.devices(simulation)
 
     # as a recorder
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
@@ -190,40 +185,12 @@ class _Seen:
             }
         )
 
-    def flush(self) -> None:
-        """Nothing is written until the end."""
-
-    def _look_at_links(self, simulation: Simulation, radio: Radio, time_s: float, number: int) -> None:
-        for cell in self.world.federations:
-            present = simulation.network.present(cell)
-            if not present:
-                continue
-            key = (1, "record" + (f" in cell {cell}" if cell else ""), number + 1)
-            state = radio.large_scale(simulation.network.positions_m(), present, cell, key)
-            for bits in self.bits:
-                many = [bits] * len(present)
-                if radio.air.dynamic:
-                    ones = dict.fromkeys(DIRECTIONS, np.ones(len(present)))
-                    opened = radio.given(state, [cell] * len(present), radio.snr(state), ones)
-                else:
-                    opened = radio.open_round(state, cell, {"downlink": many, "uplink": many})
-                self._links.append(
-                    {
-                        "time_s": [time_s] * len(present),
-                        "device": present,
-                        "cell": [cell] * len(present),
-                        "payload_bits": many,
-                        **_costs(simulation, opened, many, time_s),
-                        "shared": [int(not radio.air.dynamic)] * len(present),
-                    }
-                )
-
     def tables(self) -> dict[str, Columns]:
         """Return the tables by name."""
         return {
             "positions": self._positions(),
             "presence": self._presence(),
-            "links": joined(self._links, LINK_COLUMNS),
+            "links": joined(self._links, world_costs.LINK_COLUMNS),
             "devices": self._devices,
             "events": joined(self._events, [field.name for field in fields(Event)]),
         }
@@ -300,52 +267,9 @@ class _Seen:
         }
 
 
-LINK_COLUMNS = (
-    "time_s",
-    "device",
-    "cell",
-    "payload_bits",
-    *(f"{direction}_{unit}" for direction in DIRECTIONS for unit in ("s", "j")),
-    "shared",
-)
-
-
 def _run_through(env: simpy.Environment, time_s: float) -> None:
     """Run to a time, all that happens at it included."""
     if time_s > env.now:
         env.run(until=time_s)
     while env.peek() <= time_s:
         env.step()
-
-
-def _costs(simulation: Simulation, opened: RadioRound, bits: Sequence[int], time_s: float) -> dict[str, Any]:
-    """Return seconds and joules of each link's downlink and uplink, both begun now."""
-    costs: dict[str, Any] = {}
-    for direction in DIRECTIONS:
-        done = opened.transfers(direction, bits, np.full(len(bits), time_s))
-        devices = [simulation.devices[id_] for id_ in opened.links.devices]
-        down, lasts_s = direction == "downlink", done.end_s - done.start_s
-        power_w = np.array([one.draws.receive_w if down else one.send_power_w() for one in devices])
-        wait_w = np.array([one.draws.wait_w for one in devices])
-        j_bit = np.array([one.draws.receive_j_bit if down else one.draws.send_j_bit for one in devices])
-        energy_j = transfer_energy_j(
-            power_w, done.airtime_s, wait_w, lasts_s - done.airtime_s, j_bit * np.array(bits)
-        )
-        costs[f"{direction}_s"], costs[f"{direction}_j"] = lasts_s.tolist(), np.asarray(energy_j).tolist()
-    return costs
-
-
-def _devices(simulation: Simulation) -> Columns:
-    fleet = simulation.fleet
-    ids = list(range(len(fleet)))
-    costs = [Processors(fleet, GFLOP).cost(device, 1) for device in ids]
-    return {
-        "device": ids,
-        "class": fleet.class_names() or [""] * len(ids),
-        "compute_s_per_gflop": [seconds for seconds, _ in costs],
-        "compute_j_per_gflop": [joules for _, joules in costs],
-        "receive_w": [device.draws.receive_w for device in simulation.devices],
-        "send_w": [device.send_power_w() for device in simulation.devices],
-        "idle_w": fleet.idle_power_w.tolist(),
-        "battery_j": [fleet.device(device).battery_j for device in ids],
-    }

@@ -6,7 +6,8 @@ state of a snapshot. Every byte of its tables is then that of a run that was nev
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,49 +31,6 @@ FOLDER = "snapshots"
 LENT = "lent"  # snapshots that another run of a study goes on from; the study removes them
 Lends = Callable[[int], bool]  # session -> whether a snapshot is taken before it opens
 NEVER: Lends = lambda session: False  # noqa: E731
-
-
-class Records:
-    """Entries of a journal, taken one by one: a call that is not the one recorded is an error.
-
-    Args:
-        remedy: ends the message.
-    """
-
-    def __init__(self, path: Path, entries: Sequence[dict[str, Any]], remedy: str) -> None:
-        self.path = path
-        self._entries = entries
-        self._remedy = remedy
-        self._next = 0
-
-    @property
-    def left(self) -> bool:
-        """Whether there is another entry."""
-        return self._next < len(self._entries)
-
-    def answer(self, at: Place, call: str, asked: Mapping[str, Any]) -> Any:
-        """Return the recorded answer.
-
-        Raises:
-            EdgeflError: another call is recorded, or none; it says what differs.
-        """
-        if not self.left:
-            raise EdgeflError(f"{at}: {self.path} ends before this run's {_ask(call)}; {self._remedy}")
-        entry = self._entries[self._next]
-        if (seat_of(entry), entry["call"]) != (at.seat, call):
-            raise EdgeflError(
-                f"{at}: this run asks {at.seat} {_ask(call)}, {self.path} (entry {entry['n']}) asks"
-                f" {seat_of(entry)} {_ask(entry['call'])}; {self._remedy}"
-            )
-        for name, value in asked.items():
-            recorded = entry["asked"].get(name)
-            if encoded(value) != recorded:
-                raise EdgeflError(
-                    f"{at}: this run asks {_ask(call)} with {name} {words(value)}, {self.path} (entry "
-                    f"{entry['n']}) with {name} {words(decoded(recorded))}; {self._remedy}"
-                )
-        self._next += 1
-        return decoded(entry["answered"])
 
 
 def seat_of(entry: Mapping[str, Any]) -> Seat:
@@ -103,7 +61,7 @@ class Recovered:
     notes: list[str] = field(default_factory=list)
 
 
-class Journal(Records):
+class Journal:
     """The journal of a run under way; use as a context manager.
 
     If it holds entries already, of a run that was left, these are answered first.
@@ -141,9 +99,9 @@ class Journal(Records):
         self._on_note = on_note
         self.notes: list[str] = []
         self._snapshots = Snapshots(directory / FOLDER, every)
-        path = directory / FILE
+        path = self.path = directory / FILE
         recovered = recover(path, circumstances, self._snapshots)
-        super().__init__(path, recovered.entries, "this is not the run that was left: start it anew")
+        self._recorded = deque(recovered.entries)  # those that are not answered yet
         for note in recovered.notes:
             self._note(note)
         self._digest = recovered.digest
@@ -163,13 +121,34 @@ class Journal(Records):
 
     def replays(self) -> bool:
         """Whether the next call is recorded; from the first that is not, training stands where they end."""
-        if self.left:
+        if self._recorded:
             return True
         if self._restorable is not None:
             snapshot, self._restorable = self._restorable, None
             self._training.restore(snapshot.tensors(), snapshot.facts)
             self._settled = True
         return False
+
+    def answer(self, at: Place, call: str, asked: Mapping[str, Any]) -> Any:
+        """Return the recorded answer to the next call.
+
+        Raises:
+            EdgeflError: another call is recorded; it says what differs.
+        """
+        entry, remedy = self._recorded[0], "this is not the run that was left: start it anew"
+        if (seat_of(entry), entry["call"]) != (at.seat, call):
+            raise EdgeflError(
+                f"{at}: this run asks {at.seat} {_ask(call)}, {self.path} (entry {entry['n']}) asks"
+                f" {seat_of(entry)} {_ask(entry['call'])}; {remedy}"
+            )
+        for name, value in asked.items():
+            recorded = entry["asked"].get(name)
+            if encoded(value) != recorded:
+                raise EdgeflError(
+                    f"{at}: this run asks {_ask(call)} with {name} {words(value)}, {self.path} (entry "
+                    f"{entry['n']}) with {name} {words(decoded(recorded))}; {remedy}"
+                )
+        return decoded(self._recorded.popleft()["answered"])
 
     def record(self, at: Place, call: str, asked: Mapping[str, Any], answered: Any = None) -> Any:
         """Append an entry; returns the answer as it will be read."""

@@ -11,7 +11,7 @@ import numpy as np
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.files import draft_of, writing
 from edgefl.run_directory.score import ACCURACY, column_name
-from edgefl.run_directory.tables import TIME_DIGITS
+from edgefl.run_directory.tables import TIME_DIGITS, block_of, is_column, late_columns
 
 if TYPE_CHECKING:
     import pyarrow
@@ -34,14 +34,9 @@ def require() -> None:
 
 
 class ParquetTable:
-    """A folder of Parquet files, for rows of one type; as a `Table`, but rows come in columns.
+    """A folder of Parquet files, for rows of one type; made and used as a `Table` is, but rows come in columns.
 
     Killing a process loses the rows of the file that it was gathering, and leaves the files before it.
-
-    Args:
-        grows: whether rows may bring further columns; the first rows then say which.
-        widens: whether later rows may bring others, as those of another federation do; they are empty above.
-        score: what columns of accuracy are named by.
     """
 
     def __init__(
@@ -72,22 +67,10 @@ class ParquetTable:
         self.write_columns({name: [value] for name, value in further.items()}, vars(row))
 
     def write_columns(self, further: Mapping[str, Sequence[Any]], columns: Mapping[str, Any]) -> None:
-        """Append many rows, given by column: a list or array [rows], or one value for all of them.
-
-        Raises:
-            KeyError: the type has no such column.
-            TypeError: a column without default is missing.
-            EdgeflError: a further column that the first rows did not have, in a table that does not widen.
-        """
-        if unknown := columns.keys() - self._types.keys():
-            raise KeyError(f"{self._row_type.__name__} has no {', '.join(sorted(unknown))}")
-        block = vars(self._row_type(**columns)) | self._checked(further)
-        lengths = {len(values) for values in block.values() if _is_column(values)}
-        if len(lengths) > 1:
-            raise ValueError(f"columns of {self._row_type.__name__} have {sorted(lengths)} rows")
-        rows = lengths.pop() if lengths else 1
+        """Append many rows, given by column, as `Table.write_columns` does."""
+        block, rows = block_of(self._row_type, self._types, columns, self._checked(further))
         self._blocks.append(
-            {name: values if _is_column(values) else [values] * rows for name, values in block.items()}
+            {name: values if is_column(values) else [values] * rows for name, values in block.items()}
         )
         self._rows += rows
         if self._rows >= ROWS:
@@ -104,14 +87,8 @@ class ParquetTable:
     def _checked(self, further: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         if self._further is None:
             self._further = {name: _kind(values) for name, values in further.items()}
-        late = [name for name in further if name not in self._further]
-        if late and self._widens:
+        if late := late_columns(self.path, further, self._further, self._widens):
             self._widen({name: _kind(further[name]) for name in late})
-        elif late:
-            raise EdgeflError(
-                f"{self.path}: column {late[0]} was not there in the run's first round: give it from the first "
-                "round on, None where there is none"
-            )
         return {name: further.get(name) for name in self._further}
 
     def _widen(self, late: Mapping[str, type]) -> None:
@@ -149,10 +126,6 @@ class ParquetTable:
         with writing(file):
             pyarrow.parquet.write_table(table, draft_of(file), compression="zstd")
             draft_of(file).replace(file)
-
-
-def _is_column(values: Any) -> bool:
-    return isinstance(values, list | tuple | np.ndarray)
 
 
 def _types(row_type: type) -> Iterator[tuple[str, type]]:

@@ -1,46 +1,15 @@
-"""Learners that answer from a journal: for a run that goes on, and for a training that is run again."""
+"""Learners that answer from a journal while it lasts, in a run that goes on."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from edgefl.contract import BEGIN, LocalRound, Now
 from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
-from edgefl.run_directory.journal import Journal, Records, header, lines, seat_of
+from edgefl.run_directory.journal import Journal
 from edgefl.run_directory.questions import LOOKS, Answering, Asked, Resumable
-
-
-class ReplayLearner(Answering):
-    """A learner that repeats a finished run's answers, say over another radio: nothing is trained.
-
-    Devices must take part and arrive as they did: another call than the recorded one is an error. With several
-    cells, only the order within each cell is compared.
-
-    Args:
-        journal: of a complete run.
-
-    Raises:
-        EdgeflError: it cannot be read, or knows no such cell.
-    """
-
-    def __init__(self, journal: Path, key: int | Seat) -> None:
-        if header(journal) is None:
-            raise EdgeflError(f"{journal}: is no journal; give the journal.jsonl of a run directory")
-        entries = [entry for entry, _ in lines(journal) if seat_of(entry) == Seat.of(key)]
-        if not entries:
-            raise EdgeflError(f"{journal}: has no {Seat.of(key)}")
-        remedy = (
-            "a training is run again only where its devices take part as they did: train for this scenario"
-        )
-        sees_time = any("time_s" in entry["asked"] for entry in entries)
-        super().__init__(key, **entries[0]["asked"], sees_time=sees_time)
-        self._records = Records(journal, entries[1:], remedy)
-
-    def answer(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
-        return self._records.answer(self.at, call, asked)
 
 
 class JournaledLearner(Answering):

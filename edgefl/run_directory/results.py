@@ -163,9 +163,6 @@ class RunDirectory:
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         """Append rows, each to the table of its type.
 
-        Args:
-            further: values of columns that the type does not have, behind its own; None: an empty cell.
-
         Raises:
             EdgeflError: a further column that the table's first rows did not have.
         """
@@ -177,14 +174,8 @@ class RunDirectory:
     ) -> None:
         """Append many rows to the table of a type, given by column.
 
-        Args:
-            further: columns that the type does not have, behind its own: a value per row, None: empty.
-            columns: an array or list [rows], or one value for all of them; what is left out has its default.
-
         Raises:
-            KeyError: the type has no such column.
-            TypeError: a column without default is missing.
-            EdgeflError: a further column that the table's first rows did not have.
+            KeyError, TypeError, EdgeflError: as `Table.write_columns` does.
         """
         if row_type is DeviceRound and not self._record.keeps(columns["round"]):
             return

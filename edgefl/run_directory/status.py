@@ -135,7 +135,7 @@ def resumable(path: Path) -> dict[str, Any]:
     process = about.get("process")
     if about.get("status") == "running" and process:
         host, pid = process["host"], process["pid"]
-        silent_s = (_now() - datetime.fromisoformat(process["heartbeat"])).total_seconds()
+        silent_s = _silent_s(process)
         if host == platform.node():
             if same_process(process):
                 raise EdgeflError(f"{path}: process {pid} is at work on it; let it finish, or end it first")
@@ -151,6 +151,10 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+def _silent_s(process: dict[str, Any]) -> float:
+    return (_now() - datetime.fromisoformat(process["heartbeat"])).total_seconds()
+
+
 def this_process() -> dict[str, Any]:
     """Host, number and start of this process."""
     return {"pid": os.getpid(), "host": platform.node(), "started": _started(os.getpid())}
@@ -160,7 +164,7 @@ def is_there(process: dict[str, Any], *, silent_s: float) -> bool:
     """Whether a process that run.json names is at work; on another machine, if it was so long ago."""
     if process["host"] == platform.node():
         return same_process(process)
-    return (_now() - datetime.fromisoformat(process["heartbeat"])).total_seconds() < silent_s
+    return _silent_s(process) < silent_s
 
 
 def give_up(path: Path) -> None:
@@ -174,8 +178,7 @@ def give_up(path: Path) -> None:
 def same_process(process: dict[str, Any]) -> bool:
     """Whether this very process is still there: its number may have been given to another."""
     if os.name != "posix":
-        beat = process.get("heartbeat")
-        return beat is None or bool((_now() - datetime.fromisoformat(beat)).total_seconds() < SILENT_S)
+        return process.get("heartbeat") is None or _silent_s(process) < SILENT_S
     try:
         os.kill(process["pid"], 0)
     except ProcessLookupError:

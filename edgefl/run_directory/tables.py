@@ -3,7 +3,7 @@
 import csv
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -78,14 +78,8 @@ class Table:
             TypeError: a column without default is missing.
             EdgeflError: a further column that the first rows did not have.
         """
-        if unknown := columns.keys() - set(self._names):
-            raise KeyError(f"{self._row_type.__name__} has no {', '.join(sorted(unknown))}")
-        names = self._further_columns(further)
-        block = vars(self._row_type(**columns)) | {name: further.get(name) for name in names}
-        lengths = {len(values) for values in block.values() if isinstance(values, list | tuple | np.ndarray)}
-        if len(lengths) > 1:
-            raise ValueError(f"columns of {self._row_type.__name__} have {sorted(lengths)} rows")
-        rows = lengths.pop() if lengths else 1
+        all_further = {name: further.get(name) for name in self._further_columns(further)}
+        block, rows = block_of(self._row_type, self._names, columns, all_further)
         if not self._gathered.take(block, rows):
             self._put_gathered()
             self._put_block(block, rows)
@@ -115,14 +109,8 @@ class Table:
         if self._further is None:
             self._head(tuple(further))
         assert self._further is not None
-        late = [name for name in further if name not in self._further]
-        if late and self._widens:
+        if late := late_columns(self.path, further, self._further, self._widens):
             self._widen(late)
-        elif late:
-            raise EdgeflError(
-                f"{self.path}: column {late[0]} was not there in the run's first round: give it from the first "
-                "round on, None where there is none"
-            )
         return self._further
 
     def _head(self, further: tuple[str, ...]) -> None:
@@ -181,6 +169,35 @@ class Table:
             self._file.write(text)
 
 
+def is_column(values: Any) -> bool:
+    """Tell whether these are values of many rows, and not one for all of them."""
+    return isinstance(values, list | tuple | np.ndarray)
+
+
+def block_of(
+    row_type: type, names: Iterable[str], columns: Mapping[str, Any], further: dict[str, Any]
+) -> tuple[dict[str, Any], int]:
+    """Return all columns of rows given by column, defaults and further ones among them, and how many the rows are."""
+    if unknown := columns.keys() - names:
+        raise KeyError(f"{row_type.__name__} has no {', '.join(sorted(unknown))}")
+    block = vars(row_type(**columns)) | further
+    lengths = {len(values) for values in block.values() if is_column(values)}
+    if len(lengths) > 1:
+        raise ValueError(f"columns of {row_type.__name__} have {sorted(lengths)} rows")
+    return block, lengths.pop() if lengths else 1
+
+
+def late_columns(path: Path, further: Iterable[str], known: Collection[str], widens: bool) -> list[str]:
+    """Return the further columns that a table does not know yet; one that does not widen refuses them."""
+    late = [name for name in further if name not in known]
+    if late and not widens:
+        raise EdgeflError(
+            f"{path}: column {late[0]} was not there in the run's first round: give it from the first "
+            "round on, None where there is none"
+        )
+    return late
+
+
 def cell(name: str, value: Any) -> str:
     """The text of one value."""
     if value is None:
@@ -195,7 +212,7 @@ def column(name: str, values: Any) -> str | list[str]:
     timed = name.endswith("_s")
     if isinstance(values, np.ndarray):
         values, timed = (values.round(TIME_DIGITS) if timed else values).tolist(), False
-    elif not isinstance(values, list | tuple):
+    elif not is_column(values):
         return cell(name, values)
     return _texts(values, timed)
 

@@ -14,8 +14,6 @@ from edgefl.engine.settings import DeviceSettings, RoundSettings
 from edgefl.errors import EdgeflError
 from edgefl.learning.settings import LearningSettings
 
-MIN_UPDATES = ("rounds", "min_updates")
-
 
 @dataclass(frozen=True)
 class Numbers:
@@ -41,13 +39,7 @@ class Numbers:
         them = f"{where} {devices}" + (f" / {populations} populations" if populations > 1 else "")
         self._check_participants(together, them)
         self._check_members(devices)
-        updates = self.rounds.min_updates
-        for most, who in self._largest_rounds(together):
-            if updates > most:
-                raise EdgeflError(
-                    f"{updates} exceeds {most}, {who}: no update would ever be aggregated there; lower it",
-                    MIN_UPDATES,
-                )
+        self._check_updates(self._largest_rounds(together))
 
     def check_part(self, devices: int, name: str) -> None:
         """Refuse numbers with which a federation that has some of the devices could have no round.
@@ -60,12 +52,15 @@ class Numbers:
                 f"{name} has none of the devices: raise its share, or devices.count", ("federations", name)
             )
         self._check_participants(devices, f"the devices of {name}, {devices}")
+        self._check_updates(self._rounds_of(devices, f" of {name}"))
+
+    def _check_updates(self, rounds: Iterator[tuple[int, str]]) -> None:
         updates = self.rounds.min_updates
-        for most, who in self._rounds_of(devices, f" of {name}"):
+        for most, who in rounds:
             if updates > most:
                 raise EdgeflError(
                     f"{updates} exceeds {most}, {who}: no update would ever be aggregated there; lower it",
-                    MIN_UPDATES,
+                    ("rounds", "min_updates"),
                 )
 
     def _check_participants(self, devices: int, them: str) -> None:

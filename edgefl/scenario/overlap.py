@@ -60,28 +60,28 @@ def _problems(
                 f"is about rounds that follow one another, and with the server {name} they overlap: leave it out",
             )
     yield from _counts(name, server, rounds, devices)
-    if learning is not None and learning.algorithm.one_round:
-        algorithm = registry.name_of("algorithms", learning.algorithm)
+    if learning is None:
+        return
+    algorithm = registry.name_of("algorithms", learning.algorithm)
+    if learning.algorithm.one_round:
         yield (
             ("learning", "algorithm"),
             f"{algorithm} needs updates that all began from the same model, and with the server {name} they are"
             " stale: take another, such as fedavg, fedprox or fedadam, or rounds.server: synchronous",
         )
-    if learning is not None and learning.algorithm.as_sent and not _takes_as_sent(server):
-        algorithm = registry.name_of("algorithms", learning.algorithm)
+    if learning.algorithm.as_sent and not _takes_as_sent(server):
         yield (
             ("rounds", "server"),
             f"{algorithm} counts on updates that weigh alike whatever their staleness: set staleness: constant, and"
             " leave server_lr, divisor and base as they are (fedbuff or semi_synchronous)",
         )
-    if learning is not None and isinstance(server, Tiers) and not is_a_mean(learning.algorithm):
-        algorithm = registry.name_of("algorithms", learning.algorithm)
+    if isinstance(server, Tiers) and not is_a_mean(learning.algorithm):
         yield (
             ("learning", "algorithm"),
             f"{algorithm} makes a model in its own way, and with the server tiers it is the mean of the tiers' means:"
             " take fedavg, fedprox or moon",
         )
-    if learning is not None and learning.theory is not None:
+    if learning.theory is not None:
         yield (
             ("learning", "theory"),
             f"its terms are those of rounds that all begin together: leave it out with the server {name}",

@@ -11,15 +11,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import (
-    Field,
-    PrivateAttr,
-    model_validator,
-)
+from pydantic import Field, PrivateAttr, model_validator
 
-from channel.path_loss import PathLoss
 from edgefl.config import outside, scenario_files, shipped
-from edgefl.config.registry import did_you_mean
 from edgefl.config.scenario_fields import Named, Section
 from edgefl.config.schema import complete
 from edgefl.config.yaml_source import Source, parse_value, write
@@ -37,14 +31,14 @@ from edgefl.engine.settings import (
     RoundSettings,
     WorkloadSettings,
 )
-from edgefl.errors import EdgeflError, clipped, quoted
+from edgefl.errors import EdgeflError, clipped
 from edgefl.learning.settings import LearningSettings
 from edgefl.mobility._together import Widest
 from edgefl.places.areas import Area
 from edgefl.places.streets import Streets
 from edgefl.run_directory.results import Described
 from edgefl.run_directory.settings import RecordSettings
-from edgefl.scenario import clouded, coded, deciding, overlap, private, shared_cells
+from edgefl.scenario import clouded, coded, deciding, located, overlap, private, shared_cells, task_and_end
 from edgefl.scenario.day import Day, named_days
 from edgefl.scenario.federation_settings import FederationSettings, merged, naming, place_in, size_of
 from edgefl.scenario.numbers import Numbers
@@ -149,46 +143,6 @@ class Scenario(Section):
     def _preset_fills(cls, data: Any) -> Any:
         return merged(with_presets(data)) if isinstance(data, dict) else data
 
-    @model_validator(mode="after")
-    def _one_task(self) -> Self:
-        both = self.learning is not None and self.workload is not None
-        if both or (self.learning is None and self.workload is None and not self.federations):
-            raise EdgeflError(
-                "give either learning (train models) or workload (radio and compute only)",
-                ("workload" if self.workload else "learning",),
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _an_end(self) -> Self:
-        if self.sessions.count is None and self.duration_s is None:
-            raise EdgeflError(
-                "the run has no end: give sessions.count, or duration_s at the top level, or both",
-                ("sessions",),
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _samples_to_stop_by(self) -> Self:
-        none_kept = self.learning is None or self.learning.validation is None
-        if self.sessions.asks_validation and none_kept and not self.federations:  # else of each of them
-            raise EdgeflError(
-                "this policy goes by the score on validation samples: give learning.validation, such as 0.1",
-                ("sessions",),
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _one_clock(self) -> Self:
-        days = {where: day for where, day in named_days(self.sessions, self.devices).items() if day}
-        if len(set(days.values())) > 1:
-            told = ", ".join(f"{where} has {day}" for where, day in days.items())
-            raise EdgeflError(
-                f"two clocks in one run: {told}; give all the same begin_hour and day_s",
-                tuple(list(days)[-1].split(".")),
-            )
-        return self
-
     @property
     def day(self) -> Day | None:
         """The day by which sessions begin, or devices move; None: there is none."""
@@ -204,101 +158,11 @@ class Scenario(Section):
                 break
         return min(self.duration_s or math.inf, end_s if policy.count else math.inf)
 
-    @model_validator(mode="after")
-    def _places_for_handover(self) -> Self:
-        if self.layout.several and self.radio.shadowing != "spatial":
-            raise EdgeflError(
-                "handover measures path loss and shadowing of a place: several cells (layout.rings, sites or"
-                " sectors) need radio.shadowing: spatial",
-                ("radio", "shadowing"),
-            )
-        return self
-
     @property
     def extent(self) -> Extent:
         """How far this scenario's world reaches, and how high its antennas stand."""
         models = [kind.mobility for kind in self.devices.kinds()]
         return Extent(self.cell, self.layout, self.radio, models[0] if len(models) == 1 else Widest(models))
-
-    @model_validator(mode="after")
-    def _areas_are_there(self) -> Self:
-        for where, mobility in self.devices.mobilities():
-            for place, name in mobility.area_names():
-                if name not in self.areas:
-                    known = did_you_mean(name, list(self.areas)) if self.areas else ": define it below areas:"
-                    raise EdgeflError(f"no area {quoted(name)}{known}", (*where, *place))
-        return self
-
-    @model_validator(mode="after")
-    def _path_loss_holds(self) -> Self:
-        self.extent.check()
-        for name, one in (self.devices.classes or {}).items():
-            if one.ut_height_m is not None:
-                try:
-                    self.extent.at_height(one.ut_height_m).check()
-                except EdgeflError as error:
-                    raise EdgeflError(str(error), ("devices", "classes", name, "ut_height_m")) from error
-        return self
-
-    @model_validator(mode="after")
-    def _walls_are_known(self) -> Self:
-        path_loss: PathLoss = self.radio.path_loss
-        if path_loss.indoor_depth_m is None:
-            names = ["", *(self.devices.classes or {})]
-            for name, kind in zip(names, [self.devices, *self.devices.kinds()], strict=False):
-                if kind.indoor_share:
-                    raise EdgeflError(
-                        f"38.901 has no way through the walls of buildings in {type(path_loss).__name__}: set"
-                        " indoor_share to 0, or radio.path_loss to umi or uma",
-                        ("devices", *(("classes", name) if name else ()), "indoor_share"),
-                    )
-        return self
-
-    @model_validator(mode="after")
-    def _samples_to_keep(self) -> Self:
-        trained = [
-            self.federations[of].classes if of and self.federations else None
-            for of, one in self.by_federation.items()
-            if one.learning is not None
-        ]
-        for name, one in (self.devices.classes or {}).items():
-            if one.samples is not None and not any(own is None or name in own for own in trained):
-                raise EdgeflError(
-                    "is a share of training samples, and this run trains nothing on its devices: leave it out",
-                    ("devices", "classes", name, "samples"),
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _neighbours_to_interfere(self) -> Self:
-        if self.radio.neighbour_load and self.layout.cells == 1:
-            raise EdgeflError(
-                "radio.neighbour_load needs neighbours: set layout.rings to 1 or 2, or give sites",
-                ("radio", "neighbour_load"),
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _rounds_may_overlap(self) -> Self:
-        if not self.federations:  # else of each of them
-            self._check_rounds(self.devices.count)
-        return self
-
-    def _check_rounds(self, devices: int | None) -> None:
-        overlap.check(self.rounds, self.radio, self.learning, devices)
-        deciding.check(self.rounds, self.radio)
-        private.check(self.rounds, self.learning)
-
-    @model_validator(mode="after")
-    def _cells_may_share(self) -> Self:
-        if self.cloud is not None:
-            clouded.check(self.rounds, self.learning)
-        return self
-
-    @model_validator(mode="after")
-    def _models_may_be_coded(self) -> Self:
-        coded.check(self.radio, self.learning)
-        return self
 
     def of_federation(self, name: str) -> "Scenario":
         """Return the scenario as one of several federations has it; that of the only one, without a name."""
@@ -316,33 +180,6 @@ class Scenario(Section):
     def trains(self) -> bool:
         """Whether models are trained, in any federation."""
         return any(one.learning is not None for one in self.by_federation.values())
-
-    @model_validator(mode="after")
-    def _federations_fit(self) -> Self:
-        if self.federations:
-            sections = (self.devices, self.radio, self.rounds, self.cloud)
-            shared_cells.check(self.federations, *sections, self.record.energy_excess)
-            for name, one in self.by_federation.items():
-                with self.naming_federation(name):
-                    if one.learning is None and one.workload is None:
-                        raise EdgeflError(
-                            f"{name} has nothing to do, and there is nothing for all: give it learning or workload",
-                            ("federations", name),
-                        )
-                    for check in (
-                        "_one_task",
-                        "_an_end",
-                        "_samples_to_stop_by",
-                        "_one_clock",
-                        "_models_may_be_coded",
-                    ):
-                        getattr(one, check)()  # as of a scenario with one federation
-                    count = self.devices.count
-                    devices = None if count is None else self.size_of(name, count)
-                    one._check_rounds(devices)
-                    if devices is not None:
-                        one.numbers.check_part(devices, name)
-        return self
 
     def naming_federation(self, name: str) -> AbstractContextManager[None]:
         """Make errors raised inside about a section which a federation has of its own name that one."""
@@ -367,10 +204,54 @@ class Scenario(Section):
         return Numbers(self.devices, self.rounds, self.sessions, self.learning)
 
     @model_validator(mode="after")
-    def _numbers_fit(self) -> Self:
-        if self.devices.count is not None:
-            self.numbers.check(self.devices.count)
+    def _fits(self) -> Self:
+        """Refuse what contradicts itself; of several faults the first is told, in this order."""
+        classes, count = self.devices.classes or {}, self.devices.count
+        self._check_task()
+        located.check(self.extent, self.devices, self.areas)
+        trained = [
+            self.federations[of].classes if of and self.federations else None
+            for of, one in self.by_federation.items()
+            if one.learning is not None
+        ]
+        task_and_end.check_samples(classes, trained)
+        if not self.federations:
+            self._check_rounds(count)
+        if self.cloud is not None:
+            clouded.check(self.rounds, self.learning)
+        coded.check(self.radio, self.learning)
+        if self.federations:
+            self._check_federations(self.federations, count)
+        if count is not None:
+            self.numbers.check(count)
         return self
+
+    def _check_task(self) -> None:
+        tasks, several = (self.learning, self.workload), bool(self.federations)
+        task_and_end.check(*tasks, self.sessions, self.duration_s, self.devices, several=several)
+
+    def _check_rounds(self, devices: int | None) -> None:
+        overlap.check(self.rounds, self.radio, self.learning, devices)
+        deciding.check(self.rounds, self.radio)
+        private.check(self.rounds, self.learning)
+
+    def _check_federations(self, federations: Mapping[str, FederationSettings], count: int | None) -> None:
+        """Refuse federations that do not fit one another, and each as a scenario of which it is the only one."""
+        sections = (self.devices, self.radio, self.rounds, self.cloud)
+        shared_cells.check(federations, *sections, self.record.energy_excess)
+        for name, one in self.by_federation.items():
+            with self.naming_federation(name):
+                if one.learning is None and one.workload is None:
+                    raise EdgeflError(
+                        f"{name} has nothing to do, and there is nothing for all: give it learning or workload",
+                        ("federations", name),
+                    )
+                one._check_task()
+                coded.check(one.radio, one.learning)
+                devices = None if count is None else self.size_of(name, count)
+                one._check_rounds(devices)
+                if devices is not None:
+                    one.numbers.check_part(devices, name)
 
 
 def load(

@@ -10,24 +10,21 @@ from typing import cast
 import numpy as np
 import simpy
 
-from channel.antenna import Sectors, three_panels
+from channel.antenna import Sectors
 from channel.band_slots import Groups
-from channel.gaussian_fields import Common
 from channel.geometry import poisson_count, sample_ring
-from channel.large_scale import LargeScale
-from channel.path_loss import PathLoss
 from channel.units import db_to_linear, dbm_to_watt
+from edgefl.engine.air import propagation
 from edgefl.engine.air.background import BackgroundTraffic
 from edgefl.engine.air.background_users import BackgroundUsers
 from edgefl.engine.air.coverage import Coverage, LargeScaleOfPlaces
 from edgefl.engine.air.extent import Extent
-from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, PerRoundGains, SpatialGains
-from edgefl.engine.air.indoors import BehindWalls, Indoors, IndoorsByTrip, Obstacles
+from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, SpatialGains
+from edgefl.engine.air.indoors import BehindWalls, Obstacles
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.borders import Borders
 from edgefl.engine.cells.network import Network
 from edgefl.engine.devices.fleet import Fleet
-from edgefl.engine.federation.seat import Seat
 from edgefl.engine.records import Recorder
 from edgefl.errors import EdgeflError, moved, refused
 from edgefl.mobility import Mobility, Movement, trips
@@ -71,19 +68,7 @@ class World:
     @property
     def sectors(self) -> Sectors | None:
         """The panels of all sites; None: they send alike in all directions."""
-        return self._sectors(self.extent)
-
-    def _sectors(self, extent: Extent) -> Sectors | None:
-        """The panels as devices of some height see them."""
-        layout = self.scenario.layout
-        if layout.sectors == 1:
-            return None
-        return Sectors(
-            self.sites_m,
-            three_panels(layout.azimuth_deg, layout.downtilt_deg),
-            extent.bs_height_m - extent.ut_height_m,
-            extent.wraparound,
-        )
+        return propagation.panels(self.extent)
 
     @property
     def federations(self) -> list[int]:
@@ -216,13 +201,6 @@ class World:
         return other
 
     @property
-    def seats(self) -> list[int | Seat]:
-        """What has a server: each cell of `federations`, or where several share the cells, each of them there."""
-        if not self.scenario.federations:
-            return list(self.federations)
-        return [Seat(cell, name) for name in self.scenario.federations for cell in self.federations]
-
-    @property
     def _groups(self) -> Groups | None:
         """Federations as groups of devices that have parts of a band by weight; None: there is one."""
         federations = self.scenario.federations
@@ -235,7 +213,7 @@ class World:
     def gains(self) -> LargeScaleGains:
         """The large-scale gains: drawn for each round (J), or fixed by the place."""
         with refused("radio"):
-            return self._per_place() if self.scenario.radio.shadowing == "spatial" else self._per_round()
+            return propagation.large_scale_gains(self.extent, self.fleet, self.streams)
 
     def radio(self, env: simpy.Environment) -> Radio:
         """Build the radio of all cells."""
@@ -324,79 +302,12 @@ class World:
         # of a clock there is one, which remembers what it drew: radio, coverage and map ask for it
         if env not in self._walls:
             self._walls.clear()
-            self._walls[env] = self._walls_of(env)
+            by_trip = self.scenario.devices.indoors_by == "trip"
+            now = (lambda: trips(self.movement, env.now)) if by_trip else None
+            self._walls[env] = propagation.obstacles(self.extent, self.fleet, self.streams, now)
         return self._walls[env]
-
-    def _walls_of(self, env: simpy.Environment) -> Obstacles | None:
-        kinds, carrier_hz = self.fleet.kinds, self.scenario.radio.carrier_hz
-        depth_m = self.scenario.radio.path_loss.indoor_depth_m
-        some_indoors = depth_m is not None and any(kind.indoor_share for kind in kinds)
-        if self.scenario.devices.indoors_by == "trip":
-            if not some_indoors and all(kind.vehicle_above_m_s is None for kind in kinds):
-                return None
-            movement = self.movement
-            return IndoorsByTrip.of_fleet(
-                self.fleet, depth_m, carrier_hz, self.streams, lambda: trips(movement, env.now)
-            )
-        if depth_m is None or not some_indoors:
-            return None
-        return Indoors.of_fleet(self.fleet, depth_m, carrier_hz, self.streams)
 
     def _behind_walls(self, env: simpy.Environment) -> LargeScaleGains:
         """The gains, less what the walls take from devices indoors."""
         walls = self.walls(env)
         return BehindWalls(self.gains, walls) if walls else self.gains
-
-    def _heights(self) -> tuple[list[Extent], np.ndarray]:
-        """The world as devices of each height see it, and [devices] which of these it is for each."""
-        heights = {extra.ut_height_m: 0 for extra in self.fleet.extras}
-        heights = {height: number for number, height in enumerate(heights)}
-        of = np.array([heights[extra.ut_height_m] for extra in self.fleet.extras])
-        return [self.extent.at_height(height) for height in heights], of[self.fleet.of]
-
-    def _per_round(self) -> LargeScaleGains:
-        radio = self.scenario.radio
-        if radio.line_of_sight in ("probabilistic", "soft"):
-            raise EdgeflError(
-                "line of sight by probability belongs to a place: set radio.shadowing: spatial",
-                ("radio", "line_of_sight"),
-            )
-        path_loss: PathLoss = radio.path_loss
-        std_db = radio.shadowing_std_db
-        if std_db is None:
-            std_db = path_loss.shadowing_std_db(radio.line_of_sight == "always")
-        antenna_gain_dbi = self.scenario.layout.antenna_gain_dbi
-        return PerRoundGains(path_loss, std_db, radio, *self._heights(), self.streams, antenna_gain_dbi)
-
-    def _per_place(self) -> LargeScaleGains:
-        radio = self.scenario.radio
-        extents, of = self._heights()
-        large_scales: list[LargeScale] = []
-        for extent in extents:
-            one = LargeScale(
-                sites_m=self.sites_m,
-                model=radio.path_loss,
-                carrier_hz=radio.carrier_hz,
-                bs_height_m=extent.bs_height_m,
-                ut_height_m=extent.ut_height_m,
-                min_distance_m=extent.min_distance_m,
-                area_radius_m=extent.field_radius_m,
-                keys=[self.streams.key("place", site) for site in range(len(self.sites_m))],
-                line_of_sight=radio.line_of_sight,
-                shadowing="none" if radio.shadowing_std_db == 0 else "spatial",
-                shadowing_std_db=radio.shadowing_std_db,
-                common=self._common(radio.site_correlation),
-                los_common=self._common(radio.los_site_correlation),
-                wraparound=extent.wraparound,
-                same_places=large_scales[0] if large_scales else None,
-            )
-            large_scales.append(one)
-        sectors = [self._sectors(extent) for extent in extents]
-        antenna_gain_dbi = self.scenario.layout.antenna_gain_dbi
-        return SpatialGains(large_scales, of, radio.neighbour_load > 0, sectors, antenna_gain_dbi)
-
-    def _common(self, share: float) -> Common | None:
-        """What the fields of all sites share; None: nothing, or there is one site."""
-        if len(self.sites_m) == 1 or share == 0:
-            return None
-        return Common(self.streams.key("place", "all sites"), share)

@@ -5,23 +5,16 @@ import signal
 from pathlib import Path
 
 import pytest
-import simpy
 
 from analysis.load import load_runs
 from edgefl import load_scenario, simulate
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.rng import Streams
-from edgefl.run.composition import compose
 from edgefl.run.resuming import resume
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.journal import FILE, FORMAT
-from edgefl.run_directory.replay import ReplayLearner
-from edgefl.run_directory.results import RunDirectory
 from edgefl.run_directory.seal import sealed, unsealed
 from edgefl.run_directory.snapshot import Every
-from edgefl.scenario.world import World
-from edgefl.testing import Rows
 from tests.tools import kill
 
 ROUND = 9  # of 15: a session's second
@@ -97,34 +90,6 @@ def test_a_run_without_learning_starts_again(tmp_path: Path) -> None:
     assert not (run / "journal.jsonl").exists()
     resume(run)
     assert kill.differences(run, undisturbed) == []
-
-
-def test_a_training_runs_again_over_another_radio(digits: Path, tmp_path: Path) -> None:
-    """The same devices take part and arrive over a fifth of the band, later: nothing has to be trained again."""
-    trained = simulate(load_scenario(digits), tmp_path / "trained", device="cpu")
-    narrow = load_scenario(digits, ["radio.bandwidth_hz=20e6"])
-    undisturbed = simulate(narrow, tmp_path / "narrow", device="cpu")
-    world = World(narrow, Streams(narrow.seed))
-    with RunDirectory(tmp_path / "replayed", narrow.described, {}) as run:
-        learners = {cell: ReplayLearner(trained / "journal.jsonl", cell) for cell in world.federations}
-        simulation, servers = compose(world, world.radio(simpy.Environment()), run, learners)
-        env = simulation.env
-        env.run(until=env.all_of([env.process(one.run()) for one in servers.values()]))
-        run.complete()
-    for table in ("rounds.csv", "devices.csv", "sessions.csv", "events.csv"):
-        assert (tmp_path / "replayed" / table).read_bytes() == (undisturbed / table).read_bytes()
-    rounds = (trained / "rounds.csv").read_bytes()
-    assert rounds != (undisturbed / "rounds.csv").read_bytes(), "another radio takes another time"
-
-
-def test_another_population_is_not_this_training(digits: Path, tmp_path: Path) -> None:
-    trained = simulate(load_scenario(digits), tmp_path / "trained", device="cpu")
-    fewer = load_scenario(digits, ["rounds.selector={name: uniform, count: 3}"])
-    world = World(fewer, Streams(fewer.seed))
-    learner = ReplayLearner(trained / "journal.jsonl", 0)
-    simulation, servers = compose(world, world.radio(simpy.Environment()), Rows(), {0: learner})
-    with pytest.raises(EdgeflError, match=r"this run asks to train with ids"):
-        simulation.env.run(until=simulation.env.process(servers[0].run()))
 
 
 def test_a_run_by_the_clock_goes_on(digits: Path, tmp_path: Path) -> None:

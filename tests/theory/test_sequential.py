@@ -6,11 +6,23 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from analysis.sequential import half_width_factor, interval, martingale, pairs_wanted
+from analysis.sequential import SPREAD, half_width_factor, interval, pairs_wanted
 
 ERROR = 0.05
 STUDIES, PAIRS = 4_000, 60
 SURE = 1e-6  # probability that a right program fails here
+
+
+def martingale(values: list[float] | np.ndarray, mean: float = 0.0) -> float:
+    """Return B_n(mean): the evidence against this mean, 1 at the beginning, as analysis/sequential.py defines it."""
+    centred = np.asarray(values, float) - mean
+    pairs = len(centred)
+    if pairs < 2:
+        return 1.0
+    k = 1 + pairs * SPREAD
+    # r = n mean^2 / sum of squares around the mean; this way it has no pole
+    share = pairs * centred.mean() ** 2 / float(centred @ centred)
+    return float(k**-0.5 * (1 - share + share / k) ** (-pairs / 2))
 
 
 def most_misses(studies: int) -> int:

@@ -1,5 +1,6 @@
 """Settings of the radio. What a field has of its own is Table I of the journal paper; `presets` has what nr has."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -232,82 +233,74 @@ class RadioSettings(Section):
         return with_preset("radio", data, data.get("preset")) if isinstance(data, dict) else data
 
     @model_validator(mode="after")
-    def _rates_fit(self) -> Self:
+    def _fits(self) -> Self:
+        for problem in self._problems():
+            raise ValueError(problem)
+        return self
+
+    def _problems(self) -> Iterator[str]:
+        """Yield what does not go together; the first is told."""
+        scheduler: Scheduler = self.scheduler
+        scheduler_name = registry.name_of("schedulers", scheduler)
         if self.rates == "shannon":
             if self.downlink_layers > 1 or self.uplink_smallest_part < 1:
                 key = "downlink_layers" if self.downlink_layers > 1 else "uplink_smallest_part"
-                raise ValueError(f"{key} chooses among rates of NR's table: set rates: cqi, or leave it out")
-            return self
-        Steps(self.snr_gap_db, self.max_efficiency)
-        if self.t310_s is None:
-            raise ValueError("below the lowest CQI nothing ever arrives: set t310_s, rates: cqi needs it")
-        if registry.name_of("schedulers", self.scheduler) == "min_max_latency":
-            raise ValueError(
-                "min_max_latency knows Shannon's rates only: set rates: shannon, or another scheduler"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _part_fits(self) -> Self:
+                yield f"{key} chooses among rates of NR's table: set rates: cqi, or leave it out"
+        else:
+            Steps(self.snr_gap_db, self.max_efficiency)
+            if self.t310_s is None:
+                yield "below the lowest CQI nothing ever arrives: set t310_s, rates: cqi needs it"
+            if scheduler_name == "min_max_latency":
+                yield "min_max_latency knows Shannon's rates only: set rates: shannon, or another scheduler"
         if self.uplink_smallest_part < 1 and self.uplink_rule != "full":
-            raise ValueError(
+            yield (
                 "uplink_smallest_part gathers a device's power in a part of its share: set uplink_power_over_share:"
                 " full, or leave it out"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _coverage_fits(self) -> Self:
         if self.needs_coverage_db is not None:
             if self.rates == "shannon":
-                raise ValueError("coverage_margin_db counts from the lowest CQI: set rates: cqi")
+                yield "coverage_margin_db counts from the lowest CQI: set rates: cqi"
             if self.shadowing == "round":
-                raise ValueError("coverage_margin_db: coverage belongs to a place: set shadowing: spatial")
-        return self
-
-    @model_validator(mode="after")
-    def _reestablishment_fits(self) -> Self:
+                yield "coverage_margin_db: coverage belongs to a place: set shadowing: spatial"
         if self.t311_s and self.t310_s is None:
-            raise ValueError("t311_s counts from a radio link failure, and no link ever fails: set t310_s")
+            yield "t311_s counts from a radio link failure, and no link ever fails: set t310_s"
         if 0 < self.t311_s < self.reestablishment_s:
-            raise ValueError(
+            yield (
                 f"t311_s {self.t311_s:g} is over before a link could be there: make it reestablishment_s"
                 f" {self.reestablishment_s:g} at least, or 0"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _taps_fit(self) -> Self:
-        if self.frequency_taps > 1 and registry.name_of("schedulers", self.scheduler) == "min_max_latency":
-            raise ValueError(
-                "min_max_latency knows flat fading only: set frequency_taps: 1 or another scheduler"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _interference_fits(self) -> Self:
+        if self.frequency_taps > 1 and scheduler_name == "min_max_latency":
+            yield "min_max_latency knows flat fading only: set frequency_taps: 1 or another scheduler"
         if self.by_slot and self.power_over_share == "full":
-            raise ValueError(
+            yield (
                 "interference: slot has one power over the whole band of each neighbour: set power_over_share:"
                 " per_resource_block"
             )
         if self.by_slot and self.fidelity == "renewal":
-            raise ValueError("renewal knows no interference by slot: set fidelity: auto or slot")
-        return self
+            yield "renewal knows no interference by slot: set fidelity: auto or slot"
+        if self.uplink_p0_dbm is not None and self.sharing == "dynamic" and self.uplink_rule == "full":
+            yield (
+                "uplink_p0_dbm sets the power for a device's share of the band, and sharing: dynamic changes shares"
+                " all the time: set uplink_power_over_share: per_resource_block, or sharing: static"
+            )
+        if self.background is not None and self.sharing != "dynamic":
+            yield (
+                "background traffic comes and goes within a round, and shares are fixed for it: set sharing: dynamic"
+            )
+        if self.background is not None and self.power_over_share == "full":
+            yield (
+                "with background traffic a site has one power over the whole band: set power_over_share:"
+                " per_resource_block"
+            )
+        if scheduler.per_slot and self.sharing == "static":
+            yield f"{scheduler_name} decides slot by slot: set sharing: dynamic"
+        if self.sharing == "dynamic" and self.fidelity == "renewal":
+            yield "a dynamically shared band is simulated slot by slot: set fidelity: auto or slot"
 
     @property
     def by_slot(self) -> bool:
         """Whether there is interference slot by slot."""
         return self.interference == "slot" and self.neighbour_load > 0
-
-    @model_validator(mode="after")
-    def _power_control_fits(self) -> Self:
-        if self.uplink_p0_dbm is not None and self.sharing == "dynamic" and self.uplink_rule == "full":
-            raise ValueError(
-                "uplink_p0_dbm sets the power for a device's share of the band, and sharing: dynamic changes shares"
-                " all the time: set uplink_power_over_share: per_resource_block, or sharing: static"
-            )
-        return self
 
     @property
     def uplink_rule(self) -> Literal["full", "per_resource_block"]:
@@ -343,30 +336,3 @@ class RadioSettings(Section):
     def goodput(self) -> float:
         """What overheads and second transmissions leave of the bits, 0 to 1."""
         return (1.0 - self.control_overhead) * (1.0 - self.protocol_overhead) / (1.0 + self.harq_bler)
-
-    @model_validator(mode="after")
-    def _background_fits(self) -> Self:
-        if self.background is None:
-            return self
-        if self.sharing != "dynamic":
-            raise ValueError(
-                "background traffic comes and goes within a round, and shares are fixed for it: set sharing: dynamic"
-            )
-        if self.power_over_share == "full":
-            raise ValueError(
-                "with background traffic a site has one power over the whole band: set power_over_share:"
-                " per_resource_block"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _sharing_fits(self) -> Self:
-        scheduler: Scheduler = self.scheduler
-        if scheduler.per_slot and self.sharing == "static":
-            name = registry.name_of("schedulers", scheduler)
-            raise ValueError(f"{name} decides slot by slot: set sharing: dynamic")
-        if self.sharing == "dynamic" and self.fidelity == "renewal":
-            raise ValueError(
-                "a dynamically shared band is simulated slot by slot: set fidelity: auto or slot"
-            )
-        return self

@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import simpy
@@ -13,6 +12,8 @@ from edgefl.engine.air.measurements import Measurements, Survey
 from edgefl.engine.cells.arrivals import Arrivals
 from edgefl.engine.cells.borders import Borders
 from edgefl.engine.cells.handover import EventA3, Layer3Filter
+from edgefl.engine.cells.network_events import NetworkEvents
+from edgefl.engine.cells.parts_under_way import PartsUnderWay
 from edgefl.engine.cells.serving_cells import NOWHERE, ServingCells
 from edgefl.engine.cells.stillness import Stillness
 from edgefl.engine.cells.whereabouts import Whereabouts
@@ -20,35 +21,9 @@ from edgefl.engine.devices.battery import Battery
 from edgefl.engine.devices.power import Power, PowerListener
 from edgefl.engine.parts import Cause
 from edgefl.engine.power_models import Draws
-from edgefl.engine.records import Event, EventName, Recorder
+from edgefl.engine.records import EventName, Recorder
 from edgefl.engine.settings import HandoverSettings
 from edgefl.mobility import Movement
-
-
-@dataclass(frozen=True)
-class PartsUnderWay:
-    """The devices that take part in a round just now.
-
-    failed_s: device whose link has failed -> since when it has none, and since when it had one. guests: devices that
-    have another cell than the one in whose round they take part.
-    """
-
-    processes: dict[int, simpy.Process] = field(default_factory=dict)
-    failed_s: dict[int, tuple[float, float]] = field(default_factory=dict)
-    guests: set[int] = field(default_factory=set)
-
-    def end(self, device: int) -> tuple[bool, tuple[float, float] | None]:
-        """Forget a device's part; return whether it was a guest, and its times in failed_s."""
-        del self.processes[device]
-        guest = device in self.guests
-        self.guests.discard(device)
-        return guest, self.failed_s.pop(device, None)
-
-    def cut_off(self, device: int, cause: Cause) -> None:
-        """Interrupt a device's part, if it has one under way."""
-        process = self.processes.get(device)
-        if process is not None and process.is_alive:
-            process.interrupt(cause)
 
 
 class Network:
@@ -105,7 +80,7 @@ class Network:
         self._whereabouts = Whereabouts(env, movement, radius_m)
         self._tick_s = tick_s
         self._handover = handover
-        self._recorder = recorder
+        self._events = NetworkEvents(env, recorder, handover)
         positions_m = self.positions_m()
         count = len(positions_m)
         self._measurements = Measurements(count, cells, power_db, power_db_of)
@@ -259,7 +234,7 @@ class Network:
     def link_failed(self, device: int) -> None:
         """Disconnect a device after a radio link failure, until it has a link or its part of the round is over."""
         cell, since_s = int(self._served.cell[device]), float(self._served.since_s[device])
-        self._write(EventName.RADIO_LINK_FAILURE, device, cell)
+        self._events.write(EventName.RADIO_LINK_FAILURE, device, cell)
         self._parts.failed_s[device] = self.env.now, since_s
         self._served.since_s[device] = math.inf
         self._a3.forget(device)
@@ -277,17 +252,7 @@ class Network:
         """
         source, (failed_s, since_s) = int(self._served.cell[device]), self._parts.failed_s.pop(device)
         after_s = self.env.now - failed_s
-        self._recorder.write(
-            Event(
-                self.env.now,
-                EventName.REESTABLISHED,
-                device,
-                None,
-                cell,
-                from_cell=None if cell == source else source,
-                interruption_s=after_s,
-            )
-        )
+        self._events.reestablished(device, source, cell, after_s)
         if cell == source:
             self._served.since_s[device] = self.env.now
             return True
@@ -333,7 +298,7 @@ class Network:
         gone = targets < 0
         self._inside[devices[gone]] = False
         for device, source in zip(devices[gone].tolist(), sources[gone].tolist(), strict=True):
-            self._write(EventName.DEPARTURE, device, source)
+            self._events.write(EventName.DEPARTURE, device, source)
         if not gone.all():
             latency_s = self._handover.handover_latency_s if interruption_s is None else interruption_s
             self._hand_over(devices[~gone], sources[~gone], targets[~gone], latency_s)
@@ -341,29 +306,15 @@ class Network:
     def _hand_over(
         self, devices: np.ndarray, sources: np.ndarray, targets: np.ndarray, latency_s: float
     ) -> None:
-        now_s, rules = self.env.now, self._handover
-        stays_s, since_change_s, returns = self._served.hand_over(devices, sources, now_s, latency_s)
-        ping_pong = returns & (since_change_s < rules.min_time_of_stay_s)
-        # handovers are most of all events: a row object for each would cost more than to decide it
-        self._recorder.write_columns(
-            Event,
-            time_s=now_s,
-            event=EventName.HANDOVER.value,
-            device=devices,
-            session=None,
-            cell=targets,
-            from_cell=sources,
-            stay_s=stays_s,
-            interruption_s=latency_s,
-            detail=np.where(ping_pong, "ping_pong", ""),
-        )
+        stays = self._served.hand_over(devices, sources, self.env.now, latency_s)
+        self._events.handovers(devices, sources, targets, latency_s, *stays)
         for cell in set(targets.tolist()):
             self._arrivals.announce_in(cell, latency_s)
 
     def _arrive(self, device: int, positions_m: np.ndarray) -> None:
         self._inside[device] = True
         self._select_cell(device, positions_m)
-        self._write(EventName.ARRIVAL, device, int(self._served.cell[device]))
+        self._events.write(EventName.ARRIVAL, device, int(self._served.cell[device]))
         self._announce_device(device)
 
     def _select_cell(self, device: int, positions_m: np.ndarray) -> None:
@@ -378,10 +329,7 @@ class Network:
             positions_m = self.positions_m()
             if self._whereabouts.here(positions_m[[device]])[0]:
                 self._select_cell(device, positions_m)
-        self._write(name, device, int(self._served.cell[device]))
-
-    def _write(self, name: EventName, device: int, cell: int) -> None:
-        self._recorder.write(Event(self.env.now, name, device, None, None if cell == NOWHERE else cell))
+        self._events.write(name, device, int(self._served.cell[device]))
 
     def _announce_device(self, device: int) -> None:
         cell = int(self._served.cell[device])

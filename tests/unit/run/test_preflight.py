@@ -11,15 +11,6 @@ from edgefl.run.simulation import simulate
 from edgefl.scenario import scenario
 from edgefl.studies import validation
 
-DIGITS = """\
-name: digits
-devices: {count: 6}
-sessions: {name: schedule, count: 2, rounds: 2}
-learning:
-  dataset: digits
-  model: logistic
-  warm_start: similarity
-"""
 STUDY = """\
 name: small
 scenario: digits.yaml
@@ -71,14 +62,6 @@ KNOWABLE = {
 }
 
 
-@pytest.fixture
-def digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A scenario in a folder of its own, which is the current one."""
-    (tmp_path / "digits.yaml").write_text(DIGITS)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "digits.yaml"
-
-
 def refusal(digits: Path, overrides: str) -> str:
     """Return what a run of the scenario says that is refused before anything is written."""
     before = sorted(digits.parent.iterdir())
@@ -106,7 +89,7 @@ def test_what_is_knowable_is_refused_with_its_place_before_anything_is_written(
     ],
 )
 def test_validate_says_what_the_run_would_and_names_file_and_line(digits: Path, line: str) -> None:
-    digits.write_text(f"{DIGITS}{line}\n")
+    digits.write_text(f"{digits.read_text()}{line}\n")
     said = []
     for look in (
         lambda: validation.check(digits),
@@ -229,45 +212,6 @@ def test_a_choice_of_models_that_costs_nothing_is_noted(name: str, digits: Path)
         f"learning.algorithm {name}: its costs leave out all models but one on the way down"
     )
     assert notes("learning.booked=all", "learning.payload=exchanged") == []
-
-
-def test_a_deadline_in_which_no_update_can_arrive_is_noted(digits: Path) -> None:
-    """A slot is 0.5 ms, so that a downlink and an uplink take two of them at least."""
-    (note,) = prepare(scenario.load(digits, ["rounds.deadline_s=1.0e-5"]), device="cpu").notes
-    assert note.startswith(
-        "rounds.deadline_s 1e-05: hardly any update can arrive in time; the fastest device"
-    )
-    assert prepare(scenario.load(digits, ["rounds.deadline_s=10"]), device="cpu").notes == []
-
-
-DAY = ["sessions={name: daily, count: 2, at_hours: [0, 12]}", "learning.pilot_sessions=1"]
-
-
-def test_a_day_of_rounds_that_follow_one_another_at_once_is_noted(digits: Path) -> None:
-    """Two sessions of twelve hours."""
-    (note,) = prepare(scenario.load(digits, DAY), device="cpu").notes
-    assert note.startswith("rounds follow one another at once for 86,400 s: about ")
-    assert note.endswith("set rounds.every_s or rounds.pause_s")
-    for remedy in ("rounds.every_s=60", "rounds.pause_s=60", "duration_s=60"):
-        assert prepare(scenario.load(digits, [*DAY, remedy]), device="cpu").notes == []
-
-
-def test_a_rounds_length_is_that_without_fading(digits: Path, tmp_path: Path) -> None:
-    """Rayleigh fading takes less than 1 bit/s/Hz from a rate (0.83, Euler's constant over ln 2), here of 4 and more.
-
-    So a round of 200 Mbit each way lasts longer than the deadline's note says, and less than a third longer.
-    """
-    overrides = [
-        "learning=null",
-        "workload={payload_bits: 2.0e+8, flops_per_sample: 1}",
-        "devices.count=1",
-        "radio.preset=journal",
-    ]
-    plan = prepare(scenario.load(digits, [*overrides, "rounds.deadline_s=0.01"]), device="cpu")
-    (note,) = plan.notes
-    said_s = float(note.split()[-2])
-    done = simulate(scenario.load(digits, overrides), tmp_path / "run", device="cpu")
-    assert said_s < done.rounds.latency_s.iloc[0] < 4 / 3 * said_s
 
 
 def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:

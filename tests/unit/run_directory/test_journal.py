@@ -21,7 +21,7 @@ from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.journal import FILE, FOLDER, Journal
 from edgefl.run_directory.plain import decoded, encoded, words
-from edgefl.run_directory.replay import JournaledLearner, ReplayLearner
+from edgefl.run_directory.replay import JournaledLearner
 from edgefl.run_directory.seal import sealed, unsealed
 from edgefl.run_directory.snapshot import Every
 
@@ -397,31 +397,6 @@ def test_a_snapshot_that_cannot_be_written_does_not_end_the_run(
     assert "no snapshot" in journal.notes[0]
     assert "No space left on device" in journal.notes[0]
     assert not list((tmp_path / FOLDER).iterdir())
-
-
-def test_replay_of_a_finished_training(left: tuple[Path, list[Any]]) -> None:
-    learners = {cell: ReplayLearner(left[0] / FILE, cell) for cell in (0, 1)}
-    assert learners[0].payload_bits == 64
-    assert engine(dict(learners)) == left[1]
-
-
-def test_replay_over_a_radio_that_loses_another_device(left: tuple[Path, list[Any]]) -> None:
-    learners = {cell: ReplayLearner(left[0] / FILE, cell) for cell in (0, 1)}
-    with pytest.raises(EdgeflError, match=r"aggregate with ids .* train for this scenario"):
-        engine(dict(learners), arriving=lambda id_, round_: id_ != 2)
-
-
-def test_replay_of_a_training_that_was_left(copy: Path) -> None:
-    lines = (copy / FILE).read_bytes().splitlines(keepends=True)
-    (copy / FILE).write_bytes(b"".join(lines[:-5]))
-    with pytest.raises(EdgeflError, match="ends before this run's"):
-        engine({cell: ReplayLearner(copy / FILE, cell) for cell in (0, 1)})
-
-
-def test_replay_of_something_else(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text("{}\n")
-    with pytest.raises(EdgeflError, match="is no journal"):
-        ReplayLearner(tmp_path / FILE, 0)
 
 
 def test_every_damage_of_a_line_is_recognised() -> None:

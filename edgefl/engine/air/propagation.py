@@ -1,0 +1,115 @@
+"""The large-scale gains of a world of sites and devices: what is drawn by round or by place, panels, walls."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from channel.antenna import Sectors, three_panels
+from channel.gaussian_fields import Common
+from channel.large_scale import LargeScale
+from channel.path_loss import PathLoss
+from edgefl.engine.air.extent import Extent
+from edgefl.engine.air.gains import LargeScaleGains, PerRoundGains, SpatialGains
+from edgefl.engine.air.indoors import Indoors, IndoorsByTrip, Obstacles
+from edgefl.engine.devices.fleet import Fleet
+from edgefl.errors import EdgeflError
+from edgefl.mobility import Trips
+from edgefl.rng import Streams
+
+
+def panels(extent: Extent) -> Sectors | None:
+    """Return the panels of all sites as devices of the extent's height see them; None: they send alike everywhere."""
+    layout = extent.layout
+    if layout.sectors == 1:
+        return None
+    return Sectors(
+        layout.sites_m,
+        three_panels(layout.azimuth_deg, layout.downtilt_deg),
+        extent.bs_height_m - extent.ut_height_m,
+        extent.wraparound,
+    )
+
+
+def large_scale_gains(extent: Extent, fleet: Fleet, streams: Streams) -> LargeScaleGains:
+    """Return the gains between sites and devices: drawn for each round (J), or fixed by the place.
+
+    Raises:
+        EdgeflError: line of sight by probability, where nothing belongs to a place.
+        ValueError: what `channel` refuses of the radio's settings.
+    """
+    heights = {extra.ut_height_m: 0 for extra in fleet.extras}
+    heights = {height: number for number, height in enumerate(heights)}
+    of = np.array([heights[extra.ut_height_m] for extra in fleet.extras])[fleet.of]
+    extents = [extent.at_height(height) for height in heights]
+    by = _per_place if extent.radio.shadowing == "spatial" else _per_round
+    return by(extents, of, streams)
+
+
+def _per_round(extents: list[Extent], of: np.ndarray, streams: Streams) -> LargeScaleGains:
+    """The gains drawn for each round; of: [devices] the place in `extents` of each."""
+    radio = extents[0].radio
+    if radio.line_of_sight in ("probabilistic", "soft"):
+        raise EdgeflError(
+            "line of sight by probability belongs to a place: set radio.shadowing: spatial",
+            ("radio", "line_of_sight"),
+        )
+    path_loss: PathLoss = radio.path_loss
+    std_db = radio.shadowing_std_db
+    if std_db is None:
+        std_db = path_loss.shadowing_std_db(radio.line_of_sight == "always")
+    antenna_gain_dbi = extents[0].layout.antenna_gain_dbi
+    return PerRoundGains(path_loss, std_db, radio, extents, of, streams, antenna_gain_dbi)
+
+
+def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> LargeScaleGains:
+    """The gains fixed by the place; of: [devices] the place in `extents` of each."""
+    radio, layout = extents[0].radio, extents[0].layout
+    sites_m = layout.sites_m
+
+    def common(share: float) -> Common | None:
+        """What the fields of all sites share; None: nothing, or there is one site."""
+        alone = len(sites_m) == 1 or share == 0
+        return None if alone else Common(streams.key("place", "all sites"), share)
+
+    large_scales: list[LargeScale] = []
+    for extent in extents:
+        one = LargeScale(
+            sites_m=sites_m,
+            model=radio.path_loss,
+            carrier_hz=radio.carrier_hz,
+            bs_height_m=extent.bs_height_m,
+            ut_height_m=extent.ut_height_m,
+            min_distance_m=extent.min_distance_m,
+            area_radius_m=extent.field_radius_m,
+            keys=[streams.key("place", site) for site in range(len(sites_m))],
+            line_of_sight=radio.line_of_sight,
+            shadowing="none" if radio.shadowing_std_db == 0 else "spatial",
+            shadowing_std_db=radio.shadowing_std_db,
+            common=common(radio.site_correlation),
+            los_common=common(radio.los_site_correlation),
+            wraparound=extent.wraparound,
+            same_places=large_scales[0] if large_scales else None,
+        )
+        large_scales.append(one)
+    sectors = [panels(extent) for extent in extents]
+    return SpatialGains(large_scales, of, radio.neighbour_load > 0, sectors, layout.antenna_gain_dbi)
+
+
+def obstacles(
+    extent: Extent, fleet: Fleet, streams: Streams, trips: Callable[[], Trips] | None
+) -> Obstacles | None:
+    """Return what stands between devices and all sites alike, walls and cars; None: nothing.
+
+    Args:
+        trips: of all devices, now, with which walls change; None: they change with the place.
+    """
+    carrier_hz, depth_m = extent.radio.carrier_hz, extent.radio.path_loss.indoor_depth_m
+    some_indoors = depth_m is not None and any(kind.indoor_share for kind in fleet.kinds)
+    if trips is not None:
+        in_cars = any(kind.vehicle_above_m_s is not None for kind in fleet.kinds)
+        if some_indoors or in_cars:
+            return IndoorsByTrip.of_fleet(fleet, depth_m, carrier_hz, streams, trips)
+        return None
+    if depth_m is None or not some_indoors:
+        return None
+    return Indoors.of_fleet(fleet, depth_m, carrier_hz, streams)

@@ -1,0 +1,94 @@
+"""What a recorded world costs: seconds and joules of its links at a time, and what differs between its devices."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from channel.energy import transfer_energy_j
+from edgefl.engine.air.links import DIRECTIONS
+from edgefl.engine.air.radio import Radio
+from edgefl.engine.air.radio_round import RadioRound
+from edgefl.engine.federation.device import Processors
+from edgefl.engine.federation.simulation import Simulation
+from edgefl.run.world_files import Columns
+
+GFLOP = 1e9
+LINK_COLUMNS = (
+    "time_s",
+    "device",
+    "cell",
+    "payload_bits",
+    *(f"{direction}_{unit}" for direction in DIRECTIONS for unit in ("s", "j")),
+    "shared",
+)
+
+
+def links(
+    simulation: Simulation,
+    radio: Radio,
+    cells: Sequence[int],
+    payloads_bits: Sequence[int],
+    time_s: float,
+    number: int,
+) -> Iterator[Columns]:
+    """Yield the links of each cell now, with each payload, as rows of LINK_COLUMNS.
+
+    Args:
+        number: of this look at them, from 0 on.
+    """
+    for cell in cells:
+        present = simulation.network.present(cell)
+        if not present:
+            continue
+        key = (1, "record" + (f" in cell {cell}" if cell else ""), number + 1)
+        state = radio.large_scale(simulation.network.positions_m(), present, cell, key)
+        for bits in payloads_bits:
+            many = [bits] * len(present)
+            if radio.air.dynamic:
+                ones = dict.fromkeys(DIRECTIONS, np.ones(len(present)))
+                opened = radio.given(state, [cell] * len(present), radio.snr(state), ones)
+            else:
+                opened = radio.open_round(state, cell, {"downlink": many, "uplink": many})
+            yield {
+                "time_s": [time_s] * len(present),
+                "device": present,
+                "cell": [cell] * len(present),
+                "payload_bits": many,
+                **_costs(simulation, opened, many, time_s),
+                "shared": [int(not radio.air.dynamic)] * len(present),
+            }
+
+
+def _costs(simulation: Simulation, opened: RadioRound, bits: Sequence[int], time_s: float) -> dict[str, Any]:
+    """Return seconds and joules of each link's downlink and uplink, both begun now."""
+    costs: dict[str, Any] = {}
+    for direction in DIRECTIONS:
+        done = opened.transfers(direction, bits, np.full(len(bits), time_s))
+        devices = [simulation.devices[id_] for id_ in opened.links.devices]
+        down, lasts_s = direction == "downlink", done.end_s - done.start_s
+        power_w = np.array([one.draws.receive_w if down else one.send_power_w() for one in devices])
+        wait_w = np.array([one.draws.wait_w for one in devices])
+        j_bit = np.array([one.draws.receive_j_bit if down else one.draws.send_j_bit for one in devices])
+        energy_j = transfer_energy_j(
+            power_w, done.airtime_s, wait_w, lasts_s - done.airtime_s, j_bit * np.array(bits)
+        )
+        costs[f"{direction}_s"], costs[f"{direction}_j"] = lasts_s.tolist(), np.asarray(energy_j).tolist()
+    return costs
+
+
+def devices(simulation: Simulation) -> Columns:
+    """Return a row for each device: seconds and joules of 1e9 FLOPs, and its powers."""
+    fleet = simulation.fleet
+    ids = list(range(len(fleet)))
+    costs = [Processors(fleet, GFLOP).cost(device, 1) for device in ids]
+    return {
+        "device": ids,
+        "class": fleet.class_names() or [""] * len(ids),
+        "compute_s_per_gflop": [seconds for seconds, _ in costs],
+        "compute_j_per_gflop": [joules for _, joules in costs],
+        "receive_w": [device.draws.receive_w for device in simulation.devices],
+        "send_w": [device.send_power_w() for device in simulation.devices],
+        "idle_w": fleet.idle_power_w.tolist(),
+        "battery_j": [fleet.device(device).battery_j for device in ids],
+    }

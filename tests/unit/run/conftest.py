@@ -1,0 +1,23 @@
+"""What the tests of a run before it begins share: a small scenario."""
+
+from pathlib import Path
+
+import pytest
+
+DIGITS = """\
+name: digits
+devices: {count: 6}
+sessions: {name: schedule, count: 2, rounds: 2}
+learning:
+  dataset: digits
+  model: logistic
+  warm_start: similarity
+"""
+
+
+@pytest.fixture
+def digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A scenario in a folder of its own, which is the current one."""
+    (tmp_path / "digits.yaml").write_text(DIGITS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "digits.yaml"

@@ -1,0 +1,46 @@
+"""How long a run's first round takes, about, and what is noted of it before the run."""
+
+from pathlib import Path
+
+from edgefl.run.plan import prepare
+from edgefl.run.simulation import simulate
+from edgefl.scenario import scenario
+
+
+def test_a_deadline_in_which_no_update_can_arrive_is_noted(digits: Path) -> None:
+    """A slot is 0.5 ms, so that a downlink and an uplink take two of them at least."""
+    (note,) = prepare(scenario.load(digits, ["rounds.deadline_s=1.0e-5"]), device="cpu").notes
+    assert note.startswith(
+        "rounds.deadline_s 1e-05: hardly any update can arrive in time; the fastest device"
+    )
+    assert prepare(scenario.load(digits, ["rounds.deadline_s=10"]), device="cpu").notes == []
+
+
+DAY = ["sessions={name: daily, count: 2, at_hours: [0, 12]}", "learning.pilot_sessions=1"]
+
+
+def test_a_day_of_rounds_that_follow_one_another_at_once_is_noted(digits: Path) -> None:
+    """Two sessions of twelve hours."""
+    (note,) = prepare(scenario.load(digits, DAY), device="cpu").notes
+    assert note.startswith("rounds follow one another at once for 86,400 s: about ")
+    assert note.endswith("set rounds.every_s or rounds.pause_s")
+    for remedy in ("rounds.every_s=60", "rounds.pause_s=60", "duration_s=60"):
+        assert prepare(scenario.load(digits, [*DAY, remedy]), device="cpu").notes == []
+
+
+def test_a_rounds_length_is_that_without_fading(digits: Path, tmp_path: Path) -> None:
+    """Rayleigh fading takes less than 1 bit/s/Hz from a rate (0.83, Euler's constant over ln 2), here of 4 and more.
+
+    So a round of 200 Mbit each way lasts longer than the deadline's note says, and less than a third longer.
+    """
+    overrides = [
+        "learning=null",
+        "workload={payload_bits: 2.0e+8, flops_per_sample: 1}",
+        "devices.count=1",
+        "radio.preset=journal",
+    ]
+    plan = prepare(scenario.load(digits, [*overrides, "rounds.deadline_s=0.01"]), device="cpu")
+    (note,) = plan.notes
+    said_s = float(note.split()[-2])
+    done = simulate(scenario.load(digits, overrides), tmp_path / "run", device="cpu")
+    assert said_s < done.rounds.latency_s.iloc[0] < 4 / 3 * said_s
