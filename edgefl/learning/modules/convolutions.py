@@ -18,9 +18,9 @@ def order_of_images(
     """Choose in which order convolutions read images.
 
     Measured, CPU time of a round as they lie over that in channels-last order, with AVX-512 and with AVX2: `svhn_cnn`
-    1.2 to 1.6, `cnn2` 1.1 to 1.2, `lenet` 1.0 to 1.3; in tests 2 to 3, 1.5 to 2 and 1.3 to 1.5. Residual networks
-    are slower in training, 0.9 to 1.0, as their large weights are put in order for every batch; in tests they take
-    1.1 to 1.3 times as long as they lie. Models from outside are left as they are: one that calls `view` fails.
+    1.15 to 1.7, `cnn2` 1.1 to 1.2, `lenet` 1.1 to 1.4; in tests of 64 images 1.4 to 2.9, 1.5 to 2 and 1.3 to 1.5.
+    Residual networks are slower in training, 0.9 to 1.0; in tests ResNet-18 takes 1.05 to 1.25 times as long as they
+    lie. Models from outside are left as they are: one that calls `view` fails.
 
     Args:
         asked: `learning.channels_last`; None: where it is faster.
