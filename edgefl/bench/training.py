@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from statistics import median
@@ -23,12 +23,13 @@ from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.local.batching import Batching
 from edgefl.learning.local.cost import flops_per_sample
-from edgefl.learning.local.gradients import Precision
 from edgefl.learning.local.local_training import LocalTraining, finish
+from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.processor import has_bf16
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
+from edgefl.learning.models.mlp2 import Mlp2
 from edgefl.learning.models.resnet18 import Resnet18
 from edgefl.learning.models.svhn_cnn import SvhnCnn
 from edgefl.learning.updates.device_states import DeviceStates
@@ -65,18 +66,28 @@ class TrainingTask:
 LOGISTIC = TrainingTask(
     "Logistic regression 784->10", Logistic(compiled=False), (28, 28), 100, 600, 5, 128, rounds=5
 )
+MLP2 = TrainingTask("mlp2, 60->128->10", Mlp2(), (60,), 30, 200, 20, 10, rounds=5)  # FLASH's batches
 CNN = TrainingTask(
     "SVHN CNN (listing 2), 3x32x32", SvhnCnn(variant="early"), (3, 32, 32), 20, 320, 5, 64, rounds=1
 )
 RESNET = TrainingTask("ResNet-18, 3x32x32", Resnet18(), (3, 32, 32), 100, 320, 5, 64, rounds=1)
+SMALL_RESNET = replace(RESNET, devices=5)  # a round of it on a CPU, about 4 s with one thread
 # name -> the model and the precision with which it is trained; None: float32
 Ways = Mapping[str, tuple[Model, Precision | None]]
-OF_LOGISTIC: Ways = {"": (LOGISTIC.model, None), ", compiled": (Logistic(compiled=True), None)}
+# in each, the first way is that of a run
+OF_LOGISTIC: Ways = {"": (Logistic(compiled=True), None), ", by PyTorch": (LOGISTIC.model, None)}
+# the order of images is the faster one, see `order_of_images`, where nothing is said
 OF_CNN: Ways = {
     "": (CNN.model, None),
-    ", channels last": (CNN.model, Precision(channels_last=True)),
-    ", channels last, bf16": (CNN.model, Precision(bf16=True, channels_last=True)),
+    ", as images lie": (CNN.model, Precision(channels_last=False)),
+    ", bf16": (CNN.model, Precision(bf16=True)),
 }
+ON_A_CPU: Sequence[tuple[TrainingTask, Ways]] = (
+    (LOGISTIC, OF_LOGISTIC),
+    (MLP2, {"": (MLP2.model, None)}),
+    (CNN, OF_CNN),
+    (SMALL_RESNET, {"": (RESNET.model, None), ", bf16": (RESNET.model, Precision(bf16=True))}),
+)
 ON_A_GPU = (LOGISTIC, replace(CNN, devices=100), RESNET)
 
 
@@ -88,7 +99,7 @@ def run(
     floor: bool = False,
     short: bool = False,
 ) -> dict[str, Any]:
-    """Measure local training beside a PyTorch loop: on a CPU two tasks, on a GPU three of 100 devices.
+    """Measure local training beside a PyTorch loop: on a CPU four tasks, on a GPU three of 100 devices.
 
     Args:
         repeats: counted repeats, interleaved; each figure is their median.
@@ -101,35 +112,42 @@ def run(
         `floor`, what a round has to do, and `over_floor`, how many times the least time each takes. On a GPU also
         `matrix_peak_flops`, measured with large bfloat16 products, and each task's `peak_share` by name.
     """
-    cnn = shortened(CNN) if short else CNN
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         if torch_device.type == "cpu":
             tasks = [
-                _beside_loop(LOGISTIC, possible(OF_LOGISTIC), repeats, threads, floor=floor),
-                _beside_loop(cnn, possible(OF_CNN), repeats, threads, floor=floor),
+                _beside_loop(
+                    shortened(task) if short else task, possible(ways), repeats, threads, floor=floor
+                )
+                for task, ways in ON_A_CPU
             ]
             return {"threads": threads, "tasks": tasks}
         peak = matrix_peak_flops(torch_device)
-        on_a_gpu = (LOGISTIC, cnn, shortened(RESNET)) if short else ON_A_GPU
-        tasks = [beside_peak(task, torch_device, peak, repeats) for task in on_a_gpu]
+        tasks = [
+            beside_peak(shortened(task) if short else task, torch_device, peak, repeats) for task in ON_A_GPU
+        ]
         return {"matrix_peak_flops": peak, "tasks": tasks}
     finally:
         torch.set_num_threads(before)
 
 
 def shortened(task: TrainingTask) -> TrainingTask:
-    """A small round of a task."""
-    return replace(task, devices=4, samples=64, steps=2, batch=32)
+    """A small round of a task; that of a small model is small as it is, and there are fewer of them."""
+    if isinstance(task.model, Logistic | Mlp2):
+        return replace(task, rounds=1)
+    return replace(task, devices=min(4, task.devices // 2), samples=64, steps=2, batch=32)
 
 
 def possible(ways: Ways) -> Ways:
     """Leave out what this machine lacks: a C compiler, or instructions for bfloat16, which is far slower without."""
-    lacking = {"compiled": compiling.compiler() is None, "bf16": has_bf16() is False}
-    return {
-        name: way for name, way in ways.items() if not any(lacking[one] and one in name for one in lacking)
-    }
+
+    def can(model: Model, precision: Precision | None) -> bool:
+        if isinstance(model, Logistic) and model.compiled is True:
+            return compiling.compiler() is not None
+        return precision is None or not precision.bf16 or has_bf16() is not False
+
+    return {name: way for name, way in ways.items() if can(*way)}
 
 
 def work_of(task: TrainingTask) -> Work:

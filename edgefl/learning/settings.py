@@ -249,9 +249,10 @@ class LearningSettings(Section):
         description="bf16: matrix products and convolutions of local training in bfloat16; on a CPU only where it has"
         " instructions for it, else it is slower",
     )
-    channels_last: bool = Field(
-        False,
-        description="colour images in channels-last order in local training, one device after the other",
+    channels_last: bool | None = Field(
+        None,
+        description="images in channels-last order, where devices train one by one, and in tests on a CPU; none: on"
+        " a CPU where it is faster (svhn_cnn, cnn2, lenet; in tests alone: resnet18, resnet34)",
     )
     theory: TheoryRecording | None = Field(
         None,

@@ -14,8 +14,8 @@ from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.drifts import Drift, DriftState
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.local.cost import tried
-from edgefl.learning.local.gradients import Precision
 from edgefl.learning.local.local_training import LocalTraining
+from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.objective import Objective

@@ -113,7 +113,7 @@ class TorchLearner:
             device_data=device_data,
             streams=streams,
             module=module,
-            tester=ModelTester(training_data.model, module, training_data.hands),
+            tester=ModelTester(training_data.model, module, training_data.hands, settings.channels_last),
             training=training,
             payload_bits=self.payload_bits,
             cell=cell,

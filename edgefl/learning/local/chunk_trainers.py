@@ -12,9 +12,10 @@ from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.hands import Hands
 from edgefl.learning.local.chunk_training import ChunkTraining, Worker
-from edgefl.learning.local.gradients import PLAIN_LOSS, Kernel, Precision
+from edgefl.learning.local.gradients import PLAIN_LOSS, Kernel
 from edgefl.learning.local.handed import Handed
 from edgefl.learning.local.local_task import LocalModels, LocalTask
+from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.modules.module_facts import example

@@ -14,8 +14,10 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from edgefl.learning.data.data_in_memory import SampleReader
 from edgefl.learning.local.batching import RECURRENT
+from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.terms import pushed, run, weighted
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
+from edgefl.learning.modules.convolutions import images_at_once, read_channels_last
 from edgefl.learning.modules.layers import hand_in_dropout
 from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.objective import Objective
@@ -82,14 +84,6 @@ class Batch:
         return self.reader.normalised(self.samples[:, :size], views)
 
 
-@dataclass(frozen=True)
-class Precision:
-    """The number format and memory layout in which models are trained."""
-
-    bf16: bool = False
-    channels_last: bool = False
-
-
 class Kernel(ABC):
     """Base of the three ways to compute a chunk's gradients; each owns a copy of the module, for one thread.
 
@@ -117,6 +111,7 @@ class Kernel(ABC):
         if self.dropout:
             self.module.eval()(example)  # now each dropout knows its shape
         self.module.train()
+        self._tested_at_once = images_at_once(module, example.shape, TESTED_AT_ONCE)
         self._prepare()
 
     def _prepare(self) -> None:  # noqa: B027  # not all ways need anything
@@ -181,7 +176,7 @@ class Kernel(ABC):
         task, tensors = self.objective.task, self.layout.views(row)
         total, scores = row.new_zeros(()), 0.0
         with self._autocast(row.device):
-            for some in samples.split(TESTED_AT_ONCE):
+            for some in samples.split(self._tested_at_once):
                 logits, y = run(self.module, tensors, reader.normalised(some)).logits, reader.labels(some)
                 total += task.loss(logits.float(), y, "sum")
                 scores += task.total(logits, y)
@@ -302,6 +297,8 @@ class OneByOne(Kernel):
     at_once = 1
 
     def _prepare(self) -> None:
+        if self.precision.channels_last:
+            read_channels_last(self.module)
         named = dict(self.module.named_parameters())
         self._parameters = [named[name] for name in self.layout.parameters.names]
         self._bound: tuple[int, int] = (0, 0)
@@ -314,8 +311,6 @@ class OneByOne(Kernel):
         for name, mask in self._masks(batch).items():
             self.dropout[name].mask = mask[0, :size]
         x = batch.inputs(size)[0]
-        if self.precision.channels_last and x.dim() == 4:
-            x = x.contiguous(memory_format=torch.channels_last)
         y, weight = batch.y[0, :size], batch.weight[0, :size]
         with torch.enable_grad(), self._autocast(rows.device):
             outputs = run(self.module, None, x)

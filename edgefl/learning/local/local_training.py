@@ -13,8 +13,9 @@ from edgefl.learning.data.batches import Batches
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.local.batching import CHUNK_BYTES, Batching, choose
 from edgefl.learning.local.chunk_trainers import ChunkTrainers, Kit, Threads
-from edgefl.learning.local.gradients import PLAIN_LOSS, ByHand, Kernel, OneByOne, Precision, Stacked
+from edgefl.learning.local.gradients import PLAIN_LOSS, ByHand, Kernel, OneByOne, Stacked
 from edgefl.learning.local.local_task import LocalModels, LocalTask
+from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.modules.module_facts import (
@@ -71,7 +72,7 @@ class LocalTraining:
         self._train = train
         self._rule = rule
         self._batching = batching
-        self._precision = precision or Precision()
+        self._precision = (precision or Precision()).settled(model, train.x.device)
         self._memory_bytes = memory_bytes or CHUNK_BYTES[train.x.device.type]
         self._here = Threads(1 if train.x.device.type == "cuda" else threads)
         self._trainers = trainers or self._here
@@ -167,7 +168,7 @@ class LocalTraining:
         if way == "auto":
             count, _, batch = task.batches.rows.shape
             together = min(count, self.chunk(batch))
-            way = choose(self._module, together, self._train.x.device, self._precision.channels_last)
+            way = choose(self._module, together, self._train.x.device, bool(self._precision.channels_last))
         return Stacked if way == "stacked" else OneByOne
 
     @cached_property

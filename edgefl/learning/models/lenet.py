@@ -18,14 +18,16 @@ class Lenet(Model):
 
     typical_input: ClassVar = (28, 28)
     typical_classes: ClassVar = 10
+    channels_last_gain: ClassVar = "all"
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         channels, height, width = image_shape(input_shape, least=16)
         flat = 16 * (((height - 4) // 2 - 4) // 2) * (((width - 4) // 2 - 4) // 2)
         layers = [
             *grey_to_channel(input_shape),
-            *(nn.Conv2d(channels, 6, 5), nn.ReLU(), nn.MaxPool2d(2)),
-            *(nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2)),
+            # pooling first: it and a rectifier commute, which then has a quarter of the work
+            *(nn.Conv2d(channels, 6, 5), nn.MaxPool2d(2), nn.ReLU()),
+            *(nn.Conv2d(6, 16, 5), nn.MaxPool2d(2), nn.ReLU()),
             *(nn.Flatten(), nn.Linear(flat, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU()),
         ]
         return with_head(nn.Sequential(*layers), nn.Linear(84, classes))

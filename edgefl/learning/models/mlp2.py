@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from edgefl.learning.modules.parameters import TensorLayout
 
 
+# Numbers in a matrix. PyTorch multiplies into such places one device after the other, 1 to 2 us for each; small
+# matrices are multiplied together and copied. With 60-128-10 that is quicker, with 784-128-10 it is not.
+COPIED_UP_TO = 10_000
+
+
 class Mlp2(Model):
     """One hidden layer with a rectifier on the flattened input.
 
@@ -57,9 +62,20 @@ class Mlp2(Model):
         places = y.unsqueeze(2)
         delta.scatter_add_(2, places, delta.new_full((), -1.0).expand(places.shape))
         delta *= weight.unsqueeze(2)
-        torch.bmm(delta.transpose(1, 2), hidden, out=by_head)
+        _multiply(delta.transpose(1, 2), hidden, by_head)
         torch.sum(delta, 1, out=by_head_bias)
-        behind = torch.bmm(delta, head).mul_(hidden > 0)  # the rectifier lets through where it was above 0
-        torch.bmm(behind.transpose(1, 2), inputs, out=by_first)
+        # the rectifier lets through where it was above 0
+        behind = torch.ops.aten.threshold_backward(torch.bmm(delta, head), hidden, 0)
+        _multiply(behind.transpose(1, 2), inputs, by_first)
         torch.sum(behind, 1, out=by_first_bias)
         return result
+
+
+def _multiply(left: Tensor, right: Tensor, result: Tensor) -> None:
+    """Write the products [k, n, m] of matrices into their places in rows."""
+    import torch
+
+    if result[0].numel() > COPIED_UP_TO:
+        torch.bmm(left, right, out=result)
+    else:
+        result.copy_(torch.bmm(left, right))

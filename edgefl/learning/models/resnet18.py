@@ -19,6 +19,7 @@ class Resnet18(Model):
 
     typical_input: ClassVar = (3, 32, 32)
     typical_classes: ClassVar = 10
+    channels_last_gain: ClassVar = "tests"
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         return resnet(input_shape, classes, blocks=(2, 2, 2, 2))

@@ -18,6 +18,7 @@ class Resnet34(Model):
 
     typical_input: ClassVar = (3, 64, 64)
     typical_classes: ClassVar = 200
+    channels_last_gain: ClassVar = "tests"
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         return resnet(input_shape, classes, blocks=(3, 4, 6, 3))

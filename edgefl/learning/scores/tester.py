@@ -11,6 +11,7 @@ from torch.func import functional_call
 from edgefl.learning.data.data_in_memory import SampleReader, SplitInMemory
 from edgefl.learning.hands import Hands
 from edgefl.learning.models import Model
+from edgefl.learning.modules.convolutions import images_at_once, order_of_images, read_channels_last
 from edgefl.learning.modules.parameters import ModelLayout
 
 # Samples of a block at most, and of one whose logits are written out: they bound memory, and results do not depend
@@ -27,11 +28,19 @@ class ModelTester:
         model: what the module is made by; it may write its logits out.
         module: on the torch device, in evaluation mode.
         hands: that test blocks at the same time; a single one on a GPU.
+        channels_last: order of images on a CPU; None: as is faster.
     """
 
-    def __init__(self, model: Model, module: nn.Module, hands: Hands) -> None:
+    def __init__(
+        self, model: Model, module: nn.Module, hands: Hands, channels_last: bool | None = None
+    ) -> None:
         self._model = model
         self._modules = [module]
+        torch_device = next(module.parameters()).device
+        order = order_of_images(channels_last, model.channels_last_gain, torch_device, "tests")
+        if order == "channels last":
+            self._modules = [_with_same_tensors(module)]  # others go on with theirs as it is
+            read_channels_last(self._modules[0])
         self._hands = hands
         self._found: dict[Hashable, tuple[Tensor, object]] = {}
         self.layout = ModelLayout.of(module)
@@ -53,7 +62,9 @@ class ModelTester:
             find: called in several threads.
             ready: [n, *shape] the samples' normalised inputs, where they are at hand.
         """
-        size = BATCH_WRITTEN if self._model.writes_logits() else BATCH
+        size = BATCH_WRITTEN
+        if not self._model.writes_logits():
+            size = images_at_once(self._modules[0], data.x.shape, BATCH)
         blocks = range(0, len(rows), size)
         found: list[Found | None] = [None] * len(blocks)
         busy = min(self._hands.count, len(blocks))
@@ -125,5 +136,9 @@ class ModelTester:
         """Let each thread have a module of its own, as calling one with other parameters changes it meanwhile."""
         (first, *_) = self._modules
         while len(self._modules) < count:
-            shared = {id(one): one for one in (*first.parameters(), *first.buffers())}
-            self._modules.append(copy.deepcopy(first, shared))
+            self._modules.append(_with_same_tensors(first))
+
+
+def _with_same_tensors(module: nn.Module) -> nn.Module:
+    shared = {id(one): one for one in (*module.parameters(), *module.buffers())}
+    return copy.deepcopy(module, shared)

@@ -10,7 +10,7 @@ from edgefl.commands.explained import describe
 from edgefl.config import registry
 from edgefl.errors import EdgeflError
 from edgefl.learning.local.cost import flops_per_sample
-from edgefl.learning.models import Model
+from edgefl.learning.models import Model, mlp2
 from edgefl.learning.models.lstm import Lstm, _LstmLayers
 from edgefl.learning.models.mlp2 import Mlp2
 from edgefl.learning.models.svhn_cnn import SvhnCnn
@@ -251,7 +251,12 @@ def test_the_text_bags_own_gradients_are_those_of_autograd() -> None:
     assert not layout.views(own)["features.weight"][:, 0].any()
 
 
-def test_the_two_layers_own_gradients_are_those_of_autograd() -> None:
+@pytest.mark.parametrize("copied_up_to", [0, 6 * 3, 1000])
+def test_the_two_layers_own_gradients_are_those_of_autograd(
+    copied_up_to: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no matrix copied into its place, the smaller one, and both."""
+    monkeypatch.setattr(mlp2, "COPIED_UP_TO", copied_up_to)
     devices, batch, inputs, classes = 3, 4, (5, 2), 3
     model = Mlp2(hidden=6)
     torch.manual_seed(SEED)

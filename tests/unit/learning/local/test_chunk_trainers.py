@@ -15,9 +15,9 @@ from edgefl.learning.data.batches import Batches, draw_batches
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.local.chunk_trainers import Chunk, Kit, Piece
-from edgefl.learning.local.gradients import Precision
 from edgefl.learning.local.local_task import LocalModels, LocalTask
 from edgefl.learning.local.local_training import LocalTraining
+from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model, OutputTerm
 from edgefl.learning.models.logistic import Logistic

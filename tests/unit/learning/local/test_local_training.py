@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -20,9 +20,10 @@ from edgefl.learning.data.batches import Batches, draw_batches
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.local.batching import STACKED_FROM, choose
-from edgefl.learning.local.gradients import ByHand, OneByOne, Precision, Stacked
+from edgefl.learning.local.gradients import ByHand, OneByOne, Stacked
 from edgefl.learning.local.local_task import LocalTask
 from edgefl.learning.local.local_training import LocalTraining
+from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
 from edgefl.learning.models.logistic import Logistic
@@ -450,6 +451,19 @@ def test_channels_last_changes_nothing_but_rounding() -> None:
         )
         found.append(ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg())).clone())
     torch.testing.assert_close(*found, atol=ROUNDING * 10, rtol=0)
+
+
+@pytest.mark.parametrize("gain", ["none", "tests", "all"])
+def test_without_a_word_a_model_that_gains_by_it_is_trained_channels_last(gain: str) -> None:
+    class Gaining(Convolutions):
+        channels_last_gain: ClassVar = gain
+
+    ends_of = {}
+    for asked in (None, False, True):
+        train = training(Gaining(), precision=Precision(channels_last=asked))
+        ends_of[asked] = ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg())).clone()
+    assert not torch.equal(ends_of[False], ends_of[True])
+    assert torch.equal(ends_of[None], ends_of[gain == "all"])
 
 
 def test_bf16_is_refused_where_its_gradients_are_wrong() -> None:

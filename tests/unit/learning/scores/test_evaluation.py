@@ -83,6 +83,28 @@ def test_threads_change_no_byte(model: Model) -> None:
     assert all(map(torch.equal, before, module.state_dict().values()))
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_convolutions_are_tested_channels_last(channels: int) -> None:
+    """As they lie to rounding, and by a module of its own: the given one goes on as it is."""
+    split, seen = images(channels, 16), set()
+    module, row = built(Lenet(), split)
+    second = next(layer for layer in module.features if getattr(layer, "in_channels", 0) == 6)
+    second.register_forward_pre_hook(
+        lambda layer, given: seen.add(given[0].is_contiguous(memory_format=torch.channels_last))
+    )
+    data, rows, found = in_memory(split), torch.arange(len(split.y)), []
+    for asked in (None, True, False):
+        seen.clear()
+        tester = ModelTester(Lenet(), module, Hands(1), asked)
+        found.append(torch.cat(tester.run(row, data, rows, lambda outputs, y: outputs)))
+        assert seen == {asked is not False}
+        seen.clear()
+        module(data.normalised(rows[:3]))
+        assert seen == {False}
+    assert torch.equal(found[0], found[1])
+    torch.testing.assert_close(found[0], found[2], rtol=0, atol=1e-5 * found[2].abs().max().item())
+
+
 @pytest.mark.parametrize("labels", [range(CLASSES), [0, 2]])
 def test_accuracy_and_loss_by_their_definitions(labels: list[int]) -> None:
     split = images()

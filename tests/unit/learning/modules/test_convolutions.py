@@ -1,0 +1,109 @@
+"""Convolutions read images in either order and find the same; the order is chosen in one place."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from edgefl.learning.models.cnn2 import Cnn2
+from edgefl.learning.models.lenet import Lenet
+from edgefl.learning.models.resnet18 import Resnet18
+from edgefl.learning.models.svhn_cnn import SvhnCnn
+from edgefl.learning.modules.convolutions import images_at_once, order_of_images, read_channels_last
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+LAST, LYING = "channels last", "as they lie"
+ROUNDING = 1e-4  # relative to the largest: sums of 4,608 products at most, in another order
+
+
+@pytest.mark.parametrize(
+    ("asked", "gain", "torch_device", "work", "order"),
+    [
+        (None, "all", CPU, "all", LAST),
+        (None, "all", CPU, "tests", LAST),
+        (None, "tests", CPU, "all", LYING),
+        (None, "tests", CPU, "tests", LAST),
+        (None, "none", CPU, "tests", LYING),
+        (None, "all", CUDA, "all", LYING),
+        (True, "none", CPU, "all", LAST),
+        (True, "none", CUDA, "all", LAST),
+        (True, "all", CUDA, "tests", LYING),
+        (False, "all", CPU, "all", LYING),
+        (False, "all", CPU, "tests", LYING),
+    ],
+)
+def test_the_order_is_by_setting_model_and_processor(
+    asked: bool | None, gain: Any, torch_device: torch.device, work: Any, order: str
+) -> None:
+    assert order_of_images(asked, gain, torch_device, work) == order
+
+
+@pytest.mark.parametrize("shape", [(28, 28), (1, 28, 28), (3, 32, 32)])
+@pytest.mark.parametrize(
+    "model", [SvhnCnn(), SvhnCnn(variant="early"), Lenet(), Cnn2(), Resnet18()], ids=repr
+)
+def test_outputs_are_the_same_to_rounding(model: Any, shape: tuple[int, ...]) -> None:
+    """And all convolutions hand on channels-last images, those of grey ones too."""
+    torch.manual_seed(0)
+    module = model.build(shape, 10).eval()
+    x = torch.randn(4, *shape)
+    with torch.no_grad():
+        wanted = module(x)
+        read_channels_last(module)
+        orders = []
+        for layer in module.modules():
+            if isinstance(layer, nn.Conv2d):
+                layer.register_forward_hook(
+                    lambda layer, given, out: orders.append(
+                        out.is_contiguous(memory_format=torch.channels_last)
+                    )
+                )
+        found = module(x)
+    assert orders
+    assert all(orders)
+    assert (found - wanted).abs().max() < ROUNDING * wanted.abs().max()
+
+
+def test_a_layer_that_is_no_convolution_of_images_is_left_alone() -> None:
+    module = nn.Sequential(nn.Conv1d(2, 3, 1), nn.Flatten(), nn.Linear(12, 2))
+    read_channels_last(module)
+    assert not any(layer._forward_pre_hooks for layer in module.modules())
+    alone = nn.Sequential(nn.Conv2d(2, 3, 1))
+    x = torch.randn(2, 4, 4)  # one image without a batch
+    wanted = alone(x)
+    read_channels_last(alone)
+    assert torch.equal(alone(x), wanted)
+
+
+@pytest.mark.parametrize(
+    ("shape", "count"), [((32, 32), 128), ((28, 28), 167), ((64, 64), 32), ((8, 8), 1024), ((224, 224), 8)]
+)
+def test_so_many_pixels_are_tested_at_a_time(shape: tuple[int, ...], count: int) -> None:
+    """131,072 pixels, but 8 images at least; what has no convolutions is tested in the largest blocks."""
+    convolution = nn.Conv2d(1, 1, 1)
+    assert images_at_once(convolution, torch.Size((1000, *shape)), 1024) == count
+    assert images_at_once(convolution, torch.Size((1000, 3, *shape)), 1024) == count
+    assert images_at_once(nn.Linear(4, 4), torch.Size((1000, *shape)), 1024) == 1024
+    assert images_at_once(convolution.to("meta"), torch.Size((1000, *shape)), 1024) == 1024
+
+
+@pytest.mark.parametrize("model", [SvhnCnn(), SvhnCnn(variant="early"), Lenet(), Cnn2()], ids=repr)
+def test_pooling_before_the_rectifier_is_the_published_order_to_the_bit(model: Any) -> None:
+    """max(relu(x)) = relu(max(x)), and the gradient goes to the same place, or nowhere."""
+    torch.manual_seed(0)
+    module = model.build((3, 32, 32), 10).eval()
+    x, y = torch.randn(4, 3, 32, 32), torch.arange(4)
+
+    def found() -> list[torch.Tensor]:
+        logits = module(x)
+        loss = nn.functional.cross_entropy(logits, y)
+        return [logits, *torch.autograd.grad(loss, list(module.parameters()))]
+
+    ours, layers, swapped = found(), module.features, 0
+    for i in range(len(layers) - 1):
+        if isinstance(layers[i], nn.MaxPool2d) and isinstance(layers[i + 1], nn.ReLU):
+            layers[i], layers[i + 1] = layers[i + 1], layers[i]
+            swapped += 1
+    assert swapped == sum(isinstance(layer, nn.MaxPool2d) for layer in layers)
+    assert all(map(torch.equal, ours, found()))
