@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from edgefl.learning import memory
 from edgefl.learning.data.data_in_memory import SampleReader, SplitInMemory
 from edgefl.learning.local.gradients import ChunkBatches, GradientSteps, Kernel
 from edgefl.learning.local.local_task import LocalModels, LocalTask
@@ -19,6 +20,8 @@ class Worker:
     """What one thread trains with: a kernel with a module of its own, a reader, and memory for a chunk."""
 
     def __init__(self, kernel: Kernel, train: SplitInMemory) -> None:
+        if train.x.device.type == "cpu":
+            memory.reuse_freed()
         self.kernel = kernel
         self.reader = SampleReader(train)
         self._rooms: dict[str, Tensor] = {}

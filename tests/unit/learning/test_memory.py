@@ -1,6 +1,9 @@
 """Memory that a scenario needs for certain: estimated before it is built, refused where it is not there."""
 
 import math
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -339,3 +342,29 @@ def needs_of(world: World, name: str) -> list[memory.Need]:
     assert settings is not None
     numbers = settings.model.size((64,), 10).parameters
     return memory_needs.of_training(one.scenario, len(one.only or ()), numbers)
+
+
+FAULTS = """\
+import resource, torch
+from edgefl.learning import memory
+torch.set_num_threads(1)
+
+def faults() -> int:
+    '''Pages of 4 kB that twenty blocks of 40 MB take, one after the other, beyond those of the first one.'''
+    torch.zeros(10_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        torch.zeros(10_000_000)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+print(faults(), int(memory.reuse_freed()), min(faults(), faults()))  # of the first some are its own
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have other rules")
+def test_freed_memory_is_used_again() -> None:
+    """Fresh pages are those that the system fills with zeros when they are first touched."""
+    said = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True).stdout
+    before, done, after = map(int, said.split())
+    assert done
+    assert after < 100 < before
