@@ -37,6 +37,7 @@ TESTS = [
         for name in (
             "local/test_local_training",
             "test_logistic_compiled",
+            "modules/test_convolutions",
             "scores/test_evaluation",
             "local/test_chunk_trainers",
             "local/test_padding",
