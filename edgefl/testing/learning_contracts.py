@@ -1,6 +1,7 @@
 """Check the contracts of the kinds that know tensors: optimisers, learning rates, warm starts, models."""
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 from torch import Tensor
 
 from edgefl.learning.local.cost import flops_per_sample
+from edgefl.learning.local.terms import run
 from edgefl.learning.lr_schedules import LrSchedule
 from edgefl.learning.models import Model, Outputs, OutputTerm, Size
 from edgefl.learning.modules.parameters import TensorLayout
@@ -184,7 +186,8 @@ def models(model: Model) -> None:
             torch.allclose(written, module((x - mean) * scale), atol=GRADIENT_ROUNDING),
             "logits() are not those of the module for (x - mean) scale: correct them, or leave them to it",
         )
-    if type(model).gradients is not Model.gradients:
+    knows_terms = type(model).gradients_with_terms is not Model.gradients_with_terms
+    if knows_terms or type(model).gradients is not Model.gradients:
         layout = TensorLayout.of(module)
         rows = 0.1 * torch.randn(2, layout.size)
         x, y = torch.rand(2, 3, *shape), torch.randint(classes, (2, 3))
@@ -196,6 +199,46 @@ def models(model: Model) -> None:
             torch.allclose(written, derived, atol=GRADIENT_ROUNDING),
             "gradients() are not those of the module's loss: correct them, or leave them to autograd",
         )
+        if knows_terms:  # that compare with one model for all devices, and with one for each
+            others = 0.1 * torch.randn(3, layout.size)
+            at = (module, layout, rows, x, y, weight, [_Distance((others[0],)), _Distance((others[1:],))])
+            must(
+                torch.allclose(
+                    model.gradients_with_terms(*at), derived_gradients(*at), atol=GRADIENT_ROUNDING
+                ),
+                "gradients_with_terms() are not those of the loss with its terms: correct them, or leave them out",
+            )
+
+
+class _Distance(OutputTerm):
+    """The squared distance of logits and representation from those of the other model."""
+
+    def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
+        logits, representation = (
+            ((own - its) ** 2).sum(-1) for own, its in zip(outputs, *references, strict=True)
+        )
+        return logits + representation
+
+
+def derived_gradients(
+    module: torch.nn.Module,
+    layout: TensorLayout,
+    rows: Tensor,
+    x: Tensor,
+    y: Tensor,
+    weight: Tensor,
+    terms: Sequence[OutputTerm],
+) -> Tensor:
+    """Compute what `Model.gradients_with_terms` has to give, by autograd and one device after the other."""
+    gradients = torch.empty_like(rows)
+    for k, row in enumerate(rows.clone().requires_grad_()):
+        own = run(module, layout.views(row), x[k])
+        losses = torch.nn.functional.cross_entropy(own.logits, y[k], reduction="none")
+        for term in terms:
+            others = [one if one.dim() == 1 else one[k] for one in term.references]
+            losses = losses + term.loss(own, [run(module, layout.views(one), x[k]) for one in others])
+        (gradients[k],) = torch.autograd.grad(losses @ weight[k], row)
+    return gradients
 
 
 def same(one: Any, other: Any) -> bool:

@@ -37,7 +37,7 @@ def choose(
 
     Measured (PyTorch CPU build, one thread of a two-core machine that others used too, so +-20 %): time of a step
     one by one over that of a step stacked, for rounds of 10 and of 100 devices; above 1 stacking is faster.
-    Those of mlp2 are of its way by autograd, which it goes in float32 only where the loss has further terms.
+    Those of mlp2 are of its way by autograd, which it goes with other losses than the cross-entropy, or in bfloat16.
 
     ====================================  =====  ============  ====  ====
     model                                 batch  fit a chunk     10   100

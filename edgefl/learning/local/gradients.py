@@ -192,7 +192,6 @@ class ByHand(Kernel):
 
     def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> GradientSteps:
         if self.model.writes_out() != "stepper":
-            assert not terms  # such a model goes another way when there are any
             return super().start(rows, batches, terms)
         reader = batches.reader
         inputs = reader.raw if reader.scaling else reader.normalised
@@ -220,8 +219,8 @@ class ByHand(Kernel):
         return lambda step, active: steps(step, active, read)
 
     def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
-        x = batch.inputs()
-        return self.model.gradients(self.module, self.layout.parameters, rows, x, batch.y, batch.weight)
+        at = (self.module, self.layout.parameters, rows, batch.inputs(), batch.y, batch.weight)
+        return self.model.gradients_with_terms(*at, terms) if terms else self.model.gradients(*at)
 
 
 class Stacked(Kernel):
@@ -253,13 +252,7 @@ class Stacked(Kernel):
                     batch.y[group, :size],
                     batch.weight[group, :size],
                     {name: mask[group, :size] for name, mask in masks.items()},
-                    [
-                        [
-                            Outputs(*(part[group, :size] for part in reference))
-                            for reference in term_references
-                        ]
-                        for term_references in references
-                    ],
+                    _first(references, group, size),
                 )
             result[group] = gradients
             if self.layout.statistics.names:
@@ -317,11 +310,7 @@ class OneByOne(Kernel):
             loss = self.objective.losses(outputs.logits, y) @ weight
             if terms:
                 outputs = Outputs(*(part[None] for part in outputs))
-                cut = [
-                    [Outputs(*(part[:, :size] for part in reference)) for reference in term_references]
-                    for term_references in references
-                ]
-                loss = loss + weighted(terms, cut, outputs, weight[None])
+                loss = loss + weighted(terms, _first(references, slice(None), size), outputs, weight[None])
             gradients = torch.autograd.grad(loss, self._parameters)
         if self._gradient.device != rows.device or not len(self._gradient):
             self._gradient = rows.new_empty(self.layout.parameters.size)
@@ -345,6 +334,13 @@ def narrowed(batches: ChunkBatches) -> bool:
     """Return whether batches are computed without padding that all devices have: where that pays."""
     on_cpu, widest = batches.samples.device.type == "cpu", batches.samples.shape[2]
     return on_cpu and batches.reader.numbers >= NARROWED_FROM and widest <= NARROWED_UP_TO
+
+
+def _first(
+    references: Sequence[Sequence[Outputs]], devices: slice | list[int], size: int
+) -> list[list[Outputs]]:
+    """Cut out the outputs of the first samples of some devices."""
+    return [[Outputs(*(part[devices, :size] for part in one)) for one in models] for models in references]
 
 
 def _by_size(sizes: Sequence[int]) -> list[list[int]]:

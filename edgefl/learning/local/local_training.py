@@ -160,9 +160,8 @@ class LocalTraining:
             yield order[begin : begin + size]
 
     def _kind(self, task: LocalTask) -> type[Kernel]:
-        written = self._model.writes_out()
-        plain = self._objective.plain and not self._precision.bf16
-        if written and plain and (written == "stepper" or not task.has_terms()):
+        written = self._model.writes_out_terms() if task.has_terms() else self._model.writes_out()
+        if written and self._objective.plain and not self._precision.bf16:
             return ByHand
         way: Any = self._batching
         if way == "auto":

@@ -160,7 +160,8 @@ class Model(Component):
         """Compute the gradients of each device's weighted loss, by automatic differentiation.
 
         A model without statistics and dropout may write its gradients out by hand: local training then
-        takes these, for a whole chunk of devices at once, wherever the loss has no further terms.
+        takes these, for a whole chunk of devices at once, wherever the loss has no further terms; for those
+        there is `gradients_with_terms`.
 
         Args:
             rows: [k, M] local models.
@@ -180,6 +181,28 @@ class Model(Component):
 
         result: Tensor = vmap(grad(loss))(rows, x, y, weight)
         return result
+
+    def gradients_with_terms(
+        self,
+        module: nn.Module,
+        layout: TensorLayout,
+        rows: Tensor,
+        x: Tensor,
+        y: Tensor,
+        weight: Tensor,
+        terms: Sequence[OutputTerm],
+    ) -> Tensor:
+        """Compute by hand the gradients of a loss that has further terms.
+
+        For models that write out `gradients`; the arguments are those.
+
+        Args:
+            terms: of these k devices; each adds the sum over a device's samples of weight times itself.
+
+        Returns:
+            [k, M].
+        """
+        raise NotImplementedError
 
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
         """Start the written-out gradients of all steps of a chunk of devices, with further terms of the loss.
@@ -228,3 +251,8 @@ class Model(Component):
         if cls.stepper is not Model.stepper:
             return "stepper"
         return "gradients" if cls.gradients is not Model.gradients else None
+
+    @classmethod
+    def writes_out_terms(cls) -> bool:
+        """Return whether what this model writes out goes for a loss with further terms, too."""
+        return cls.writes_out() == "stepper" or cls.gradients_with_terms is not Model.gradients_with_terms

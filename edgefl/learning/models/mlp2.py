@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from edgefl.learning.models import Model, Size
+from edgefl.learning.models import Model, Outputs, OutputTerm, Size
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -49,26 +50,62 @@ class Mlp2(Model):
     def gradients(
         self, module: nn.Module, layout: TensorLayout, rows: Tensor, x: Tensor, y: Tensor, weight: Tensor
     ) -> Tensor:
+        return self.gradients_with_terms(module, layout, rows, x, y, weight, [])
+
+    def gradients_with_terms(
+        self,
+        module: nn.Module,
+        layout: TensorLayout,
+        rows: Tensor,
+        x: Tensor,
+        y: Tensor,
+        weight: Tensor,
+        terms: Sequence[OutputTerm],
+    ) -> Tensor:
         # By hand, because beside products this small most of a step was vmap's and autograd's own work: with
         # 60-128-10 and batches of 10, ten devices take 0.5 ms in place of 2.9, one 0.34 in place of 1.7.
+        # With MOON's term a round of thirty takes 1.8 times as long as without it; by autograd it was 5.7 times.
         import torch
 
         result = torch.empty_like(rows)
-        first, first_bias, head, head_bias = layout.views(rows).values()
+        tensors = layout.views(rows)
         by_first, by_first_bias, by_head, by_head_bias = layout.views(result).values()
         inputs = x.flatten(2)
-        hidden = torch.baddbmm(first_bias.unsqueeze(1), inputs, first.transpose(1, 2)).relu_()
-        delta = torch.baddbmm(head_bias.unsqueeze(1), hidden, head.transpose(1, 2)).softmax(2)
+        own = _outputs(tensors, inputs)
+        delta = own.logits.softmax(2)
         places = y.unsqueeze(2)
         delta.scatter_add_(2, places, delta.new_full((), -1.0).expand(places.shape))
         delta *= weight.unsqueeze(2)
-        _multiply(delta.transpose(1, 2), hidden, by_head)
+        by_hidden: list[Tensor] = []
+        for term in terms:
+            references = [_outputs(layout.views(others), inputs) for others in term.references]
+            by_logits, by_representation = term.gradients(own, references)
+            if by_logits is not None:
+                delta += by_logits * weight.unsqueeze(2)
+            if by_representation is not None:
+                by_hidden.append(by_representation * weight.unsqueeze(2))
+        _multiply(delta.transpose(1, 2), own.representation, by_head)
         torch.sum(delta, 1, out=by_head_bias)
+        behind = torch.bmm(delta, tensors["head.weight"])
+        for gradient in by_hidden:
+            behind += gradient
         # the rectifier lets through where it was above 0
-        behind = torch.ops.aten.threshold_backward(torch.bmm(delta, head), hidden, 0)
+        behind = torch.ops.aten.threshold_backward(behind, own.representation, 0)
         _multiply(behind.transpose(1, 2), inputs, by_first)
         torch.sum(behind, 1, out=by_first_bias)
         return result
+
+
+def _outputs(tensors: Mapping[str, Tensor], inputs: Tensor) -> Outputs:
+    """Compute the outputs for inputs [k, B, n] of a model, or of one for each device, by its tensors."""
+    import torch
+
+    first, first_bias, head, head_bias = tensors.values()
+    if first.dim() == 2:  # one product for the samples of all devices
+        hidden = torch.nn.functional.linear(inputs, first, first_bias).relu_()
+        return Outputs(torch.nn.functional.linear(hidden, head, head_bias), hidden)
+    hidden = torch.baddbmm(first_bias.unsqueeze(1), inputs, first.transpose(1, 2)).relu_()
+    return Outputs(torch.baddbmm(head_bias.unsqueeze(1), hidden, head.transpose(1, 2)), hidden)
 
 
 def _multiply(left: Tensor, right: Tensor, result: Tensor) -> None:

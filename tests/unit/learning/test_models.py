@@ -1,5 +1,7 @@
 """Models: the papers' parameter counts, FLOPs from the layers' shapes, and what a module promises."""
 
+from math import prod
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -9,13 +11,16 @@ from torch.nn import functional
 from edgefl.commands.explained import describe
 from edgefl.config import registry
 from edgefl.errors import EdgeflError
+from edgefl.learning.algorithms.moon import Moon
 from edgefl.learning.local.cost import flops_per_sample
-from edgefl.learning.models import Model, mlp2
+from edgefl.learning.models import Model, OutputTerm, mlp2
 from edgefl.learning.models.lstm import Lstm, _LstmLayers
 from edgefl.learning.models.mlp2 import Mlp2
 from edgefl.learning.models.svhn_cnn import SvhnCnn
 from edgefl.learning.models.text_bag import TextBag
 from edgefl.learning.modules.parameters import TensorLayout
+from edgefl.learning.warm_starts.continuous import Continuous
+from edgefl.testing.learning_contracts import derived_gradients
 
 SEED = 3
 ROUNDING = 2e-5  # relative; float32 sums of some thousand terms in another order
@@ -272,6 +277,53 @@ def test_the_two_layers_own_gradients_are_those_of_autograd(
     reference = Model.gradients(model, module, layout, rows, x, y, weight)
     torch.testing.assert_close(own, reference, rtol=ROUNDING, atol=1e-6)
     assert not layout.views(own)["features.1.weight"][0, 0].any()
+
+
+@pytest.mark.parametrize("names", ["moon", "continuous", "moon continuous"])
+def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str) -> None:
+    """Beside autograd in float64, whose own rounding does not count here."""
+    devices, batch, inputs, hidden, classes = 3, 4, (5, 2), 6, 3
+    model = Mlp2(hidden=hidden)
+    torch.manual_seed(SEED)
+    module = model.build(inputs, classes)
+    layout = TensorLayout.of(module)
+    rows, previous = torch.randn(2, devices, layout.size)
+    received = torch.randn(layout.size)
+    layout.views(rows)["features.1.bias"][0, 0] = -100.0  # a rectifier that lets nothing through
+    x = torch.randn(devices, batch, *inputs)
+    y = torch.randint(0, classes, (devices, batch))
+    weight = torch.rand(devices, batch)
+    weight[1, 2] = 0  # padding of the batch
+
+    def terms(kind: torch.dtype) -> list[OutputTerm]:
+        found = {
+            "moon": Moon(mu=1.3, tau=0.5).term(received.to(kind), previous.to(kind)),
+            "continuous": Continuous(coefficient=0.8).anchor(
+                received.to(kind), torch.tensor([True, False, True])
+            ),
+        }
+        return [term for name in names.split() if (term := found[name]) is not None]
+
+    def exact(terms: list[OutputTerm]) -> Tensor:
+        return derived_gradients(module, layout, rows.double(), x.double(), y, weight.double(), terms)
+
+    expected = exact(terms(torch.float64))
+    own = model.gradients_with_terms(module, layout, rows, x, y, weight, terms(torch.float32))
+    # how often a number is rounded on its way, by half an eps each: in sums over inputs, over the hidden layer and
+    # the classes forward and back, over the batch, and in some twenty operations element by element
+    rounded = prod(inputs) + 2 * hidden + 2 * classes + batch + 20
+    tolerance = rounded * torch.finfo(torch.float32).eps * float(expected.abs().max())
+    assert float((own - expected).abs().max()) < tolerance
+    assert not layout.views(own)["features.1.weight"][0, 0].any()
+    # the terms are no rounding, and padding has no part in them
+    assert float((exact([]) - expected).abs().max()) > 1000 * tolerance
+    x[1, 2] = 100.0
+    again = model.gradients_with_terms(module, layout, rows, x, y, weight, terms(torch.float32))
+    torch.testing.assert_close(again, own, rtol=0, atol=tolerance)
+    # devices that go on without the last one get what they got beside it
+    fewer = [term.part(slice(2)) for term in terms(torch.float32)]
+    alone = model.gradients_with_terms(module, layout, rows[:2], x[:2], y[:2], weight[:2], fewer)
+    torch.testing.assert_close(alone, own[:2], rtol=0, atol=tolerance)
 
 
 def test_the_early_svhn_cnn_is_the_listing() -> None:

@@ -27,6 +27,7 @@ from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
 from edgefl.learning.models.logistic import Logistic
+from edgefl.learning.models.mlp2 import Mlp2
 from edgefl.learning.models.resnet18 import Resnet18
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.trained_model import TrainedModel
@@ -137,12 +138,14 @@ def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
     return train
 
 
+@pytest.mark.parametrize("model", [Logistic(), Mlp2(hidden=6)], ids=name_of)
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_gradients_by_hand_are_those_of_autograd(name: str) -> None:
+def test_gradients_by_hand_are_those_of_autograd(model: Model, name: str) -> None:
+    """Devices with unequal batches and numbers of steps."""
     algorithm = registry.get("algorithms", name)()
     by_hand, stacked, one = (
         rounds(train, algorithm, [distillation(train)])
-        for train in (kernels(Logistic(), kind) for kind in (ByHand, Stacked, OneByOne))
+        for train in (kernels(model, kind) for kind in (ByHand, Stacked, OneByOne))
     )
     for ours, theirs in ((by_hand, stacked), (by_hand, one)):
         for a, b in zip(ours, theirs, strict=True):
@@ -276,10 +279,28 @@ def test_dropout_masks_are_the_devices_own() -> None:
 # ---- the choice
 
 
-def test_a_model_with_gradients_of_its_own_is_trained_by_these() -> None:
-    train = training(Logistic())
-    ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
-    assert list(train._kits) == [ByHand]
+@pytest.mark.parametrize("model", [Logistic(), Mlp2()], ids=name_of)
+def test_a_model_with_gradients_of_its_own_is_trained_by_these(model: Model) -> None:
+    """With further terms of the loss, too."""
+    train = training(model)
+    start = start_of(train)
+    for algorithm in (FedAvg(), Moon()):
+        work = LocalTask(
+            start, batches(train), LR, algorithm, previous=lambda devices: start.expand(len(devices), -1)
+        )
+        ends(train, work)
+        assert list(train._kits) == [ByHand]
+
+
+def test_a_model_that_writes_out_the_cross_entropy_alone_meets_further_terms_by_autograd() -> None:
+    class Alone(Plain):
+        def gradients(self, *given: Any) -> Tensor:
+            return super().gradients(*given)
+
+    train = training(Alone())
+    plan = batches(train)
+    assert train._kind(LocalTask(start_of(train), plan, LR, FedAvg())) is ByHand
+    assert train._kind(LocalTask(start_of(train), plan, LR, Moon())) is not ByHand
 
 
 def kind_of(train: LocalTraining, times: int) -> type:
@@ -542,7 +563,7 @@ def test_every_model_trains_alike_stacked_and_one_by_one(
     )
     found = []
     for kind in (ByHand, Stacked, OneByOne):
-        if kind is ByHand and model.writes_out() != "stepper":
+        if kind is ByHand and not model.writes_out_terms():
             continue
         train = LocalTraining(model, module, split, UpdateRule(RHO), memory_bytes=10**9)
         train._kind = lambda task, kind=kind: kind  # type: ignore[method-assign]
