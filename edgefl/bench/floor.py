@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 PRODUCT, MEMORY_BYTES, NUMBERS = 1024, 256 << 20, 1_000_000
+IMAGES, CHANNELS, SIDE, KERNEL = 64, 64, 16, 3
 REPEATS = 5
 
 
@@ -32,7 +33,8 @@ class Speeds:
     """What this machine does at best.
 
     Attributes:
-        flops_per_s: of float32 products of large square matrices.
+        flops_per_s: of float32 products of large square matrices, or of convolutions, where these are faster: the
+            libraries behind the two do not use the same instructions on every processor.
         bytes_per_s: copied from one place in memory to another, read and written both counted.
         numbers_per_s: random numbers by NumPy, one thread.
     """
@@ -52,8 +54,16 @@ class Speeds:
             here = torch.zeros(MEMORY_BYTES, dtype=torch.uint8)
             there = torch.zeros_like(here)
             rng = np.random.default_rng(0)
+            x = torch.randn(IMAGES, CHANNELS, SIDE, SIDE).contiguous(memory_format=torch.channels_last)
+            kernel = torch.randn(CHANNELS, CHANNELS, KERNEL, KERNEL).contiguous(
+                memory_format=torch.channels_last
+            )
+            convolved = 2 * IMAGES * (SIDE * KERNEL * CHANNELS) ** 2
             return cls(
-                2 * PRODUCT**3 / _seconds(lambda: torch.mm(matrix, matrix, out=product)),
+                max(
+                    2 * PRODUCT**3 / _seconds(lambda: torch.mm(matrix, matrix, out=product)),
+                    convolved / _seconds(lambda: torch.conv2d(x, kernel, padding="same")),
+                ),
                 2 * MEMORY_BYTES / _seconds(lambda: there.copy_(here)),
                 NUMBERS / _seconds(lambda: rng.permutation(NUMBERS)),
             )
