@@ -46,15 +46,20 @@ def _power_of_many(links: Sequence[LinkFading], first_slots: npt.NDArray[np.int6
     blocks, starts = np.divmod(first_slots, [link._block for link in links])
     hold(0, list(zip(links, blocks.tolist(), strict=True)))
     left_in_block = np.array([link._block for link in links]) - starts
-    # those that reach beyond their block: the second one of all is drawn together; further ones are read alone
-    beyond = np.flatnonzero(left_in_block < count).tolist()
-    taken = np.minimum(left_in_block, count).tolist()
+    done = np.minimum(left_in_block, count)
     for link, part, block, start, slots in zip(
-        links, parts, blocks.tolist(), starts.tolist(), taken, strict=True
+        links, parts, blocks.tolist(), starts.tolist(), done.tolist(), strict=True
     ):
         part[:, :slots] = link._page(0, block)[:, start : start + slots]
-    hold(0, [(links[i], int(blocks[i]) + 1) for i in beyond])
-    for i in beyond:
-        parts[i, :, taken[i] :] = links[i]._read(int(first_slots[i]) + taken[i], count - taken[i])
+    beyond = np.flatnonzero(done < count).tolist()
+    while beyond:  # into their next blocks, which are drawn together, too
+        blocks[beyond] += 1
+        hold(0, [(links[i], int(blocks[i])) for i in beyond])
+        for i in beyond:
+            link, first = links[i], int(done[i])
+            slots = min(link._block, count - first)
+            parts[i, :, first : first + slots] = link._page(0, int(blocks[i]))[:, :slots]
+            done[i] += slots
+        beyond = [i for i in beyond if done[i] < count]
     real, imaginary = parts[:, 0], parts[:, 1]
     return real * real + imaginary * imaginary
