@@ -43,23 +43,15 @@ def _power_of_many(links: Sequence[LinkFading], first_slots: npt.NDArray[np.int6
     if 1.0 in [link.correlation for link in links]:
         raise ValueError("a static link has no slots to read one by one")
     parts = np.empty((len(links), 2, count))
-    blocks, starts = np.divmod(first_slots, [link._block for link in links])
-    hold(0, list(zip(links, blocks.tolist(), strict=True)))
-    left_in_block = np.array([link._block for link in links]) - starts
-    done = np.minimum(left_in_block, count)
-    for link, part, block, start, slots in zip(
-        links, parts, blocks.tolist(), starts.tolist(), done.tolist(), strict=True
-    ):
-        part[:, :slots] = link._page(0, block)[:, start : start + slots]
-    beyond = np.flatnonzero(done < count).tolist()
-    while beyond:  # into their next blocks, which are drawn together, too
-        blocks[beyond] += 1
-        hold(0, [(links[i], int(blocks[i])) for i in beyond])
-        for i in beyond:
-            link, first = links[i], int(done[i])
-            slots = min(link._block, count - first)
-            parts[i, :, first : first + slots] = link._page(0, int(blocks[i]))[:, :slots]
-            done[i] += slots
-        beyond = [i for i in beyond if done[i] < count]
+    blocks, starts = (of.tolist() for of in np.divmod(first_slots, [link._block for link in links]))
+    done, left = [0] * len(links), list(range(len(links)))
+    while left:  # a block of each at a time, those that lack it together
+        hold(0, [(links[i], blocks[i]) for i in left])
+        for i in left:
+            link, start, first = links[i], starts[i], done[i]
+            slots = min(link._block - start, count - first)
+            parts[i, :, first : first + slots] = link._page(0, blocks[i])[:, start : start + slots]
+            blocks[i], starts[i], done[i] = blocks[i] + 1, 0, first + slots
+        left = [i for i in left if done[i] < count]
     real, imaginary = parts[:, 0], parts[:, 1]
     return real * real + imaginary * imaginary

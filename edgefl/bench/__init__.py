@@ -33,6 +33,19 @@ def interleaved(jobs: Mapping[str, Callable[[], float]], repeats: int) -> dict[s
     return {name: median(job_rates) for name, job_rates in rates.items()}
 
 
+def median_s(
+    job: Callable[[], object], repeats: int, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Return the seconds of a job by a clock, the median of repeats after one that does not count."""
+    job()
+    taken_s = []
+    for _ in range(repeats):
+        began_s = clock()
+        job()
+        taken_s.append(clock() - began_s)
+    return median(taken_s)
+
+
 def peak_memory_mb() -> float:
     """Return the largest resident memory of this process so far, MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -9,14 +9,13 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
-from statistics import median
 from typing import Any
 
 import numpy as np
 import simpy
 
 from channel.units import FloatArray
-from edgefl.bench import say
+from edgefl.bench import median_s, say
 from edgefl.config import registry
 from edgefl.contract import Expected
 from edgefl.engine.air.gains import LargeScaleState
@@ -165,11 +164,5 @@ def _optimised(of: Uploads, end_s: float) -> float:
 
 
 def _median_ms(job: Callable[[], object], repeats: int) -> float:
-    """Return the CPU time of a job, the median of repeats after one that does not count."""
-    job()
-    taken_s = []
-    for _ in range(repeats):
-        began_s = time.process_time()
-        job()
-        taken_s.append(time.process_time() - began_s)
-    return 1e3 * median(taken_s)
+    """Return the CPU time of a job."""
+    return 1e3 * median_s(job, repeats, time.process_time)

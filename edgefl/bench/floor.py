@@ -1,12 +1,11 @@
 """The least time that a round of training takes on this machine: what it has to compute, read and draw."""
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 import torch
+
+from edgefl.bench import median_s
 
 PRODUCT, MEMORY_BYTES, NUMBERS = 1024, 256 << 20, 1_000_000
 IMAGES, CHANNELS, SIDE, KERNEL = 64, 64, 16, 3
@@ -61,11 +60,11 @@ class Speeds:
             convolved = 2 * IMAGES * (SIDE * KERNEL * CHANNELS) ** 2
             return cls(
                 max(
-                    2 * PRODUCT**3 / _seconds(lambda: torch.mm(matrix, matrix, out=product)),
-                    convolved / _seconds(lambda: torch.conv2d(x, kernel, padding="same")),
+                    2 * PRODUCT**3 / median_s(lambda: torch.mm(matrix, matrix, out=product), REPEATS),
+                    convolved / median_s(lambda: torch.conv2d(x, kernel, padding="same"), REPEATS),
                 ),
-                2 * MEMORY_BYTES / _seconds(lambda: there.copy_(here)),
-                NUMBERS / _seconds(lambda: rng.permutation(NUMBERS)),
+                2 * MEMORY_BYTES / median_s(lambda: there.copy_(here), REPEATS),
+                NUMBERS / median_s(lambda: rng.permutation(NUMBERS), REPEATS),
             )
         finally:
             torch.set_num_threads(before)
@@ -75,13 +74,3 @@ class Speeds:
         return (
             work.flops / self.flops_per_s + work.bytes / self.bytes_per_s + work.numbers / self.numbers_per_s
         )
-
-
-def _seconds(job: Callable[[], object]) -> float:
-    job()
-    taken = []
-    for _ in range(REPEATS):
-        began = time.perf_counter()
-        job()
-        taken.append(time.perf_counter() - began)
-    return median(taken)

@@ -76,7 +76,7 @@ SMALL_RESNET = replace(RESNET, devices=5)  # a round of it on a CPU, about 4 s w
 Ways = Mapping[str, tuple[Model, Precision | None]]
 # in each, the first way is that of a run
 OF_LOGISTIC: Ways = {"": (Logistic(compiled=True), None), ", by PyTorch": (LOGISTIC.model, None)}
-# the order of images is the faster one, see `order_of_images`, where nothing is said
+# the order of images is the faster one, see `wants_channels_last`, where nothing is said
 OF_CNN: Ways = {
     "": (CNN.model, None),
     ", as images lie": (CNN.model, Precision(channels_last=False)),

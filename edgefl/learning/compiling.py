@@ -11,6 +11,7 @@ import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from uuid import uuid4
 
 from edgefl.errors import EdgeflError, clipped
 from edgefl.learning.user_cache import user_cache
@@ -71,8 +72,8 @@ def load(source: Path) -> ctypes.CDLL:
 
 
 def _keep(made: Path, kept: Path) -> None:
-    """Put what was made into the cache, whole or not at all; several processes may do so at a time."""
-    draft = kept.with_name(f"{kept.name}.{os.getpid()}.part")
+    """Put what was made into the cache, whole or not at all; several processes, on several machines, may do so."""
+    draft = kept.with_name(f".{kept.name}.{uuid4().hex}.part")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(made, draft)

@@ -68,7 +68,8 @@ class HuggingFace(Dataset):
             return self._on_demand(train, test, y, label_names)
         origins = [str(value) for split in splits for value in split[self.group]] if self.group else []
         groups, group_names = grouped(origins)
-        inputs = [self._inputs(split, splits[0]) for split in splits]
+        mode = self._mode(splits[0])
+        inputs = [self._inputs(split, mode) for split in splits]
         train, test = divided(inputs, y, groups, self.test_share, "huggingface")
         return complete(train, test, label_names, group_names)
 
@@ -76,10 +77,11 @@ class HuggingFace(Dataset):
         """Read the tests, and of the training samples labels, groups, and what inputs are scaled by."""
         groups, group_names = grouped([str(value) for value in train[self.group]])
         assert groups is not None
-        samples = _Groups(self, train, y[: len(groups)], groups)
+        mode = self._mode(train)
+        samples = _Groups(self, train, mode, y[: len(groups)], groups)
         some = train.select(range(min(SCALED_BY, len(train))))
-        scaled = Split(self._inputs(some, train), y[: len(some)])
-        tests = Split(self._inputs(test, train), y[len(groups) :])
+        scaled = Split(self._inputs(some, mode), y[: len(some)])
+        tests = Split(self._inputs(test, mode), y[len(groups) :])
         made = complete(scaled, tests, label_names, group_names)
         return replace(made, train=samples.of(0), by_group=samples)
 
@@ -103,11 +105,15 @@ class HuggingFace(Dataset):
                 raise EdgeflError(f"{self.path} has no column {column!r}; it has {known}")
         return splits
 
-    def _inputs(self, split: Any, like: Any) -> np.ndarray:
-        """Read inputs, with colours where the first one of `like` has them."""
-        first: Any = like[0][self.inputs] if len(like) else None
-        if hasattr(first, "convert"):  # an image
-            mode = "L" if first.mode in ("1", "L") else "RGB"
+    def _mode(self, split: Any) -> str | None:
+        """Return how all images are read, grey or in colour, as the first one is; None: inputs are no images."""
+        first: Any = split[0][self.inputs] if len(split) else None
+        if not hasattr(first, "convert"):
+            return None
+        return "L" if first.mode in ("1", "L") else "RGB"
+
+    def _inputs(self, split: Any, mode: str | None) -> np.ndarray:
+        if mode is not None:
             pixels = [
                 np.asarray(image.convert(mode).resize((self.width, self.height)))
                 for image in split[self.inputs]
@@ -127,8 +133,10 @@ class HuggingFace(Dataset):
 class _Groups:
     """The groups' training samples, read when somebody asks for them. Labels tell them from other data."""
 
-    def __init__(self, dataset: HuggingFace, split: Any, y: np.ndarray, groups: np.ndarray) -> None:
-        self._dataset, self._split, self._y = dataset, split, y
+    def __init__(
+        self, dataset: HuggingFace, split: Any, mode: str | None, y: np.ndarray, groups: np.ndarray
+    ) -> None:
+        self._dataset, self._split, self._mode, self._y = dataset, split, mode, y
         self._order = np.argsort(groups, kind="stable")
         self.sizes = np.bincount(groups)
         self._ends = np.cumsum(self.sizes)
@@ -136,4 +144,4 @@ class _Groups:
 
     def of(self, group: int) -> Split:
         rows = self._order[self._ends[group] - self.sizes[group] : self._ends[group]]
-        return Split(self._dataset._inputs(self._split.select(rows), self._split), self._y[rows])
+        return Split(self._dataset._inputs(self._split.select(rows), self._mode), self._y[rows])

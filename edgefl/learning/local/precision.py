@@ -6,7 +6,7 @@ from typing import Self
 import torch
 
 from edgefl.learning.models import Model
-from edgefl.learning.modules.convolutions import order_of_images
+from edgefl.learning.modules.convolutions import wants_channels_last
 
 
 @dataclass(frozen=True)
@@ -21,5 +21,5 @@ class Precision:
 
     def settled(self, model: Model, torch_device: torch.device) -> Self:
         """Return the precision with the order of images chosen."""
-        chosen = order_of_images(self.channels_last, model.channels_last_gain, torch_device, "all")
-        return replace(self, channels_last=chosen == "channels last")
+        chosen = wants_channels_last(self.channels_last, model.channels_last_gain, torch_device, "all")
+        return replace(self, channels_last=chosen)

@@ -11,7 +11,7 @@ from torch.func import functional_call
 from edgefl.learning.data.data_in_memory import SampleReader, SplitInMemory
 from edgefl.learning.hands import Hands
 from edgefl.learning.models import Model
-from edgefl.learning.modules.convolutions import images_at_once, order_of_images, read_channels_last
+from edgefl.learning.modules.convolutions import images_at_once, read_channels_last, wants_channels_last
 from edgefl.learning.modules.parameters import ModelLayout
 
 # Samples of a block at most, and of one whose logits are written out: they bound memory, and results do not depend
@@ -37,8 +37,7 @@ class ModelTester:
         self._model = model
         self._modules = [module]
         torch_device = next(module.parameters()).device
-        order = order_of_images(channels_last, model.channels_last_gain, torch_device, "tests")
-        if order == "channels last":
+        if wants_channels_last(channels_last, model.channels_last_gain, torch_device, "tests"):
             self._modules = [_with_same_tensors(module)]  # others go on with theirs as it is
             read_channels_last(self._modules[0])
         self._hands = hands

@@ -10,10 +10,10 @@ from edgefl.learning.models.cnn2 import Cnn2
 from edgefl.learning.models.lenet import Lenet
 from edgefl.learning.models.resnet18 import Resnet18
 from edgefl.learning.models.svhn_cnn import SvhnCnn
-from edgefl.learning.modules.convolutions import images_at_once, order_of_images, read_channels_last
+from edgefl.learning.modules.convolutions import images_at_once, read_channels_last, wants_channels_last
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
-LAST, LYING = "channels last", "as they lie"
+LAST, LYING = True, False
 ROUNDING = 1e-4  # relative to the largest: sums of 4,608 products at most, in another order
 
 
@@ -34,9 +34,9 @@ ROUNDING = 1e-4  # relative to the largest: sums of 4,608 products at most, in a
     ],
 )
 def test_the_order_is_by_setting_model_and_processor(
-    asked: bool | None, gain: Any, torch_device: torch.device, work: Any, order: str
+    asked: bool | None, gain: Any, torch_device: torch.device, work: Any, order: bool
 ) -> None:
-    assert order_of_images(asked, gain, torch_device, work) == order
+    assert wants_channels_last(asked, gain, torch_device, work) == order
 
 
 @pytest.mark.parametrize("shape", [(28, 28), (1, 28, 28), (3, 32, 32)])
