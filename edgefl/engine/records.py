@@ -33,7 +33,8 @@ class DeviceRound:
     energy_rx_j: float = 0.0
     energy_tx_j: float = 0.0
     energy_compute_j: float = 0.0
-    energy_j: float = 0.0
+    energy_tail_j: float = 0.0  # of both transfers, until the device's next one
+    energy_j: float = 0.0  # all four; idle is in none of them
     outcome: str = ""
     cell: int = 0
 
@@ -42,6 +43,7 @@ class DeviceRound:
 class Round:
     """A row about one round: times, bits, joules (sums over the devices) and the new model's quality.
 
+    energy_j: every joule that the round causes in its devices: receiving, sending, computing and tails, but not idle.
     latency_s: until the new model is made. latency_mean_s: until a device's update has arrived, the mean.
     """
 
@@ -61,6 +63,7 @@ class Round:
     energy_rx_j: float
     energy_tx_j: float
     energy_compute_j: float
+    energy_tail_j: float
     accuracy: float | None
     loss: float | None
     # the base station's, by `power_over_share`, and the server's while it aggregates; not part of energy_j
@@ -125,16 +128,19 @@ class EventName(StrEnum):
 
 @dataclass
 class LedgerRow:
-    """A row about one device: its joules over the run, by activity. Wasted: part of the first three.
+    """A row about one device: its joules over the run, by activity.
 
-    With a battery, capacity_j + recharged_j - left_j is total_j. None: on mains. Where radios have a tail, a further
-    column tail_j is what they drew between transfers, part of the total.
+    energy_j: what learning causes, the first four. wasted_j: of that, what was spent on updates that were not
+    aggregated. total_j: with idle_j, what it draws while it is switched on, does nothing and its radio has no tail.
+    With a battery, capacity_j + recharged_j - left_j is total_j. None: on mains.
     """
 
     device: int
     receive_j: float
     transmit_j: float
     compute_j: float
+    tail_j: float
+    energy_j: float
     idle_j: float
     total_j: float
     wasted_j: float
@@ -220,12 +226,14 @@ class Nowhere:
         pass
 
 
+# what joules of a round are spent on; their sum is energy_j
+ENERGIES = ("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j")
 # further column of Round where there is a coverage: devices in the cell that lacked a link when the round began
 OUT_OF_COVERAGE = "out_of_coverage"
 
 
 def device_columns(parts: Sequence[Part]) -> dict[str, Any]:
-    """Return the columns of DeviceRound that a round's parts fill, a list [parts] each."""
+    """Return the columns of DeviceRound that a round's parts fill, a list [parts] each; joules: `energy_columns`."""
     activities: dict[str, Sequence[Span | None]] = {
         "downlink": [part.downlink for part in parts],
         "compute": [part.compute for part in parts],
@@ -240,10 +248,19 @@ def device_columns(parts: Sequence[Part]) -> dict[str, Any]:
         columns[f"{name}_bits"] = [span.bits if span else 0 for span in activities[name]]
     for cause, name in (("rx", "downlink"), ("tx", "uplink"), ("compute", "compute")):
         columns[f"energy_{cause}_j"] = [span.energy_j if span else 0.0 for span in activities[name]]
-    energies = (columns[f"energy_{cause}_j"] for cause in ("rx", "tx", "compute"))
-    columns["energy_j"] = [rx + tx + compute for rx, tx, compute in zip(*energies, strict=True)]
     columns["outcome"] = [part.outcome for part in parts]
     return columns
+
+
+def energy_columns(columns: Mapping[str, Any], tails_j: list[float]) -> dict[str, list[float]]:
+    """Return the columns of DeviceRound about tails [parts], and about all joules of each part.
+
+    Args:
+        columns: as of `device_columns`.
+    """
+    causes = (columns[name] for name in ("energy_rx_j", "energy_tx_j", "energy_compute_j"))
+    energy_j = [rx + tx + compute + tail for rx, tx, compute, tail in zip(*causes, tails_j, strict=True)]
+    return {"energy_tail_j": tails_j, "energy_j": energy_j}
 
 
 def stall_columns(parts: Sequence[Part]) -> dict[str, list[Any]]:
@@ -302,7 +319,6 @@ def round_columns(
         ends = ends_s(columns, -math.inf)
         took_s = total(max(0.0, b - a) for a, b in zip(starts_s, ends, strict=True)) / len(starts_s)
         mean_s, start_s = took_s, -math.inf
-    sums = {name: total(columns[name]) for name in ("energy_rx_j", "energy_tx_j", "energy_compute_j")}
     return {
         # where all end together, the sum's rounding must not make the mean the longest
         "latency_mean_s": min(mean_s, end_s - start_s),
@@ -310,9 +326,13 @@ def round_columns(
         "completed": columns["outcome"].count(Outcome.COMPLETED),
         "downlink_bits": sum(columns["downlink_bits"]),
         "uplink_bits": sum(columns["uplink_bits"]),
-        "energy_j": sums["energy_rx_j"] + sums["energy_tx_j"] + sums["energy_compute_j"],
-        **sums,
     }
+
+
+def round_energies(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of Round with the joules of its devices, of `device_columns` and `energy_columns`."""
+    sums = {name: total(columns[name]) for name in ENERGIES}
+    return {"energy_j": total(sums.values()), **sums}
 
 
 def ends_s(columns: Mapping[str, Any], start_s: float) -> list[float]:

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from edgefl.contract import Learner
@@ -17,18 +17,24 @@ from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.server import Server
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.records import Recorder
+from edgefl.engine.federation.unsettled import Unsettled
+from edgefl.engine.records import Recorder, Round
 from edgefl.scenario.world import World
 
 
 def compose(
-    world: World, radio: Radio, recorder: Recorder, learners: Mapping[Any, Learner]
+    world: World,
+    radio: Radio,
+    recorder: Recorder,
+    learners: Mapping[Any, Learner],
+    announce: Callable[[Round], None] = lambda row: None,
 ) -> tuple[Simulation, dict[Any, Server]]:
     """The simulation of a run, alive from the radio's clock on, and a server per federation, not yet started.
 
     Args:
         radio: of this world.
         learners: cell, or `Seat` where several federations share the cells -> its learner.
+        announce: called with the row of each round that is over, with tails until then.
     """
     scenario, env = world.scenario, radio.env
     if scenario.federations:
@@ -51,8 +57,10 @@ def compose(
         streams=world.streams,
         federations=federations,
         fleet=fleet,
+        unsettled=Unsettled(network.power.tails),
         duration_s=scenario.duration_s or math.inf,
         cloud=None if scenario.cloud is None else Cloud(env, scenario.cloud, federations, recorder),
+        announce=announce,
     )
     for process in (*network.processes(), *world.background(radio)):
         env.process(process)

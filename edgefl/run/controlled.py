@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import PrivateAttr
 
+from edgefl.engine.parts import total
 from edgefl.engine.records import Nowhere, Round
 from edgefl.engine.selectors import Candidates, Decider, Decision, Memory
 from edgefl.run.composition import compose
@@ -95,25 +96,25 @@ class ControlledRun:
     """A run under way that waits for decisions. Nothing of it is written.
 
     Attributes:
-        rows: of the rounds so far.
+        rows: of the rounds so far, each with its tails until it was over.
         number_of_devices: in the run.
     """
 
     def __init__(self, scenario: Scenario, decider: Controlled, *, device: str = "cpu") -> None:
         rounds = scenario.rounds.model_copy(update={"selector": decider})
         plan = prepare(scenario.model_copy(update={"rounds": rounds}), device=device)
-        self._handover, recorder = Handover(), _Rounds()
+        self._handover, self.rows, self._settled = Handover(), list[Round](), _Rounds()
         decider.listen(self._handover)
-        simulation, servers = compose(plan.world, plan.radio, recorder, plan.learners)
+        simulation, servers = compose(plan.world, plan.radio, self._settled, plan.learners, self.rows.append)
         env = simulation.env
         ends = [env.process(server.run()) for server in servers.values()]
         self.number_of_devices = len(simulation.devices)
-        self.rows = recorder.rows
 
         def work() -> None:
             error: BaseException | None = None
             try:
                 env.run(until=env.all_of(ends))
+                simulation.settle()
             except Stopped:
                 return
             except BaseException as caught:
@@ -123,6 +124,12 @@ class ControlledRun:
         self._thread = threading.Thread(target=work, name="controlled run", daemon=True)
         self._thread.start()
         self.waiting: Candidates | None = self._handover.question()
+
+    @property
+    def spent_j(self) -> float:
+        """The energy of all rounds that are over, with their tails until now."""
+        settled = self._settled.rows
+        return total(row.energy_j for row in (*settled, *self.rows[len(settled) :]))
 
     def go_on(self, decision: Decision) -> Candidates | None:
         """Carry out a decision; return who may take part in the next round, None: the run is over."""

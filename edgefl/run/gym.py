@@ -85,7 +85,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self.observation_space = spaces.Box(-1.0, MOST, (devices, len(FEATURES)), np.float64)
         self.action_space = spaces.Box(0.0, 1.0, (devices, len(controls)), np.float64)
         self._run: ControlledRun | None = None
-        self._seen, self._end_s, self._accuracy = 0, 0.0, 0.0
+        self._seen, self._end_s, self._accuracy, self._spent_j = 0, 0.0, 0.0, 0.0
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -96,7 +96,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         of_run = int(self.np_random.integers(2**31))
         scenario = self._scenario.model_copy(update={"seed": of_run})
         self._run = ControlledRun(scenario, self._decider(), device=self._device)
-        self._seen, self._end_s, self._accuracy = 0, 0.0, 0.0
+        self._seen, self._end_s, self._accuracy, self._spent_j = 0, 0.0, 0.0, 0.0
         return self._observation(self._run.waiting), {"seed": of_run}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -109,8 +109,8 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self._seen = len(run.rows)
         end_s = max((row.end_s for row in rows), default=self._end_s)
         accuracy = next((row.accuracy for row in reversed(rows) if row.accuracy is not None), self._accuracy)
-        gained = accuracy - self._accuracy, end_s - self._end_s, sum(row.energy_j for row in rows)
-        self._accuracy, self._end_s = accuracy, end_s
+        gained = accuracy - self._accuracy, end_s - self._end_s, run.spent_j - self._spent_j
+        self._accuracy, self._end_s, self._spent_j = accuracy, end_s, run.spent_j
         reward = self._weights[0] * gained[0] - self._weights[1] * gained[1] - self._weights[2] * gained[2]
         info: dict[str, Any] = dict(zip(("accuracy", "seconds", "joules"), gained, strict=True))
         info["round"] = vars(rows[-1]) if rows else {}

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,8 @@ def simulate(
         device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`.
         threads: devices trained at the same time on a CPU; None: one per core. Results do not depend on it.
         trainers: train in place of these threads, as those of `edgefl.run.training_on_ray.on_ray` do; None: nobody.
-        on_round: called with every finished round.
+        on_round: called with every finished round, at once: its joules have tails until then, while its row in
+            rounds.csv waits until they are over.
         member: the study this run is part of.
         every: how often a snapshot is taken, from which an interrupted run can go on.
         on_note: told what the user should know at once: of slow settings, and what is damaged in a run that goes
@@ -100,14 +101,16 @@ def simulate(
             _journaled(plan, run, sharing, every, on_note) as (learners, journal_notes, keep_models),
         ):
             tables = OwnScores(run, plan.scores) if plan.scores else run
-            recorder = _Announcing(tables, on_round, counts)
-            simulation, servers = compose(plan.world, plan.radio, recorder, learners)
+            recorder = _Counting(tables, counts)
+            simulation, servers = compose(
+                plan.world, plan.radio, recorder, learners, on_round or (lambda row: None)
+            )
             ends = [
                 simulation.env.process(_serve(server, path / RESCUED.format(_short(Seat.of(key)))))
                 for key, server in servers.items()
             ]
             with scenario.naming_places(), seldom_while_a_run_goes():
-                simulation.env.run(until=simulation.env.all_of(ends))
+                _carry_out(simulation, ends)
             _write_ledger(simulation)
             keep_models()
             told_at_end = [
@@ -177,15 +180,23 @@ def _journaled(
         tell(borrowed.rounds)
 
 
+def _carry_out(simulation: Simulation, ends: Sequence[simpy.Event]) -> None:
+    """Let the clock run until these events; whatever ends it, rounds that are over have their rows."""
+    try:
+        simulation.env.run(until=simulation.env.all_of(ends))
+    except BaseException:
+        with suppress(EdgeflError):  # the first error is the one to be told
+            simulation.settle()
+        raise
+    simulation.settle()
+
+
 def _write_ledger(simulation: Simulation) -> None:
-    """Write what each device spent, with columns for classes, tails of connections and lost links where there are."""
+    """Write what each device spent, with columns for classes and lost links where there are."""
     power, names = simulation.network.power, simulation.fleet.class_names()
-    tail_j = power.tails.energy_j(simulation.env.now)
     ledger = simulation.ledger
-    columns = ledger.columns(power.running_s(), simulation.fleet.idle_power_w, power.charges(), tail_j)
+    columns = ledger.columns(power.running_s(), simulation.fleet.idle_power_w, power.charges())
     further: dict[str, Any] = {"class": names} if names else {}
-    if power.tails.any:
-        further["tail_j"] = tail_j
     if simulation.radio.may_fail:
         further |= ledger.stalls()
     for begin in range(0, len(simulation.fleet), ROWS_AT_ONCE):
@@ -213,15 +224,11 @@ def _serve(server: Server, rescue: Path) -> Generator[simpy.Event, None, None]:
         raise EdgeflError(f"{diverged}; the last finite model is in {rescue}") from diverged
 
 
-class _Announcing:
-    """A recorder that also counts what it writes, and tells a listener of every round."""
+class _Counting:
+    """A recorder that also counts what it writes."""
 
-    def __init__(
-        self, recorder: Recorder, on_round: Callable[[Round], None] | None, counts: notes.Counts
-    ) -> None:
-        self._on_round = on_round
-        self._recorder = recorder
-        self._counts = counts
+    def __init__(self, recorder: Recorder, counts: notes.Counts) -> None:
+        self._recorder, self._counts = recorder, counts
         self.flush = recorder.flush
 
     def write_columns(
@@ -233,7 +240,3 @@ class _Announcing:
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         self._recorder.write(*rows, further=further)
         self._counts.see(*rows, further=further)
-        if self._on_round:
-            for row in rows:
-                if isinstance(row, Round):
-                    self._on_round(row)

@@ -22,9 +22,10 @@ METER_TOLERANCE = 1e-9  # of what a battery held and took in: the meter adds up 
 # Times are written with nine decimals.
 TIME_DIGIT_S = 2e-9
 # of rounds.csv, summed over the participants
-SUMMED = ("downlink_bits", "uplink_bits", "energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_j")
+ENERGIES = ("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j", "energy_j")
+SUMMED = ("downlink_bits", "uplink_bits", *ENERGIES)
 STAGES = ("downlink", "compute", "uplink")
-LEDGER = {"receive_j": "energy_rx_j", "transmit_j": "energy_tx_j", "compute_j": "energy_compute_j"}
+LEDGER = dict(zip(("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j"), ENERGIES, strict=True))
 LINK_EVENTS = ("radio_link_failure", "reestablished")
 # above a least that counts mean rates: a round with good luck is below it
 SIGNED = {"energy_excess_j"}
@@ -116,8 +117,8 @@ def _stages(tables: Tables) -> Iterator[str]:
         for stage, energy in zip(STAGES, ("energy_rx_j", "energy_compute_j", "energy_tx_j"), strict=True):
             if part[f"{stage}_start_s"] is None and part[energy]:
                 yield f"{where}: {energy} is {part[energy]} without {stage}"
-        if _differs(part["energy_j"], sum(part[name] for name in LEDGER.values())):
-            yield f"{where}: energy_j is not the sum of its three parts"
+        if _differs(part["energy_j"], sum(part[name] for name in ENERGIES[:-1])):
+            yield f"{where}: energy_j is not the sum of its four parts"
 
 
 # -- books --------------------------------------------------------------------------------------------
@@ -174,16 +175,14 @@ def _ledger_sums_the_devices(tables: Tables) -> Iterator[str]:
             total = math.fsum(sums.pop((device, name), ()))
             if tables.recorded == "all" and _differs(row[mine], total):
                 yield f"ledger.csv: device {device:g} has {mine} {row[mine]}, devices.csv {total}"
-        # of radios between transfers, where the devices' power model knows it
-        items = [*(row[name] for name in (*LEDGER, "idle_j")), row.get("tail_j") or 0.0]
-        if _differs(row["total_j"], math.fsum(items)):
-            yield f"ledger.csv: device {device:g} has total_j {row['total_j']}, the sum is {math.fsum(items)}"
+        if _differs(row["total_j"], row["energy_j"] + row["idle_j"]):
+            yield f"ledger.csv: device {device:g} has total_j {row['total_j']}, which is not energy_j + idle_j"
         capacity_j = tables.battery_j.get(row.get("class", ""))
         if capacity_j is not None:
             drawn_j = capacity_j + row["recharged_j"] - row["left_j"]
             if abs(row["total_j"] - drawn_j) > METER_TOLERANCE * (capacity_j + row["recharged_j"]):
                 yield f"ledger.csv: device {device:g} has total_j {row['total_j']}, its battery gave {drawn_j}"
-        if row["wasted_j"] > (1 + SUM_TOLERANCE) * math.fsum(row[name] for name in LEDGER):
+        if row["wasted_j"] > (1 + SUM_TOLERANCE) * row["energy_j"]:
             yield f"ledger.csv: device {device:g} has wasted more than its work cost"
     for device, _ in sums:
         yield f"ledger.csv has no device {device:g}, devices.csv has"

@@ -92,7 +92,7 @@ class RadioRound:
         """Move payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off.
 
         Args:
-            radio_on: called when the first slot begins.
+            radio_on: called when the first slot begins, if there are bits to move.
         """
         air, env, slot_s = self.air, self.air.env, self.air.slot_s
         first_slot, share = air.next_slot(env.now), link.share(direction)
@@ -108,7 +108,8 @@ class RadioRound:
             if monitored is not None:
                 monitored.give_up()
             return Transfer(env.now, env.now, 0, 0.0, interrupt.cause)
-        radio_on(on)
+        if payload_bits:
+            radio_on(on)
         if broadcast is not None:
             try:
                 yield air.until(broadcast.end_slot)

@@ -56,7 +56,7 @@ class Power:
         self._sooner = [env.event() for _ in batteries]  # a battery will be empty sooner than was seen
         self._looks_s = np.full(len(batteries), np.inf)  # when each is looked at next
         self.tails = Tails([radio.tail for radio in draws] if draws else [()] * devices)
-        self._powers_w = self._idle_power_w.copy()  # drawn now, beside a tail
+        self._powers_w: list[float | None] = [None] * devices  # drawn now, beside a tail; None: it rests
         self._in_use = np.zeros(devices, dtype=bool)  # radios with a transfer
         self._changes_s = np.full(devices, np.nan)  # of tails, that are waited for
         self._on = np.ones(devices, dtype=bool)
@@ -88,8 +88,12 @@ class Power:
         """Return what each battery has taken in and holds now, None: on mains; empty: all are."""
         return [battery.charge(self.env.now) if battery else None for battery in self._batteries]
 
-    def draw(self, device: int, power_w: float) -> None:
-        """Set the power that a device draws from now on beside its radio's tail; none while it does not run."""
+    def draw(self, device: int, power_w: float | None) -> None:
+        """Set the power that a device draws from now on beside its radio's tail; none while it does not run.
+
+        Args:
+            power_w: None: it rests, and draws its idle power once the tail is over.
+        """
         battery = self._batteries[device] if self._batteries else None
         if battery is None:
             return
@@ -97,6 +101,8 @@ class Power:
         self._powers_w[device] = power_w
         running = self._on[device] and self._charged[device]
         beside_w, until_s = self.tails.now(device, now_s) if running else (0.0, None)
+        if power_w is None:
+            power_w = 0.0 if beside_w else self._idle_power_w[device]
         battery.drain(now_s, power_w if running else 0.0, beside_w=beside_w)
         if until_s is not None and until_s != self._changes_s[device]:
             self._look_again(device, until_s)
@@ -116,10 +122,13 @@ class Power:
         battery.drain(now_s, power_w, on, beside_w=wait_w)
         self._look(device, battery)
 
-    def radio_off(self, device: int, end_s: float, bits_j: float) -> float:
+    def radio_off(self, device: int, end_s: float, bits_j: float, *, connected: bool = True) -> float:
         """End a transfer: book the energy of its bits beside that of its time; return how much the battery had.
 
         When within a transfer its bits are paid for is left out: an empty battery pays no more than it had.
+
+        Args:
+            connected: whether the link is still there; what has no connection has no tail.
         """
         if not self._in_use[device]:
             return 0.0  # cut off before its first slot
@@ -128,14 +137,17 @@ class Power:
         if battery is not None and bits_j:
             bits_j = battery.spend(self.env.now, bits_j)
             self._look(device, battery)
-        if self.running[device]:
+        if connected and self.running[device]:
             self.tails.begins(device, end_s)
         return bits_j
 
-    def search(self, device: int, power_w: float) -> None:
-        """Let a radio without a link draw a power from now on; what has no connection has no tail."""
-        self.tails.ends(device, self.env.now)
-        self.draw(device, power_w)
+    def spend_last_tails(self) -> None:
+        """Let batteries pay what is to come of the tails that run, at the end of a run; those of empty ones end."""
+        for device, battery in enumerate(self._batteries):
+            if battery is not None and (rest_j := self.tails.rest_j(device, self.env.now)):
+                paid_j = battery.spend(self.env.now, rest_j)
+                if paid_j < rest_j:
+                    self.tails.cut(device, rest_j - paid_j)
 
     def idle_w(self, device: int) -> float:
         """Return what a device draws that is switched on and does nothing."""
@@ -145,7 +157,7 @@ class Power:
         """Set the power anew once a tail changes, unless the radio is in use by then."""
 
         def again(_: simpy.Event) -> None:
-            if self.tails.runs(device):
+            if not self._in_use[device]:
                 self.draw(device, self._powers_w[device])
 
         self._changes_s[device] = time_s
@@ -158,8 +170,8 @@ class Power:
             sooner.succeed()
 
     def rest(self, device: int) -> None:
-        """Let a device draw its idle power from now on."""
-        self.draw(device, self._idle_power_w[device])
+        """Let a device do nothing from now on: it draws its idle power once its radio's tail is over."""
+        self.draw(device, None)
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
         """Yield all generators that the composition root must start."""

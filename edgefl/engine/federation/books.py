@@ -1,7 +1,7 @@
 """The books of a cell's server: a row for each round, one for each device in it, and the server's energy."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from channel.units import FloatArray
@@ -12,8 +12,10 @@ from edgefl.engine.air.sent_time import SentTime
 from edgefl.engine.federation.open_session import OpenSession
 from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.parts import Part
+from edgefl.engine.federation.unsettled import PartTails
+from edgefl.engine.parts import Part, total
 from edgefl.engine.records import (
+    ENERGIES,
     DeviceRound,
     DeviceScore,
     Event,
@@ -22,11 +24,15 @@ from edgefl.engine.records import (
     Session,
     average_columns,
     device_columns,
+    energy_columns,
     learner_columns,
     round_columns,
+    round_energies,
     stall_columns,
 )
 from edgefl.engine.settings import RoundSettings
+
+NO_JOULES: dict[str, Any] = dict.fromkeys(("energy_j", *ENERGIES), 0.0)
 
 
 @dataclass(frozen=True)
@@ -71,47 +77,66 @@ class Books:
         self._billed_slots = 0.0  # of a dynamic band, whose energy is in the rows written so far
 
     def write(self, done: RoundDone) -> None:
-        """Write a round's rows."""
-        simulation, cell, evaluation = self._simulation, self._cell, done.evaluation
+        """Write a round's rows, once its devices' tails are over; tell of it at once."""
+        simulation, evaluation, now_s = self._simulation, done.evaluation, self._simulation.env.now
         session, phase, number = done.key
         columns = device_columns(done.parts)
+        row = Round(
+            session=session,
+            round=number,
+            version=done.version,
+            phase=phase,
+            start_s=done.start_s,
+            end_s=now_s,
+            latency_s=now_s - done.start_s,
+            **round_columns(columns, done.start_s, now_s, done.starts_s),
+            **NO_JOULES,
+            accuracy=evaluation.accuracy if evaluation else None,
+            loss=evaluation.loss if evaluation else None,
+            energy_server_j=self._server_energy_j(done),
+            cell=self._cell,
+        )
         scalars = learner_columns(done.local, done.parts, done.taken)
+        further = {
+            **self._federation,
+            **done.of_round,
+            **(evaluation.scalars if evaluation else {}),
+            **average_columns(done.local.averaged, scalars),
+            **done.opened.columns(done.parts),
+        }
+
+        def paid(tails: list[PartTails]) -> tuple[dict[str, Any], Round]:
+            """Return the columns of the round's devices and its row, with their joules."""
+            of_devices = {**columns, **energy_columns(columns, [of.energy_j for of in tails])}
+            wasted_j = total(
+                j for j, taken in zip(of_devices["energy_j"], done.taken, strict=True) if not taken
+            )
+            return of_devices, replace(row, energy_wasted_j=wasted_j, **round_energies(of_devices))
+
+        def settled(tails: list[PartTails]) -> None:
+            of_devices, final = paid(tails)
+            simulation.ledger.book(of_devices, done.taken, [of.lasts_s for of in tails])
+            simulation.recorder.write(final, further=further)
+            self._write_devices(done, final, of_devices, scalars)
+
+        until_now = simulation.unsettled.add(done.parts, now_s, settled)
+        simulation.announce(paid(until_now)[1])
+        simulation.recorder.flush()
+
+    def _write_devices(
+        self, done: RoundDone, row: Round, columns: Mapping[str, Any], scalars: Mapping[str, Any]
+    ) -> None:
+        """Write the rows about devices of a round whose own row this is."""
+        simulation, evaluation = self._simulation, done.evaluation
+        key = {"session": row.session, "round": row.round, "phase": row.phase, "cell": row.cell}
         stalls = stall_columns(done.parts) if simulation.radio.may_fail else {}
         if stalls:
             simulation.ledger.book_stalls(columns["device"], stalls)
-        end_s = simulation.env.now
-        simulation.recorder.write(
-            Round(
-                session=session,
-                round=number,
-                version=done.version,
-                phase=phase,
-                start_s=done.start_s,
-                end_s=end_s,
-                latency_s=end_s - done.start_s,
-                **round_columns(columns, done.start_s, end_s, done.starts_s),
-                accuracy=evaluation.accuracy if evaluation else None,
-                loss=evaluation.loss if evaluation else None,
-                energy_server_j=self._server_energy_j(done),
-                energy_wasted_j=simulation.ledger.book(columns, done.taken),
-                cell=cell,
-            ),
-            further={
-                **self._federation,
-                **done.of_round,
-                **(evaluation.scalars if evaluation else {}),
-                **average_columns(done.local.averaged, scalars),
-                **done.opened.columns(done.parts),
-            },
-        )
         simulation.recorder.write_columns(
             DeviceRound,
-            session=session,
-            round=number,
-            phase=phase,
+            **key,
             distance_m=done.distances_m,
             **columns,
-            cell=cell,
             further={
                 **self._labels(len(columns["device"])),
                 **self._classes(columns["device"]),
@@ -122,12 +147,10 @@ class Books:
         )
         if evaluation is not None and evaluation.devices is not None:
             scores: dict[str, Any] = {name: list(of) for name, of in evaluation.devices.columns.items()}
-            scores |= {"session": session, "round": number, "phase": phase, "cell": cell}
-            scores |= {"end_s": end_s, "device": list(evaluation.devices.ids)}
+            scores |= {**key, "end_s": row.end_s, "device": list(evaluation.devices.ids)}
             simulation.recorder.write_columns(
                 DeviceScore, **scores, further=self._labels(len(scores["device"])) or None
             )
-        simulation.recorder.flush()
 
     def open(self, session: OpenSession, opening: Opening) -> None:
         """Write the row of a session whose training begins."""

@@ -125,7 +125,10 @@ class Device:
 
     def _energy_j(self, transfer: Transfer, power_w: float, j_bit: float) -> float:
         """Let the radio off; return what the transfer has drawn."""
-        bits_j = self._network.power.radio_off(self.id, transfer.end_s, j_bit * transfer.bits)
+        connected = transfer.cut is not Cause.RADIO_LINK_FAILURE
+        bits_j = self._network.power.radio_off(
+            self.id, transfer.end_s, j_bit * transfer.bits, connected=connected
+        )
         wait_s = transfer.end_s - transfer.start_s - transfer.airtime_s
         return float(transfer_energy_j(power_w, transfer.airtime_s, self.draws.wait_w, wait_s, bits_j))
 

@@ -2,8 +2,7 @@
 
 With static shares a round is known when it opens: every transfer's slots follow from its link's fading, every
 computation's time from its samples. Where nobody moves, switches or runs empty, and no deadline cuts anybody
-off, the parts are what their processes would return, to the last bit. The joules of tails are summed in another
-order, and agree to rounding.
+off, the parts and their tails are what their processes would return, to the last bit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,7 +51,7 @@ def planned_parts(
     wait_w = np.array([device.draws.wait_w for device in devices])
     receive_j_bit = np.array([device.draws.receive_j_bit for device in devices])
     send_j_bit = np.array([device.draws.send_j_bit for device in devices])
-    _tails(simulation, links.devices, down, up)
+    _tails(simulation, links.devices, (down, down_bits), (up, up_bits))
     parts = map(
         Part,
         links.devices,
@@ -93,15 +92,19 @@ def _both_ways(
     return Transfers.joined(downs), Transfers.joined(ups)
 
 
-def _tails(simulation: Simulation, devices: Sequence[int], down: Transfers, up: Transfers) -> None:
-    """Let the tails of earlier transfers end, and those of these begin."""
+def _tails(
+    simulation: Simulation, devices: Sequence[int], *transfers: tuple[Transfers, Sequence[int]]
+) -> None:
+    """Let the tails of earlier transfers end, and those of these begin, one direction after the other."""
     tails = simulation.network.power.tails
     if not tails.any:
         return
-    for done in (down, up):
-        for device, start_s, end_s in zip(devices, done.start_s.tolist(), done.end_s.tolist(), strict=True):
-            tails.ends(device, start_s)
-            tails.begins(device, end_s)
+    for done, bits in transfers:
+        times_s = done.start_s.tolist(), done.end_s.tolist()
+        for device, start_s, end_s, moved in zip(devices, *times_s, bits, strict=True):
+            if moved:
+                tails.ends(device, start_s)
+                tails.begins(device, end_s)
 
 
 def _transfers(

@@ -51,7 +51,7 @@ class Search:
         assert link.round.elsewhere is not None  # the caller looks only where there is something to find
         failed = self._air.next_slot(env.now)
         released = failed + rules.t311
-        network.power.search(self._device, self._listen_w)
+        network.power.draw(self._device, self._listen_w)
         new_link: Link | None = None
         cut: Cause | None = None
         listens, lasts = True, False

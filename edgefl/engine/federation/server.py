@@ -150,6 +150,7 @@ class Server:
     ) -> Generator[simpy.Event, None, None]:
         """Run one synchronous round."""
         facts, rules, start_s = stage.facts, self._rounds.rules, self._simulation.env.now
+        self._simulation.unsettled.release(start_s)  # readers need not wait until this round is over
         if facts.evaluates:  # what follows a probe waits for no time of the grid: training was to begin then
             self._timetable.begun(start_s)
         key = (session.number, facts.phase, session.rounds[facts.phase])

@@ -1,7 +1,7 @@
 """What the servers of a run share: clock, radio, network, devices and tables."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import simpy
@@ -13,7 +13,8 @@ from edgefl.engine.devices.ledger import Ledger
 from edgefl.engine.federation.cloud import Cloud
 from edgefl.engine.federation.device import Device
 from edgefl.engine.federation.federations import Federations
-from edgefl.engine.records import Recorder
+from edgefl.engine.federation.unsettled import Unsettled
+from edgefl.engine.records import Recorder, Round
 from edgefl.rng import Streams
 
 
@@ -21,7 +22,8 @@ from edgefl.rng import Streams
 class Simulation:
     """The clock, the physical world and the tables, shared by all servers; a server's own state is not here.
 
-    duration_s: no round begins at or after this time. cloud: over the cells; None: they have none.
+    unsettled: rounds whose rows wait for tails. duration_s: no round begins at or after this time. cloud: over the
+    cells; None: they have none. announce: called with the row of each round that is over, with tails until then.
     """
 
     env: simpy.Environment
@@ -33,5 +35,14 @@ class Simulation:
     streams: Streams
     federations: Federations
     fleet: Fleet
+    unsettled: Unsettled
     duration_s: float = math.inf
     cloud: Cloud | None = None
+    announce: Callable[[Round], None] = lambda row: None
+
+    def settle(self) -> None:
+        """Have all rows written, at the end of a run: the last tails are booked in full, and batteries pay them."""
+        self.network.power.spend_last_tails()
+        self.unsettled.settle()
+        self.ledger.end(self.env.now)
+        self.recorder.flush()

@@ -82,7 +82,7 @@ def test_the_progress_display_shows_names_as_they_are(tmp_path: Path, runs: int)
     labels = [f"{name} seed {number}" for name in NAMES for number in range(runs)]
     screen = StringIO()
     console = Console(file=screen, width=200, force_terminal=True)
-    row = Round(1, 1, 1, "train", 0.0, 1.0, 1.0, 1.0, 2, 2, *[0] * 6, accuracy=None, loss=None)
+    row = Round(1, 1, 1, "train", 0.0, 1.0, 1.0, 1.0, 2, 2, *[0] * 7, accuracy=None, loss=None)
     with ProgressDisplay(console, dict.fromkeys(labels, scenario)) as progress:
         for label in labels:
             progress.update(label, row)

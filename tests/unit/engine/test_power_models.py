@@ -1,5 +1,7 @@
 """What radios draw, by hand: powers, bits, waiting slots and tails; and joules per bit beside measured ones."""
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +10,7 @@ from pydantic import ValidationError
 from edgefl.engine.power_models import Equipment
 from edgefl.engine.power_models.phone_5g import Phone5G
 from edgefl.engine.power_models.tr38840 import SLEEPS, TR38840
-from edgefl.engine.records import DeviceRound, LedgerRow
+from edgefl.engine.records import DeviceRound, LedgerRow, Round
 from edgefl.engine.settings import DeviceSettings
 from edgefl.testing import Scripted, SmallWorld, small_world
 
@@ -21,28 +23,42 @@ PHONE = Equipment(0.2, 1.0, 0.1, 0.0)
 
 def run(power: Any, **sections: Any) -> tuple[list[DeviceRound], LedgerRow, SmallWorld]:
     """Two rounds of one device with a pause of 0.4 s after each; the rows, and its line of the ledger."""
-    battery_j = sections.pop("battery_j", None)
+    battery_j, idle_power_w = sections.pop("battery_j", None), sections.pop("idle_power_w", 0.0)
     world = small_world(
         [50.0],
         learner=Scripted(work=(5, 640, DOWN_BITS, UP_BITS)),
         policy=TWO_ROUNDS,
-        devices={"power": power, "battery_j": battery_j},
+        devices={"power": power, "battery_j": battery_j, "idle_power_w": idle_power_w},
         rules={"pause_s": PAUSE_S, "deadline_s": sections.pop("deadline_s", None)},
         **sections,
     ).run()
     power_ = world.simulation.network.power
-    tail_j = power_.tails.energy_j(world.env.now)
-    (row,) = world.simulation.ledger.rows(power_.running_s(), 0.0, power_.charges(), tail_j)
+    (row,) = world.simulation.ledger.rows(power_.running_s(), idle_power_w, power_.charges())
     return world.rows.of[DeviceRound], row, world
 
 
-def gaps_s(rows: list[DeviceRound], end_s: float) -> list[float]:
-    """How long the radio was not in use after each transfer: while computing, and until the next round."""
+def gaps_s(rows: list[DeviceRound]) -> list[tuple[float, float]]:
+    """How long the radio was not in use after each transfer of a round: while computing, and until the next round.
+
+    Behind the last one nothing ends its tail.
+    """
     found = []
     for row, following in zip(rows, [*rows[1:], None], strict=True):
-        found.append(row.uplink_start_s - row.downlink_end_s)
-        found.append((following.downlink_start_s if following else end_s) - row.uplink_end_s)
+        until_s = following.downlink_start_s if following else math.inf
+        found.append((row.uplink_start_s - row.downlink_end_s, until_s - row.uplink_end_s))
     return found
+
+
+def check_books(rows: list[DeviceRound], ledger: LedgerRow, tails_j: list[float]) -> None:
+    """Each round has the tails of its own transfers, and ledger and battery have what the rounds have."""
+    assert [row.energy_tail_j for row in rows] == pytest.approx(tails_j, rel=1e-12)
+    for row in rows:
+        parts_j = row.energy_rx_j + row.energy_tx_j + row.energy_compute_j + row.energy_tail_j
+        assert row.energy_j == pytest.approx(parts_j, rel=1e-15)
+    assert ledger.energy_j == pytest.approx(sum(row.energy_j for row in rows), rel=1e-14)
+    assert ledger.total_j == ledger.energy_j + ledger.idle_j
+    if ledger.left_j is not None:
+        assert CAPACITY_J - ledger.left_j == pytest.approx(ledger.total_j, abs=1e-10 * CAPACITY_J)
 
 
 def took_s(row: DeviceRound, stage: str) -> float:
@@ -54,17 +70,14 @@ def took_s(row: DeviceRound, stage: str) -> float:
     "how", [{}, {"deadline_s": 1e6}, {"battery_j": CAPACITY_J}], ids=["plan", "process", "battery"]
 )
 def test_a_phone_draws_a_base_and_its_bits_and_then_a_tail(how: dict[str, Any]) -> None:
-    rows, ledger, world = run({"name": "phone_5g", "tail_s": 0.1, "tail_w": 2.0}, **how)
+    rows, ledger, _ = run({"name": "phone_5g", "tail_s": 0.1, "tail_w": 2.0}, **how)
     for row in rows:
         assert row.energy_rx_j == pytest.approx(3.52 * took_s(row, "downlink") + 1.7e-9 * DOWN_BITS)
         assert row.energy_tx_j == pytest.approx(3.52 * took_s(row, "uplink") + 5.7e-9 * UP_BITS)
-    gaps = gaps_s(rows, world.env.now)
-    assert [gap_s > 0.1 for gap_s in gaps] == [False, True, False, False]  # computing takes 0.08 s
-    tails_j = 2.0 * sum(min(0.1, gap_s) for gap_s in gaps)
-    booked_j = ledger.receive_j + ledger.transmit_j + ledger.compute_j
-    assert ledger.total_j == pytest.approx(booked_j + tails_j, rel=1e-12)
-    if ledger.left_j is not None:
-        assert CAPACITY_J - ledger.left_j == pytest.approx(ledger.total_j, abs=1e-10 * CAPACITY_J)
+    gaps = gaps_s(rows)
+    # computing takes 0.08 s, the pause 0.4
+    assert [gap_s > 0.1 for of_round in gaps for gap_s in of_round] == [False, True, False, True]
+    check_books(rows, ledger, [sum(2.0 * min(0.1, gap_s) for gap_s in of_round) for of_round in gaps])
 
 
 @pytest.mark.parametrize(
@@ -74,7 +87,7 @@ def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
     """6 mW a unit: 300 to receive, 700 to send at 23 dBm, 100 in the frame's other slots and for 50 ms afterwards;
     then DRX at 8.7625 until 0.2 s are over."""
     power = {"name": "tr38840", "inactivity_s": 0.05, "release_s": 0.2}
-    rows, ledger, world = run(power, radio={"tdd": {"pattern": "DDUUU"}}, **how)
+    rows, ledger, _ = run(power, radio={"tdd": {"pattern": "DDUUU"}}, **how)
     for row in rows:
         for stage, joules, units, share in (
             ("downlink", row.energy_rx_j, 300, 2 / 5),
@@ -86,13 +99,78 @@ def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
             assert joules == pytest.approx(wanted_w * lasted_s, abs=6e-3 * 600 * 2 * 0.5e-3)
             airtime_s = (joules - 0.6 * lasted_s) / (6e-3 * (units - 100))
             assert airtime_s / 0.5e-3 == pytest.approx(round(airtime_s / 0.5e-3), abs=1e-6)  # whole slots
-    gaps = gaps_s(rows, world.env.now)
     drx_w = 6e-3 * (8 * 100 + 152 * 1 + 450) / 160
-    tails_j = sum(0.6 * min(gap_s, 0.05) + drx_w * (min(gap_s, 0.2) - min(gap_s, 0.05)) for gap_s in gaps)
-    booked_j = ledger.receive_j + ledger.transmit_j + ledger.compute_j
-    assert ledger.total_j == pytest.approx(booked_j + tails_j, rel=1e-12)
-    if ledger.left_j is not None:
-        assert CAPACITY_J - ledger.left_j == pytest.approx(ledger.total_j, abs=1e-10 * CAPACITY_J)
+
+    def tail_j(gap_s: float) -> float:
+        return 0.6 * min(gap_s, 0.05) + drx_w * (min(gap_s, 0.2) - min(gap_s, 0.05))
+
+    check_books(rows, ledger, [sum(map(tail_j, of_round)) for of_round in gaps_s(rows)])
+
+
+# by plan, by processes, and by processes with a battery, that of a device which is idle beside
+@pytest.mark.parametrize(
+    "how", [{}, {"deadline_s": 1e6}, {"battery_j": CAPACITY_J}], ids=["plan", "process", "battery"]
+)
+@pytest.mark.parametrize("tail_s", [0.0, 0.02, 0.3, 5.0])
+def test_idle_follows_the_tail(tail_s: float, how: dict[str, Any]) -> None:
+    """Idle is what a device draws that neither works nor has a tail: of both never more than one is drawn."""
+    idle_w = 0.7
+    power = {"name": "phone_5g", "tail_s": tail_s, "tail_w": 2.0}
+    rows, ledger, world = run(power, idle_power_w=idle_w, **how)
+    idle_s, end_s = rows[0].downlink_start_s, world.env.now
+    for row, following in zip(rows, [*rows[1:], None], strict=True):
+        until_s = following.downlink_start_s if following else end_s
+        waits_s = row.uplink_start_s - max(row.compute_end_s, row.downlink_end_s + tail_s)  # for its slot
+        idle_s += max(0.0, waits_s) + max(0.0, until_s - row.uplink_end_s - tail_s)
+    assert ledger.idle_j == pytest.approx(idle_w * idle_s, rel=1e-9, abs=1e-15)
+    gaps = gaps_s(rows)
+    check_books(rows, ledger, [sum(2.0 * min(tail_s, gap_s) for gap_s in of_round) for of_round in gaps])
+
+
+def test_a_tail_that_outlasts_a_battery_costs_what_was_in_it() -> None:
+    """Nothing follows the last round: its tail of 1,000 J runs on until the battery is empty."""
+    power = {"name": "phone_5g", "tail_s": 1000.0, "tail_w": 1.0}
+    rows, ledger, _ = run(power, battery_j=CAPACITY_J)
+    assert ledger.left_j == 0.0
+    check_books(rows, ledger, [row.energy_tail_j for row in rows])
+    assert ledger.energy_j == pytest.approx(CAPACITY_J)
+
+
+def test_a_rounds_row_waits_for_its_tails_and_is_told_of_at_once() -> None:
+    """Of two rounds with a pause of 0.4 s and tails of 10 s, the first is told of without its last tail's rest."""
+    told: list[Round] = []
+    world = small_world(
+        [50.0],
+        learner=Scripted(work=(5, 640, DOWN_BITS, UP_BITS)),
+        policy=TWO_ROUNDS,
+        devices={"power": {"name": "phone_5g", "tail_s": 10.0, "tail_w": 1.0}},
+        rules={"pause_s": PAUSE_S},
+    )
+    written = world.rows.of[Round]
+    simulation = replace(world.simulation, announce=lambda row: told.append((row, len(written))))
+    vars(world.server)["_simulation"] = vars(world.server._books)["_simulation"] = simulation
+    world.run()
+    first, second = written
+    assert [count for _, count in told] == [0, 1]  # written before: of the second round's, the first one's
+    assert [row.round for row, _ in told] == [1, 2]
+    part, following = world.rows.of[DeviceRound]
+    computing_s = part.uplink_start_s - part.downlink_end_s
+    assert told[0][0].energy_tail_j == pytest.approx(computing_s)
+    assert first.energy_tail_j == pytest.approx(computing_s + following.downlink_start_s - part.uplink_end_s)
+    assert second.energy_tail_j == pytest.approx(following.uplink_start_s - following.downlink_end_s + 10.0)
+
+
+def test_a_transfer_of_nothing_has_no_tail() -> None:
+    """The tail of the only transfer, the downlink, goes on while nothing is sent."""
+    for rules in ({}, {"deadline_s": 1e6}):
+        world = small_world(
+            [50.0],
+            learner=Scripted(work=(5, 640, DOWN_BITS, 0)),
+            devices={"power": {"name": "phone_5g", "tail_s": 10.0, "tail_w": 1.0}},
+            rules=rules,
+        ).run()
+        (part,) = world.rows.of[DeviceRound]
+        assert part.energy_tail_j == pytest.approx(10.0)
 
 
 def test_a_tail_ends_when_the_device_is_switched_off() -> None:
@@ -109,8 +187,10 @@ def test_a_tail_ends_when_the_device_is_switched_off() -> None:
     between_s = second.downlink_start_s - first.uplink_end_s
     assert between_s > 2.9
     computing_s = sum(row.uplink_start_s - row.downlink_end_s for row in (first, second))
-    wanted_j = computing_s + (1.0 - first.uplink_end_s) + (world.env.now - second.uplink_end_s)
-    assert world.simulation.network.power.tails.energy_j(world.env.now)[0] == pytest.approx(wanted_j)
+    until_off_s = 1.0 - first.uplink_end_s
+    assert first.energy_tail_j == pytest.approx(first.uplink_start_s - first.downlink_end_s + until_off_s)
+    (ledger,) = world.simulation.ledger.rows(world.simulation.network.power.running_s(), 0.0)
+    assert ledger.tail_j == pytest.approx(computing_s + until_off_s + 10.0)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ ROW = Round(
     energy_rx_j=0.0,
     energy_tx_j=0.0,
     energy_compute_j=1.0,
+    energy_tail_j=0.0,
     accuracy=0.5,
     loss=1.0,
 )

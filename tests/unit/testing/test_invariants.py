@@ -97,7 +97,7 @@ CASES = [
         put("outcome", "left_compute"),
         "left_compute, but its last stage was",
     ),
-    ("_stages", "one_cell", "devices", put("energy_j", "1"), "energy_j is not the sum of its three parts"),
+    ("_stages", "one_cell", "devices", put("energy_j", "1"), "energy_j is not the sum of its four parts"),
     (
         "_rounds_sum_their_devices",
         "one_cell",
@@ -119,7 +119,7 @@ CASES = [
     ("_rounds_sum_their_devices", "one_cell", "rounds", drop(lambda row: True), "rounds.csv does not"),
     ("_rounds_sum_their_devices", "one_cell", "devices", double(lambda row: True), "a device is in it twice"),
     ("_ledger_sums_the_devices", "batteries", "ledger", put("transmit_j", "1"), "has transmit_j 1.0"),
-    ("_ledger_sums_the_devices", "batteries", "ledger", put("total_j", "1"), "has total_j 1.0, the sum is"),
+    ("_ledger_sums_the_devices", "batteries", "ledger", put("total_j", "1"), "has total_j 1.0, which is not"),
     ("_ledger_sums_the_devices", "batteries", "ledger", put("wasted_j", "1"), "has wasted more"),
     ("_ledger_sums_the_devices", "batteries", "ledger", put("wasted_j", "0"), "wasted_j sums to"),
     ("_ledger_sums_the_devices", "batteries", "ledger", drop(lambda row: True), "has no device 0"),

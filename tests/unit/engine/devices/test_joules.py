@@ -89,8 +89,7 @@ def drawn_world(
 def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
     """The ledger of a world as a run writes it."""
     power = world.simulation.network.power
-    tail_j = power.tails.energy_j(world.env.now)
-    return list(world.simulation.ledger.rows(power.running_s(), idle_power_w, power.charges(), tail_j))
+    return list(world.simulation.ledger.rows(power.running_s(), idle_power_w, power.charges()))
 
 
 @pytest.mark.slow

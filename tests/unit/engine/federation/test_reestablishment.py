@@ -28,6 +28,7 @@ WEAK_W, RX_W, IDLE_W = 10 ** (WEAK_DBM / 10) / 1000, 0.1, 0.01
 EXACT = 1e-9
 BITS = 20_000_000
 SITES: dict[str, Any] = {"sites": [[0.0, 0.0], [251.0, 0.0]], "radius_m": 400.0}
+TAIL = {"name": "phone_5g", "receive_w_per_mbit_s": 0, "tail_s": 10, "tail_w": 1}
 NEAR_0, NEAR_1, NOWHERE = 11.0, 240.0, -240.0  # x; beyond site 0 no site is near
 
 
@@ -350,10 +351,15 @@ def test_the_preset_looks_for_a_cell_and_the_journals_links_never_fail() -> None
 
 
 def test_who_looks_for_a_cell_has_no_tail() -> None:
-    """The base of 3.52 W is drawn without a break; a tail begins only behind the transfer, which is now."""
-    power = {"name": "phone_5g", "receive_w_per_mbit_s": 0, "tail_s": 10, "tail_w": 1}
-    small = world((0.3, NEAR_1), devices={"power": power}).run()
+    """The base of 3.52 W is drawn without a break; a tail begins only behind the transfer, and lasts its 10 s."""
+    small = world((0.3, NEAR_1), devices={"power": TAIL}).run()
     assert row(small).energy_rx_j == pytest.approx(3.52 * row_end_s(small))
-    assert small.simulation.network.power.tails.energy_j(small.env.now).tolist() == [
-        pytest.approx(0.0, abs=1e-9)
-    ]
+    assert row(small).energy_tail_j == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize("rules", [{"t311_s": 0.0}, {"t311_s": 0.5}], ids=["at once", "after T311"])
+def test_what_ends_without_a_connection_has_no_tail(rules: dict[str, Any]) -> None:
+    """One rule, whether a device looks for another cell after a failure or gives its part up."""
+    small = world((0.3, NOWHERE), devices={"power": TAIL}, radio=rules).run()
+    assert row(small).outcome == "failed_downlink"
+    assert row(small).energy_tail_j == 0.0

@@ -1,0 +1,92 @@
+"""Rounds that are over while their devices' tails go on: their rows wait for these, in the order of the rounds."""
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from edgefl.engine.devices.tails import Tails
+from edgefl.engine.parts import Part
+
+
+class PartTails(NamedTuple):
+    """The tails of a part's downlink and uplink: how long each lasts, s, None: it goes on; and the energy of both."""
+
+    lasts_s: tuple[float | None, float | None]
+    energy_j: float
+
+
+@dataclass
+class _Waiting:
+    """A round that is over: its parts, the tails of each as far as they are known, and what writes its rows."""
+
+    parts: Sequence[Part]
+    write: Callable[[list[PartTails]], None]
+    known: list[PartTails] = field(default_factory=list)
+    running: list[int] = field(default_factory=list)  # parts of which one goes on
+
+
+class Unsettled:
+    """The rounds of a run whose rows are not written yet."""
+
+    def __init__(self, tails: Tails) -> None:
+        self._tails = tails
+        self._waiting: deque[_Waiting] = deque()
+
+    def add(
+        self, parts: Sequence[Part], now_s: float, write: Callable[[list[PartTails]], None]
+    ) -> list[PartTails]:
+        """Take in a round that is over; return its tails until now.
+
+        Args:
+            write: called once, when the tails of all parts are over, and rows of earlier rounds are written.
+        """
+        waiting = _Waiting(parts, write)
+        for position, part in enumerate(parts):
+            known = self._known(part, PartTails((None, None), 0.0), now_s)
+            waiting.known.append(known)
+            if None in known.lasts_s:
+                waiting.running.append(position)
+        until_now = list(waiting.known)
+        for position in waiting.running:
+            until_now[position] = self._until(parts[position], until_now[position], now_s)
+        self._waiting.append(waiting)
+        self.release(now_s)
+        return until_now
+
+    def release(self, now_s: float) -> None:
+        """Have rows written of the rounds that are settled by now; at infinity of all, with tails in full."""
+        while self._waiting:
+            first = self._waiting[0]
+            for position in first.running:
+                first.known[position] = self._known(first.parts[position], first.known[position], now_s)
+            first.running = [position for position in first.running if None in first.known[position].lasts_s]
+            if first.running:
+                return
+            self._waiting.popleft()
+            first.write(first.known)
+
+    def settle(self) -> None:
+        """Have all rows written, at the end of a run: tails that run are booked in full."""
+        self.release(math.inf)
+
+    def _known(self, part: Part, before: PartTails, now_s: float) -> PartTails:
+        """Return what is known now of a part's tails."""
+        lasts_s, energy_j = list(before.lasts_s), before.energy_j
+        for which, transfer in enumerate((part.downlink, part.uplink)):
+            if lasts_s[which] is not None:
+                continue
+            of_s = 0.0 if transfer is None else self._tails.take(part.device, transfer.end_s, now_s)
+            lasts_s[which] = of_s
+            energy_j += self._tails.energy_j(part.device, of_s or 0.0)
+        return PartTails((lasts_s[0], lasts_s[1]), energy_j)
+
+    def _until(self, part: Part, known: PartTails, now_s: float) -> PartTails:
+        """Return a part's tails as if one that goes on ended now."""
+        energy_j, lasts_s = known.energy_j, list(known.lasts_s)
+        for which, transfer in enumerate((part.downlink, part.uplink)):
+            if lasts_s[which] is None and transfer is not None:
+                lasts_s[which] = now_s - transfer.end_s
+                energy_j += self._tails.energy_j(part.device, now_s - transfer.end_s)
+        return PartTails((lasts_s[0], lasts_s[1]), energy_j)
