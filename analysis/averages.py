@@ -20,7 +20,8 @@ PER_SESSION = [
 ]
 PER_RUN = [
     *("energy_j", "simulated_s", "latency_s", "latency_mean_s"),
-    *("round_energy_j", "round_energy_rx_j", "round_energy_tx_j", "round_energy_compute_j"),
+    *("round_energy_j", "round_energy_rx_j", "round_energy_tx_j"),
+    *("round_energy_compute_j", "round_energy_tail_j"),
 ]
 TESTED = {  # what is tested against the reference -> whether a seed has one number of it per session
     **dict.fromkeys(("accuracy_start", "accuracy_first", "seconds_to_target", "joules_to_target"), True),

@@ -10,7 +10,12 @@ from analysis.metrics import RUN, training_rounds
 from analysis.vocabulary import COMPLETED
 
 ROUND = [*RUN, "cell", "session", "phase", "round"]
-ENERGIES = {"receive": "energy_rx_j", "transmit": "energy_tx_j", "compute": "energy_compute_j"}
+ENERGIES = {
+    "receive": "energy_rx_j",
+    "transmit": "energy_tx_j",
+    "compute": "energy_compute_j",
+    "tail": "energy_tail_j",
+}
 ROUNDING = 1e-9  # of a run's time: less between rounds is a sum's last digits
 STEPS = ("downlink", "compute", "uplink")
 
@@ -19,10 +24,10 @@ def breakdown(runs: Runs) -> pd.DataFrame:
     """Divide energy by what it was spent on, and time by what was waited for, one row per run.
 
     Returns:
-        variant, seed; of all devices receive_j, transmit_j, compute_j, tail_j (of radios between transfers, NaN: they
-        have none), idle_j (NaN: no ledger), total_j; of it
-        probe_j (in probe rounds), wasted_j (on updates that were not aggregated) and excess_j (above the least of the
-        same rounds, NaN: not recorded); server_j, apart from it;
+        variant, seed; of all devices receive_j, transmit_j, compute_j, tail_j (of radios after transfers), and
+        energy_j, their sum; of it probe_j (in probe rounds), wasted_j (on updates that were not aggregated) and
+        excess_j (above the least of the same rounds, NaN: not recorded); idle_j (NaN: no ledger), and total_j, energy
+        and idle; server_j, apart from all these;
         simulated_s, and of it rounds_s (training), probe_s, between_s (no round going on), means over cells;
         of the training rounds' completed participations the mean downlink_s, compute_s, uplink_s and waiting_s
         (queued between them, or for the next slot), and of each round's slowest one slowest_downlink_s, ...: these
@@ -31,10 +36,10 @@ def breakdown(runs: Runs) -> pd.DataFrame:
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)
     parts = by_run[list(ENERGIES.values())].sum().set_axis([f"{name}_j" for name in ENERGIES], axis=1)
-    for name in ("tail_j", "idle_j"):
-        booked = _from_ledger(runs, name)
-        parts[name] = booked.reindex(parts.index) if booked is not None else math.nan
-    parts["total_j"] = parts.sum(axis=1)
+    parts["energy_j"] = parts.sum(axis=1)
+    idle = _from_ledger(runs, "idle_j")
+    parts["idle_j"] = idle.reindex(parts.index) if idle is not None else math.nan
+    parts["total_j"] = parts["energy_j"] + parts["idle_j"]
     probes = rounds[rounds["phase"] == "probe"]
     parts["probe_j"] = probes.groupby(RUN)["energy_j"].sum().reindex(parts.index).fillna(0.0)
     for name in ("wasted", "server", "excess"):

@@ -231,12 +231,13 @@ def totals(rounds: pd.DataFrame) -> pd.DataFrame:
     Returns:
         variant, seed, energy_j, simulated_s (end of the last round), rounds and probe_rounds; means over the
         training rounds: latency_s (the slowest device, which a synchronous round waits for), latency_mean_s
-        (mean over the devices, J's Table VII), round_energy_j and its parts round_energy_rx_j, _tx_j, _compute_j.
+        (mean over the devices, J's Table VII), round_energy_j and its parts round_energy_rx_j, _tx_j, _compute_j and
+        _tail_j.
     """
     runs = rounds.groupby(RUN)
     training = training_rounds(rounds)
     probes = rounds["phase"].eq("probe").groupby([rounds[column] for column in RUN]).sum()
-    energies = ["energy_j", "energy_rx_j", "energy_tx_j", "energy_compute_j"]
+    energies = ["energy_j", "energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j"]
     per_round = training.groupby(RUN)[["latency_s", "latency_mean_s", *energies]].mean()
     return pd.concat(
         [

@@ -11,7 +11,7 @@ from pandas.api.types import is_numeric_dtype
 REQUIRED_COLUMNS = {
     "rounds": [
         *("session", "round", "phase", "start_s", "end_s", "latency_s", "latency_mean_s"),
-        *("energy_j", "energy_rx_j", "energy_tx_j", "energy_compute_j", "accuracy"),
+        *("energy_j", "energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j", "accuracy"),
     ],
     "devices": [
         *("session", "round", "phase", "device", "energy_j", "outcome"),
@@ -19,7 +19,10 @@ REQUIRED_COLUMNS = {
     ],
     "events": ["time_s", "event", "device", "session", "detail"],
     "sessions": ["session", "start_s", "labels", "accuracy_start"],
-    "ledger": ["device", "receive_j", "transmit_j", "compute_j", "idle_j", "total_j", "wasted_j"],
+    "ledger": [
+        *("device", "receive_j", "transmit_j", "compute_j", "tail_j"),
+        *("energy_j", "idle_j", "total_j", "wasted_j"),
+    ],
     "positions": ["time_s", "device", "x_m", "y_m", "cell", "gain_db"],
     "evaluation": ["session", "round", "cell", "end_s", "device", "samples", "accuracy", "loss"],
 }

@@ -17,7 +17,7 @@ from analysis.tables.settings import report
 # of `metrics.totals`
 COSTS = (
     *("latency_s", "latency_mean_s", "round_energy_j", "round_energy_rx_j", "round_energy_tx_j"),
-    *("round_energy_compute_j", "energy_j", "simulated_s"),
+    *("round_energy_compute_j", "round_energy_tail_j", "energy_j", "simulated_s"),
 )
 
 

@@ -127,8 +127,8 @@ def _battery(
         notes.append("How full batteries were is not known: devices.csv does not have all rounds.")
         return None
     notes.append(
-        "Batteries: the joules of each participation are taken off at its end; idle power and recharging are spread "
-        "evenly over the run."
+        "Batteries: the joules of each participation, tails too, are taken off at its end; idle power and recharging "
+        "are spread evenly over the run."
     )
     of = ledger.set_index("device").reindex(ids)
     capacity_j = (of["total_j"] + of["left_j"] - of["recharged_j"]).to_numpy(float)
@@ -189,7 +189,7 @@ def _rows(
         },
         **{
             name: Column(rows[name].to_numpy(float), joule)
-            for name in ("energy_rx_j", "energy_tx_j", "energy_compute_j")
+            for name in ("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j", "energy_j")
         },
         "distance_m": Column(rows["distance_m"].to_numpy(float), 0.1 if run.simulated_s else 1.0),
     }

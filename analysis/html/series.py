@@ -15,7 +15,12 @@ from analysis.service import Service
 MOST_POINTS = 2000  # of one line
 MOST_CELLS = 8  # more are shown as their mean, or as their sum
 DIGITS = 6
-ACTIVITIES = {"energy_rx_j": "receiving", "energy_compute_j": "computing", "energy_tx_j": "sending"}
+ACTIVITIES = {
+    "energy_rx_j": "receiving",
+    "energy_compute_j": "computing",
+    "energy_tx_j": "sending",
+    "energy_tail_j": "tails",
+}
 
 
 def label_of(run: Any, runs: Runs) -> str:

@@ -117,13 +117,17 @@ def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
 def device_table(runs: Runs, run: Any) -> pd.DataFrame:
     """Make a row per class of devices of one run: the mean joules of a device by what it was doing."""
     ledger = of_run(runs.ledger, run)
-    tails = ["tail_j"] if "tail_j" in ledger else []  # of radios between transfers
-    names = ["receive_j", "compute_j", "transmit_j", *tails, "idle_j", "total_j", "wasted_j"]
+    parts, sums = (
+        ["receive_j", "compute_j", "transmit_j", "tail_j"],
+        ["energy_j", "wasted_j", "idle_j", "total_j"],
+    )
+    names = [*parts, *sums]
     by = ledger["class"] if "class" in ledger else pd.Series("all devices", index=ledger.index)
     rows = []
     for name, group in ledger.groupby(by):
         each = group[names].mean()
         texts = {column.removesuffix("_j"): energy_text(each[column]) for column in names}
+        texts["energy and idle"] = texts.pop("total")
         rows.append({"class": str(name), "devices": str(len(group)), **texts})
     return pd.DataFrame(rows)
 

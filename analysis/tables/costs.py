@@ -13,11 +13,12 @@ ENERGY = {
     "transmit_j": "transmit",
     "compute_j": "compute",
     "tail_j": "tails of transfers",
-    "idle_j": "idle",
-    "total_j": "all devices",
+    "energy_j": "energy, the sum",
     "probe_j": "of it in probe rounds",
     "wasted_j": "of it wasted",
     "excess_j": "of it above the least",
+    "idle_j": "idle, besides",
+    "total_j": "energy and idle",
     "server_j": "server, besides",
 }
 RUN_TIME = {
@@ -39,7 +40,8 @@ COUNTS = {
     "iterations": "local iterations",
 }
 EXPLANATIONS = (
-    "Means over seeds, ± standard deviation. Energy: of all devices; wasted: on updates that were not aggregated.",
+    "Means over seeds, ± standard deviation. Energy: what learning causes in all devices, as everywhere; wasted: on"
+    " updates that were not aggregated; idle: what devices draw that neither work nor have a tail.",
     "Above the least: what the rounds' completed devices have spent on computing and sending more than with the best"
     " shares, powers and clocks for the same work in the same time (record.energy_excess).",
     "Time of a participation: of completed ones in training rounds; waiting: queued between the steps. The slowest"

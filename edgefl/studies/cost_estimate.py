@@ -5,6 +5,7 @@ are those of a probe: the run itself, begun in a scratch directory and left afte
 Rounds of later sessions may take longer or shorter, so the figures are rough.
 """
 
+import csv
 import math
 import resource
 import tempfile
@@ -244,6 +245,7 @@ def probe(
         run = Path(scratch) / "run"
         with suppress(ProbeEnds):
             simulate(scenario, run, device=device, on_round=note, load=load)
+        energy_j = _round_energy_j(run / "rounds.csv", servers)
         written = sum(file.stat().st_size for file in run.iterdir() if file.suffix in (".csv", ".jsonl"))
     first = min(servers, len(rows) - 1)  # these began with the run
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
@@ -255,9 +257,16 @@ def probe(
         round_wall_s=round_wall_s,
         memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0,
         round_bytes=written / len(rows),
-        energy_j=float(np.mean([row.energy_j for row in rows])),
+        energy_j=energy_j,
         cut_short=len(rows) < most_rounds and over(),
     )
+
+
+def _round_energy_j(table: Path, servers: int) -> float:
+    """Return the mean energy of a round; each server's last, which nothing followed, has tails that are too long."""
+    with table.open(encoding="utf-8", newline="") as file:
+        energies_j = [float(row["energy_j"]) for row in csv.DictReader(file)]
+    return float(np.mean(energies_j[:-servers] or energies_j))
 
 
 def size(count: float) -> str:

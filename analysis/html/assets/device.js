@@ -16,7 +16,7 @@ edgefl.DeviceLine = class {
     const [from, to] = this.replay.range(device);
     let joules = 0, bits = 0, done = 0;
     for (let i = from; i < to; i++) {
-      joules += rows.energy_rx_j[i] + rows.energy_tx_j[i] + rows.energy_compute_j[i];
+      joules += rows.energy_j[i];
       bits += rows.downlink_bits[i] + rows.uplink_bits[i];
       done += run.outcomes[rows.outcome[i]] === "completed";
     }
@@ -30,7 +30,7 @@ edgefl.DeviceLine = class {
   columns() {
     return ["session", "round", "cell", "start_s", "downlink_start_s", "downlink_end_s", "compute_start_s",
       "compute_end_s", "uplink_start_s", "uplink_end_s", "distance_m", "downlink_bits", "uplink_bits", "energy_rx_j",
-      "energy_compute_j", "energy_tx_j"];
+      "energy_compute_j", "energy_tx_j", "energy_tail_j", "energy_j"];
   }
   csv() {
     const { run, rows } = this.replay, [from, to] = this.replay.range(this.device), names = this.columns();
@@ -98,7 +98,7 @@ edgefl.DeviceLine = class {
       for (let i = first; i < last; i++) {
         const cells = [`${rows.session[i]} · ${rows.round[i]}`, rows.cell[i], edgefl.time(rows.start_s[i]), took("downlink", i),
           took("compute", i), took("uplink", i), rows.downlink_bits[i].toLocaleString("en"), rows.uplink_bits[i].toLocaleString("en"),
-          edgefl.joules(rows.energy_rx_j[i] + rows.energy_tx_j[i] + rows.energy_compute_j[i]), run.outcomes[rows.outcome[i]]];
+          edgefl.joules(rows.energy_j[i]), run.outcomes[rows.outcome[i]]];
         const line = body.insertRow();
         line.dataset.row = i;
         for (const cell of cells) line.insertCell().textContent = cell;

@@ -27,6 +27,7 @@ ROUND = {
     "energy_rx_j": 1.0,
     "energy_tx_j": 3.0,
     "energy_compute_j": 1.0,
+    "energy_tail_j": 0.0,
     "accuracy": "",
     "loss": "",
 }

@@ -61,8 +61,8 @@ def test_a_device_counts_where_it_was_last(write_run: Write) -> None:
     rows = ["1,2,train,0,5.0,0,10,0.1,1,,", "1,4,train,0,9.0,0,10,0.4,1,,", "1,4,train,0,9.0,1,10,0.6,1,,"]
     rows += ["1,3,train,1,8.0,1,10,0.9,1,,", "1,3,train,1,8.0,2,10,,,,"]
     (path / "evaluation.csv").write_text("\n".join([columns, *rows]) + "\n")
-    ledger = "device,receive_j,transmit_j,compute_j,idle_j,total_j,wasted_j"
-    (path / "ledger.csv").write_text("\n".join([ledger, *(f"{k},0,0,0,0,0,0" for k in range(3))]) + "\n")
+    ledger = "device,receive_j,transmit_j,compute_j,tail_j,energy_j,idle_j,total_j,wasted_j"
+    (path / "ledger.csv").write_text("\n".join([ledger, *(f"{k},0,0,0,0,0,0,0,0" for k in range(3))]) + "\n")
     report = report_fairness(path)
     devices = report.numbers["fairness_devices.csv"]
     assert list(zip(devices.device, devices.cell, devices.accuracy, strict=True)) == [

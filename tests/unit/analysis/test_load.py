@@ -121,7 +121,8 @@ def test_further_columns_are_kept(write_run: Write) -> None:
 def test_the_ledger_is_read_when_asked_for(write_run: Write) -> None:
     path = write_run("a", ROUNDS, SESSIONS, seed=7)
     (path / "ledger.csv").write_text(
-        "device,receive_j,transmit_j,compute_j,idle_j,total_j,wasted_j\n0,1,2,3,4,10,0.5\n1,0,0,0,4,4,0\n"
+        "device,receive_j,transmit_j,compute_j,tail_j,energy_j,idle_j,total_j,wasted_j\n"
+        "0,1,2,2,1,6,4,10,0.5\n1,0,0,0,0,0,4,4,0\n"
     )
     ledger = load_runs(path).ledger
     assert list(ledger.columns[:3]) == ["variant", "seed", "device"]

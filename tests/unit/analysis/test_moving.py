@@ -52,7 +52,8 @@ def run(write_run: Write, **scenario: Any) -> Path:
         for device, x, cell in ((1, 50.0, 0), (2, -300 + 150 * hour, 0 if hour < HOURS else 5))
     ]
     pd.DataFrame(places).to_csv(path / "positions.csv", index=False)
-    joules = dict.fromkeys(("receive_j", "transmit_j", "compute_j", "idle_j", "wasted_j", "total_j"), 1.0)
+    joules = dict.fromkeys(("receive_j", "transmit_j", "compute_j", "tail_j"), 1.0)
+    joules |= dict.fromkeys(("energy_j", "idle_j", "total_j", "wasted_j"), 1.0)
     ledger = [{"device": 1, "class": "residents", **joules}, {"device": 2, "class": "workers", **joules}]
     pd.DataFrame(ledger).to_csv(path / "ledger.csv", index=False)
     written = {

@@ -1,0 +1,81 @@
+"""One energy: what rounds.csv, devices.csv, ledger.csv, `costs` and `compare` say of a run is one number."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import edgefl
+from analysis.costs import report_costs
+from analysis.load import load_runs
+from edgefl.testing.invariants import check_run
+
+SMALL: dict[str, Any] = {
+    "name": "energy",
+    "seed": 3,
+    "devices": {"count": 8, "indoor_share": 0.5},
+    "sessions": {"name": "schedule", "count": 2, "rounds": 4},
+    "workload": {"payload_bits": 3.0e5, "flops_per_sample": 1.0e5},
+}
+# every kind of round that leaves tails behind: others select, it is cut off, it overlaps, it shares, it learns
+WORLDS: dict[str, dict[str, Any]] = {
+    "by the clock": {"rounds": {"every_s": 4}},
+    "some of all": {"rounds": {"selector": {"name": "uniform", "count": 3}}},
+    "deadline": {"rounds": {"deadline_s": 0.05, "every_s": 1}},
+    "over-selection": {"rounds": {"selector": {"name": "uniform", "count": 3}, "over_selection": 1.7}},
+    "fedbuff": {
+        "rounds": {"server": {"name": "fedbuff", "buffer": 3}},
+        "radio": {"sharing": "dynamic"},
+    },
+    "cells": {
+        "layout": {"rings": 1, "isd_m": 200.0, "federations": "all"},
+        "devices": {
+            "count": 60,
+            "mobility": {"name": "random_waypoint", "speed_min_m_s": 20, "speed_max_m_s": 30},
+        },
+    },
+    "batteries": {
+        "devices": {"count": 8, "battery_j": 3.0, "recharge_w": 0.05, "mobility": "static"},
+        "rounds": {"every_s": 2},
+    },
+    "two federations": {
+        "federations": {"a": {"share": 0.5}, "b": {"share": 0.5, "rounds": {"every_s": 3}}},
+        "radio": {"sharing": "dynamic"},
+    },
+    "learning": {
+        "workload": None,
+        "learning": {"dataset": "digits", "model": "logistic", "batch": 16, "warm_start": "similarity"},
+    },
+}
+
+
+def scenario(world: str) -> dict[str, Any]:
+    found = {**SMALL, **WORLDS[world]}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_all_tables_of_a_run_tell_one_energy(world: str, tmp_path: Path, unrendered: None) -> None:
+    run = edgefl.simulate(scenario(world), tmp_path / "run")
+    assert check_run(run) == []  # rounds, devices and ledger, part by part
+    rounds, devices, ledger = (
+        pd.read_csv(run / f"{name}.csv") for name in ("rounds", "devices", "ledger")
+    )
+    energy_j = rounds.energy_j.sum()
+    assert rounds.energy_tail_j.sum() > 0.05 * energy_j  # or nothing is tested
+    assert devices.energy_j.sum() == pytest.approx(energy_j, rel=1e-12)
+    assert ledger.energy_j.sum() == pytest.approx(energy_j, rel=1e-12)
+    assert (ledger.energy_j + ledger.idle_j).tolist() == pytest.approx(ledger.total_j.tolist(), rel=1e-12)
+    parts = ["a", "b"] if "federation" in rounds else [None]
+    costs = [
+        report_costs(load_runs(run, federation=part), out=tmp_path / f"costs {part}").numbers[
+            "costs.csv"
+        ]
+        for part in parts
+    ]
+    assert sum(found.energy_j.sum() for found in costs) == pytest.approx(energy_j, rel=1e-12)
+    assert sum(found.total_j.sum() for found in costs) == pytest.approx(ledger.total_j.sum(), rel=1e-12)
+    if world == "learning":
+        compared = edgefl.compare(run, out=tmp_path / "compare")
+        assert compared.table.energy_j_mean.tolist() == pytest.approx([energy_j], rel=1e-12)
