@@ -43,7 +43,15 @@ OF_THE_NETWORK = {
         "energy_tx_j",
         "distance_m",
     ),
-    *("energy_compute_j", "energy_server_j", "energy_wasted_j", "working", "staleness_mean", "staleness_max"),
+    *(
+        "energy_compute_j",
+        "energy_tail_j",
+        "energy_server_j",
+        "energy_wasted_j",
+        "working",
+        "staleness_mean",
+        "staleness_max",
+    ),
     *(f"{what}_{end}_s" for what in ("downlink", "compute", "uplink") for end in ("start", "end")),
 }
 

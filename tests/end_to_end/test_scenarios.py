@@ -73,15 +73,15 @@ def test_scenario(path: Path, tmp_path: Path) -> None:
         ("receive_j", "energy_rx_j"),
         ("transmit_j", "energy_tx_j"),
         ("compute_j", "energy_compute_j"),
+        ("tail_j", "energy_tail_j"),
+        ("energy_j", "energy_j"),
     ]:
         for table in (rounds, devices):
             assert np.isclose(ledger[column].sum(), table[in_tables].sum(), rtol=SUM_TOLERANCE)
     assert np.isclose(ledger.wasted_j.sum(), rounds.energy_wasted_j.sum(), rtol=SUM_TOLERANCE)
-    tails_j = ledger["tail_j"] if "tail_j" in ledger else 0.0 * ledger.idle_j
-    parts = ledger[["receive_j", "transmit_j", "compute_j", "idle_j"]].sum(axis=1) + tails_j
-    assert np.allclose(parts, ledger.total_j, rtol=SUM_TOLERANCE)
-    resting_j = ledger.idle_j.sum() + tails_j.sum()
-    assert np.isclose(ledger.total_j.sum(), rounds.energy_j.sum() + resting_j, rtol=SUM_TOLERANCE)
+    parts = ledger[["receive_j", "transmit_j", "compute_j", "tail_j"]].sum(axis=1)
+    assert np.allclose(parts, ledger.energy_j, rtol=SUM_TOLERANCE)
+    assert np.allclose(ledger.energy_j + ledger.idle_j, ledger.total_j, rtol=SUM_TOLERANCE)
     # what a battery gave, as far as a level of some joules can tell; None: on mains
     devices_of = edgefl.load_scenario(out / "scenario.yaml").devices
     classes = zip(devices_of.classes or [None], devices_of.kinds(), strict=True)

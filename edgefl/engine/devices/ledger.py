@@ -21,7 +21,6 @@ class Ledger:
         self._tail_j = np.zeros(devices)
         self._wasted_j = np.zeros(devices)
         self._busy_s = np.zeros(devices)  # in an activity, or with a tail
-        self._busy_until_s = np.full(devices, -np.inf)
         self._stalled_s = np.zeros(devices)
         self._stalled_j = np.zeros(devices)
 
@@ -30,12 +29,14 @@ class Ledger:
         columns: Mapping[str, Any],
         taken: Sequence[bool],
         tails_s: Sequence[tuple[float | None, float | None]],
+        now_s: float,
     ) -> None:
         """Add the energy of a round, given by its devices' columns; a device may be in it twice.
 
         Args:
             taken: whether a part's update was aggregated.
             tails_s: how long the tails of a part's downlink and uplink last.
+            now_s: until when a tail takes from the time that a device is idle.
         """
         ids = np.array(columns["device"])
         energy_j = np.array(columns["energy_j"])
@@ -45,37 +46,7 @@ class Ledger:
         np.add.at(self._compute_j, ids, columns["energy_compute_j"])
         np.add.at(self._tail_j, ids, columns["energy_tail_j"])
         np.add.at(self._wasted_j, ids[wasted], energy_j[wasted])
-        times_s = {
-            (activity, edge): np.array(columns[f"{activity}_{edge}_s"], dtype=float)  # nan: never reached
-            for activity in Activity
-            for edge in ("start", "end")
-        }
-        of_downlink_s, of_uplink_s = np.array(tails_s, dtype=float).T
-        down_s, up_s = times_s[Activity.DOWNLINK, "end"], times_s[Activity.UPLINK, "end"]
-        # in the order in which they begin
-        spans = (
-            (times_s[Activity.DOWNLINK, "start"], down_s),
-            (down_s, down_s + of_downlink_s),
-            (times_s[Activity.COMPUTE, "start"], times_s[Activity.COMPUTE, "end"]),
-            (times_s[Activity.UPLINK, "start"], up_s),
-            (up_s, up_s + of_uplink_s),
-        )
-        for rows in _once(ids):
-            for start_s, end_s in spans:
-                self._work(ids[rows], start_s[rows], end_s[rows])
-
-    def _work(self, ids: np.ndarray, start_s: FloatArray, end_s: FloatArray) -> None:
-        """Add what devices do from a time to another, nan: nothing, beside what they do already."""
-        until_s = self._busy_until_s[ids]
-        took_s = np.fmax(0.0, end_s - np.fmax(start_s, until_s))
-        self._busy_s[ids] += np.nan_to_num(took_s)
-        self._busy_until_s[ids] = np.fmax(until_s, end_s)
-
-    def end(self, time_s: float) -> None:
-        """End the run: what tails last beyond it takes nothing from the time that devices were idle in it."""
-        beyond_s = np.fmax(0.0, self._busy_until_s - time_s)
-        self._busy_s -= beyond_s
-        self._busy_until_s -= beyond_s
+        np.add.at(self._busy_s, ids, _busy_s(columns, tails_s, now_s))
 
     def book_stalls(self, ids: Sequence[int], stalls: Mapping[str, Sequence[float]]) -> None:
         """Add the time and energy of a round that passed without a link, by its `stall_columns`."""
@@ -131,10 +102,30 @@ class Ledger:
             yield LedgerRow(**dict(zip(columns, row, strict=True)))
 
 
-def _once(ids: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield rows such that none of them has a device that another has, and each device's in their order."""
-    rows = np.arange(len(ids))
-    while len(rows):
-        _, first = np.unique(ids[rows], return_index=True)
-        yield rows[first]
-        rows = np.delete(rows, first)
+def _busy_s(
+    columns: Mapping[str, Any], tails_s: Sequence[tuple[float | None, float | None]], now_s: float
+) -> FloatArray:
+    """Return [parts] how long each device was in an activity, had a tail, or both.
+
+    A device's parts do not overlap, nor does a tail with the next part: that begins with a transfer.
+    """
+    times_s = {
+        (activity, edge): np.array(columns[f"{activity}_{edge}_s"], dtype=float)  # nan: never reached
+        for activity in Activity
+        for edge in ("start", "end")
+    }
+    after_downlink_s, after_uplink_s = np.array(tails_s, dtype=float).T
+    down_s, up_s = times_s[Activity.DOWNLINK, "end"], times_s[Activity.UPLINK, "end"]
+    spans = (  # in the order in which they begin
+        (times_s[Activity.DOWNLINK, "start"], down_s),
+        (down_s, down_s + after_downlink_s),
+        (times_s[Activity.COMPUTE, "start"], times_s[Activity.COMPUTE, "end"]),
+        (times_s[Activity.UPLINK, "start"], up_s),
+        (up_s, up_s + after_uplink_s),
+    )
+    busy_s, until_s = np.zeros(len(down_s)), np.full(len(down_s), -np.inf)
+    for start_s, end_s in spans:
+        end_s = np.minimum(end_s, now_s)
+        busy_s += np.nan_to_num(np.maximum(0.0, end_s - np.fmax(start_s, until_s)))
+        until_s = np.fmax(until_s, end_s)
+    return busy_s

@@ -115,7 +115,8 @@ class Books:
 
         def settled(tails: list[PartTails]) -> None:
             of_devices, final = paid(tails)
-            simulation.ledger.book(of_devices, done.taken, [of.lasts_s for of in tails])
+            lasts_s = [of.lasts_s for of in tails]
+            simulation.ledger.book(of_devices, done.taken, lasts_s, simulation.env.now)
             simulation.recorder.write(final, further=further)
             self._write_devices(done, final, of_devices, scalars)
 

@@ -81,6 +81,8 @@ class Device:
         self, task: DeviceTask, link: Link, processors: Processors
     ) -> Generator[simpy.Event, None, Part]:
         """Do one round's work. If the device is cut off, the Part holds what was done until then, and its energy."""
+        if not task.down_bits:  # nothing is received that would end a tail before computing begins
+            self._network.power.tails.ends(self.id, self.env.now)
         downlink, link = yield from self._move(link, "downlink", task.down_bits, task.patient)
         spans = [downlink]
         if spans[-1].cut is None:

@@ -93,17 +93,21 @@ def _both_ways(
 
 
 def _tails(
-    simulation: Simulation, devices: Sequence[int], *transfers: tuple[Transfers, Sequence[int]]
+    simulation: Simulation,
+    devices: Sequence[int],
+    down: tuple[Transfers, Sequence[int]],
+    up: tuple[Transfers, Sequence[int]],
 ) -> None:
-    """Let the tails of earlier transfers end, and those of these begin, one direction after the other."""
+    """Let the tails of earlier transfers end, and those of these begin: of what moves these bits each way."""
     tails = simulation.network.power.tails
     if not tails.any:
         return
-    for done, bits in transfers:
+    for done, bits in (down, up):
         times_s = done.start_s.tolist(), done.end_s.tolist()
         for device, start_s, end_s, moved in zip(devices, *times_s, bits, strict=True):
-            if moved:
+            if moved or done is down[0]:  # a part that receives nothing ends a tail all the same
                 tails.ends(device, start_s)
+            if moved:
                 tails.begins(device, end_s)
 
 

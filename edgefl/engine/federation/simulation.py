@@ -44,5 +44,4 @@ class Simulation:
         """Have all rows written, at the end of a run: the last tails are booked in full, and batteries pay them."""
         self.network.power.spend_last_tails()
         self.unsettled.settle()
-        self.ledger.end(self.env.now)
         self.recorder.flush()

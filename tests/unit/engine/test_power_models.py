@@ -21,12 +21,14 @@ CAPACITY_J = 50.0
 PHONE = Equipment(0.2, 1.0, 0.1, 0.0)
 
 
-def run(power: Any, **sections: Any) -> tuple[list[DeviceRound], LedgerRow, SmallWorld]:
+def run(
+    power: Any, bits: tuple[int, int] = (DOWN_BITS, UP_BITS), **sections: Any
+) -> tuple[list[DeviceRound], LedgerRow, SmallWorld]:
     """Two rounds of one device with a pause of 0.4 s after each; the rows, and its line of the ledger."""
     battery_j, idle_power_w = sections.pop("battery_j", None), sections.pop("idle_power_w", 0.0)
     world = small_world(
         [50.0],
-        learner=Scripted(work=(5, 640, DOWN_BITS, UP_BITS)),
+        learner=Scripted(work=(5, 640, *bits)),
         policy=TWO_ROUNDS,
         devices={"power": power, "battery_j": battery_j, "idle_power_w": idle_power_w},
         rules={"pause_s": PAUSE_S, "deadline_s": sections.pop("deadline_s", None)},
@@ -160,17 +162,30 @@ def test_a_rounds_row_waits_for_its_tails_and_is_told_of_at_once() -> None:
     assert second.energy_tail_j == pytest.approx(following.uplink_start_s - following.downlink_end_s + 10.0)
 
 
-def test_a_transfer_of_nothing_has_no_tail() -> None:
-    """The tail of the only transfer, the downlink, goes on while nothing is sent."""
-    for rules in ({}, {"deadline_s": 1e6}):
-        world = small_world(
-            [50.0],
-            learner=Scripted(work=(5, 640, DOWN_BITS, 0)),
-            devices={"power": {"name": "phone_5g", "tail_s": 10.0, "tail_w": 1.0}},
-            rules=rules,
-        ).run()
-        (part,) = world.rows.of[DeviceRound]
-        assert part.energy_tail_j == pytest.approx(10.0)
+@pytest.mark.parametrize(
+    "how", [{}, {"deadline_s": 1e6}, {"battery_j": CAPACITY_J}], ids=["plan", "process", "battery"]
+)
+@pytest.mark.parametrize("down_bits", [0, DOWN_BITS])
+@pytest.mark.parametrize("up_bits", [0, UP_BITS])
+def test_a_transfer_of_nothing_has_no_tail(down_bits: int, up_bits: int, how: dict[str, Any]) -> None:
+    """That of the other direction goes on behind it, but for the start of the next round, which ends all tails."""
+    tail_s, idle_w = 0.2, 0.7
+    power = {"name": "phone_5g", "tail_s": tail_s, "tail_w": 2.0}
+    rows, ledger, world = run(power, bits=(down_bits, up_bits), idle_power_w=idle_w, **how)
+    wanted, idle_s = [], rows[0].downlink_start_s
+    for row, following in zip(rows, [*rows[1:], None], strict=True):
+        next_s = following.downlink_start_s if following else math.inf
+        down_until_s = row.uplink_start_s if up_bits else next_s
+        down_s = min(tail_s, down_until_s - row.downlink_end_s) if down_bits else 0.0
+        up_s = min(tail_s, next_s - row.uplink_end_s) if up_bits else 0.0
+        wanted.append(2.0 * (down_s + up_s))
+        # nothing before the upload's slot, and behind it until the next round or the end
+        rests_s = max(row.compute_end_s, row.downlink_end_s + down_s)
+        idle_s += max(0.0, row.uplink_start_s - rests_s)
+        rests_s = max(rests_s, row.uplink_end_s + up_s)
+        idle_s += max(0.0, min(next_s, world.env.now) - rests_s)
+    check_books(rows, ledger, wanted)
+    assert ledger.idle_j == pytest.approx(idle_w * idle_s, rel=1e-9, abs=1e-12)
 
 
 def test_a_tail_ends_when_the_device_is_switched_off() -> None:
