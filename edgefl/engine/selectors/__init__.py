@@ -53,7 +53,7 @@ class Candidates:
         charge_j: left in its battery; inf on mains.
         packet_errors: what loses uploads: `arrives(snr, static)` by the SNR on their shares; None: nothing does.
         loss, norm: that it reported last; nan: none yet, or not asked for (`Decider.asks_loss`, `asks_norm`).
-        duration_s, joules: of its last part of a round; nan: none yet.
+        duration_s, joules: of its last part of a round, without tails, which end later; nan: none yet.
         age: rounds since its last part, 1 for the one before this; inf: it had none.
         taken, completed: parts it had, and how many of these ended with an update that arrived.
         fading: power of the slot that comes, over its mean; there for those with `sees_fading`.
