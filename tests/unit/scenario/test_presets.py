@@ -1,0 +1,153 @@
+"""Presets over all sections: what is paid, what null is, what is told of defaults."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import edgefl
+from edgefl.engine.air.radio_settings import RadioSettings
+from edgefl.engine.settings import DeviceSettings, RoundSettings
+from edgefl.errors import EdgeflError
+from edgefl.scenario.presets import PRESETS, keys_of_presets
+from edgefl.scenario.scenario import Scenario, dump, load
+from edgefl.studies import planning
+
+WORKLOAD = {"payload_bits": 1000, "flops_per_sample": 1}
+SMALL = {
+    "name": "small",
+    "devices": {"count": 4},
+    "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+}
+LEARNING = {"dataset": "digits", "model": "logistic", "algorithm": "scaffold"}
+# keys of a preset that may be none, and what else has to be said then
+MAY_BE_NONE: dict[str, dict[str, Any]] = {
+    "radio.tdd": {},
+    "radio.t310_s": {"radio.rates": "shannon"},
+    "radio.uplink_power_over_share": {},
+    "radio.uplink_p0_dbm": {},
+    "radio.site_noise_figure_db": {},
+    "radio.coverage_margin_db": {},
+    "devices.vehicle_above_m_s": {},
+}
+KEYS = [f"{section}.{key}" for section, keys in keys_of_presets().items() for key in keys]
+
+
+def scenario(preset: str = "nr", changes: dict[str, Any] | None = None, **sections: Any) -> Scenario:
+    task = {} if "workload" in sections or "federations" in sections else {"learning": LEARNING}
+    radio = {"preset": preset}
+    data = {**SMALL, "radio": radio, **task, **sections}
+    for dotted, value in (changes or {}).items():
+        section, key = dotted.split(".")
+        data[section] = {**data.get(section, {}), key: value}
+    return load(data)
+
+
+def value_of(one: Scenario, dotted: str) -> Any:
+    section, key = dotted.split(".")
+    return getattr(getattr(one, section), key)
+
+
+def again(one: Scenario, tmp_path: Path) -> Scenario:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(dump(one))
+    return load(path)
+
+
+# ---- null
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_that_is_written_as_null_is_none_or_refused(key: str, preset: str, tmp_path: Path) -> None:
+    if key not in MAY_BE_NONE:
+        with pytest.raises(EdgeflError, match=rf"{re.escape(key)}: .*leave it out for its default"):
+            scenario(preset, {key: None})
+        return
+    with_null = scenario(preset, {key: None, **MAY_BE_NONE[key]})
+    read = again(with_null, tmp_path)
+    assert value_of(with_null, key) is value_of(read, key) is None
+    assert dump(read) == dump(with_null)
+    # another version's preset would not change the run
+    other = next(one for one in PRESETS if one != preset)
+    (tmp_path / "scenario.yaml").write_text(dump(with_null).replace(f"preset: {preset}", f"preset: {other}"))
+    assert value_of(load(tmp_path / "scenario.yaml"), key) is None
+
+
+def test_null_is_none_however_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(yaml.safe_dump({**SMALL, "workload": WORKLOAD}))
+    assert load(path, ["radio.tdd=null"]).radio.tdd is None
+    assert load(path).with_(radio__tdd=None).radio.tdd is None
+    without_source = Scenario.model_validate({**SMALL, "workload": WORKLOAD, "radio": {"tdd": None}})
+    assert without_source.with_(seed=7).radio.tdd is None
+    assert (
+        Scenario.model_validate({**SMALL, "workload": WORKLOAD, "radio": RadioSettings(tdd=None)}).radio.tdd
+        is None
+    )
+    study = tmp_path / "study.yaml"
+    variants = {"tdd": {}, "fdd": {"radio.tdd": None}}
+    study.write_text(
+        yaml.safe_dump(
+            {"name": "duplex", "scenario": "a.yaml", "seeds": [1], "variants": variants}, sort_keys=False
+        )
+    )
+    frames = [run.scenario.radio.tdd for run in planning.plan(study).runs]
+    assert sorted(frame is None for frame in frames) == [False, True]
+
+
+def test_none_in_words_is_null() -> None:
+    """So scenarios of earlier versions say it, and their runs are read."""
+    words, nulls = (
+        scenario(changes={"radio.tdd": none, "radio.coverage_margin_db": none}).radio
+        for none in ("none", None)
+    )
+    assert words == nulls
+    with pytest.raises(EdgeflError, match=r"radio.uplink_p0_dbm: .*write null for none"):
+        scenario(changes={"radio.uplink_p0_dbm": "none"})
+
+
+def test_without_t310_no_failure_is_waited_for() -> None:
+    radio = scenario(changes={"radio.t310_s": None, "radio.rates": "shannon"}).radio
+    assert (radio.t310_s, radio.t311_s) == (None, 0.0)
+    with pytest.raises(EdgeflError, match="set t310_s, or rates: shannon"):
+        scenario(changes={"radio.t310_s": None})
+
+
+def test_a_class_has_none_of_what_is_null(tmp_path: Path) -> None:
+    classes = {
+        "walkers": {"share": 0.5, "vehicle_above_m_s": None, "battery_j": None},
+        "drivers": {},
+    }
+    devices = {"count": 4, "battery_j": 10.0, "classes": classes}
+    one = scenario(devices=devices)
+    for each in (one, again(one, tmp_path)):
+        walkers, drivers = each.devices.kinds()
+        assert (walkers.vehicle_above_m_s, walkers.battery_j) == (None, None)
+        assert (drivers.vehicle_above_m_s, drivers.battery_j) == (3.0, 10.0)
+    classes["walkers"]["clock_hz"] = None
+    with pytest.raises(EdgeflError, match=r"classes.walkers: clock_hz: .*leave it out for that of devices"):
+        scenario(devices=devices)
+
+
+@pytest.mark.parametrize("made", [dict, lambda own: RoundSettings(**own)], ids=["mapping", "object"])
+def test_a_federation_has_none_of_what_its_rounds_have_null(made: Any, tmp_path: Path) -> None:
+    federations = {
+        "a": {"share": 0.5, "workload": WORKLOAD, "rounds": made({"every_s": None})},
+        "b": {"share": 0.5, "workload": WORKLOAD, "rounds": made({"min_updates": 2})},
+    }
+    radio = {"sharing": "dynamic", "uplink_power_over_share": "per_resource_block"}
+    one = scenario(federations=federations, radio=radio, rounds=made({"every_s": 5.0}))
+    for each in (one, again(one, tmp_path)):
+        assert [each.of_federation(name).rounds.every_s for name in "ab"] == [None, 5.0]
+
+
+def test_sections_as_objects_are_filled_like_mappings() -> None:
+    as_mapping = scenario(devices={"count": 4, "idle_power_w": 0.5})
+    as_object = scenario(devices=DeviceSettings(count=4, idle_power_w=0.5))
+    assert as_object.devices == as_mapping.devices
+    assert as_object.devices.indoor_share == 0.8
+    indoors = {"path_loss": edgefl.config.registry.get("path_loss", "inh")()}
+    assert scenario(radio=indoors, cell={"radius_m": 100.0}).devices.indoor_share == 0.0
