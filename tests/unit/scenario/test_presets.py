@@ -11,6 +11,7 @@ import edgefl
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.settings import DeviceSettings, RoundSettings
 from edgefl.errors import EdgeflError
+from edgefl.learning.settings import LearningSettings
 from edgefl.scenario.presets import PRESETS, keys_of_presets
 from edgefl.scenario.scenario import Scenario, dump, load
 from edgefl.studies import planning
@@ -142,6 +143,37 @@ def test_a_federation_has_none_of_what_its_rounds_have_null(made: Any, tmp_path:
     one = scenario(federations=federations, radio=radio, rounds=made({"every_s": 5.0}))
     for each in (one, again(one, tmp_path)):
         assert [each.of_federation(name).rounds.every_s for name in "ab"] == [None, 5.0]
+
+
+# ---- what is sent is what is paid
+
+
+@pytest.mark.parametrize(
+    ("preset", "counted"), [("nr", ("exchanged", "all")), ("journal", ("model", "processed"))]
+)
+def test_the_preset_says_what_is_paid(preset: str, counted: tuple[str, str], tmp_path: Path) -> None:
+    def paid(one: Scenario) -> tuple[str, str]:
+        assert one.learning is not None
+        return one.learning.payload, one.learning.booked
+
+    one = scenario(preset)
+    assert paid(one) == paid(again(one, tmp_path)) == counted
+    assert paid(scenario(preset, learning=LearningSettings.model_validate(LEARNING))) == counted
+    federations = {
+        "a": {"share": 0.5, "learning": LEARNING},
+        "b": {"share": 0.5, "learning": LearningSettings.model_validate(LEARNING)},
+    }
+    radio = {"preset": preset, "sharing": "dynamic", "uplink_power_over_share": "per_resource_block"}
+    several = scenario(radio=radio, federations=federations)
+    assert {paid(several.of_federation(name)) for name in "ab"} == {counted}
+    by_hand = {**LEARNING, "payload": "exchanged", "booked": "nominal"}
+    for learning in (by_hand, LearningSettings.model_validate(by_hand)):
+        assert paid(scenario(preset, learning=learning)) == ("exchanged", "nominal")
+
+
+def test_a_preset_gives_no_learning_to_who_has_none() -> None:
+    assert scenario("journal", workload=WORKLOAD).learning is None
+    assert scenario("journal", workload=WORKLOAD, learning=None).learning is None
 
 
 def test_sections_as_objects_are_filled_like_mappings() -> None:
