@@ -1,6 +1,7 @@
 """Presets over all sections: what is paid, what null is, what is told of defaults."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import pytest
 import yaml
 
 import edgefl
+from edgefl.commands.explained import describe
+from edgefl.config.yaml_source import parse_value
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.settings import DeviceSettings, RoundSettings
 from edgefl.errors import EdgeflError
@@ -183,3 +186,58 @@ def test_sections_as_objects_are_filled_like_mappings() -> None:
     assert as_object.devices.indoor_share == 0.8
     indoors = {"path_loss": edgefl.config.registry.get("path_loss", "inh")()}
     assert scenario(radio=indoors, cell={"radius_m": 100.0}).devices.indoor_share == 0.0
+
+
+# ---- defaults are told as they are
+
+
+def told(key: str) -> dict[str, Any]:
+    """What `describe` says of a key's default, by preset."""
+    section, _, name = key.partition(".")
+    lines = describe(key).splitlines()
+    line = next((one for one in lines if one.startswith("  default: ")), None)
+    if line is None:  # a section of its own: its parent tells
+        parent = next(one for one in describe(section).splitlines() if one.startswith(f"  {name}: "))
+        line = "default: " + parent.rpartition("default ")[2].removesuffix(")")
+    usual, _, journal = line.partition("default: ")[2].partition(", with preset: journal ")
+    return {preset: read(text) for preset, text in (("nr", usual), ("journal", journal or usual))}
+
+
+def read(text: str) -> Any:
+    return None if text == "none" else parse_value(text, "describe")
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_default_is_told_as_it_is(key: str) -> None:
+    """`describe`, the schema and a scenario that leaves the key out agree: written out, it is the same."""
+    section, name = key.split(".")
+    whole = Scenario.model_json_schema()
+    in_schema = next(
+        definition["properties"][name]
+        for title, definition in whole["$defs"].items()
+        if title == type(getattr(scenario(), section)).__name__
+    )
+    assert in_schema.get("default") == told(key)["nr"]
+    for preset, value in told(key).items():
+        left_out = scenario(preset)
+        assert value_of(scenario(preset, {key: value}), key) == value_of(left_out, key)
+
+
+def every_default() -> Iterator[tuple[str, Any]]:
+    one = scenario()
+    for section in ("cell", "layout", "handover", "devices", "radio", "rounds", "learning", "record"):
+        for name, field in type(getattr(one, section)).model_fields.items():
+            if not field.is_required():
+                yield f"{section}.{name}", getattr(getattr(one, section), name)
+
+
+def test_every_key_that_is_left_out_is_what_the_reference_says() -> None:
+    """Of whatever section: a component by its name, a section by its keys."""
+    for key, value in every_default():
+        given = {"devices.count": 4, "learning.algorithm": "scaffold"}
+        if key in given:
+            continue
+        said = told(key)["nr"]
+        if said == "as its keys say":
+            continue
+        assert value_of(scenario(changes={key: said}), key) == value, key
