@@ -208,9 +208,9 @@ HEAD = """\
 # The radio preset nr
 
 `radio.preset: nr`, the default, is a radio that exists; `radio.preset: journal` is the journal paper's. The preset
-fills the keys that a scenario leaves out, and a run's scenario.yaml has them written out. A key that is written is the
-scenario's: `radio.tdd: null` leaves the frame out, `radio.coverage_margin_db: null` the limit of coverage. The tables of
-this page come from whole runs: means over seeds with their standard error.
+fills the keys that a scenario leaves out, and a run's scenario.yaml has them written out. A key that is written is
+the scenario's: `radio.tdd: null` leaves the frame out, `radio.coverage_margin_db: null` the limit of coverage. The
+tables of this page come from whole runs: means over seeds with their standard error.
 """
 LAWS_HEAD = """\
 ## What leaving a law out does

@@ -486,7 +486,7 @@ def test_models_that_a_loss_compares_with_run_forward_for_a_third(
 
 @pytest.mark.parametrize(("booked", "payload"), [("all", "exchanged"), ("processed", "model")])
 def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> None:
-    """Two models come down and run forward, two losses go up; by the journal's counting a model each way, and a step."""
+    """Two models come down and run forward, two losses go up; as the journal counts, a model each way and a step."""
     one = learner(warm_start=SURE, batch=64, booked=booked, payload=payload)
     for number in range(1, 4):
         session(one, number, 3)
