@@ -18,6 +18,7 @@ from edgefl.config.meaning import meaning
 from edgefl.config.registry import did_you_mean
 from edgefl.config.scenario_fields import Named
 from edgefl.config.units_of_keys import unit_of
+from edgefl.engine.class_settings import OWN_KEYS
 from edgefl.errors import EdgeflError, clipped, quoted
 from edgefl.rng import Streams
 from edgefl.scenario.presets import defaults_of
@@ -254,6 +255,8 @@ def _default(field: FieldInfo, dotted: str) -> str:
     """Say what a key is that is left out; where presets differ, by each."""
     if field.is_required():
         return "none, it is required"
+    if dotted.startswith("devices.classes.") and dotted.rpartition(".")[2] in OWN_KEYS:
+        return "that of devices"
     own = field.get_default(call_default_factory=True)
     by_preset = {preset: _written(value) for preset, value in defaults_of(dotted, own).items()}
     usual = by_preset["nr"]

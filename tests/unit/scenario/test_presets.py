@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
-import edgefl
-from edgefl.commands.explained import describe
+from edgefl.commands.explained import describe, sections
+from edgefl.config import registry
+from edgefl.config.component import parameters_of
 from edgefl.config.yaml_source import parse_value
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.settings import DeviceSettings, RoundSettings
 from edgefl.errors import EdgeflError
 from edgefl.learning.settings import LearningSettings
+from edgefl.scenario import presets
 from edgefl.scenario.presets import PRESETS, keys_of_presets
 from edgefl.scenario.scenario import Scenario, dump, load
 from edgefl.studies import planning
@@ -184,7 +186,7 @@ def test_sections_as_objects_are_filled_like_mappings() -> None:
     as_object = scenario(devices=DeviceSettings(count=4, idle_power_w=0.5))
     assert as_object.devices == as_mapping.devices
     assert as_object.devices.indoor_share == 0.8
-    indoors = {"path_loss": edgefl.config.registry.get("path_loss", "inh")()}
+    indoors = {"path_loss": registry.get("path_loss", "inh")()}
     assert scenario(radio=indoors, cell={"radius_m": 100.0}).devices.indoor_share == 0.0
 
 
@@ -241,3 +243,36 @@ def test_every_key_that_is_left_out_is_what_the_reference_says() -> None:
         if said == "as its keys say":
             continue
         assert value_of(scenario(changes={key: said}), key) == value, key
+
+
+def test_keys_of_classes_are_those_of_devices_where_they_are_left_out() -> None:
+    lines = describe("devices.classes").splitlines()
+    assert next(one for one in lines if one.startswith("  battery_j: ")).endswith("default that of devices)")
+    assert next(one for one in lines if one.startswith("  samples: ")).endswith("default none)")
+
+
+# ---- conventions of the paper
+
+
+def test_every_key_that_follows_the_paper_is_a_presets_or_has_its_reason() -> None:
+    """A description that cites J is of a key that a preset sets, or that the table in presets names."""
+    decided = set(KEYS) | {"radio.preset"}
+    reasons = re.findall(r"[a-z_]+", presets.__doc__ or "")
+    undecided = [
+        dotted
+        for dotted, description in described()
+        if re.search(r"\(J\b|\bJ \d|\bJ counts|, J\b;|journal", description)
+        and dotted not in decided
+        and not {dotted.rpartition(".")[2], dotted.partition(".")[0]} & set(reasons)
+    ]
+    assert undecided == []
+
+
+def described() -> Iterator[tuple[str, str]]:
+    """Every key of a scenario, and every parameter of a component, with its description."""
+    for _, _, rows in sections():
+        yield from ((row[0].strip("`"), row[1]) for row in rows)
+    for kind in registry.KINDS:
+        for name in registry.names(kind):
+            fields = parameters_of(registry.get(kind, name)).model_fields
+            yield from ((f"{name}.{key}", field.description or "") for key, field in fields.items())
