@@ -542,6 +542,13 @@ def test_a_rounds_bits_are_the_payload_each_way() -> None:
     assert local.down_bits == local.up_bits == (one.payload_bits,) * 2
 
 
+@pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", {"name": "hypcluster", "models": 3}, "feddrift"])
+def test_what_is_expected_to_be_sent_is_sent(algorithm: Any) -> None:
+    stage = pilot(learner(algorithm=algorithm))
+    told, local = stage.expected([2, 3]), stage.train([2, 3], 1)
+    assert (told.down_bits, told.up_bits) == (local.down_bits, local.up_bits)
+
+
 def test_the_payload_counts_all_that_is_exchanged_or_one_model() -> None:
     assert learner(algorithm="scaffold").payload_bits == 2 * 32 * 650
     assert learner(algorithm="scaffold", payload="model").payload_bits == 32 * 650
