@@ -40,7 +40,8 @@ class RadioSettings(Section):
     preset: Preset = Field(
         "nr",
         description="what keys are that are left out: nr, a radio that exists, with 38.901's line of sight"
-        " and walls, NR's rates, frames and overheads, and a phone's energy; journal, the journal paper's Table I",
+        " and walls, NR's rates, frames and overheads, and a phone's energy; journal, the journal paper's Table I,"
+        " and what it counts of learning",
     )
     carrier_hz: float = Field(3.5e9, ge=0.5e9, le=100e9, description="carrier, Hz, 0.5e9 to 100e9")
     bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W, Hz, 1e5 to 4e9")

@@ -115,7 +115,9 @@ class TrainedModel:
     def expected_bits(self) -> tuple[int, int]:
         """Return the bits that a device would receive and send in its first round."""
         parameters, _ = self._training.layout.split(self.model)
-        return self._side.expected_bits(parameters, self.state, RoundChance(self._streams, (), self.model.device))
+        return self._side.expected_bits(
+            parameters, self.state, RoundChance(self._streams, (), self.model.device)
+        )
 
     def compared(self, terms: Sequence[OutputTerm]) -> int:
         """Return how many other models run forward on each sample of a step, for further terms of the local loss."""
