@@ -54,7 +54,7 @@ LAWS = [
         "a frame for both directions, DDDSU",
         ("radio.tdd",),
         "38.213, 11.1",
-        {"radio": {"tdd": "none"}},
+        {"radio": {"tdd": None}},
     ),
     Law(
         "a site's antenna, 5 dBi",
@@ -85,7 +85,7 @@ LAWS = [
         "who has no link is not there",
         ("radio.coverage_margin_db",),
         "38.304, 5.2.3.2",
-        {"radio": {"coverage_margin_db": "none"}},
+        {"radio": {"coverage_margin_db": None}},
     ),
     Law(
         "shadowing of the sites is correlated",
@@ -208,8 +208,9 @@ HEAD = """\
 # The radio preset nr
 
 `radio.preset: nr`, the default, is a radio that exists; `radio.preset: journal` is the journal paper's. The preset
-fills the keys that a scenario leaves out, and a run's scenario.yaml has them written out. The tables of
-this page come from whole runs: means over seeds with their standard error.
+fills the keys that a scenario leaves out, and a run's scenario.yaml has them written out. A key that is written is
+the scenario's: `radio.tdd: null` leaves the frame out, `radio.coverage_margin_db: null` the limit of coverage. The
+tables of this page come from whole runs: means over seeds with their standard error.
 """
 LAWS_HEAD = """\
 ## What leaving a law out does

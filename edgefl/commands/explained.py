@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -18,8 +18,10 @@ from edgefl.config.meaning import meaning
 from edgefl.config.registry import did_you_mean
 from edgefl.config.scenario_fields import Named
 from edgefl.config.units_of_keys import unit_of
+from edgefl.engine.class_settings import OWN_KEYS
 from edgefl.errors import EdgeflError, clipped, quoted
 from edgefl.rng import Streams
+from edgefl.scenario.presets import defaults_of
 
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
 SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # by the name that annotated_types gives a bound
@@ -125,7 +127,7 @@ def _key(dotted: str, file: Path | None) -> str:
     field = _field(section, last, before, dotted)
     inner = _model(field.annotation)
     if inner is None:
-        return "\n".join([dotted, "", *_one(field, last), "", *examples.of(dotted)]).rstrip()
+        return "\n".join([dotted, "", *_one(field, dotted), "", *examples.of(dotted)]).rstrip()
     lines = [_section(dotted, inner, field)]
     if dotted == "layout":
         lines += ["", *cells(load(file) if file else None)]
@@ -173,7 +175,7 @@ def facts_of(section: type[BaseModel], before: str = "") -> list[tuple[str, ...]
         kind = _kind(field, f"{before}{name}")
         about = field.description or ""
         meaning = f"{about} ({kind})" if about and kind else about or kind
-        default = "required" if field.is_required() else _default(field)
+        default = "required" if field.is_required() else _default(field, f"{before}{name}")
         rows.append((f"`{before}{name}`", meaning, unit_of(name) or "", _bounds(field), default))
     return rows
 
@@ -195,15 +197,15 @@ def _section(name: str, section: type[BaseModel], field: FieldInfo | None = None
     )
 
 
-def _one(field: FieldInfo, name: str) -> list[str]:
+def _one(field: FieldInfo, dotted: str) -> list[str]:
     """Describe a key on its own, a fact a line."""
     lines = [field.description or "", ""]
     lines += [f"  type:    {_type(field)}"]
-    if unit := unit_of(name):
+    if unit := unit_of(dotted.rpartition(".")[2]):
         lines += [f"  unit:    {unit}"]
     if bounds := _bounds(field):
         lines += [f"  range:   {bounds}"]
-    lines += [f"  default: {_default(field)}"]
+    lines += [f"  default: {_default(field, dotted)}"]
     named = _named(field)
     return [*lines, "", *_choices(named.kind)] if named else lines
 
@@ -221,12 +223,13 @@ def _parameters(fields: dict[str, FieldInfo], of: str = "scenario") -> list[str]
         return ["Parameters: none"]
     lines = ["Parameters:"]
     for name, field in fields.items():
+        dotted = name if of == "scenario" else f"{of}.{name}"
         unit, about = unit_of(name), field.description or ""
         facts = [
             "" if unit is None or re.search(rf", {re.escape(unit)}\b", about) else unit,
             _bounds(field),
-            _kind(field, name if of == "scenario" else f"{of}.{name}"),
-            f"default {_default(field)}",
+            _kind(field, dotted),
+            f"default {_default(field, dotted)}",
         ]
         facts[-1] = "required" if field.is_required() else facts[-1]
         inner = _model(field.annotation)
@@ -248,10 +251,20 @@ def _kind(field: FieldInfo, key: str) -> str:
     return f"{'or' if others else 'one of'} {', '.join(map(str, choices))}" if choices else ""
 
 
-def _default(field: FieldInfo) -> str:
+def _default(field: FieldInfo, dotted: str) -> str:
+    """Say what a key is that is left out; where presets differ, by each."""
     if field.is_required():
         return "none, it is required"
-    value = field.get_default(call_default_factory=True)
+    if dotted.startswith("devices.classes.") and dotted.rpartition(".")[2] in OWN_KEYS:
+        return "that of devices"
+    own = field.get_default(call_default_factory=True)
+    by_preset = {preset: _written(value) for preset, value in defaults_of(dotted, own).items()}
+    usual = by_preset["nr"]
+    others = (f", with preset: {preset} {said}" for preset, said in by_preset.items() if said != usual)
+    return usual + "".join(others)
+
+
+def _written(value: Any) -> str:
     if isinstance(value, BaseModel):
         return "as its keys say"
     return "none" if value is None else _number(value)
@@ -315,6 +328,8 @@ def _number(value: Any) -> str:
     if isinstance(value, BaseModel):
         given = value.model_dump(exclude_defaults=True)
         return f"{{{', '.join(f'{name}: {_number(each)}' for name, each in given.items())}}}"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name}: {_number(each)}' for name, each in value.items())}}}"
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(_number, value))}]"
     if isinstance(value, float):

@@ -1,5 +1,6 @@
 """The parts of a scenario, and their fields that hold components."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,17 @@ MARK = "x-edgefl-component"  # in JSON schemas: a field that holds a component
 
 class Section(Strict):
     """A part of the scenario: frozen, and unknown keys are errors."""
+
+
+def given_keys(section: object) -> dict[str, Any] | None:
+    """Return the keys that a section gives, null too, of a mapping or an object; None: it is neither."""
+    if isinstance(section, Section):
+        return {
+            key: getattr(section, key)
+            for key in type(section).model_fields
+            if key in section.model_fields_set
+        }
+    return dict(section) if isinstance(section, Mapping) else None
 
 
 @dataclass(frozen=True)
@@ -51,8 +63,9 @@ class Named:
         if isinstance(value, dict) and self.default:
             value = {"name": self.default, **value}
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+            default = ", or leave it out for its default" if value is None and self.default else ""
             raise ValueError(
-                f"write a name or {{name: ..., parameters}}; `edgefl list {self.kind}` lists the names"
+                f"write a name or {{name: ..., parameters}}{default}; `edgefl list {self.kind}` lists the names"
             )
         component = registry.get(self.kind, value["name"])
         try:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from edgefl.config.clock import ClockWords
@@ -40,10 +41,9 @@ class Strict(BaseModel):
             return value
         if slip := _slip(value, field.annotation):
             wrong, right = slip
+            remedy = _of_none(value, field) or _remedy(wrong, right, info.field_name)
             # braces are the syntax of pydantic's templates
-            message = {
-                "message": f"must be {right}, got {quoted(wrong)}{_remedy(wrong, right, info.field_name)}"
-            }
+            message = {"message": f"must be {right}, got {quoted(wrong)}{remedy}"}
             raise PydanticCustomError("strict", "{message}", message)
         value = located(value, field.annotation)
         # -0.0 is a 0, but NumPy refuses it as a deviation
@@ -96,6 +96,18 @@ def _items(value: Any, origin: Any, inner: Sequence[Any]) -> Iterable[tuple[Any,
         alike = origin is list or inner[-1:] == (...,)
         return zip(value, itertools.repeat(inner[0]) if alike else inner, strict=False)
     return ()
+
+
+def _of_none(value: Any, field: FieldInfo) -> str:
+    """Say how none is written, where there may be none, or what to do where there has to be one."""
+    if value is None:
+        return (
+            ""
+            if field.is_required()
+            else ": null is none, and there has to be one; leave it out for its default"
+        )
+    may_be_none = type(None) in get_args(field.annotation)
+    return ": write null for none" if may_be_none and str(value).lower() == "none" else ""
 
 
 def _remedy(value: Any, right: str, key: str) -> str:

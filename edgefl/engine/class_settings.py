@@ -126,7 +126,7 @@ _ClassSettings: Any = create_model("_ClassSettings", __base__=ClassSize, **OWN_K
 
 
 class ClassSettings(_ClassSettings):
-    """One class of devices; what is left out is that of `devices`."""
+    """One class of devices; what is left out is that of `devices`, and of what is null it has none."""
 
     battery_j: Annotated[float, Field(ge=1e-9, le=1e12)] | Literal["mains"] | None = Field(
         None, description="battery capacity, J, or mains"
@@ -139,6 +139,15 @@ class ClassSettings(_ClassSettings):
     )
 
     @model_validator(mode="after")
+    def _null_is_none(self) -> Self:
+        for name in self.none_of:
+            if EveryDevice.model_fields[name].default is not None:
+                raise ValueError(
+                    f"{name}: null is none, and there has to be one: leave it out for that of devices"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _one_size(self) -> Self:
         if self.share is not None and self.count is not None:
             raise ValueError("give either share or count")
@@ -149,7 +158,12 @@ class ClassSettings(_ClassSettings):
         own = {name: value for name in OWN_KEYS if (value := getattr(self, name)) is not None}
         if own.get("battery_j") == "mains":
             own["battery_j"] = None
-        return own
+        return own | dict.fromkeys(self.none_of)
+
+    @property
+    def none_of(self) -> list[str]:
+        """The keys that are written as null: of these the class has none, whatever `devices` has."""
+        return [name for name in OWN_KEYS if name in self.model_fields_set and getattr(self, name) is None]
 
 
 def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarray:

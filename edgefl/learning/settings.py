@@ -227,14 +227,15 @@ class LearningSettings(Section):
     )
     bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
     payload: Literal["model", "exchanged"] = Field(
-        "model", description="a transfer carries one model (J), or all that the algorithm exchanges"
+        "exchanged",
+        description="a transfer carries all that the algorithm exchanges, or one model whatever that is (J)",
     )
     booked: Literal["nominal", "processed", "all"] = Field(
-        "processed",
+        "all",
         description="samples whose compute time and energy are booked: processed: those in a device's mini-batches,"
         " fewer than e B where it holds less than B or an epoch's last batch is short, twice with a personal model;"
-        " all: and a third for each sample run forward only, to stop early or to choose a model; nominal: e B"
-        " (J 27, 28)",
+        " all: and a third for each that another model or a test runs forward only: to stop early, to choose a model,"
+        " to compare or distil with one; nominal: e B (J 27, 28)",
     )
     flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
         "counted", description="N_p phi, FLOPs per sample forward and backward: a number, or counted"

@@ -287,7 +287,7 @@ def radiated_power_only(scenario: Scenario) -> Iterator[str]:
 def two_bands_at_once(scenario: Scenario) -> Iterator[str]:
     """Note a band that carries both directions all the time, where bands are TDD."""
     radio = scenario.radio
-    if radio.preset == "nr" and radio.tdd_frame is None and radio.carrier_hz >= TDD_FROM_HZ:
+    if radio.preset == "nr" and radio.tdd is None and radio.carrier_hz >= TDD_FROM_HZ:
         yield (
             f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz in each direction at once, and bands from"
             f" {TDD_FROM_HZ / 1e9:g} GHz on are TDD; leave radio.tdd out, or give it a frame"

@@ -13,6 +13,7 @@ from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.selectors import Decider
 from edgefl.engine.servers import OverlappingServer
 from edgefl.errors import EdgeflError, about
+from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import WarmStart
@@ -112,7 +113,7 @@ def _notes(scenario: Scenario) -> list[str]:
     return [
         *_of_warm_start(learning, scenario.sessions.count),
         *_of_personal_models(learning),
-        *_of_chosen_models(learning),
+        *_of_costs(learning),
         *_of_theory(learning),
         *private.notes(scenario.rounds, scenario.sessions, learning),
     ]
@@ -138,17 +139,42 @@ def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
         )
 
 
-def _of_chosen_models(learning: LearningSettings) -> Iterator[str]:
-    """Note which costs of choosing among models are not booked."""
-    left_out = []
-    if learning.booked != "all":
-        left_out.append("the passes in which devices choose a model (learning.booked: all counts them)")
-    if learning.payload != "exchanged":
-        left_out.append("all models but one on the way down (learning.payload: exchanged)")
-    if learning.algorithm.chooses_model and left_out:
-        name = registry.name_of("algorithms", learning.algorithm)
-        as_one = "booked as fedavg is, " if len(left_out) == 2 else ""
-        yield f"learning.algorithm {name}: {as_one}its costs leave out {' and '.join(left_out)}"
+def _of_costs(learning: LearningSettings) -> Iterator[str]:
+    """Note what this algorithm sends and computes, and the run does not book."""
+    name = registry.name_of("algorithms", learning.algorithm)
+    sent = list(_not_paid_of_sent(learning)) if learning.payload == "model" else []
+    computed = list(_not_paid_of_computed(learning)) if learning.booked != "all" else []
+    left_out = [
+        *([f"{' and '.join(sent)} (learning.payload: exchanged counts all)"] if sent else []),
+        *([f"{' and '.join(computed)} (learning.booked: all counts them)"] if computed else []),
+    ]
+    if left_out:
+        yield f"learning.algorithm {name}: costs of this run leave out {', and '.join(left_out)}"
+
+
+def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
+    """Yield what a transfer carries beside one model."""
+    algorithm = learning.algorithm
+    if algorithm.chooses_model:
+        yield "all models but one on the way down"
+    for many, way in ((algorithm.vectors_down, "down"), (algorithm.vectors_up, "up")):
+        if many > 1:
+            yield f"{many - 1} of {many} vectors on the way {way}"
+
+
+def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
+    """Yield the passes beside those of local training."""
+    algorithm, start = learning.algorithm, learning.warm_start
+    if algorithm.trains_personal and learning.booked == "nominal":
+        yield "the passes that train personal models"
+    if algorithm.chooses_model:
+        yield "the passes in which devices choose a model"
+    if learning.early_stopping is not None or algorithm.keeps_apart():
+        yield "the passes that say when devices stop"
+    if type(algorithm).term is not Algorithm.term:
+        yield "the passes of the models that its loss compares with"
+    if type(start).anchor is not WarmStart.anchor:
+        yield f"the passes of the model that warm start {registry.name_of('warm_starts', start)} compares with"
 
 
 def _of_theory(learning: LearningSettings) -> Iterator[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.config.registry import did_you_mean
-from edgefl.config.scenario_fields import Named, Section
+from edgefl.config.scenario_fields import Named, Section, given_keys
 from edgefl.engine.class_settings import CLASS_NAME, SHARE_TOLERANCE, ClassSettings, class_sizes
 from edgefl.engine.settings import RoundSettings, WorkloadSettings
 from edgefl.errors import EdgeflError, moved
@@ -61,15 +61,14 @@ class FederationSettings(Section):
 
 def merged(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a scenario's document in which federations have the keys of `rounds` that they do not change."""
-    federations, rounds = data.get("federations"), data.get("rounds")
-    if not isinstance(federations, Mapping) or not isinstance(rounds, Mapping):
+    federations, rounds = data.get("federations"), given_keys(data.get("rounds"))
+    if not isinstance(federations, Mapping) or rounds is None:
         return data
-    filled = {
-        name: {**own, "rounds": {**rounds, **own["rounds"]}}
-        if isinstance(own, Mapping) and isinstance(own.get("rounds"), Mapping)
-        else own
-        for name, own in federations.items()
-    }
+    filled = dict(federations)
+    for name, one in federations.items():
+        own = given_keys(one) or {}
+        if (differs := given_keys(own.get("rounds"))) is not None:
+            filled[name] = {**own, "rounds": {**rounds, **differs}}
     return {**data, "federations": filled}
 
 

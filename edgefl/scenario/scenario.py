@@ -1,7 +1,7 @@
 """The scenario: frozen, validated, complete; units stand in the key names.
 
 `load` reads YAML, `dump` writes it back with every default filled in, so that a run directory's
-`scenario.yaml` gives the same run again. Defaults are Table I of the journal paper.
+`scenario.yaml` gives the same run again. What is left out is as its preset says, else as the field has it.
 """
 
 import copy
@@ -19,7 +19,6 @@ from edgefl.config.schema import complete
 from edgefl.config.yaml_source import Source, parse_value, write
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.layout import LayoutSettings
-from edgefl.engine.air.presets import with_preset_defaults, with_presets
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.class_settings import CLASS_NAME
 from edgefl.engine.federation.cloud import CloudSettings
@@ -42,6 +41,7 @@ from edgefl.scenario import clouded, coded, deciding, located, overlap, private,
 from edgefl.scenario.day import Day, named_days
 from edgefl.scenario.federation_settings import FederationSettings, merged, naming, place_in, size_of
 from edgefl.scenario.numbers import Numbers
+from edgefl.scenario.presets import keys_of_presets, with_preset_defaults, with_presets
 
 LARGEST_SEED = 2**32 - 1
 Longitude = Annotated[float, Field(ge=-180, le=180)]
@@ -115,7 +115,7 @@ class Scenario(Section):
         Raises:
             EdgeflError: names key and remedy for everything that is wrong.
         """
-        source = copy.deepcopy(self._source) or Source.of(self.model_dump(exclude_none=True))
+        source = copy.deepcopy(self._source) or Source.of(written(self))
         for key, value in {**(changes or {}), **{k.replace("__", "."): v for k, v in keys.items()}}.items():
             source.override(key, value, "with_")
         return from_source(source)
@@ -316,9 +316,14 @@ def dump(scenario: Scenario) -> str:
 def written(scenario: Scenario) -> dict[str, Any]:
     """Return the complete scenario as plain values, defaults filled in."""
     values: dict[str, Any] = scenario.model_dump(mode="json", exclude_none=True)
+    # a null is written where a key that is left out would be something else when it is read: a preset's value, what
+    # `devices` has for a class, and what the scenario's rounds have for those of a federation
+    for section, keys in keys_of_presets().items():
+        if section in values:
+            values[section] |= {key: None for key in keys if key not in values[section]}
+    for name, one in (scenario.devices.classes or {}).items():
+        values["devices"]["classes"][name] |= dict.fromkeys(one.none_of)
     for own in values.get("federations", {}).values():
-        if (
-            "rounds" in own
-        ):  # a key that the scenario has, and this one none of, would be the scenario's again
+        if "rounds" in own:
             own["rounds"] |= {key: None for key in values["rounds"] if key not in own["rounds"]}
     return values

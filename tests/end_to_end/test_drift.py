@@ -228,10 +228,14 @@ def _booked(scenario: Path, out: Path, *overrides: str) -> pd.DataFrame:
 
 
 def test_a_personal_model_is_booked_too(scenario: Path, tmp_path: Path) -> None:
-    """It is trained on the mini-batches of the local one, which are the same in FedAvg: twice the energy."""
-    plain = _booked(scenario, tmp_path / "fedavg")
+    """It is trained on the mini-batches of the local one, which are the same in FedAvg: twice the energy.
+
+    Passes that run forward only, to stop early, come once.
+    """
+    trained = "learning.booked=processed"
+    plain = _booked(scenario, tmp_path / "fedavg", trained)
     for name in ("ditto", "apfl"):
-        both = _booked(scenario, tmp_path / name, f"learning.algorithm={name}")
+        both = _booked(scenario, tmp_path / name, f"learning.algorithm={name}", trained)
         assert both.epochs.tolist() == plain.epochs.tolist()
         assert both.energy_compute_j.tolist() == pytest.approx((2 * plain.energy_compute_j).tolist())
 
@@ -241,8 +245,8 @@ def test_what_runs_forward_only_is_booked_as_a_third(scenario: Path, tmp_path: P
 
     v of n samples are kept apart: e epochs train e (n - v); after the last of E = 3 nothing is left to decide.
     """
-    plain = _booked(scenario, tmp_path / "processed")
-    everything = _booked(scenario, tmp_path / "all", "learning.booked=all")
+    plain = _booked(scenario, tmp_path / "processed", "learning.booked=processed")
+    everything = _booked(scenario, tmp_path / "all")
     more = everything.energy_compute_j / plain.energy_compute_j - 1
     tests = plain.epochs + (plain.epochs < 3)
     expected = 3 / 7 * tests / plain.epochs / 3

@@ -68,14 +68,17 @@ def test_every_algorithm_goes_through_a_drift(
     if stops:
         assert devices.epochs.between(1, 2).all()
         assert devices.epochs.nunique() == 2, "some stop after the first epoch, others do not"
-    bits = 0 if name == "local_only" else 32 * 610
-    assert (devices.downlink_bits == bits).all()
-    assert (devices.uplink_bits == bits).all()
+    algorithm, model = registry.get("algorithms", name), 32 * 610
+    assert (
+        devices.downlink_bits >= algorithm.vectors_down * model
+    ).all()  # more where devices choose among models
+    assert (devices.downlink_bits % model == 0).all()
+    assert (devices.uplink_bits == algorithm.vectors_up * model).all()
 
 
-def test_what_is_exchanged_can_be_counted(scenario: Path, tmp_path: Path) -> None:
+def test_what_is_exchanged_is_counted(scenario: Path, tmp_path: Path) -> None:
     """HypCluster's devices receive all models and send one; which one is a column."""
-    short = ["sessions.rounds=3", "learning.payload=exchanged", "learning.epochs=1"]
+    short = ["sessions.rounds=3", "learning.epochs=1"]
     devices = play(scenario, tmp_path / "run", "learning.algorithm={name: hypcluster, models: 3}", *short)[
         "devices"
     ]

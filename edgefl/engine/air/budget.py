@@ -15,7 +15,7 @@ from edgefl.engine.air.radio_settings import RadioSettings
 
 def carriers_of(settings: RadioSettings) -> dict[Direction, Carrier]:
     """Return the whole band in each direction."""
-    pattern = settings.tdd_frame.pattern_of() if settings.tdd_frame else None
+    pattern = settings.tdd.pattern_of() if settings.tdd else None
     power = {"downlink": settings.power_over_share, "uplink": settings.uplink_rule}
     return {
         d: Carrier(

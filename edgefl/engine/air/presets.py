@@ -1,7 +1,8 @@
-"""Presets of the radio: what the keys of a scenario are that it leaves out.
+"""What the radio's presets say of the engine's sections: what a key is that a scenario leaves out.
 
-`nr`, a radio that exists, is the default; `journal` is what the settings themselves have, Table I of the journal
-paper.
+`nr`, a radio that exists, is the default; `journal` is what these settings have of their own, Table I of the journal
+paper. A key that is written, null too, is the user's. `edgefl.scenario.presets` has all sections.
+
 Where each law is: line of sight and shadowing in `channel.large_scale`, walls in `channel.penetration`, rates in
 `channel.modulation`, power over shares in `channel.share`; the engine reads gains anew and gives links up in
 `edgefl.engine.air.radio_link_monitoring`, and `edgefl.engine.air.indoors` says who is behind which walls. The
@@ -13,11 +14,11 @@ of it.
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
+from edgefl.config.scenario_fields import given_keys
 from edgefl.engine.power_models import CIRCUITS
 
 Preset = Literal["journal", "nr"]
 
-# None of these may be null: a run's scenario.yaml leaves nulls out, and reading it fills them again.
 NR: dict[str, dict[str, Any]] = {
     "radio": {
         "line_of_sight": "soft",  # 38.901, 7.4.2 and 7.6.3.3
@@ -74,54 +75,23 @@ TDD_FROM_HZ = 2.4e9  # of bands, those from here on
 
 
 def with_preset(
-    section: str, data: Mapping[str, Any], preset: object, left_out: Collection[str] = ()
+    given: Mapping[str, Any], values: Mapping[str, Any], left_out: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return a section of a scenario with the preset's values for keys without one, but for those left out."""
-    given = dict(data)
-    if preset in (None, "nr"):
-        for key, value in NR[section].items():
-            if given.get(key) is None and key not in left_out and _fits(key, given):
-                given[key] = value
-    return given
+    """Return a section's keys, and a preset's values of those that are not given, but for those left out.
 
-
-def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a scenario with what its radio's preset fills in the other sections.
-
-    38.901 has walls for UMi and UMa only: with another path loss nobody is indoors or in a car, unless the scenario
-    says so.
+    A key that is given as null is given. Values are taken in the preset's order: some depend on those before them.
     """
-    filled, radio = dict(data), data.get("radio")
-    preset = radio.get("preset") if isinstance(radio, Mapping) else getattr(radio, "preset", None)
-    path_loss = radio.get("path_loss") if isinstance(radio, Mapping) else None
-    law = path_loss.get("name") if isinstance(path_loss, Mapping) else path_loss
-    left_out = () if law in (None, "umi", "uma") else ("indoor_share", "vehicle_above_m_s")
-    for section in NR.keys() - {"radio"}:
-        given = filled.get(section, {})
-        if isinstance(given, Mapping):
-            filled[section] = with_preset(section, given, preset, left_out)
+    filled = dict(given)
+    for key, value in values.items():
+        if key not in filled and key not in left_out and _fits(key, filled):
+            filled[key] = value
     return filled
-
-
-def with_preset_defaults(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a scenario's JSON Schema with nr's defaults, and the journal's beside them in words."""
-    for section, values in NR.items():
-        name = schema["properties"][section]["$ref"].rpartition("/")[2]
-        for key, value in values.items():
-            told = schema["$defs"][name]["properties"][key]
-            journal = told.get("default", "none")
-            if journal == value:
-                continue
-            said = ", ".join(f"{k}: {v}" for k, v in value.items()) if isinstance(value, Mapping) else value
-            told["description"] += f"; by default {said}, with preset: journal {journal}"
-            told["default"] = value
-    return schema
 
 
 def _fits(key: str, given: Mapping[str, Any]) -> bool:
     """Tell whether a value of the preset has a place beside what a scenario gives; others say what is wrong."""
-    by_cqi = given.get("rates") in (None, "cqi")
-    power_rule = given.get("uplink_power_over_share")
+    by_cqi = given.get("rates", "cqi") == "cqi"
+    power_rule = given.get("uplink_power_over_share") or given.get("power_over_share")
     match key:
         case "tdd":
             carrier_hz = given.get("carrier_hz")
@@ -129,18 +99,20 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
         case "power":  # whoever describes the circuits means the model that has them
             of_classes = given.get("classes")
             classes = of_classes.values() if isinstance(of_classes, Mapping) else ()
-            own = [given, *(one for one in classes if isinstance(one, Mapping))]
-            return not any(one.get(circuit) is not None for one in own for circuit in CIRCUITS)
+            own = [given, *filter(None, map(given_keys, classes))]
+            return not any(circuit in one for one in own for circuit in CIRCUITS)
         case "vehicle_above_m_s":
-            return given.get("indoors_by") in (None, "trip")
+            return given.get("indoors_by") == "trip"
         case "antenna_gain_dbi":  # panels have their own
-            return given.get("sectors") in (None, 1)
+            return given.get("sectors", 1) == 1
         case "uplink_p0_dbm":  # a power for a share that is held
             return given.get("sharing") != "dynamic" or power_rule == "per_resource_block"
         case "uplink_smallest_part":
-            return by_cqi and power_rule in (None, "full")
+            return by_cqi and power_rule == "full"
         case "downlink_layers":
             return by_cqi
         case "coverage_margin_db":
-            return by_cqi and given.get("shadowing") in (None, "spatial")
+            return by_cqi and given.get("shadowing") == "spatial"
+        case "t311_s":  # counts from a failure, and without T310 no link fails
+            return given.get("t310_s") is not None
     return True

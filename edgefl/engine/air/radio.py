@@ -146,7 +146,7 @@ class Radio:
         Args:
             of_places: the links to the serving cells, by place.
         """
-        margin_db = self._settings.needs_coverage_db
+        margin_db = self._settings.coverage_margin_db
         if margin_db is None:
             return None
         at_sites = self._interference.mean_at_site if self._settings.by_slot else lambda *_: 0.0

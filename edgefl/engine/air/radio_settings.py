@@ -12,7 +12,10 @@ from channel.tdd import Direction, Pattern
 from channel.units import db_to_linear
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
-from edgefl.engine.air.presets import Preset, with_preset
+from edgefl.engine.air.presets import NR, Preset, with_preset
+
+# keys that scenarios of earlier versions switch off by the word none, for null
+NONE_IN_WORDS = ("tdd", "coverage_margin_db")
 
 
 class TddSettings(Section):
@@ -36,8 +39,9 @@ class RadioSettings(Section):
 
     preset: Preset = Field(
         "nr",
-        description="what keys are that are left out, or null: nr, a radio that exists, with 38.901's line of sight"
-        " and walls, NR's rates, frames and overheads, and a phone's energy; journal, the journal paper's Table I",
+        description="what keys are that are left out: nr, a radio that exists, with 38.901's line of sight"
+        " and walls, NR's rates, frames and overheads, and a phone's energy; journal, the journal paper's Table I,"
+        " and what it counts of learning",
     )
     carrier_hz: float = Field(3.5e9, ge=0.5e9, le=100e9, description="carrier, Hz, 0.5e9 to 100e9")
     bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W, Hz, 1e5 to 4e9")
@@ -111,7 +115,7 @@ class RadioSettings(Section):
         description="a device with little power sends on a part of its share of the band, where that carries more:"
         " halves of halves down to this; 1: always on all of it (J)",
     )
-    tdd: TddSettings | Literal["none"] | None = Field(
+    tdd: TddSettings | None = Field(
         None,
         description="frame pattern; none: separate intervals (J), or a band for each direction (FDD)",
     )
@@ -204,8 +208,10 @@ class RadioSettings(Section):
         description="packet errors: an upload is lost at its end with probability 1 - E exp(-m / SNR), over fading,"
         " the SNR that of its share; this is m, dB (Chen et al., 2021: 0.023); none: what is sent arrives",
     )
-    coverage_margin_db: Annotated[float, Field(ge=0, le=30)] | Literal["none"] | None = Field(
+    coverage_margin_db: float | None = Field(
         None,
+        ge=0,
+        le=30,
         description="a device whose mean SINR, in either direction, is less than this far above what the lowest CQI"
         " needs is out of coverage: not present, until it has a link again, dB, 0 to 30; none: all are present (J)",
     )
@@ -230,7 +236,10 @@ class RadioSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _preset_fills(cls, data: Any) -> Any:
-        return with_preset("radio", data, data.get("preset")) if isinstance(data, dict) else data
+        if not isinstance(data, dict):
+            return data
+        words = {key: None for key in NONE_IN_WORDS if data.get(key) == "none"}
+        return with_preset(data | words, NR["radio"] if data.get("preset", "nr") == "nr" else {})
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -249,7 +258,10 @@ class RadioSettings(Section):
         else:
             Steps(self.snr_gap_db, self.max_efficiency)
             if self.t310_s is None:
-                yield "below the lowest CQI nothing ever arrives: set t310_s, rates: cqi needs it"
+                yield (
+                    "below the lowest CQI nothing ever arrives, and no link would be given up: set t310_s, or rates:"
+                    " shannon"
+                )
             if scheduler_name == "min_max_latency":
                 yield "min_max_latency knows Shannon's rates only: set rates: shannon, or another scheduler"
         if self.uplink_smallest_part < 1 and self.uplink_rule != "full":
@@ -257,7 +269,7 @@ class RadioSettings(Section):
                 "uplink_smallest_part gathers a device's power in a part of its share: set uplink_power_over_share:"
                 " full, or leave it out"
             )
-        if self.needs_coverage_db is not None:
+        if self.coverage_margin_db is not None:
             if self.rates == "shannon":
                 yield "coverage_margin_db counts from the lowest CQI: set rates: cqi"
             if self.shadowing == "round":
@@ -308,21 +320,11 @@ class RadioSettings(Section):
         return self.uplink_power_over_share or self.power_over_share
 
     @property
-    def needs_coverage_db(self) -> float | None:
-        """How far above the lowest CQI a link must be, dB; None: all devices are present."""
-        return self.coverage_margin_db if isinstance(self.coverage_margin_db, float) else None
-
-    @property
     def packet_errors(self) -> PacketErrors | None:
         """What loses uploads; None: all arrive that are sent."""
         if self.uplink_waterfall_db is None:
             return None
         return PacketErrors(float(db_to_linear(self.uplink_waterfall_db)), self.frequency_taps)
-
-    @property
-    def tdd_frame(self) -> TddSettings | None:
-        """The TDD frame; None: each direction has the band for itself."""
-        return self.tdd if isinstance(self.tdd, TddSettings) else None
 
     def steps(self, direction: Direction) -> Steps | None:
         """Return the steps of the rates in a direction, if they have any."""

@@ -120,6 +120,10 @@ class Algorithm(Component):
         """Make what the devices of a round receive and start from; `model` [M] is the global one."""
         return Received(model)
 
+    def expected_down(self, state: ServerState) -> int:
+        """Return how many vectors of M numbers a device will receive in a round, as far as the state says."""
+        return self.vectors_down
+
     # ---- at the devices
 
     def term(self, start: Tensor, previous: Tensor | None) -> OutputTerm | None:

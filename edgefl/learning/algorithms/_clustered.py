@@ -38,6 +38,9 @@ class Clustered(FedAvg):
         """Return [C', M] the models that devices choose from, the first ones of the state's."""
         return state["models"]
 
+    def expected_down(self, state: ServerState) -> int:
+        return len(self.choices(state)) if state else self.vectors_down
+
     def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
         import torch
 

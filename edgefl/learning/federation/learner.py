@@ -115,6 +115,7 @@ class TorchLearner:
             module=module,
             tester=ModelTester(training_data.model, module, training_data.hands, settings.channels_last),
             training=training,
+            payload=self._payload,
             payload_bits=self.payload_bits,
             cell=cell,
             drift_state=drift_state(settings.drift, inputs, training_data.devices, cell, streams),

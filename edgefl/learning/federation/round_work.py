@@ -68,19 +68,24 @@ class RoundWork:
         return np.minimum(lengths, passes) if self.settings.one_pass else lengths
 
     def expected(
-        self, ids: Sequence[int], held: Sequence[int], bits: tuple[int, int], phase: str
+        self, ids: Sequence[int], held: Sequence[int], bits: tuple[int, int], phase: str, compared: int = 0
     ) -> Expected:
-        """Tell what devices that hold so many samples would do in a round; bits of a transfer down, and up."""
+        """Tell what devices that hold so many samples would do in a round.
+
+        Args:
+            bits: of a transfer down, and up.
+            compared: other models that run forward on each sample.
+        """
         settings, many = self.settings, np.array(held, dtype=np.int64)
         wanted, epochs = settings.length_in(phase)
         steps = self._at_most(phase, np.full(len(ids), epochs or wanted), many)
         batch = settings.batch_in(phase)
-        per_step = batch if settings.booked == "nominal" else np.minimum(many, batch)
-        twice = 2 if settings.algorithm.trains_personal and settings.booked != "nominal" else 1
+        twice = 2 if settings.algorithm.trains_personal else 1
+        processed = steps * np.minimum(many, batch) * twice * (many > 0)
         return Expected(
             tuple(ids),
             tuple(many.tolist()),
-            tuple((steps * per_step * twice * (many > 0)).tolist()),
+            booked(settings, phase, steps * (many > 0), processed, compared * processed),
             (bits[0],) * len(ids),
             (bits[1],) * len(ids),
         )
@@ -96,9 +101,9 @@ def booked(
     """Return the samples whose computing time and energy are booked, forward and backward.
 
     Processed are those in the mini-batches of the steps that were done: D of them per step where a device
-    holds D < B, D per local epoch. Those tested run forward only (early stopping, choice of a model): `all`
-    counts them as a third, rounded up, for a backward pass is reckoned as two forward ones. Left out: losses
-    that devices report.
+    holds D < B, D per local epoch. Those tested run forward only (early stopping, choice of a model, models that a
+    term of the loss compares with): `all` counts them as a third, rounded up, for a backward pass is reckoned as two
+    forward ones. Losses that devices report cost nothing: they are those of the first step.
     """
     how = settings.booked
     if how == "nominal":

@@ -45,7 +45,11 @@ class SessionStage:
 
     def expected(self, ids: Sequence[int]) -> Expected:
         """Tell what these devices would do in a round that trains the global model."""
-        return self.trainer.expected(self.federation.model, ids, "train")
+        return self.trainer.expected(self.federation.model, ids, "train", self._terms())
+
+    def _terms(self) -> list[OutputTerm]:
+        """Return what the warm start adds to the local loss."""
+        return []
 
     @property
     def overlapping(self) -> Staleness | None:
@@ -208,8 +212,7 @@ class TrainStage(SessionStage):
         return self.federation.model.deployed(ids, samples)
 
     def _local_round(self, ids: Sequence[int], facts: RoundFacts, lr: float) -> LocalRound:
-        anchor = self._anchor()
-        return self.trainer.train(self.federation.model, ids, facts, lr, [anchor] if anchor else [])
+        return self.trainer.train(self.federation.model, ids, facts, lr, self._terms())
 
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
         model = self.federation.model
@@ -224,15 +227,16 @@ class TrainStage(SessionStage):
     def _is_pilot(self) -> bool:
         return self.federation.now.session.number <= self.trainer.settings.pilot_sessions
 
-    def _anchor(self) -> OutputTerm | None:
+    def _terms(self) -> list[OutputTerm]:
         if self._is_pilot:
-            return None
+            return []
         previous = self.federation.previous
         data = self.trainer.training_data
         known = torch.ones(data.classes, dtype=torch.bool, device=previous.device)
         if data.task.of_classes:
             known.fill_(False)[list(self.federation.now.session.known)] = True
-        return self.warm_start.anchor(previous, known)
+        anchor = self.warm_start.anchor(previous, known)
+        return [] if anchor is None else [anchor]
 
 
 class WatchedStage:
@@ -277,7 +281,7 @@ class ProbeStage(SessionStage):
 class CheckStage(SessionStage):
     """The stage of one round in which devices report the loss of the constructed and of the previous model.
 
-    Nothing is trained. Two forward passes on a mini-batch cost less than the one iteration that is booked.
+    Nothing is trained: devices run two models forward on a mini-batch. By `booked: processed` that is an iteration.
     """
 
     @property

@@ -34,6 +34,7 @@ from edgefl.learning.scores.device_tests import DeviceTests, Scores, score
 from edgefl.learning.scores.evaluation import evaluate_mixed, first_batch_losses
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
+from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
 from edgefl.learning.updates.trained_model import PLAIN, Diverged, TrainedModel
 from edgefl.learning.updates.updates import TrainedRound
@@ -53,7 +54,8 @@ class Trainer:
     Args:
         module: the model's module, on the torch device, in evaluation mode.
         tester: runs it on test data.
-        payload_bits: bits of a transfer in a round without training, each way.
+        payload: size of a transfer in a round without training.
+        payload_bits: what it counts each way, if it counts one model.
         cell: its number.
         drift_state: which devices' data have drifted.
         device_tests: test data of each device; None: all are tested on the labels' test data.
@@ -67,6 +69,7 @@ class Trainer:
     module: nn.Module
     tester: ModelTester
     training: LocalTraining
+    payload: Payload
     payload_bits: int
     cell: int
     drift_state: DriftState
@@ -141,11 +144,17 @@ class Trainer:
             {EPSILON: AGGREGATION} if EPSILON in scalars else {},
         )
 
-    def expected(self, model: TrainedModel, ids: Sequence[int], phase: str) -> Expected:
-        """Tell what these devices would do in a round; what stopping early or partial work spares is not known."""
+    def expected(
+        self, model: TrainedModel, ids: Sequence[int], phase: str, terms: Sequence[OutputTerm] = ()
+    ) -> Expected:
+        """Tell what these devices would do in a round, with further terms of the local loss.
+
+        What is not known before: what stopping early or partial work spares, and what tests and the choice of a model
+        cost.
+        """
         sizes = self.device_data.sizes(ids)
         held = [sizes[id_] for id_ in ids]
-        known = self._work.expected(ids, held, model.expected_bits(), phase)
+        known = self._work.expected(ids, held, model.expected_bits(), phase, model.compared(terms))
         down_bits = (np.array(known.down_bits, dtype=np.int64) + self._base_bits(ids)).tolist()
         return replace(known, down_bits=tuple(down_bits))
 
@@ -346,7 +355,11 @@ class Trainer:
     def compare(
         self, ids: Sequence[int], facts: RoundFacts, models: Sequence[Tensor]
     ) -> tuple[LocalRound, list[dict[int, float]]]:
-        """Compute models' [M + Q] losses on each device's first mini-batch, by device; nothing is trained."""
+        """Compute models' [M + Q] losses on each device's first mini-batch, by device; nothing is trained.
+
+        Where all is counted, devices receive the models and send a number for each, and run them forward only; else a
+        model goes each way, and a step is computed.
+        """
         ids = sorted(ids)
         batches = self._work.draw(ids, self.samples(ids, facts.moment), facts)
         positions = np.flatnonzero(batches.steps).tolist()
@@ -354,10 +367,16 @@ class Trainer:
             dict(zip((ids[k] for k in positions), self._first_losses(model, batches, positions), strict=True))
             for model in models
         ]
-        steps = np.minimum(batches.steps, 1)
-        bits = (self.payload_bits,) * len(ids)
-        counted = booked(self.settings, facts.at.phase, steps, batches.processed(steps))
-        return LocalRound(tuple(ids), tuple(steps.tolist()), counted, bits, bits), losses
+        steps, down_bits, up_bits = np.minimum(batches.steps, 1), self.payload_bits, self.payload_bits
+        if self.payload.exchanged:
+            sizes = self.layout.parameters.size, self.layout.statistics.size
+            down_bits = len(models) * self.payload.bits(*sizes, 1)
+            up_bits = len(models) * self.payload.bits_per_parameter
+        once = batches.processed(steps)
+        work = (0 * once, len(models) * once) if self.settings.booked == "all" else (once,)
+        counted = booked(self.settings, facts.at.phase, steps, *work)
+        bits = (down_bits,) * len(ids), (up_bits,) * len(ids)
+        return LocalRound(tuple(ids), tuple(steps.tolist()), counted, *bits), losses
 
     def _first_losses(self, models: Tensor, batches: Batches, positions: Sequence[int]) -> list[float]:
         return first_batch_losses(

@@ -176,15 +176,16 @@ class DeviceSide:
         counts: np.ndarray = self._devices.rows(UPDATES, ids, torch.zeros(1))[:, 0].cpu().numpy()
         return counts
 
-    def expected_bits(self, like: Tensor, chance: RoundChance) -> tuple[int, int]:
+    def expected_bits(self, like: Tensor, state: ServerState, chance: RoundChance) -> tuple[int, int]:
         """Return the bits that a device would receive and send in its first round; a codec's are those of noise.
 
         Args:
             like: [M] a model.
+            state: the server's.
         """
         algorithm, compression = self._algorithm, self._compression
         stated = None if compression.uplink is None else compression.expected_up(like, chance)
-        down = self._bits(np.array([algorithm.vectors_down]), None)
+        down = self._bits(np.array([algorithm.expected_down(state)]), None)
         return int(down[0]), int(self._bits(np.array([algorithm.vectors_up]), stated)[0])
 
     def _bits(self, vectors: np.ndarray, stated: Tensor | None) -> np.ndarray:

@@ -12,7 +12,7 @@ class Payload:
     """
 
     bits_per_parameter: int = 32
-    exchanged: bool = False
+    exchanged: bool = True
 
     def bits(self, parameters: int, statistics: int, vectors: int) -> int:
         """Return the bits of a transfer of vectors of M parameters, and Q statistics; nothing at all is 0 bits."""

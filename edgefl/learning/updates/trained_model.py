@@ -115,7 +115,15 @@ class TrainedModel:
     def expected_bits(self) -> tuple[int, int]:
         """Return the bits that a device would receive and send in its first round."""
         parameters, _ = self._training.layout.split(self.model)
-        return self._side.expected_bits(parameters, RoundChance(self._streams, (), self.model.device))
+        return self._side.expected_bits(
+            parameters, self.state, RoundChance(self._streams, (), self.model.device)
+        )
+
+    def compared(self, terms: Sequence[OutputTerm]) -> int:
+        """Return how many other models run forward on each sample of a step, for further terms of the local loss."""
+        previous = self.model.unsqueeze(0) if self._algorithm.keeps_local_model else None
+        own = self._algorithm.term(self.model, previous)
+        return sum(len(term.references) for term in (*terms, *filter(None, (own,))))
 
     def train(
         self,
@@ -160,7 +168,8 @@ class TrainedModel:
             trained = replace(trained, sent=sent.rows, notes=(received.notes, sent.notes))
         trained = replace(trained, memory=memory)
         self.waiting |= {id_: Update(trained, k) for k, id_ in enumerate(ids)}
-        return self._side.result(trained, received, sent, receivers.tested)
+        beside = self.compared(terms) * (1 + algorithm.trains_personal) * batches.processed(models.steps)
+        return self._side.result(trained, received, sent, receivers.tested + beside)
 
     def aggregate(
         self,

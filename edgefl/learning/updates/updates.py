@@ -110,7 +110,7 @@ class LocalResult:
 
     round: what they have trained.
     samples: [K] samples in the mini-batches of their steps, without padding.
-    tested: [K] samples run forward only, for `stop` and `receive`.
+    tested: [K] samples run forward only, for `stop` and `receive`, and by each model that a term compares with.
     down_bits, up_bits: [K] bits that it received and sends.
     scalars: those notes of the algorithm that are one number per device, [K] each.
     """

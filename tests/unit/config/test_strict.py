@@ -226,7 +226,12 @@ def test_what_is_meant_is_taken(values: dict[str, Any]) -> None:
         ("whole", "5", "must be a whole number, got '5': write it without quotes"),
         ("whole", "1:30", "must be a whole number, got '1:30'"),
         ("share", True, "must be a number, got true"),
-        ("share", None, "must be a number, got null"),
+        (
+            "share",
+            None,
+            "must be a number, got null: null is none, and there has to be one; leave it out for its default",
+        ),
+        ("maybe", "none", "must be a number, got 'none': write null for none"),
         ("maybe", False, "must be a number, got false"),
         ("maybe", "1", "must be a number, got '1': write it without quotes"),
         ("either", True, "must be a number or 'counted', got true"),

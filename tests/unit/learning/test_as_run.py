@@ -137,10 +137,9 @@ def test_a_restarted_session_distils_the_model_of_zeros() -> None:
         play(one, 1)
         stage = next(one.session(SessionStart(2, EVERYONE, 2, False)))
         assert isinstance(stage, TrainStage)
-        anchor = stage._anchor()
-        assert (anchor is not None) == bool(terms)
-        if anchor is not None:
-            assert not anchor.references[0].any()
+        anchors = stage._terms()
+        assert len(anchors) == terms
+        assert not any(anchor.references[0].any() for anchor in anchors)
 
 
 def test_distillation_over_all_classes() -> None:

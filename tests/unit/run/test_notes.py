@@ -322,7 +322,7 @@ def test_what_befalls_one_part_in_fifty_is_not_noted() -> None:
     ("keys", "says"),
     [
         ({"devices": {"power": "journal"}}, "books radiated power only: 0.2 W while sending"),
-        ({"radio": {"tdd": "none"}}, "100 MHz in each direction at once"),
+        ({"radio": {"tdd": None}}, "100 MHz in each direction at once"),
     ],
 )
 def test_what_is_not_as_in_networks_is_said_where_they_are_meant(

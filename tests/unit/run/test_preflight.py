@@ -198,20 +198,59 @@ def test_a_theorem_that_does_not_cover_the_run_is_noted(digits: Path) -> None:
     assert prepare(scenario.load(digits), device="cpu").notes == []
 
 
-@pytest.mark.parametrize("name", ["hypcluster", "feddrift"])
-def test_a_choice_of_models_that_costs_nothing_is_noted(name: str, digits: Path) -> None:
-    def notes(*overrides: str) -> list[str]:
-        return prepare(scenario.load(digits, [f"learning.algorithm={name}", *overrides]), device="cpu").notes
+BOTH_WAYS = "1 of 2 vectors on the way down and 1 of 2 vectors on the way up"
+CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all models but one on the way down"
 
-    (note,) = notes()
-    assert note.startswith(f"learning.algorithm {name}: booked as fedavg is, its costs leave out the")
-    assert "learning.booked: all" in note
-    assert "learning.payload: exchanged" in note
-    (note,) = notes("learning.booked=all")
-    assert note.startswith(
-        f"learning.algorithm {name}: its costs leave out all models but one on the way down"
-    )
-    assert notes("learning.booked=all", "learning.payload=exchanged") == []
+
+@pytest.mark.parametrize(
+    ("changes", "sent", "computed"),
+    [
+        (["learning.algorithm=fedprox"], "", ""),
+        (["learning.algorithm=scaffold"], BOTH_WAYS, ""),
+        (["learning.algorithm=feddc"], BOTH_WAYS, ""),
+        (["learning.algorithm=hypcluster"], ONE_MODEL, CHOICE),
+        (["learning.algorithm=feddrift"], ONE_MODEL, CHOICE),
+        (["learning.algorithm=moon"], "", "the passes of the models that its loss compares with"),
+        (["learning.algorithm=flash", "learning.epochs=2"], "", "the passes that say when devices stop"),
+        (["learning.early_stopping={}", "learning.epochs=2"], "", "the passes that say when devices stop"),
+        (
+            ["learning.warm_start=continuous"],
+            "",
+            "the passes of the model that warm start continuous compares with",
+        ),
+    ],
+)
+def test_what_a_run_does_not_book_is_noted(
+    changes: list[str], sent: str, computed: str, digits: Path
+) -> None:
+    """By the journal's preset, or by hand; by nr all that is sent and computed is paid."""
+
+    def costs(*overrides: str) -> list[str]:
+        notes = prepare(scenario.load(digits, [*changes, *overrides]), device="cpu").notes
+        return [note for note in notes if "costs of this run leave out" in note]
+
+    assert costs() == []
+    by_hand = ["learning.payload=model", "learning.booked=processed"]
+    left_out = [
+        *([f"{sent} (learning.payload: exchanged counts all)"] if sent else []),
+        *([f"{computed} (learning.booked: all counts them)"] if computed else []),
+    ]
+    for overrides in (["radio.preset=journal"], by_hand):
+        assert [note.partition(" leave out ")[2] for note in costs(*overrides)] == [", and ".join(left_out)][
+            : len(left_out)
+        ]
+    assert len(costs(by_hand[0])) == bool(sent)
+    assert len(costs(by_hand[1])) == bool(computed)
+
+
+def test_nominal_books_leave_out_personal_models(digits: Path) -> None:
+    def notes(booked: str) -> list[str]:
+        changes = ["learning.algorithm=ditto", "learning.tested_on=devices", f"learning.booked={booked}"]
+        return prepare(scenario.load(digits, changes), device="cpu").notes
+
+    (note,) = notes("nominal")
+    assert "leave out the passes that train personal models (learning.booked: all" in note
+    assert notes("processed") == []
 
 
 def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:

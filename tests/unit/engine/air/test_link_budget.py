@@ -88,7 +88,7 @@ def test_ddds_u_leaves_each_direction_its_symbols() -> None:
     assert up == pytest.approx((1 + 2 / 14) / 5)
     # in the long run, transfers take that much longer: 25 Mbit up at one rate
     _, with_tdd = world(30.0)
-    _, without = world(30.0, tdd="none")
+    _, without = world(30.0, tdd=None)
 
     def took_s(row: DeviceRound) -> float:
         return (row.downlink_end_s or 0.0) - (row.downlink_start_s or 0.0)

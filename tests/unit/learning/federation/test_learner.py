@@ -459,8 +459,35 @@ def test_what_is_processed_is_booked() -> None:
     assert nominal.samples == (steps * batch,) * DEVICES
 
 
-def test_a_check_books_its_one_pass_as_it_is_processed() -> None:
-    one = learner(warm_start=SURE, batch=64)
+@pytest.mark.parametrize(
+    ("changes", "beside"),
+    [
+        ({"algorithm": "fedprox"}, 0),
+        ({"algorithm": "moon"}, 2),  # the received and the previous model
+        ({"algorithm": {"name": "moon", "mu": 0}}, 0),
+        ({"algorithm": "fedprox", "warm_start": "continuous"}, 1),  # the model that is distilled
+        ({"algorithm": "moon", "warm_start": "continuous"}, 3),
+    ],
+)
+def test_models_that_a_loss_compares_with_run_forward_for_a_third(
+    changes: dict[str, Any], beside: int
+) -> None:
+    """A forward pass is a third of forward and backward: e B samples count e B (1 + models / 3), rounded up."""
+    trained, expected = [], []
+    for booked in ("processed", "all"):
+        one = learner(booked=booked, **changes)
+        session(one, 1, 1)
+        stage = next(stage for stage in begin(one, 2) if isinstance(stage, TrainStage))
+        expected.append(stage.expected(EVERYONE).samples)
+        trained.append(stage.train(EVERYONE, 1).samples)
+    for processed, counted in (trained, expected):
+        assert counted == tuple(many + math.ceil(many * beside / 3) for many in processed)
+
+
+@pytest.mark.parametrize(("booked", "payload"), [("all", "exchanged"), ("processed", "model")])
+def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> None:
+    """Two models come down and run forward, two losses go up; as the journal counts, a model each way and a step."""
+    one = learner(warm_start=SURE, batch=64, booked=booked, payload=payload)
     for number in range(1, 4):
         session(one, number, 3)
     stages = begin(one, 4)
@@ -470,7 +497,14 @@ def test_a_check_books_its_one_pass_as_it_is_processed() -> None:
     check = next(stages)
     local = check.train(EVERYONE, 2)
     sizes = check.trainer.device_data.sizes(EVERYONE)
-    assert local.samples == tuple(min(64, sizes[id_]) for id_ in EVERYONE)
+    step = [min(64, sizes[id_]) for id_ in EVERYONE]
+    model = 32 * 650
+    if booked == "all":
+        assert local.samples == tuple(math.ceil(2 * many / 3) for many in step)
+        assert (set(local.down_bits), set(local.up_bits)) == ({2 * model}, {2 * 32})
+    else:
+        assert local.samples == tuple(step)
+        assert set(local.down_bits) == set(local.up_bits) == {model}
 
 
 class Fifteen(Staying):
@@ -503,15 +537,22 @@ def test_a_device_of_15_samples_computes_on_15_whatever_the_batch() -> None:
 
 
 def test_a_rounds_bits_are_the_payload_each_way() -> None:
-    one = learner(algorithm="scaffold", payload="exchanged")
+    one = learner(algorithm="scaffold")
     local = pilot(one).train([2, 3], 1)
     assert local.down_bits == local.up_bits == (one.payload_bits,) * 2
 
 
-def test_the_payload_can_count_all_that_is_exchanged() -> None:
-    assert learner(algorithm="scaffold").payload_bits == 32 * 650
-    assert learner(algorithm="scaffold", payload="exchanged").payload_bits == 2 * 32 * 650
-    assert learner(algorithm="fedacg", payload="exchanged").payload_bits == 32 * 650
+@pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", {"name": "hypcluster", "models": 3}, "feddrift"])
+def test_what_is_expected_to_be_sent_is_sent(algorithm: Any) -> None:
+    stage = pilot(learner(algorithm=algorithm))
+    told, local = stage.expected([2, 3]), stage.train([2, 3], 1)
+    assert (told.down_bits, told.up_bits) == (local.down_bits, local.up_bits)
+
+
+def test_the_payload_counts_all_that_is_exchanged_or_one_model() -> None:
+    assert learner(algorithm="scaffold").payload_bits == 2 * 32 * 650
+    assert learner(algorithm="scaffold", payload="model").payload_bits == 32 * 650
+    assert learner(algorithm="fedacg").payload_bits == 32 * 650
 
 
 class Uneven(Staying):
@@ -585,7 +626,7 @@ class Normed(Model):
 def test_statistics_are_sent_averaged_and_used_in_tests() -> None:
     one = learner(model=Normed(), warm_start="similarity", algorithm="scaffold")
     assert one.parameters == 2 * 64 + 650
-    assert one.payload_bits == 32 * (one.parameters + 2 * 64)
+    assert one.payload_bits == 32 * (2 * one.parameters + 2 * 64)
     for number in range(1, 5):
         played = session(one, number, 3)
     tensors, _ = one.state()

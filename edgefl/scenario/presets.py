@@ -1,0 +1,119 @@
+"""What `radio.preset` says of every section of a scenario: what a key is that is left out.
+
+`nr`, the default, is a radio that exists, on which all that is sent and computed is paid; `journal` is the journal
+paper, with its radio and its ways of counting. A field's own default is what it is by a preset that does not name it.
+
+Other keys follow the paper (J) by both presets, each for a reason:
+
+- `radio.sharing: static`, `frequency_taps: 1`, `downlink: unicast`: how a site shares its band, how many paths its
+  places have and whether it broadcasts differ between networks; these are the plain cases. So is `mobility: static`,
+  whose Doppler shift is Table I's.
+- `devices.pa_efficiency`: counts with `power: journal` alone, and that is the preset's.
+- `learning.steps`, `batch`, `lr`, `momentum`: Table I's numbers in place of a user's own.
+- `learning.lr_schedule: polynomial`: a rate that falls is what bounds for FedAvg suppose; it costs nothing.
+- `optimiser.state: fresh`, momentum that restarts each round: devices keep nothing, as in most papers.
+- Means by data size (J 5; `weighting: data`, fedbuff's shares): FedAvg's own, so that methods differ in nothing else.
+- `learning.after_pilot: continue`: a run goes on with the model that it has; the paper's runs restart, and say so.
+- `overlap_of: all`, parameters of `similarity` and `continuous` (J 16 to 19, 30), `svhn_cnn`'s variant: the paper's
+  own methods and models.
+- Seconds and joules of a sample's passes (J 27, 28): the usual formulas; what differs are their parameters.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from edgefl.config import registry
+from edgefl.config.component import SHAPES
+from edgefl.config.scenario_fields import given_keys
+from edgefl.engine.air.presets import NR, Preset, with_preset
+
+PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
+    "nr": NR,
+    # a transfer carries one model, and what runs forward only costs nothing
+    "journal": {"learning": {"payload": "model", "booked": "processed"}},
+}
+WITH_WALLS = ("umi", "uma")
+
+
+def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a scenario with what its preset says of the sections beside the radio, which fills itself.
+
+    Sections may be mappings or objects, those of several federations too. 38.901 has walls for UMi and UMa only: with
+    another path loss nobody is indoors or in a car, unless the scenario says so.
+    """
+    radio = given_keys(data.get("radio")) or {}
+    values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})
+    values = {section: keys for section, keys in values.items() if section != "radio"}
+    left_out = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
+    filled = _filled(data, values, left_out, made=NR)
+    federations = filled.get("federations")
+    if isinstance(federations, Mapping):
+        own = {name: given_keys(one) for name, one in federations.items()}
+        filled["federations"] = {
+            name: one if (keys := own[name]) is None else _filled(keys, values)
+            for name, one in federations.items()
+        }
+    return filled
+
+
+def defaults_of(dotted: str, own: Any) -> dict[Preset, Any]:
+    """Return what a dotted key of a scenario is by each preset where it is left out; `own` is its field's default."""
+    section, _, key = dotted.removeprefix("federations.").rpartition(".")
+    return {preset: sections.get(section, {}).get(key, own) for preset, sections in PRESETS.items()}
+
+
+def keys_of_presets() -> dict[str, list[str]]:
+    """Return the keys of each section of which a preset says something."""
+    tables = [table for sections in PRESETS.values() for table in sections.items()]
+    return {
+        section: list(dict.fromkeys(k for of, keys in tables if of == section for k in keys))
+        for section, _ in tables
+    }
+
+
+def with_preset_defaults(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a scenario's JSON Schema with nr's defaults, and the journal's beside them in words."""
+    for section, keys in keys_of_presets().items():
+        name = schema["properties"][section]
+        options = [name, *name.get("anyOf", ())]
+        of = next(one["$ref"] for one in options if "$ref" in one).rpartition("/")[2]
+        for key in keys:
+            told = schema["$defs"][of]["properties"][key]
+            by_preset = defaults_of(f"{section}.{key}", told.get("default"))
+            if by_preset["nr"] == by_preset["journal"]:
+                continue
+            said = {preset: in_words(value) for preset, value in by_preset.items()}
+            told["description"] += f"; by default {said['nr']}, with preset: journal {said['journal']}"
+            told["default"] = by_preset["nr"]
+    return schema
+
+
+def in_words(value: Any) -> str:
+    """Return a preset's value in words: cqi, none, pattern: DDDSU."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {each}" for key, each in value.items())
+    return "none" if value is None else str(value)
+
+
+def _filled(
+    data: Mapping[str, Any],
+    values: Mapping[str, Mapping[str, Any]],
+    left_out: Collection[str] = (),
+    made: Collection[str] = (),
+) -> dict[str, Any]:
+    """Return sections with a preset's values; made: those that are there where nothing is given of them."""
+    filled = dict(data)
+    for section, keys in values.items():
+        given = given_keys(filled.get(section, {} if section in made else None))
+        whole = None if given is None else with_preset(given, keys, left_out)
+        if whole != given:
+            filled[section] = whole
+    return filled
+
+
+def _law(radio: Mapping[str, Any]) -> object:
+    """Return the name of the radio's path loss, which may be a name, a mapping or an object."""
+    law = radio.get("path_loss", "umi")
+    if isinstance(law, SHAPES):
+        return registry.name_of("path_loss", law)
+    return law.get("name", "umi") if isinstance(law, Mapping) else law

@@ -1,0 +1,279 @@
+"""Presets over all sections: what is paid, what null is, what is told of defaults."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edgefl.commands.explained import describe, sections
+from edgefl.config import registry
+from edgefl.config.component import parameters_of
+from edgefl.config.yaml_source import parse_value
+from edgefl.engine.air.radio_settings import RadioSettings
+from edgefl.engine.settings import DeviceSettings, RoundSettings
+from edgefl.errors import EdgeflError
+from edgefl.learning.settings import LearningSettings
+from edgefl.scenario import presets
+from edgefl.scenario.presets import PRESETS, keys_of_presets
+from edgefl.scenario.scenario import Scenario, dump, load
+from edgefl.studies import planning
+
+WORKLOAD = {"payload_bits": 1000, "flops_per_sample": 1}
+SMALL = {
+    "name": "small",
+    "devices": {"count": 4},
+    "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+}
+LEARNING = {"dataset": "digits", "model": "logistic", "algorithm": "scaffold"}
+# keys of a preset that may be none, and what else has to be said then
+MAY_BE_NONE: dict[str, dict[str, Any]] = {
+    "radio.tdd": {},
+    "radio.t310_s": {"radio.rates": "shannon"},
+    "radio.uplink_power_over_share": {},
+    "radio.uplink_p0_dbm": {},
+    "radio.site_noise_figure_db": {},
+    "radio.coverage_margin_db": {},
+    "devices.vehicle_above_m_s": {},
+}
+KEYS = [f"{section}.{key}" for section, keys in keys_of_presets().items() for key in keys]
+
+
+def scenario(preset: str = "nr", changes: dict[str, Any] | None = None, **sections: Any) -> Scenario:
+    task = {} if "workload" in sections or "federations" in sections else {"learning": LEARNING}
+    radio = {"preset": preset}
+    data = {**SMALL, "radio": radio, **task, **sections}
+    for dotted, value in (changes or {}).items():
+        section, key = dotted.split(".")
+        data[section] = {**data.get(section, {}), key: value}
+    return load(data)
+
+
+def value_of(one: Scenario, dotted: str) -> Any:
+    section, key = dotted.split(".")
+    return getattr(getattr(one, section), key)
+
+
+def again(one: Scenario, tmp_path: Path) -> Scenario:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(dump(one))
+    return load(path)
+
+
+# ---- null
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_that_is_written_as_null_is_none_or_refused(key: str, preset: str, tmp_path: Path) -> None:
+    if key not in MAY_BE_NONE:
+        with pytest.raises(EdgeflError, match=rf"{re.escape(key)}: .*leave it out for its default"):
+            scenario(preset, {key: None})
+        return
+    with_null = scenario(preset, {key: None, **MAY_BE_NONE[key]})
+    read = again(with_null, tmp_path)
+    assert value_of(with_null, key) is value_of(read, key) is None
+    assert dump(read) == dump(with_null)
+    # another version's preset would not change the run
+    other = next(one for one in PRESETS if one != preset)
+    (tmp_path / "scenario.yaml").write_text(dump(with_null).replace(f"preset: {preset}", f"preset: {other}"))
+    assert value_of(load(tmp_path / "scenario.yaml"), key) is None
+
+
+def test_null_is_none_however_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(yaml.safe_dump({**SMALL, "workload": WORKLOAD}))
+    assert load(path, ["radio.tdd=null"]).radio.tdd is None
+    assert load(path).with_(radio__tdd=None).radio.tdd is None
+    without_source = Scenario.model_validate({**SMALL, "workload": WORKLOAD, "radio": {"tdd": None}})
+    assert without_source.with_(seed=7).radio.tdd is None
+    assert (
+        Scenario.model_validate({**SMALL, "workload": WORKLOAD, "radio": RadioSettings(tdd=None)}).radio.tdd
+        is None
+    )
+    study = tmp_path / "study.yaml"
+    variants = {"tdd": {}, "fdd": {"radio.tdd": None}}
+    study.write_text(
+        yaml.safe_dump(
+            {"name": "duplex", "scenario": "a.yaml", "seeds": [1], "variants": variants}, sort_keys=False
+        )
+    )
+    frames = [run.scenario.radio.tdd for run in planning.plan(study).runs]
+    assert sorted(frame is None for frame in frames) == [False, True]
+
+
+def test_none_in_words_is_null() -> None:
+    """So scenarios of earlier versions say it, and their runs are read."""
+    words, nulls = (
+        scenario(changes={"radio.tdd": none, "radio.coverage_margin_db": none}).radio
+        for none in ("none", None)
+    )
+    assert words == nulls
+    with pytest.raises(EdgeflError, match=r"radio.uplink_p0_dbm: .*write null for none"):
+        scenario(changes={"radio.uplink_p0_dbm": "none"})
+
+
+def test_without_t310_no_failure_is_waited_for() -> None:
+    radio = scenario(changes={"radio.t310_s": None, "radio.rates": "shannon"}).radio
+    assert (radio.t310_s, radio.t311_s) == (None, 0.0)
+    with pytest.raises(EdgeflError, match="set t310_s, or rates: shannon"):
+        scenario(changes={"radio.t310_s": None})
+
+
+def test_a_class_has_none_of_what_is_null(tmp_path: Path) -> None:
+    classes = {
+        "walkers": {"share": 0.5, "vehicle_above_m_s": None, "battery_j": None},
+        "drivers": {},
+    }
+    devices = {"count": 4, "battery_j": 10.0, "classes": classes}
+    one = scenario(devices=devices)
+    for each in (one, again(one, tmp_path)):
+        walkers, drivers = each.devices.kinds()
+        assert (walkers.vehicle_above_m_s, walkers.battery_j) == (None, None)
+        assert (drivers.vehicle_above_m_s, drivers.battery_j) == (3.0, 10.0)
+    classes["walkers"]["clock_hz"] = None
+    with pytest.raises(EdgeflError, match=r"classes.walkers: clock_hz: .*leave it out for that of devices"):
+        scenario(devices=devices)
+
+
+@pytest.mark.parametrize("made", [dict, lambda own: RoundSettings(**own)], ids=["mapping", "object"])
+def test_a_federation_has_none_of_what_its_rounds_have_null(made: Any, tmp_path: Path) -> None:
+    federations = {
+        "a": {"share": 0.5, "workload": WORKLOAD, "rounds": made({"every_s": None})},
+        "b": {"share": 0.5, "workload": WORKLOAD, "rounds": made({"min_updates": 2})},
+    }
+    radio = {"sharing": "dynamic", "uplink_power_over_share": "per_resource_block"}
+    one = scenario(federations=federations, radio=radio, rounds=made({"every_s": 5.0}))
+    for each in (one, again(one, tmp_path)):
+        assert [each.of_federation(name).rounds.every_s for name in "ab"] == [None, 5.0]
+
+
+# ---- what is sent is what is paid
+
+
+@pytest.mark.parametrize(
+    ("preset", "counted"), [("nr", ("exchanged", "all")), ("journal", ("model", "processed"))]
+)
+def test_the_preset_says_what_is_paid(preset: str, counted: tuple[str, str], tmp_path: Path) -> None:
+    def paid(one: Scenario) -> tuple[str, str]:
+        assert one.learning is not None
+        return one.learning.payload, one.learning.booked
+
+    one = scenario(preset)
+    assert paid(one) == paid(again(one, tmp_path)) == counted
+    assert paid(scenario(preset, learning=LearningSettings.model_validate(LEARNING))) == counted
+    federations = {
+        "a": {"share": 0.5, "learning": LEARNING},
+        "b": {"share": 0.5, "learning": LearningSettings.model_validate(LEARNING)},
+    }
+    radio = {"preset": preset, "sharing": "dynamic", "uplink_power_over_share": "per_resource_block"}
+    several = scenario(radio=radio, federations=federations)
+    assert {paid(several.of_federation(name)) for name in "ab"} == {counted}
+    by_hand = {**LEARNING, "payload": "exchanged", "booked": "nominal"}
+    for learning in (by_hand, LearningSettings.model_validate(by_hand)):
+        assert paid(scenario(preset, learning=learning)) == ("exchanged", "nominal")
+
+
+def test_a_preset_gives_no_learning_to_who_has_none() -> None:
+    assert scenario("journal", workload=WORKLOAD).learning is None
+    assert scenario("journal", workload=WORKLOAD, learning=None).learning is None
+
+
+def test_sections_as_objects_are_filled_like_mappings() -> None:
+    as_mapping = scenario(devices={"count": 4, "idle_power_w": 0.5})
+    as_object = scenario(devices=DeviceSettings(count=4, idle_power_w=0.5))
+    assert as_object.devices == as_mapping.devices
+    assert as_object.devices.indoor_share == 0.8
+    indoors = {"path_loss": registry.get("path_loss", "inh")()}
+    assert scenario(radio=indoors, cell={"radius_m": 100.0}).devices.indoor_share == 0.0
+
+
+# ---- defaults are told as they are
+
+
+def told(key: str) -> dict[str, Any]:
+    """What `describe` says of a key's default, by preset."""
+    section, _, name = key.partition(".")
+    lines = describe(key).splitlines()
+    line = next((one for one in lines if one.startswith("  default: ")), None)
+    if line is None:  # a section of its own: its parent tells
+        parent = next(one for one in describe(section).splitlines() if one.startswith(f"  {name}: "))
+        line = "default: " + parent.rpartition("default ")[2].removesuffix(")")
+    usual, _, journal = line.partition("default: ")[2].partition(", with preset: journal ")
+    return {preset: read(text) for preset, text in (("nr", usual), ("journal", journal or usual))}
+
+
+def read(text: str) -> Any:
+    return None if text == "none" else parse_value(text, "describe")
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_default_is_told_as_it_is(key: str) -> None:
+    """`describe`, the schema and a scenario that leaves the key out agree: written out, it is the same."""
+    section, name = key.split(".")
+    whole = Scenario.model_json_schema()
+    in_schema = next(
+        definition["properties"][name]
+        for title, definition in whole["$defs"].items()
+        if title == type(getattr(scenario(), section)).__name__
+    )
+    assert in_schema.get("default") == told(key)["nr"]
+    for preset, value in told(key).items():
+        left_out = scenario(preset)
+        assert value_of(scenario(preset, {key: value}), key) == value_of(left_out, key)
+
+
+def every_default() -> Iterator[tuple[str, Any]]:
+    one = scenario()
+    for section in ("cell", "layout", "handover", "devices", "radio", "rounds", "learning", "record"):
+        for name, field in type(getattr(one, section)).model_fields.items():
+            if not field.is_required():
+                yield f"{section}.{name}", getattr(getattr(one, section), name)
+
+
+def test_every_key_that_is_left_out_is_what_the_reference_says() -> None:
+    """Of whatever section: a component by its name, a section by its keys."""
+    for key, value in every_default():
+        given = {"devices.count": 4, "learning.algorithm": "scaffold"}
+        if key in given:
+            continue
+        said = told(key)["nr"]
+        if said == "as its keys say":
+            continue
+        assert value_of(scenario(changes={key: said}), key) == value, key
+
+
+def test_keys_of_classes_are_those_of_devices_where_they_are_left_out() -> None:
+    lines = describe("devices.classes").splitlines()
+    assert next(one for one in lines if one.startswith("  battery_j: ")).endswith("default that of devices)")
+    assert next(one for one in lines if one.startswith("  samples: ")).endswith("default none)")
+
+
+# ---- conventions of the paper
+
+
+def test_every_key_that_follows_the_paper_is_a_presets_or_has_its_reason() -> None:
+    """A description that cites J is of a key that a preset sets, or that the table in presets names."""
+    decided = set(KEYS) | {"radio.preset"}
+    words = set(re.findall(r"[a-z_]+", presets.__doc__ or ""))
+    reasons = words - {key.partition(".")[0] for key in KEYS}  # not sections, but components and keys
+    undecided = [
+        dotted
+        for dotted, description in described()
+        if re.search(r"\(J\b|\bJ \d|\bJ counts|\), J;|journal", description)
+        and dotted not in decided
+        and not {dotted.rpartition(".")[2], dotted.partition(".")[0]} & reasons
+    ]
+    assert undecided == []
+
+
+def described() -> Iterator[tuple[str, str]]:
+    """Every key of a scenario, and every parameter of a component, with its description."""
+    for _, _, rows in sections():
+        yield from ((row[0].strip("`"), row[1]) for row in rows)
+    for kind in registry.KINDS:
+        for name in registry.names(kind):
+            fields = parameters_of(registry.get(kind, name)).model_fields
+            yield from ((f"{name}.{key}", field.description or "") for key, field in fields.items())
