@@ -47,6 +47,5 @@ def excess_j(
     if soonest_s > end_s:
         return None
     spent_j = sum(span.energy_j for part in some for span in (part.compute, part.uplink) if span)
-    sending_w = candidates.send_w + candidates.amplifier_w * candidates.radiated
-    bits_j = candidates.up_j - sending_w * candidates.up_s  # whatever one does
+    bits_j = outlook.bits_j(np.asarray(candidates.ids), candidates.up_bits)
     return float(spent_j - bits_j.sum() - best.energy_j(of).sum())

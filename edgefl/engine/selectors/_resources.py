@@ -96,6 +96,12 @@ def seconds(
     return np.where(bits > 0, taken_s, 0.0)
 
 
+def joules(power_w: FloatArray, time_s: FloatArray) -> FloatArray:
+    """Return what a power takes in some time: nothing without one, even if the time has no end; they broadcast."""
+    with np.errstate(invalid="ignore"):
+        return np.where(power_w > 0, power_w * time_s, 0.0)
+
+
 def seconds_alone(candidates: Candidates) -> FloatArray:
     """Return [ids] how long each one's upload takes alone on the whole band."""
     assert candidates.uplink is not None
