@@ -63,7 +63,7 @@ def test_a_decider_knows_what_a_codec_makes_of_the_payload(digits: Path, tmp_pat
 def test_joules_above_the_least_where_the_drawn_power_does_not_depend_on_the_radiated(
     preset: str, tmp_path: Path
 ) -> None:
-    """A phone as measured: a number in each round, and decisions by the same problem; without fading, none below 0."""
+    """A phone as measured: a number in each round, and decisions by the same problem; none below 0 without fading."""
     scenario = {
         "name": preset,
         "seed": 1,
@@ -74,7 +74,9 @@ def test_joules_above_the_least_where_the_drawn_power_does_not_depend_on_the_rad
         "record": {"energy_excess": True},
     }
     for selector in ("all", {"name": "least_energy", "count": 4}, {"name": "fedl", "count": 4}):
-        run = simulate(load_scenario({**scenario, "rounds": {"selector": selector}}), tmp_path / str(selector))
+        run = simulate(
+            load_scenario({**scenario, "rounds": {"selector": selector}}), tmp_path / str(selector)
+        )
         rounds = pd.read_csv(run / "rounds.csv")
         assert len(rounds) == 5
         assert rounds.energy_excess_j.notna().all()

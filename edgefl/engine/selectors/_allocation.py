@@ -4,9 +4,9 @@ The band is one for all: device k sends its bits on a share b_k for a time t_k, 
 the share of its largest power that it radiates, it moves z_k = b_k t_k log2(1 + g_k x_k / b_k) bits per Hz. Only the
 area a = b t counts: the power per Hz at which z bits fit into an area is (2^(z/a) - 1) / g.
 
-Where an amplifier draws nothing, P = 0, more power costs nothing and spares time or share, both of which have a price.
-So the largest power is the best, x = 1, which is also the limit of the formulas: h = price g / (P t) grows beyond all
-bounds as P falls, y with it, and what y asks of the amplifier is cut at the largest power.
+Where an amplifier draws nothing, P = 0, more power costs nothing and spares time or share, both of which have a
+price. So the largest power is the best, x = 1. It is the limit of the formulas, too: h = price g / (P t) grows beyond
+all bounds as P falls, y with it, and what y asks of the amplifier is cut at the largest power.
 """
 
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ class Uploads:
 
     Args:
         bits_hz: z, bits per Hz of the whole band. gain: g, SNR on the whole band with the largest power.
-        amplifier_w: P, drawn at the largest power; 0: what is drawn does not depend on what is radiated. send_w: drawn
-            beside it while sending.
+        amplifier_w: P, drawn at the largest power; 0: what is drawn does not depend on what is radiated.
+        send_w: drawn beside it while sending.
         cycles: c. clock_hz: highest f. capacitance: xi; computing takes xi c f^2 joules.
     """
 
@@ -143,7 +143,9 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
         falls = of.bits_hz / (sent_s**2 * share_costs(of.gain / shares))
         over = float(shares.sum()) - 1.0
         step_s = over / float(falls.sum())
-        if step_s <= CLOSE * end_s and over <= FITS:  # shares of weak links answer to the last digits of the time
+        if (
+            step_s <= CLOSE * end_s and over <= FITS
+        ):  # shares of weak links answer to the last digits of the time
             break
         end_s += step_s
     end_s *= 1.0 + CLOSE  # rather later than never
@@ -154,7 +156,9 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
 
 def share_costs(snr: FloatArray) -> FloatArray:
     """Return d rate / d share at the largest power, bits/s/Hz: log2(1 + q) - q / ((1 + q) ln 2) for an SNR q."""
-    low = snr**2 * (1 / 2 - snr * (2 / 3 - snr * (3 / 4 - snr * 4 / 5))) / LN2  # the difference loses all digits
+    low = (
+        snr**2 * (1 / 2 - snr * (2 / 3 - snr * (3 / 4 - snr * 4 / 5))) / LN2
+    )  # the difference loses all digits
     return np.where(snr < WEAK, low, rate_of(snr) - snr / ((1.0 + snr) * LN2))
 
 
@@ -298,7 +302,8 @@ def priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> P
 
     Without a limit of power y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time spares
     b price / t watts. Where that would need more than the largest power, or the amplifier draws nothing,
-    b log2(1 + g / b) = z / t, and more time spares price z / (t^2 s) - P, s being `share_costs`. It takes `circuits_w`.
+    b log2(1 + g / b) = z / t, and more time spares price z / (t^2 s) - P, s being `share_costs`. It takes
+    `circuits_w`.
     """
     takes_w, cubes_w, compute_s = circuits_w(of, window_s, t)
     saves = of.amplifier_w > 0

@@ -258,7 +258,9 @@ def test_weak_links_keep_their_digits() -> None:
     """SNRs down to -90 dB, of which rates are linear: bits arrive, and shares sum to no more than the band."""
     rng = np.random.default_rng(3)
     for n in rng.integers(1, 8, 16):
-        of = replace(uploads(n, int(n)), gain=10 ** rng.uniform(-9, 3, n), amplifier_w=rng.choice([0, 0.2], n))
+        of = replace(
+            uploads(n, int(n)), gain=10 ** rng.uniform(-9, 3, n), amplifier_w=rng.choice([0, 0.2], n)
+        )
         soonest = least_time(of, np.zeros(n))
         fast, slow = soonest[1], least_energy(of, np.zeros(n), soonest, 1.5 * soonest[0])
         for one in (fast, slow):

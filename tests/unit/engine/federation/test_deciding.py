@@ -166,7 +166,9 @@ def test_joules_above_the_least() -> None:
     assert plain.rows.further["energy_excess_j"][0] > 0
 
 
-DECIDERS = [name for name in registry.names("selectors") if issubclass(registry.get("selectors", name), Decider)]
+DECIDERS = [
+    name for name in registry.names("selectors") if issubclass(registry.get("selectors", name), Decider)
+]
 NEEDS = {"fedcs": {"deadline_s": 100.0}, "power_of_choice": {"count": 2, "d": 3}}
 # what costs nothing there: the radio, computing, both
 FREE = {
