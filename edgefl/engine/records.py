@@ -222,6 +222,9 @@ class Nowhere:
 
 # further column of Round where there is a coverage: devices in the cell that lacked a link when the round began
 OUT_OF_COVERAGE = "out_of_coverage"
+# further column of Round where links can fail: devices without a link until an interruption is over when the round was
+# to begin; a synchronous one has waited for them
+CONNECTING = "connecting"
 
 
 def device_columns(parts: Sequence[Part]) -> dict[str, Any]:

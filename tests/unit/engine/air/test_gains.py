@@ -23,7 +23,11 @@ def gains_of(layout: dict[str, Any]) -> SpatialGains:
             "name": "border",
             "devices": {"count": len(ANGLES)},
             "layout": layout,
-            "radio": {"preset": "nr", "line_of_sight": "probabilistic", "neighbour_load": 0.2 if layout else 0.0},
+            "radio": {
+                "preset": "nr",
+                "line_of_sight": "probabilistic",
+                "neighbour_load": 0.2 if layout else 0.0,
+            },
             "sessions": {"name": "schedule", "count": 1, "rounds": 1},
             "workload": {"payload_bits": 1, "flops_per_sample": 1},
         }
