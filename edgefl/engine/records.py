@@ -222,8 +222,8 @@ class Nowhere:
 
 # further column of Round where there is a coverage: devices in the cell that lacked a link when the round began
 OUT_OF_COVERAGE = "out_of_coverage"
-# further column of Round where links can fail: devices without a link until an interruption is over when the round was
-# to begin; a synchronous one has waited for them
+# further column of Round where links can fail: devices in an interruption of their link when the round was to begin;
+# a synchronous one has waited for them
 CONNECTING = "connecting"
 
 

@@ -296,7 +296,7 @@ def test_mean_staleness_is_places_less_one_over_the_buffer(places: int, buffer: 
 
 @pytest.mark.parametrize("buffer", [1, 2, 3])
 def test_updates_of_one_slot_are_all_in_models_before_any_device_begins_anew(buffer: int) -> None:
-    """Six alike, in step: model k of a slot, from 0 on, takes updates that missed k models; the mean is (6 / K - 1) / 2.
+    """Six alike, in step: model k of a slot, from 0 on, takes updates that missed k; the mean is (6 / K - 1) / 2.
 
     The law of places would say (6 - 1) / K, if no two ended in the same slot.
     """

@@ -1,5 +1,6 @@
 """Who is connecting when a round is to begin is waited for: for what is left of an interruption, and no longer."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def weak(**options: Any) -> SmallWorld:
 def test_who_has_lost_the_link_is_in_every_round(
     pause_s: float, after_s: float, connecting: int, deadline_s: float | None
 ) -> None:
-    """A round lasts T310 from its first slot, or to its deadline; the next begins LATENCY_S later, or by its pause."""
+    """A round lasts T310 from its first slot, or to its deadline; the next begins LATENCY_S or a pause later."""
     patience = {
         "t311_s": 0.0 if deadline_s is None else 1.0
     }  # with T311 it looks for a cell until the deadline
@@ -81,7 +82,7 @@ def test_where_rounds_overlap_it_begins_later_and_nobody_waits() -> None:
     )
     rows = small.rows.of[DeviceRound]
     near, far = ([row for row in rows if row.device == id_] for id_ in (0, 1))
-    for before, after in zip(near, near[1:], strict=False):
+    for before, after in pairwise(near):
         assert after.downlink_start_s == pytest.approx(before.uplink_end_s, abs=EXACT)
     failed_s = [row.time_s for row in small.rows.of[Event] if row.event == "radio_link_failure"]
     assert len(failed_s) >= 2
@@ -133,7 +134,7 @@ def test_after_a_handover_it_is_the_same_where_links_can_fail(may_fail: bool) ->
     (left,) = (row for row in small.rows.of[Event] if row.event == "handover")
     first = next(place for place, row in enumerate(rounds) if row.start_s > left.time_s)
     back_s = left.time_s + latency_s
-    gaps_s = [after.start_s - before.end_s for before, after in zip(rounds, rounds[1:], strict=False)]
+    gaps_s = [after.start_s - before.end_s for before, after in pairwise(rounds)]
     if not may_fail:
         assert rounds[first].start_s < back_s
         assert gaps_s == [0.0] * len(gaps_s)
