@@ -12,7 +12,7 @@ from edgefl.engine.federation.outlook import Outlook
 from edgefl.engine.parts import Part
 from edgefl.engine.selectors import Candidates
 from edgefl.engine.selectors._allocation import Allocation, Uploads, least_energy, least_time
-from edgefl.engine.selectors._resources import allocated
+from edgefl.engine.selectors._resources import allocated, carrying
 
 ENERGY_EXCESS = "energy_excess_j"  # further column of rounds.csv, where it is asked for
 
@@ -57,7 +57,9 @@ def _computing_j(candidates: Candidates, window_s: FloatArray) -> float:
 
 
 def _sending_j(candidates: Candidates, received_s: FloatArray, end_s: float) -> float | None:
-    """Return the least joules of devices that compute and send until a time; None: by mean rates none could."""
+    """Return the least joules of devices that compute and send until a time; None: by mean rates one could not."""
+    if not carrying(candidates).all():
+        return None
     soonest_s = 0.0
 
     def least(uploads: Uploads, near: Allocation | None) -> Allocation:

@@ -201,3 +201,35 @@ def test_deciders_with_every_power_model_and_with_what_costs_nothing(selector: s
         assert len(run.rows.of[Round]) == len(excess_j) == 3
         assert all(value >= -OPTIMUM * spent_j for value in excess_j)
         assert None not in excess_j
+
+
+@pytest.mark.parametrize("selector", DECIDERS)
+def test_deciders_where_a_link_carries_nothing(selector: str) -> None:
+    """At 1,900 m nothing arrives: the device has its equal share if it takes part, and fails; the others end."""
+    learner = Scripted(
+        work=(1, 64_000, 100_000, 100_000),
+        scalars={"loss_received": [2.0, 3.0, 1.0, 5.0], "update_norm": [1.0, 3.0, 2.0, 5.0]},
+    )
+    with np.errstate(invalid="raise", divide="raise", over="raise"):
+        run = small_world(
+            [*PLACES_M, 1900.0],
+            policy=ROUNDS,
+            cell={"radius_m": 2000.0},
+            rules={"selector": {"name": selector, **NEEDS.get(selector, {}), "count": 4}},
+            learner=learner,
+            record={"energy_excess": True},
+            radio={
+                "shadowing": "spatial",
+                "line_of_sight": "never",
+                "rates": "cqi",
+                "t310_s": 1.0,
+                "t311_s": 0.0,
+                "noise_figure_db": 9.0,
+                "gain_reading": "interval",
+                **({"uplink_waterfall_db": 0.023} if selector == "hungarian" else {}),
+            },
+        ).run()
+    rows = run.rows.of[DeviceRound]
+    assert {row.outcome for row in rows if row.device < 3} <= {"completed", "lost_uplink"}
+    assert {row.outcome for row in rows if row.device == 3} <= {"failed_downlink", "failed_uplink"}
+    assert all(value is None or np.isfinite(value) for value in run.rows.further["energy_excess_j"])
