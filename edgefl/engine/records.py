@@ -230,6 +230,9 @@ class Nowhere:
 ENERGIES = ("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j")
 # further column of Round where there is a coverage: devices in the cell that lacked a link when the round began
 OUT_OF_COVERAGE = "out_of_coverage"
+# further column of Round where links can fail: devices in an interruption of their link when the round was to begin;
+# a synchronous one has waited for them
+CONNECTING = "connecting"
 
 
 def device_columns(parts: Sequence[Part]) -> dict[str, Any]:

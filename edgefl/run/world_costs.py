@@ -1,6 +1,7 @@
 """What a recorded world costs: seconds and joules of its links at a time, and what differs between its devices."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,19 +62,24 @@ def links(
 
 
 def _costs(simulation: Simulation, opened: RadioRound, bits: Sequence[int], time_s: float) -> dict[str, Any]:
-    """Return seconds and joules of each link's downlink and uplink, both begun now."""
+    """Return seconds and joules of each link's downlink and uplink, both begun now; None: it carries nothing."""
     costs: dict[str, Any] = {}
     for direction in DIRECTIONS:
-        done = opened.transfers(direction, bits, np.full(len(bits), time_s))
-        devices = [simulation.devices[id_] for id_ in opened.links.devices]
+        carrying = [link.row for link in opened if link.carries(direction)]
+        some = replace(opened, links=opened.links.at(carrying))
+        bits_of = [bits[row] for row in carrying]
+        done = some.transfers(direction, bits_of, np.full(len(carrying), time_s))
+        devices = [simulation.devices[id_] for id_ in some.links.devices]
         down, lasts_s = direction == "downlink", done.end_s - done.start_s
         power_w = np.array([one.draws.receive_w if down else one.send_power_w() for one in devices])
         wait_w = np.array([one.draws.wait_w for one in devices])
         j_bit = np.array([one.draws.receive_j_bit if down else one.draws.send_j_bit for one in devices])
         energy_j = transfer_energy_j(
-            power_w, done.airtime_s, wait_w, lasts_s - done.airtime_s, j_bit * np.array(bits)
+            power_w, done.airtime_s, wait_w, lasts_s - done.airtime_s, j_bit * np.array(bits_of)
         )
-        costs[f"{direction}_s"], costs[f"{direction}_j"] = lasts_s.tolist(), np.asarray(energy_j).tolist()
+        for unit, values in (("s", lasts_s), ("j", np.asarray(energy_j))):
+            known = dict(zip(carrying, values.tolist(), strict=True))
+            costs[f"{direction}_{unit}"] = [known.get(row) for row in range(len(bits))]
     return costs
 
 

@@ -6,7 +6,8 @@ Nothing is trained, and nobody takes part in a round: the network alone lives th
     presence       device, cell, from_s, to_s: times in which a device could take part in a round of this cell
     links          time_s, device, cell, payload_bits, and the seconds and joules of receiving and of sending so many
                    bits as in a round that all devices then present in the cell begin together; where the band is
-                   shared dynamically (`shared` 0) as for a device that has the whole band
+                   shared dynamically (`shared` 0) as for a device that has the whole band; empty: the link carries
+                   nothing
     devices        what differs between devices, among it seconds and joules per 1e9 FLOPs: training costs these times
                    iterations x samples of a batch x FLOPs per sample
     events         arrivals, departures, handovers, switches

@@ -13,7 +13,7 @@ import simpy
 from channel.antenna import Sectors
 from channel.band_slots import Groups
 from channel.geometry import poisson_count, sample_ring
-from channel.units import db_to_linear, dbm_to_watt
+from channel.units import dbm_to_watt
 from edgefl.engine.air import propagation
 from edgefl.engine.air.background import BackgroundTraffic
 from edgefl.engine.air.background_users import BackgroundUsers
@@ -277,12 +277,7 @@ class World:
             return None
 
         def of_places(positions_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-            of_cells = gains.power_db_of(positions_m, ids).astype(float)
-            gains_db = of_cells[np.arange(len(ids)), cells]
-            others = db_to_linear(of_cells).sum(axis=1) - db_to_linear(gains_db)
-            state = LargeScaleState(
-                ids.tolist(), gains_db, np.full(len(ids), np.nan), np.maximum(others, 0.0)
-            )
+            state = gains.of_links(positions_m, ids, cells)
             return state.behind(indoors.loss_db(positions_m, ids)) if indoors else state
 
         return of_places

@@ -57,3 +57,27 @@ def test_a_decider_knows_what_a_codec_makes_of_the_payload(digits: Path, tmp_pat
         patch.setattr(History, "note", watch)
         simulate(load_scenario(digits, overrides), tmp_path / "run", device="cpu")
     assert set(seen[0]) == {0.0}
+
+
+@pytest.mark.parametrize("preset", ["journal", "nr"])
+def test_joules_above_the_least_where_the_drawn_power_does_not_depend_on_the_radiated(
+    preset: str, tmp_path: Path
+) -> None:
+    """A phone as measured: a number in each round, and decisions by the same problem; none below 0 without fading."""
+    scenario = {
+        "name": preset,
+        "seed": 1,
+        "devices": {"count": 8, "power": "phone_5g", "mobility": "static"},
+        "radio": {"preset": preset},
+        "sessions": {"name": "schedule", "count": 1, "rounds": 5},
+        "workload": {"payload_bits": 30_000, "flops_per_sample": 1e5},
+        "record": {"energy_excess": True},
+    }
+    for selector in ("all", {"name": "least_energy", "count": 4}, {"name": "fedl", "count": 4}):
+        run = simulate(
+            load_scenario({**scenario, "rounds": {"selector": selector}}), tmp_path / str(selector)
+        )
+        rounds = pd.read_csv(run / "rounds.csv")
+        assert len(rounds) == 5
+        assert rounds.energy_excess_j.notna().all()
+        assert preset == "nr" or (rounds.energy_excess_j >= -1e-6 * rounds.energy_tx_j).all()

@@ -11,14 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import simpy
 
 import edgefl
 from edgefl.config import registry
+from edgefl.engine.records import Position
+from edgefl.rng import Streams
+from edgefl.run.composition import compose
+from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
+from edgefl.testing.cell import Rows
 from edgefl.testing.invariants import check_run
 
 DEVICES = 10
 RADIUS_M, ISD_M = 60.0, 50.0
+SEEDS, MAP_S, MAP_END_S = 4, 0.07, 20.0  # times that are no ticks
 AVAILABILITY = Path(__file__).parents[2] / "scenarios" / "traces" / "availability.json"
 FAST: dict[str, Any] = {"speed_min_m_s": 15, "speed_max_m_s": 30}
 # all leave the cell, or the layout, within seconds
@@ -192,3 +200,24 @@ def test_batteries(world: str, battery_j: float, tmp_path: Path) -> None:
     battery = {"battery_j": battery_j, "recharge_w": 0.05, "return_share": 0.5}
     found = run(tmp_path, scenario("random_direction", world, "static", "poisson", **battery))
     assert found["battery_empty"] > 0
+
+
+@pytest.mark.parametrize("world", ["one cell, spatial", "seven cells"])
+@pytest.mark.parametrize("mobility", MOBILITY)
+def test_a_map_is_recorded_wherever_devices_go(
+    mobility: str, world: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two ticks devices cross the border with their cell: each link has a gain and a SINR, at any time."""
+    monkeypatch.chdir(tmp_path)
+    write_trace(tmp_path / "trace.csv")
+    for seed in range(1, SEEDS + 1):
+        made = scenario(mobility, world, "static").model_copy(
+            update={"seed": seed, "record": RecordSettings(positions_s=MAP_S)}
+        )
+        rows, here = Rows(), World(made, Streams(seed))
+        simulation, _ = compose(here, here.radio(simpy.Environment()), rows, {})
+        simulation.env.run(until=MAP_END_S)
+        served = [row for row in rows.of[Position] if row.cell is not None]
+        assert len(served) > 0
+        assert all(row.gain_db is not None and math.isfinite(row.gain_db) for row in served)
+        assert all(row.sinr_db is not None and math.isfinite(row.sinr_db) for row in served)

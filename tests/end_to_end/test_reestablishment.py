@@ -57,3 +57,53 @@ def test_the_tables_of_links_that_fail_agree(tmp_path: Path, policy: str) -> Non
     without, _, _ = tables(tmp_path / "without", policy, t311_s=0)
     assert without.outcome.str.startswith("failed").any()
     assert not devices.outcome.str.startswith("failed").any()  # a deadline is waited for
+
+
+WEAK_ONES: dict[str, dict[str, Any]] = {
+    "no deadline": {
+        "cell": {"radius_m": 2000},
+        "devices": {"count": 8, "mobility": {"name": "static", "doppler_speed_m_s": 3}},
+        "radio": {
+            "array_gain_db": 20,
+            "bandwidth_hz": 5e6,
+            "downlink_layers": 1,
+            "frequency_taps": 4,
+            "uplink_smallest_part": 1.0,
+        },
+        "seed": 5121,
+    },
+    "deadline": {
+        "cell": {"radius_m": 800},
+        "devices": {"count": 12, "mobility": {"name": "static", "doppler_speed_m_s": 3}},
+        "radio": {},
+        "rounds": {"deadline_s": 6},
+        "seed": 1,
+    },
+}
+
+
+@pytest.mark.parametrize("name", WEAK_ONES)
+def test_who_has_lost_the_link_misses_no_round(name: str, tmp_path: Path) -> None:
+    """Nobody moves or is switched: all are in each round, which begins an interruption after the last at the most."""
+    made = WEAK_ONES[name]
+    scenario = Scenario.model_validate(
+        {
+            "name": "weak",
+            **made,
+            "radio": {"preset": "nr", "coverage_margin_db": "none", **made["radio"]},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 8},
+            "workload": {"payload_bits": 100_000, "flops_per_sample": 1e5},
+        }
+    )
+    run = edgefl.simulate(scenario, out=tmp_path / "run")
+    assert check_run(run) == []
+    rounds = pd.read_csv(run / "rounds.csv")
+    failed = rounds.participants - rounds.completed
+    assert (rounds.participants == made["devices"]["count"]).all()
+    assert (failed > 0).any()
+    assert (rounds.connecting[1:].to_numpy() <= failed[:-1].to_numpy()).all()
+    assert (rounds.connecting[1:] > 0).any()
+    waits_s = rounds.start_s[1:].to_numpy() - rounds.end_s[:-1].to_numpy()
+    latency_s = scenario.handover.handover_latency_s
+    assert ((waits_s > 0) == (rounds.connecting[1:] > 0)).all()
+    assert (waits_s <= latency_s + 1e-9).all()

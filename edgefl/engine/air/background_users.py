@@ -9,7 +9,8 @@ from channel.tdd import Direction
 from channel.units import FloatArray, db_to_linear, dbm_to_watt
 from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.extent import Extent
-from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, PerRoundGains, SpatialGains
+from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, SpatialGains
+from edgefl.engine.air.gains_by_round import PerRoundGains
 from edgefl.engine.air.indoors import Indoors
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.backgrounds import Background

@@ -1,4 +1,4 @@
-"""Large-scale gain between devices and sites: drawn for each round (J), or fixed by the place."""
+"""Large-scale gain between devices and sites: what it is, and where line of sight and shadowing belong to places."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,13 +9,8 @@ import numpy as np
 from channel.antenna import Sectors
 from channel.geometry import within
 from channel.large_scale import LargeScale
-from channel.path_loss import PathLoss
-from channel.shadowing import draw_shadowing_db
 from channel.units import db_to_linear
-from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.measurements import Survey
-from edgefl.engine.air.radio_settings import RadioSettings
-from edgefl.rng import Streams
 
 RoundKey = tuple[int, str, int]  # session, phase, round
 
@@ -58,7 +53,8 @@ class LargeScaleGains(Protocol):
     def beyond(self) -> int:
         """Number of links that took the gain at the world's border.
 
-        Of devices that are beyond it for less than a tick: they are present until the next look at them.
+        Of devices that are beyond it for less than a tick, which are present until the next look at them, and of
+        those that have gone with their part of a round under way. Whoever asks for the gain of a link has it so.
         """
 
     def of_round(
@@ -71,103 +67,6 @@ class LargeScaleGains(Protocol):
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [devices, cells] the gain in dB; -inf for a device that is absent."""
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """What does not change from round to round while devices stand still, [devices] each but for the counts."""
-
-    places_m: np.ndarray
-    kinds: np.ndarray
-    distances_m: np.ndarray
-    loss_db: np.ndarray
-    clamped: int
-    beyond: int
-
-
-class PerRoundGains:
-    """Gains to one site at the origin: path loss of the place, shadowing drawn anew each round. J, (21).
-
-    Args:
-        extents: of each kind of device that stands at a height of its own.
-        of: [devices] the kind of each, a place in `extents`.
-        antenna_gain_dbi: of the site.
-    """
-
-    def __init__(
-        self,
-        path_loss: PathLoss,
-        std_db: float,
-        radio: RadioSettings,
-        extents: Sequence[Extent],
-        of: np.ndarray,
-        streams: Streams,
-        antenna_gain_dbi: float = 0.0,
-    ) -> None:
-        self._antenna_gain_dbi = antenna_gain_dbi
-        self._path_loss = path_loss
-        self._std_db = std_db
-        self._radio = radio
-        self._extents = extents
-        self._of = of
-        self._streams = streams
-        self._last: _Measured | None = None
-        self.clamped = 0
-        self.beyond = 0
-
-    def of_round(
-        self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
-    ) -> LargeScaleState:
-        chosen = np.asarray(ids)
-        of = self._of_round(positions_m[chosen], self._of[chosen])
-        # one draw for all devices, so that a link's shadowing does not depend on who takes part
-        shadowing_db = draw_shadowing_db(
-            self._streams("shadowing", *key), len(positions_m), std_db=self._std_db
-        )[chosen]
-        gains_db, none = -(of.loss_db + shadowing_db), np.zeros(len(ids))
-        return LargeScaleState(ids, gains_db, of.distances_m, none, key, everywhere_m=positions_m)
-
-    def _of_round(self, places_m: np.ndarray, kinds: np.ndarray) -> "_Measured":
-        """Measure places [n, 2] of devices of kinds [n]; those of the round before, where nobody has moved since."""
-        last = self._last
-        if last is not None and np.array_equal(last.places_m, places_m) and np.array_equal(last.kinds, kinds):
-            self.clamped += last.clamped
-            self.beyond += last.beyond
-            return last
-        clamped, beyond = self.clamped, self.beyond
-        distances_m = np.linalg.norm(places_m, axis=1)
-        loss_db = np.empty(len(places_m))
-        for extent, rows in by_kind(self._extents, kinds):
-            loss_db[rows] = self._loss_db(distances_m[rows], extent)
-        counts = self.clamped - clamped, self.beyond - beyond
-        self._last = _Measured(places_m, kinds, distances_m, loss_db, *counts)
-        return self._last
-
-    def of_places(self, places_m: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return [n] the gains of users at places [n, 2], like the first device's, in dB."""
-        loss_db = self._loss_db(np.linalg.norm(places_m, axis=1), self._extents[0])
-        shadowing_db: np.ndarray = draw_shadowing_db(rng, len(places_m), std_db=self._std_db)
-        return -(loss_db + shadowing_db)
-
-    def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
-        raise NotImplementedError("one cell is not surveyed")
-
-    def power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        raise NotImplementedError("one cell has no neighbours")
-
-    def _loss_db(self, distances_m: np.ndarray, extent: Extent) -> np.ndarray:
-        nearest_m, farthest_m = extent.min_distance_m, extent.model_ends_m
-        self.clamped += int((distances_m < nearest_m).sum())
-        self.beyond += int((distances_m > farthest_m).sum())
-        loss_db = self._path_loss.path_loss_db(
-            # path-loss models begin at the minimum distance; a device that walks closer is held at it
-            np.clip(distances_m, nearest_m, farthest_m),
-            carrier_hz=self._radio.carrier_hz,
-            line_of_sight=self._radio.line_of_sight == "always",
-            bs_height_m=extent.bs_height_m,
-            ut_height_m=extent.ut_height_m,
-        )
-        return loss_db - self._antenna_gain_dbi
 
 
 @dataclass(frozen=True)
@@ -232,9 +131,8 @@ class SpatialGains:
     ) -> LargeScaleState:
         chosen = np.asarray(ids)
         places_m, last = positions_m[chosen], self._last
-        if last is not None and last.is_of(
-            chosen, places_m, cell
-        ):  # a million who stand still are measured once
+        # a million who stand still are measured once
+        if last is not None and last.is_of(chosen, places_m, cell):
             self.beyond += last.beyond
             self._held_again += last.held
             return replace(last.state, ids=ids, key=key, everywhere_m=positions_m)
@@ -251,15 +149,17 @@ class SpatialGains:
         cell: int | np.ndarray,
         key: RoundKey,
     ) -> LargeScaleState:
-        places_m = positions_m[chosen]
-        distances_m = np.hypot(places_m[:, 0], places_m[:, 1])
-        if (outside := distances_m > self.large_scale.area_radius_m).any():
-            self.beyond += int(outside.sum())
-            places_m[outside] *= (self.large_scale.area_radius_m / distances_m[outside])[:, None]
+        places_m, outside = self._within_border(positions_m[chosen])
+        self.beyond += outside
         _, sectors = self._kinds[0]
         cells = cell if isinstance(cell, np.ndarray) else np.full(len(ids), cell)
         sites = cells if sectors is None else sectors.site_of(cells)
-        gains_db, others, of_all = np.empty(len(ids)), np.zeros(len(ids)), None
+        gains_db, distances_m, others, of_all = (
+            np.empty(len(ids)),
+            np.empty(len(ids)),
+            np.zeros(len(ids)),
+            None,
+        )
         for (large_scale, sectors), rows in by_kind(self._kinds, self._of[chosen]):
             here_m, to, of_sites = places_m[rows], sites[rows], None
             own = np.arange(len(to)), cells[rows]
@@ -283,20 +183,44 @@ class SpatialGains:
         chosen, own = np.asarray(ids, dtype=np.intp), (np.arange(len(ids)), cells)
         # device by device in memory: a sum's rounding depends on it
         of_cells = survey.power_db[chosen].astype(float, order="C")
-        gains_db, others, unknown_m = of_cells[own], np.zeros(len(ids)), np.full(len(ids), np.nan)
+        everywhere_m, unknown_m = survey.positions_m, np.full(len(ids), np.nan)
+        far = np.flatnonzero(np.isneginf(of_cells[own]) & np.isfinite(everywhere_m[chosen, 0]))
+        if len(far):
+            held_m, outside = self._within_border(everywhere_m[chosen[far]])
+            self.beyond += outside
+            of_cells[far] = self.power_db_of(held_m, chosen[far])
+        gains_db, others = of_cells[own], np.zeros(len(ids))
         if not self._interference:
-            return LargeScaleState(ids, gains_db, unknown_m, others, everywhere_m=survey.positions_m)
+            return LargeScaleState(ids, gains_db, unknown_m, others, everywhere_m=everywhere_m)
         everywhere = db_to_linear(of_cells)
         everywhere[own] = 0.0
         others = everywhere.sum(axis=1)
         return LargeScaleState(
-            ids, gains_db, unknown_m, others, of_cells=everywhere, everywhere_m=survey.positions_m
+            ids, gains_db, unknown_m, others, of_cells=everywhere, everywhere_m=everywhere_m
         )
+
+    def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
+        """Return the state of links from places [n, 2] to the sites of cells [n] now: within 1e-3 dB, not counted."""
+        of_cells = self.power_db_of(self._within_border(places_m)[0], ids).astype(float)
+        gains_db, unknown_m = of_cells[np.arange(len(ids)), cells], np.full(len(ids), np.nan)
+        others = np.maximum(db_to_linear(of_cells).sum(axis=1) - db_to_linear(gains_db), 0.0)
+        return LargeScaleState(ids.tolist(), gains_db, unknown_m, others)
+
+    def _within_border(self, places_m: np.ndarray) -> tuple[np.ndarray, int]:
+        """Return places [n, 2], the nearest at the world's border of those beyond it, and how many these are."""
+        radius_m, distances_m = self.large_scale.area_radius_m, np.hypot(places_m[:, 0], places_m[:, 1])
+        outside = distances_m > radius_m
+        if not outside.any():
+            return places_m, 0
+        held_m = places_m.copy()
+        held_m[outside] *= (radius_m / distances_m[outside])[:, None]
+        return held_m, int(outside.sum())
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [devices, cells] the gain in dB: what a measurement compares, as all cells send alike.
 
-        -inf for a device that is absent, or beyond the world's border.
+        -inf for a device that is absent, or beyond the world's border: no cell is there for it. For a link, which it
+        may still have, ask `of_round`, `of_survey` or `of_links`.
         """
         return self.power_db_of(positions_m, np.arange(len(positions_m)))
 

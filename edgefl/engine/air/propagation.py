@@ -9,7 +9,8 @@ from channel.gaussian_fields import Common
 from channel.large_scale import LargeScale
 from channel.path_loss import PathLoss
 from edgefl.engine.air.extent import Extent
-from edgefl.engine.air.gains import LargeScaleGains, PerRoundGains, SpatialGains
+from edgefl.engine.air.gains import LargeScaleGains, SpatialGains
+from edgefl.engine.air.gains_by_round import PerRoundGains
 from edgefl.engine.air.indoors import Indoors, IndoorsByTrip, Obstacles
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.errors import EdgeflError

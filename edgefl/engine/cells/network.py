@@ -110,7 +110,7 @@ class Network:
 
         As long as they are the same, it is the same list: of a million who stand still one is made.
         """
-        served, has_link = self._served_with_link(cell)
+        served, has_link = self._with_link(cell, self._served.connected(self.env.now))
         present = served if has_link is None else served[has_link]
         before, ids = self._present.get(cell, (None, []))
         if before is None or not np.array_equal(present, before):
@@ -120,12 +120,21 @@ class Network:
 
     def out_of_coverage(self, cell: int) -> list[int] | None:
         """Return the sorted ids of the devices that only lack a link to be present; None: there is no coverage."""
-        served, has_link = self._served_with_link(cell)
+        served, has_link = self._with_link(cell, self._served.connected(self.env.now))
         return None if has_link is None else served[~has_link].tolist()
 
-    def _served_with_link(self, cell: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the devices that a cell serves and that run, and which of them have a link; None: all have."""
-        present = (self._served.connected(self.env.now) == cell) & self.power.running & self._seen
+    def connecting(self, cell: int) -> dict[int, float]:
+        """Return the devices that only an interruption keeps from being present, by id, and until when it does.
+
+        After a handover or a failed link, it is the same.
+        """
+        coming, has_link = self._with_link(cell, self._served.connecting(self.env.now))
+        ids = coming if has_link is None else coming[has_link]
+        return dict(zip(ids.tolist(), self._served.since_s[ids].tolist(), strict=True))
+
+    def _with_link(self, cell: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the devices of a cell, by the cells [devices], that run, and which have a link; None: all have."""
+        present = (cells == cell) & self.power.running & self._seen
         if self._whereabouts.moves:
             # one that is absent since the last look at all devices
             present &= np.isfinite(self.positions_m()[:, 0])

@@ -23,6 +23,10 @@ class ServingCells:
         """Return [devices] the cell that serves each device now; NOWHERE without a cell or during a handover."""
         return np.where(self.since_s <= time_s, self.cell, NOWHERE)
 
+    def connecting(self, time_s: float) -> np.ndarray:
+        """Return [devices] the cell that will serve each device when an interruption is over; NOWHERE: no such."""
+        return np.where((self.since_s > time_s) & np.isfinite(self.since_s), self.cell, NOWHERE)
+
     def attach(self, device: int, cell: int, time_s: float) -> None:
         """Attach a device without a cell to one; no change of cell from then on undoes one before."""
         self.cell[device] = cell

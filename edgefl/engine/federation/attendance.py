@@ -8,7 +8,8 @@ import simpy
 from edgefl.engine.federation.books import Books
 from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.records import OUT_OF_COVERAGE, EventName
+from edgefl.engine.federation.timetable import wait_until
+from edgefl.engine.records import CONNECTING, OUT_OF_COVERAGE, EventName
 from edgefl.errors import EdgeflError
 
 
@@ -39,16 +40,42 @@ class Attendance:
     ) -> None:
         self._simulation, self._seat, self._members, self._books = simulation, seat, members, books
         self._cell = seat.cell
+        self._waited_for = frozenset[int]()  # since the last row
         self.session = 0
 
     def present(self) -> list[int]:
         """Return the devices that may take part now, sorted."""
         return self._allowed(self._simulation.network.present(self._cell))
 
-    def coverage_columns(self) -> dict[str, int]:
-        """Return the further column of rounds.csv where there is a coverage: who lacks it now and would be there."""
-        without = self._simulation.network.out_of_coverage(self._cell)
-        return {} if without is None else {OUT_OF_COVERAGE: len(self._allowed(without))}
+    def link_columns(self) -> dict[str, int]:
+        """Return the further columns of rounds.csv about devices that would be there, but have no link now.
+
+        Who lacks coverage, where there is one; who is connecting, where links can fail, those waited for included.
+        """
+        network = self._simulation.network
+        without, columns = network.out_of_coverage(self._cell), dict[str, int]()
+        if without is not None:
+            columns[OUT_OF_COVERAGE] = len(self._allowed(without))
+        if self._simulation.radio.may_fail:
+            now = self._allowed(list(network.connecting(self._cell)))
+            columns[CONNECTING] = len(self._waited_for.union(now))
+            self._waited_for = frozenset()
+        return columns
+
+    def wait_for_links(self, until_s: float) -> Generator[simpy.Event, None, None]:
+        """Wait for the devices that are connecting now, where links can fail: an interruption at most, to until_s.
+
+        A device whose link has failed is there again handover_latency_s after its part of the round; without waiting
+        it would miss the next round, which begins at once. Where links never fail, no round waits (J).
+        """
+        if not self._simulation.radio.may_fail:
+            return
+        coming = self._simulation.network.connecting(self._cell)
+        allowed = self._allowed(sorted(coming))
+        if allowed:
+            self._waited_for = self._waited_for.union(allowed)
+            last_s = max(coming[id_] for id_ in allowed)
+            yield from wait_until(self._simulation.env, min(last_s, until_s))
 
     def wait_for_devices(self, until_s: float) -> Generator[simpy.Event, None, None]:
         """Wait until at least one device is in the cell, or it is until_s; the federation stands still meanwhile.

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from channel.units import FloatArray
 from edgefl.contract import LocalRound
 from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.federation.history import History
 from edgefl.engine.federation.outlook import Outlook
 from edgefl.engine.parts import Part
+from edgefl.engine.selectors import Candidates
 from edgefl.engine.selectors._allocation import Allocation, Uploads, least_energy, least_time
-from edgefl.engine.selectors._resources import allocated
+from edgefl.engine.selectors._resources import allocated, carrying
 
 ENERGY_EXCESS = "energy_excess_j"  # further column of rounds.csv, where it is asked for
 
@@ -35,6 +37,29 @@ def excess_j(
     begun_s = min(part.downlink.start_s for part in some)
     received_s = np.array([part.downlink.end_s - begun_s for part in some])
     end_s = max(part.uplink.end_s for part in some if part.uplink) - begun_s
+    sends = candidates.up_bits > 0
+    least_j = _computing_j(candidates.at(np.flatnonzero(~sends)), end_s - received_s[~sends])
+    if sends.any():
+        sent_j = _sending_j(candidates.at(np.flatnonzero(sends)), received_s[sends], end_s)
+        if sent_j is None:
+            return None
+        least_j += sent_j
+    spent_j = sum(span.energy_j for part in some for span in (part.compute, part.uplink) if span)
+    bits_j = outlook.bits_j(np.asarray(candidates.ids), candidates.up_bits)
+    return float(spent_j - bits_j.sum() - least_j)
+
+
+def _computing_j(candidates: Candidates, window_s: FloatArray) -> float:
+    """Return the least joules of devices that compute for a time and send nothing: at the lowest clock."""
+    lowest_hz = candidates.cycles / np.where(candidates.cycles > 0, window_s, 1.0)
+    clock_hz = np.minimum(candidates.clock_hz, lowest_hz)
+    return float((candidates.capacitance * candidates.cycles * clock_hz**2).sum())
+
+
+def _sending_j(candidates: Candidates, received_s: FloatArray, end_s: float) -> float | None:
+    """Return the least joules of devices that compute and send until a time; None: by mean rates one could not."""
+    if not carrying(candidates).all():
+        return None
     soonest_s = 0.0
 
     def least(uploads: Uploads, near: Allocation | None) -> Allocation:
@@ -44,9 +69,4 @@ def excess_j(
         return least_energy(uploads, received_s, soonest, end_s, near)
 
     of, best = allocated(candidates, least)
-    if soonest_s > end_s:
-        return None
-    spent_j = sum(span.energy_j for part in some for span in (part.compute, part.uplink) if span)
-    sending_w = candidates.send_w + candidates.amplifier_w * candidates.radiated
-    bits_j = candidates.up_j - sending_w * candidates.up_s  # whatever one does
-    return float(spent_j - bits_j.sum() - best.energy_j(of).sum())
+    return None if soonest_s > end_s else float(best.energy_j(of).sum())

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 
+from channel.units import FloatArray
 from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.history import History
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.selectors import Candidates
-from edgefl.engine.selectors._resources import seconds
+from edgefl.engine.selectors._resources import joules, seconds
 
 
 class Outlook:
@@ -31,6 +32,10 @@ class Outlook:
         watts = [(one.receive_w, one.amplifier_w, one.send_w, one.wait_w) for one in draws]
         per_bit = [(one.receive_j_bit, one.send_j_bit) for one in draws]
         self._watts, self._j_bit = np.array(watts).reshape(-1, 4).T, np.array(per_bit).reshape(-1, 2).T
+
+    def bits_j(self, ids: np.ndarray, bits: FloatArray) -> FloatArray:
+        """Return [n] the joules that devices [n] draw for bits [n] that they send, however they send them."""
+        return self._j_bit[1, ids] * bits
 
     def candidates(
         self, state: LargeScaleState, past: History, turn: int, wanted: int, *, fades: bool = False
@@ -94,9 +99,9 @@ class Outlook:
             down_s=down_s,
             compute_s=compute_s,
             up_s=up_s,
-            down_j=receive_w * down_s + self._j_bit[0, ids] * down_bits,
+            down_j=joules(receive_w, down_s) + self._j_bit[0, ids] * down_bits,
             compute_j=compute_j,
-            up_j=(send_w + amplifier_w * radiated) * up_s + self._j_bit[1, ids] * up_bits,
+            up_j=joules(send_w + amplifier_w * radiated, up_s) + self.bits_j(ids, up_bits),
             charge_j=charge_j,
             packet_errors=radio.packet_errors,
             loss=past.loss[ids],

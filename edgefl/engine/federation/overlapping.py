@@ -70,7 +70,7 @@ class OverlappingTraining:
         """
         env, server, work = self._simulation.env, self._server, WorkUnderWay(self._simulation.env)
         done, dispatches, since_s, parts = 0, 0, env.now, list[Part]()
-        sent, covered = SentTime(), self._attendance.coverage_columns()
+        sent, covered = SentTime(), self._attendance.link_columns()
         closing = ""  # why the session ends, while those at work are awaited
         while True:
             work.collect()
@@ -117,7 +117,7 @@ class OverlappingTraining:
                     sent,
                     {**covered, **self._cloud.columns(exchanged)},
                 )
-                since_s, covered = env.now, self._attendance.coverage_columns()
+                since_s, covered = env.now, self._attendance.link_columns()
                 if ended:
                     self._simulation.radio.efficiency.count(parts, {})
                     return ended

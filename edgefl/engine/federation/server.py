@@ -154,7 +154,7 @@ class Server:
         if facts.evaluates:  # what follows a probe waits for no time of the grid: training was to begin then
             self._timetable.begun(start_s)
         key = (session.number, facts.phase, session.rounds[facts.phase])
-        selection, covered = self._selection(stage, key, session), self._attendance.coverage_columns()
+        selection, covered = self._selection(stage, key, session), self._attendance.link_columns()
         self._counts.turn += facts.evaluates
         local = stage.train(selection.ids, key[2], Now(start_s, progress))
         opened, parts = yield from self._rounds.carry_out(selection, local)
@@ -220,6 +220,8 @@ class Server:
             begin_s = max(env.now, timetable.next_s)
             if (stop_s := min(begin_s, until_s)) > env.now:
                 yield from wait_until(env, stop_s)
+            if env.now < until_s:
+                yield from self._attendance.wait_for_links(until_s)
             if env.now >= until_s:
                 return False
             if self._attendance.present():

@@ -3,22 +3,27 @@
 The band is one for all: device k sends its bits on a share b_k for a time t_k, at once with the others. With x_k
 the share of its largest power that it radiates, it moves z_k = b_k t_k log2(1 + g_k x_k / b_k) bits per Hz. Only the
 area a = b t counts: the power per Hz at which z bits fit into an area is (2^(z/a) - 1) / g.
+
+Where an amplifier draws nothing, P = 0, more power costs nothing and spares time or share, both of which have a
+price. So the largest power is the best, x = 1. It is the limit of the formulas, too: h = price g / (P t) grows beyond
+all bounds as P falls, y with it, and what y asks of the amplifier is cut at the largest power.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy import exp, expm1, log2
+from numpy import exp, expm1, log1p, log2
 
 from channel.schedulers import BoolArray
 from channel.units import FloatArray
 
 LN2 = float(np.log(2.0))
 STEPS = 200  # of Newton's, at most: some ten are needed
-CLOSE = 1e-10  # to the soonest end, as a share of it
+CLOSE, FITS = 1e-10, 1e-6  # to the soonest end, as a share of it; that shares may sum to above 1
 LOOSE, NEAR = 1e-2, 1e-6  # of logarithms of times and prices: steps that are short, and the last
 STRIDE = 4.0  # of the price's, at most
 NOTHING = 1e-30  # W
+WEAK, FAINT = 1e-3, 1e-13  # SNR below which four terms of a series are exact to 1e-12; the lowest one
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,8 @@ class Uploads:
 
     Args:
         bits_hz: z, bits per Hz of the whole band. gain: g, SNR on the whole band with the largest power.
-        amplifier_w: drawn at the largest power. send_w: drawn beside it while sending.
+        amplifier_w: P, drawn at the largest power; 0: what is drawn does not depend on what is radiated.
+        send_w: drawn beside it while sending.
         cycles: c. clock_hz: highest f. capacitance: xi; computing takes xi c f^2 joules.
     """
 
@@ -75,6 +81,11 @@ def efficiency_of(h: FloatArray) -> FloatArray:
     return np.asarray(u / LN2)
 
 
+def rate_of(snr: FloatArray) -> FloatArray:
+    """Return log2(1 + q) of an SNR q, to all digits."""
+    return np.where(snr < WEAK, log1p(snr) / LN2, log2(1.0 + snr))
+
+
 def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
     """Return the share that moves `rate` bits/s per Hz of the whole band with the largest power; inf: none does.
 
@@ -84,8 +95,10 @@ def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
 
     k = rate * LN2 / gain
     with np.errstate(invalid="ignore", divide="ignore"):
-        v = -lambertw(-k * exp(-k), -1).real / k
-        return np.where(k < 1.0, gain / (v - 1.0), np.inf)
+        snr = -lambertw(-k * exp(-k), -1).real / k - 1.0
+        left = np.maximum(1.0 - k, FAINT)  # near the branch point W loses digits, and its series does not
+        weak = left * (2 + left * (8 / 3 + left * (28 / 9 + left * (464 / 135 + left * 1496 / 405))))
+        return np.where(k < 1.0, gain / np.where(weak < WEAK, weak, snr), np.inf)
 
 
 def fedl(of: Uploads, kappa: float) -> Allocation:
@@ -98,9 +111,10 @@ def fedl(of: Uploads, kappa: float) -> Allocation:
     """
     cubes = float((of.capacitance * of.cycles**3).sum())
     compute_s = max((2.0 * cubes / kappa) ** (1.0 / 3.0), float(of.shortest_s.max()))
-    turns_s = of.bits_hz / np.minimum(
-        efficiency_of((kappa + of.send_w) * of.gain / of.amplifier_w), log2(1.0 + of.gain)
-    )
+    saves = of.amplifier_w > 0
+    paid_w = np.where(saves, of.amplifier_w, 1.0)
+    best = np.where(saves, efficiency_of((kappa + of.send_w) * of.gain / paid_w), np.inf)
+    turns_s = of.bits_hz / np.minimum(best, rate_of(of.gain))
     full = expm1(of.bits_hz / turns_s * LN2) / of.gain
     shares = turns_s / turns_s.sum()
     clock_hz = np.minimum(np.maximum(of.cycles, 1e-300) / max(compute_s, 1e-300), of.clock_hz)
@@ -122,23 +136,30 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
     """
     ready_s = begun_s + of.shortest_s
     # what each needs with the whole band
-    end_s = float((ready_s + of.bits_hz / log2(1.0 + of.gain)).max()) * (1.0 + CLOSE)
+    end_s = float((ready_s + of.bits_hz / rate_of(of.gain)).max()) * (1.0 + CLOSE)
     for _ in range(STEPS):
         sent_s = end_s - ready_s
         shares = least_share(of.bits_hz / sent_s, of.gain)
         falls = of.bits_hz / (sent_s**2 * share_costs(of.gain / shares))
-        step_s = (float(shares.sum()) - 1.0) / float(falls.sum())
-        if step_s <= CLOSE * end_s:
+        over = float(shares.sum()) - 1.0
+        step_s = over / float(falls.sum())
+        if (
+            step_s <= CLOSE * end_s and over <= FITS
+        ):  # shares of weak links answer to the last digits of the time
             break
         end_s += step_s
     end_s *= 1.0 + CLOSE  # rather later than never
     shares = least_share(of.bits_hz / (end_s - ready_s), of.gain)
+    shares = shares / max(1.0, float(shares.sum()))
     return end_s, Allocation(shares, np.ones(len(shares)), of.clock_hz, end_s - ready_s)
 
 
 def share_costs(snr: FloatArray) -> FloatArray:
     """Return d rate / d share at the largest power, bits/s/Hz: log2(1 + q) - q / ((1 + q) ln 2) for an SNR q."""
-    return np.asarray(log2(1.0 + snr) - snr / ((1.0 + snr) * LN2))
+    low = (
+        snr**2 * (1 / 2 - snr * (2 / 3 - snr * (3 / 4 - snr * 4 / 5))) / LN2
+    )  # the difference loses all digits
+    return np.where(snr < WEAK, low, rate_of(snr) - snr / ((1.0 + snr) * LN2))
 
 
 def least_energy(
@@ -167,12 +188,12 @@ def least_energy(
     longest, shortest = np.log(longest_s), np.log(shortest_s)
     if near is None:  # begin with half of the time, and the price at equal shares
         t = 0.5 * (shortest_s + longest_s)
-        y = np.minimum(of.bits_hz * len(t) / t, log2(1.0 + of.gain * len(t)))
-        price_j = float((t * of.amplifier_w / of.gain * price(y)).mean())
+        y = np.minimum(of.bits_hz * len(t) / t, rate_of(of.gain * len(t)))
+        price_j = float(worth_j(of, window_s, t, y).mean())
     else:
         t = np.clip(near.sent_s, shortest_s, longest_s)
         y = of.bits_hz / (near.shares * t)
-        price_j = float((t * of.amplifier_w / of.gain * price(y)).max())
+        price_j = float(worth_j(of, window_s, t, y).max())
     log_t, log_price = np.log(t), float(np.log(price_j))
     low, high, close = -np.inf, np.inf, LOOSE
     for _ in range(STEPS):
@@ -183,11 +204,13 @@ def least_energy(
         moved = float((at.share_by_t * move).sum()) / sum_
         above = np.log(sum_) + moved
         falls = float((at.share_by_price + at.share_by_t * along).sum()) / sum_
-        step = -above / falls if falls < 0 else -STRIDE  # all with the largest power have no use for a price
+        # all with the largest power have no use for a price
+        step = -above / falls if falls < 0 else float(np.copysign(STRIDE, above))
         if abs(moved) < 0.5 * abs(above):  # else its sign is not sure
             low, high = (log_price, high) if above > 0 else (low, log_price)
         place = log_price + float(np.clip(step, -STRIDE, STRIDE))
-        place = place if low < place < high else 0.5 * (low + high)
+        if not low < place < high:
+            place = 0.5 * (low + high) if np.isfinite(high - low) else log_price + np.copysign(STRIDE, above)
         step, log_price = place - log_price, place
         log_t = np.clip(log_t + move + along * step, shortest, longest)
         if abs(step) < NEAR:
@@ -197,11 +220,34 @@ def least_energy(
     best, least = priced(of, window_s, t, float(exp(log_price))).share, least_share(of.bits_hz / t, of.gain)
     spare = np.maximum(0.0, best - least)
     b = least + spare * max(0.0, 1.0 - float(least.sum())) / max(float(spare.sum()), NOTHING)
+    if not b.sum() <= 1.0 + FITS:  # links so weak that times have no digits left for their shares
+        return fastest
     b = b / max(1.0, float(b.sum()))
     power = np.minimum(1.0, b * expm1(of.bits_hz / (b * t) * LN2) / of.gain)
     computes = of.cycles > 0
     clock_hz = np.minimum(of.clock_hz, of.cycles / np.where(computes, window_s - t, 1.0))
     return Allocation(b, power, np.where(computes, clock_hz, of.clock_hz), t)
+
+
+def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what a bit more sending time costs beside the amplifier: the watts, of them computing's, and its time.
+
+    The clock is what is left of the window: computing costs 2 xi c^3 / (window - t)^3 watts more.
+    """
+    compute_s = np.where(of.cycles > 0, window_s - t, 1.0)
+    cubes_w = 2.0 * of.capacitance * (of.cycles / compute_s) ** 3
+    return np.maximum(of.send_w + cubes_w, NOTHING), cubes_w, compute_s
+
+
+def worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) -> FloatArray:
+    """Return [n] what the whole band is worth to each that sends for a time t at y bits/s/Hz, J.
+
+    What a bit more share spares the amplifier; where that draws nothing, what it spares in time at the largest power.
+    """
+    amplifier_j = t * of.amplifier_w / of.gain * price(y)
+    takes_w, _, _ = circuits_w(of, window_s, t)
+    time_j = takes_w * t**2 * share_costs(of.gain * t * y / of.bits_hz) / of.bits_hz
+    return np.where(of.amplifier_w > 0, amplifier_j, time_j)
 
 
 def sending_times(
@@ -223,7 +269,8 @@ def sending_times(
         late = at.gain < 0
         held = (log_t >= high) & ~late & open_
         move = np.where(held, 0.0, at.gain / at.falls_by_t)
-        if np.abs(move).max() < close:
+        # by an endless band short steps are far: there shares answer to the last digits of the time
+        if np.abs(move).max() < close and np.abs(at.gain[~held]).max(initial=0.0) < 1.0:
             break
         open_ &= ~late
         low, high = np.where(late, low, log_t), np.where(late, log_t, high)
@@ -254,29 +301,30 @@ def priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> P
     """Take the best shares for sending times t at a price of the band, J per share.
 
     Without a limit of power y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time spares
-    b price / t watts. Where that would need more than the largest power, b log2(1 + g / b) = z / t, and more time
-    spares price z / (t^2 s) - P, s being `share_costs`. It takes the circuits' watts and 2 xi c^3 / (window - t)^3.
+    b price / t watts. Where that would need more than the largest power, or the amplifier draws nothing,
+    b log2(1 + g / b) = z / t, and more time spares price z / (t^2 s) - P, s being `share_costs`. It takes
+    `circuits_w`.
     """
-    compute_s = np.where(of.cycles > 0, window_s - t, 1.0)
-    cubes_w = 2.0 * of.capacitance * (of.cycles / compute_s) ** 3
-    takes_w = np.maximum(of.send_w + cubes_w, NOTHING)
-    h = band_j * of.gain / (of.amplifier_w * t)
+    takes_w, cubes_w, compute_s = circuits_w(of, window_s, t)
+    saves = of.amplifier_w > 0
+    h = band_j * of.gain / (np.where(saves, of.amplifier_w, 1.0) * t)
     y = efficiency_of(h)
     more = exp(y * LN2)
     share = of.bits_hz / (t * y)
     by_price = h / (y * y * more * LN2**2)  # d log y: y falls with t as it rises with the price
     share_by_t, share_by_price = share * (by_price - 1.0), -share * by_price
     spares_w, falls, rises = share * band_j / t, 2.0 - by_price, 1.0 - by_price
-    full = np.flatnonzero(share * (more - 1.0) > of.gain)
+    full = np.flatnonzero(~saves | (share * (more - 1.0) > of.gain))
     if len(full):
-        g, z, t_full = of.gain[full], of.bits_hz[full], t[full]
+        g, z = of.gain[full], of.bits_hz[full]
+        t_full = np.maximum(t[full], z * LN2 / g * (1.0 + FAINT))  # an endless band takes that long
         least = least_share(z / t_full, g)
         q = g / least
         costs = share_costs(q)
         costs_by_t = q**2 * z / (t_full * least * ((1.0 + q) * costs) ** 2 * LN2)  # d log s
         limited_w = band_j * z / (t_full**2 * costs)
         share[full], share_by_t[full], share_by_price[full] = least, -z / (t_full * costs), 0.0
-        spares_w[full] = limited_w - of.amplifier_w[full]
+        spares_w[full] = np.maximum(limited_w - of.amplifier_w[full], FAINT * limited_w)
         rises[full] = limited_w / spares_w[full]
         falls[full] = rises[full] * (2.0 + costs_by_t)
     return Priced(

@@ -16,25 +16,29 @@ ABOVE_LOWEST = 2.0  # SNR on a share, over the lowest that carries anything
 Allocate = Callable[[Uploads, Allocation | None], Allocation]  # the second: of slightly other links
 
 
-def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0) -> Uploads:
+def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0, part: float = 1.0) -> Uploads:
     """Return what participants have to compute and to send, as if rates were Shannon's.
 
     The band's rates are averaged over fading, capped, or NR's steps, and a TDD frame serves an uplink for part of the
-    time. The gain of each link is such that Shannon's formula has its mean rate at one power per Hz.
+    time. The gain of each link is such that Shannon's formula has its mean rate at one power per Hz. A link that is
+    below the lowest rate on the whole band counts at this rate where that power would be lower still.
 
     Args:
         per_hz: [n] that power, a device's largest power on the whole band being 1.
+        part: of the band, that is theirs, and the whole one to them.
     """
     carrier = chosen.uplink
     assert carrier is not None
     power = np.broadcast_to(np.asarray(per_hz, dtype=float), len(chosen))
+    lowest = chosen.lowest_snr / chosen.snr_up
+    power = np.where(lowest > 1.0, np.maximum(power, lowest), power)
     snr = chosen.snr_up * power
     efficiency = mean_efficiency(carrier, snr, chosen)
     gain = np.expm1(np.maximum(efficiency, 1e-9) * np.log(2.0)) / power
     on = carrier.frame.mean
     return Uploads(
-        np.maximum(chosen.up_bits, 1.0) / (carrier.unit_bits * on) * carrier.slot_s,
-        gain,
+        np.maximum(chosen.up_bits, 1.0) / (carrier.unit_bits * on) * carrier.slot_s / part,
+        gain / part,
         chosen.amplifier_w,
         chosen.send_w,
         chosen.cycles,
@@ -54,12 +58,12 @@ def drawn(candidates: Candidates, number: int, rng: np.random.Generator) -> Cand
     return candidates.at(np.sort(rng.permutation(len(candidates))[:number]))
 
 
-def allocated(chosen: Candidates, allocate: Allocate) -> tuple[Uploads, Allocation]:
-    """Allocate with gains that are matched to the rates where the allocation ends up."""
-    of = uploads(chosen, float(len(chosen)))
+def allocated(chosen: Candidates, allocate: Allocate, part: float = 1.0) -> tuple[Uploads, Allocation]:
+    """Allocate a part of the band with gains that are matched to the rates where the allocation ends up."""
+    of = uploads(chosen, len(chosen) / part, part)
     allocation = allocate(of, None)
     for _ in range(MATCHES):
-        matched = uploads(chosen, allocation.power / allocation.shares)
+        matched = uploads(chosen, allocation.power / (allocation.shares * part), part)
         if np.allclose(matched.gain, of.gain, rtol=MATCHED):
             break
         of = matched
@@ -67,15 +71,34 @@ def allocated(chosen: Candidates, allocate: Allocate) -> tuple[Uploads, Allocati
     return of, allocation
 
 
-def decision(chosen: Candidates, allocation: Allocation) -> Decision:
-    """Return the decision that these take part with what was allocated; no power is below what carries anything."""
-    floor = allocation.shares * ABOVE_LOWEST * chosen.lowest_snr / chosen.snr_up
-    power = np.minimum(1.0, np.maximum(allocation.power, floor))
+def carrying(chosen: Candidates) -> BoolArray:
+    """Tell [n] whose link carries anything on an equal share; of another one no allocation can say how it sends."""
+    assert chosen.uplink is not None
+    snr = chosen.uplink.share_snr(1.0 / len(chosen), chosen.snr_up)
+    return np.asarray(snr >= chosen.lowest_snr)
+
+
+def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> Decision:
+    """Return the decision that these take part with what is allocated; no power is below what carries anything.
+
+    Devices whose links carry nothing keep an equal share, as it is not known when they will: the rest is allocated.
+    """
+    n, carries = len(chosen), carrying(chosen)
+    shares, power, clock_hz = np.full(n, 1.0 / n), np.ones(n), chosen.clock_hz.copy()
+    if carries.any():
+        those, part = chosen.at(np.flatnonzero(carries)), float(carries.mean())
+        allocation = allocated(those, allocate(those), part)[1]
+        shares[carries] = allocation.shares * part
+        power[carries], clock_hz[carries] = allocation.power, allocation.clock_hz
+        if those.lowest_snr > 0:  # on a wider one it would carry nothing
+            shares[carries] = np.minimum(shares[carries], those.snr_up / those.lowest_snr)
+    floor = shares * ABOVE_LOWEST * chosen.lowest_snr / chosen.snr_up
+    power = np.minimum(1.0, np.maximum(power, floor))
     return Decision(
         chosen.ids,
-        up_shares=allocation.shares / max(1.0, float(allocation.shares.sum())),
+        up_shares=shares / max(1.0, float(shares.sum())),
         power=np.maximum(power, 1e-9),
-        clock_hz=np.minimum(np.maximum(allocation.clock_hz, 1e-6 * chosen.clock_hz), chosen.clock_hz),
+        clock_hz=np.minimum(np.maximum(clock_hz, 1e-6 * chosen.clock_hz), chosen.clock_hz),
     )
 
 
@@ -94,6 +117,12 @@ def seconds(
     with np.errstate(divide="ignore", invalid="ignore"):
         taken_s = bits / (carrier.unit_bits * carrier.frame.mean * rate) * carrier.slot_s
     return np.where(bits > 0, taken_s, 0.0)
+
+
+def joules(power_w: FloatArray, time_s: FloatArray) -> FloatArray:
+    """Return what a power takes in some time: nothing without one, even if the time has no end; they broadcast."""
+    with np.errstate(invalid="ignore"):
+        return np.where(power_w > 0, power_w * time_s, 0.0)
 
 
 def seconds_alone(candidates: Candidates) -> FloatArray:

@@ -22,7 +22,8 @@ class EnergyAware(CountedDecider):
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
         need_j, charge_j = candidates.total_j, candidates.charge_j
-        short = charge_j - need_j < self.reserve * need_j
-        share = need_j / np.maximum(charge_j, 1e-30)  # 0 on mains
+        short = charge_j < (1.0 + self.reserve) * need_j
+        # of mains 0, even if a link carries nothing and takes for ever
+        share = np.where(np.isinf(charge_j), 0.0, need_j / np.clip(charge_j, 1e-30, 1e300))
         order = np.lexsort((rng.random(len(need_j)), need_j, share, short))
         return Decision(candidates.ids_at(order[:number]))

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 from edgefl.engine.selectors import _allocation as allocation
-from edgefl.engine.selectors._resources import allocated, decision, drawn
+from edgefl.engine.selectors._resources import decision, drawn
 
 
 class Fedl(CountedDecider):
@@ -25,4 +25,4 @@ class Fedl(CountedDecider):
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
         chosen = drawn(candidates, number, rng)
-        return decision(chosen, allocated(chosen, lambda of, _: allocation.fedl(of, self.kappa))[1])
+        return decision(chosen, lambda _: lambda of, near: allocation.fedl(of, self.kappa))

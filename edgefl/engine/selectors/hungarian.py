@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
-from edgefl.engine.selectors._resources import seconds
+from edgefl.engine.selectors._resources import joules, seconds
 from edgefl.errors import EdgeflError
 
 POWERS = 0.5 ** (np.arange(17) / 2)  # shares of the largest that are tried where joules are limited
@@ -51,9 +51,9 @@ class Hungarian(CountedDecider):
         powers, most_j = (np.ones(1), math.inf) if self.energy_j is None else (POWERS, self.energy_j)
         snr, static = of.snr_up[:, None, None] * powers, of.static[:, None, None]
         sent_s = seconds(uplink, of.up_bits[:, None, None], widths, snr, static)
-        joules = (of.send_w[:, None, None] + of.amplifier_w[:, None, None] * powers) * sent_s
+        sent_j = joules(of.send_w[:, None, None] + of.amplifier_w[:, None, None] * powers, sent_s)
         end_s = (of.down_s + of.compute_s)[:, None, None] + sent_s
-        fits = (of.compute_j[:, None, None] + joules <= most_j) & (end_s <= of.deadline_s)
+        fits = (of.compute_j[:, None, None] + sent_j <= most_j) & (end_s <= of.deadline_s)
         counts = of.held[:, None, None] * errors.arrives(uplink.share_snr(widths, snr), static) * fits
         best = counts.argmax(axis=2)  # power, by device and kind of block
         most = counts.max(axis=2)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 from edgefl.engine.selectors import _allocation as allocation
-from edgefl.engine.selectors._resources import allocated, decision, drawn
+from edgefl.engine.selectors._resources import Allocate, decision, drawn
 
 
 class LeastEnergy(CountedDecider):
@@ -40,9 +40,12 @@ class LeastEnergy(CountedDecider):
         chosen = drawn(candidates, number, rng)
         end_s = (self.deadline_s or chosen.deadline_s) * self.margin
 
-        def allocate(of: allocation.Uploads, near: allocation.Allocation | None) -> allocation.Allocation:
-            soonest = allocation.least_time(of, chosen.down_s)
-            until_s = self.slack * soonest[0] if math.isinf(end_s) else end_s
-            return allocation.least_energy(of, chosen.down_s, soonest, until_s, near)
+        def until(those: Candidates) -> Allocate:
+            def allocate(of: allocation.Uploads, near: allocation.Allocation | None) -> allocation.Allocation:
+                soonest = allocation.least_time(of, those.down_s)
+                until_s = self.slack * soonest[0] if math.isinf(end_s) else end_s
+                return allocation.least_energy(of, those.down_s, soonest, until_s, near)
 
-        return decision(chosen, allocated(chosen, allocate)[1])
+            return allocate
+
+        return decision(chosen, until)

@@ -6,7 +6,7 @@ import numpy as np
 
 from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 from edgefl.engine.selectors import _allocation as allocation
-from edgefl.engine.selectors._resources import allocated, decision, drawn
+from edgefl.engine.selectors._resources import decision, drawn
 
 
 class LeastTime(CountedDecider):
@@ -23,6 +23,4 @@ class LeastTime(CountedDecider):
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
         chosen = drawn(candidates, number, rng)
-        return decision(
-            chosen, allocated(chosen, lambda of, _: allocation.least_time(of, chosen.down_s)[1])[1]
-        )
+        return decision(chosen, lambda those: lambda of, near: allocation.least_time(of, those.down_s)[1])

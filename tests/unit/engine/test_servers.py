@@ -294,6 +294,22 @@ def test_mean_staleness_is_places_less_one_over_the_buffer(places: int, buffer: 
     assert set(world.rows.further["working"][:-1]) == {places - 1}
 
 
+@pytest.mark.parametrize("buffer", [1, 2, 3])
+def test_updates_of_one_slot_are_all_in_models_before_any_device_begins_anew(buffer: int) -> None:
+    """Six alike, in step: model k of a slot, from 0 on, takes updates that missed k; the mean is (6 / K - 1) / 2.
+
+    The law of places would say (6 - 1) / K, if no two ended in the same slot.
+    """
+    devices, steps = 6, 4
+    models_of_step = devices // buffer
+    rounds = steps * models_of_step
+    world = computing({"name": "fedbuff", "buffer": buffer}, [1.0] * devices, rounds).run()
+    staleness = [tau for tau in world.rows.further["staleness"] if tau is not None]
+    assert staleness == np.repeat(np.tile(np.arange(models_of_step), steps), buffer).tolist()
+    assert np.mean(staleness) == (devices / buffer - 1) / 2
+    assert {row.end_s for row in world.rows.of[Round]} == {float(step) for step in range(1, steps + 1)}
+
+
 def test_lost_work_is_part_of_the_law() -> None:
     """Devices 0 to 2 switch off and on again. Of all M jobs at a time, lost ones count with what they had by then."""
     durations_s, places, rounds = [1.31, 2.17, 0.83, 1.71, 2.93, 1.09, 0.71, 1.93], 4, 60

@@ -140,6 +140,23 @@ def test_a_dynamic_band_is_timed_as_for_one(tmp_path: Path) -> None:
     assert (links.downlink_s > 0).all()
 
 
+@pytest.mark.parametrize("sharing", ["static", "dynamic"])
+def test_a_link_that_carries_nothing_has_empty_cells(sharing: str, tmp_path: Path) -> None:
+    """In a cell of 2 km some are below the lowest CQI: the others' costs are those without them, in a band of one."""
+    text = (
+        "cell: {radius_m: 2000}\ndevices: {count: 20, mobility: static}\n"
+        f"radio: {{coverage_margin_db: none, sharing: {sharing}}}"
+    )
+    links = pd.read_csv(edgefl.record(scenario(tmp_path, text), tmp_path / "world") / "links.csv")
+    first = links[links.time_s == 0]
+    assert len(first) == 20  # who carries nothing is in the cell, too
+    for direction in ("downlink", "uplink"):
+        seconds, joules = first[f"{direction}_s"], first[f"{direction}_j"]
+        assert 0 < seconds.isna().sum() < 20
+        assert (seconds.isna() == joules.isna()).all()
+        assert (seconds.dropna() > 0).all()
+
+
 @pytest.mark.slow
 def test_parquet_holds_the_same(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")

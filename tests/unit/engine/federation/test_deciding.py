@@ -7,6 +7,7 @@ import pytest
 from pydantic import Field, PrivateAttr
 
 from channel.rates import spectral_efficiency
+from edgefl.config import registry
 from edgefl.engine.records import DeviceRound, Round
 from edgefl.engine.selectors import Candidates, Decider, Decision, Memory
 from edgefl.engine.selectors._allocation import least_energy, least_time
@@ -16,6 +17,7 @@ from edgefl.testing import Scripted, small_world
 
 SLOT_S = 0.5e-3
 PLACES_M = [60.0, 90.0, 120.0]
+OPTIMUM = 1e-6  # of joules
 ROUNDS = {"name": "schedule", "count": 1, "rounds": 3}
 CIRCUITS = {"uplink_circuit_power_w": 0.1, "capacitance": 1e-27}
 
@@ -162,3 +164,72 @@ def test_joules_above_the_least() -> None:
     spent_j = sum(row.energy_tx_j + row.energy_compute_j for row in frugal.rows.of[DeviceRound][:3])
     assert abs(excess_j) < 0.01 * spent_j
     assert plain.rows.further["energy_excess_j"][0] > 0
+
+
+DECIDERS = [
+    name for name in registry.names("selectors") if issubclass(registry.get("selectors", name), Decider)
+]
+NEEDS = {"fedcs": {"deadline_s": 100.0}, "power_of_choice": {"count": 2, "d": 3}}
+# what costs nothing there: the radio, computing, both
+FREE = {
+    "radio": {"power": {"name": "tr38840", "unit_w": 0.0}},
+    "bits": {"power": {"name": "phone_5g", "base_w": 0.0}},
+    "computing": {"capacitance": 0.0},
+    "all": {"power": {"name": "phone_5g", "base_w": 0.0, "send_w_per_mbit_s": 0.0}, "capacitance": 0.0},
+}
+
+
+@pytest.mark.parametrize("selector", DECIDERS)
+@pytest.mark.parametrize("devices", [*registry.names("power_models"), *FREE])
+def test_deciders_with_every_power_model_and_with_what_costs_nothing(selector: str, devices: str) -> None:
+    """Their answers are decisions, and nobody is below the least: links do not fade, and slots only cost more.
+
+    In FDD by Shannon's rates; the optimum is found within OPTIMUM of its joules.
+    """
+    losses = {"loss_received": [2.0, 3.0, 1.0], "update_norm": [1.0, 3.0, 2.0]}
+    for work in ((5, 64_000, 3_000_000, 3_000_000), (5, 64_000, 3_000_000, 0), (0, 0, 3_000, 3_000)):
+        with np.errstate(invalid="raise", divide="raise"):
+            run = world(
+                {"name": selector, **NEEDS.get(selector, {"count": 2})},
+                devices=FREE.get(devices, {"power": devices}),
+                learner=Scripted(work=work, scalars=losses),
+                record={"energy_excess": True},
+                radio={"uplink_waterfall_db": 0.023} if selector == "hungarian" else {},
+            ).run()
+        rows, excess_j = run.rows.of[DeviceRound], run.rows.further["energy_excess_j"]
+        spent_j = sum(row.energy_tx_j + row.energy_compute_j for row in rows)
+        assert len(run.rows.of[Round]) == len(excess_j) == 3
+        assert all(value >= -OPTIMUM * spent_j for value in excess_j)
+        assert None not in excess_j
+
+
+@pytest.mark.parametrize("selector", DECIDERS)
+def test_deciders_where_a_link_carries_nothing(selector: str) -> None:
+    """At 1,900 m nothing arrives: the device has its equal share if it takes part, and fails; the others end."""
+    learner = Scripted(
+        work=(1, 64_000, 100_000, 100_000),
+        scalars={"loss_received": [2.0, 3.0, 1.0, 5.0], "update_norm": [1.0, 3.0, 2.0, 5.0]},
+    )
+    with np.errstate(invalid="raise", divide="raise", over="raise"):
+        run = small_world(
+            [*PLACES_M, 1900.0],
+            policy=ROUNDS,
+            cell={"radius_m": 2000.0},
+            rules={"selector": {"name": selector, **NEEDS.get(selector, {}), "count": 4}},
+            learner=learner,
+            record={"energy_excess": True},
+            radio={
+                "shadowing": "spatial",
+                "line_of_sight": "never",
+                "rates": "cqi",
+                "t310_s": 1.0,
+                "t311_s": 0.0,
+                "noise_figure_db": 9.0,
+                "gain_reading": "interval",
+                **({"uplink_waterfall_db": 0.023} if selector == "hungarian" else {}),
+            },
+        ).run()
+    rows = run.rows.of[DeviceRound]
+    assert {row.outcome for row in rows if row.device < 3} <= {"completed", "lost_uplink"}
+    assert {row.outcome for row in rows if row.device == 3} <= {"failed_downlink", "failed_uplink"}
+    assert all(value is None or np.isfinite(value) for value in run.rows.further["energy_excess_j"])
