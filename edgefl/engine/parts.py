@@ -160,6 +160,11 @@ class Part(NamedTuple):
         return self.compute is not None and self.compute.cut is None
 
     @property
+    def has_uploaded(self) -> bool:
+        """Whether the device's upload began, whatever became of it."""
+        return self.uplink is not None
+
+    @property
     def completed(self) -> bool:
         """Whether the device's update arrived."""
         return self.outcome is Outcome.COMPLETED

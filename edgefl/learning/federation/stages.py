@@ -1,6 +1,6 @@
 """The stages of a session: probes, a check, training. They keep no state but the federation's."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -142,6 +142,9 @@ class TrainStage(SessionStage):
                 averaged={} if kept else {PERSONAL_ACCURACY: TEST_SAMPLES},
             )
         return replace(local, scalars={**local.scalars, **further}) if further else local
+
+    def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
+        return self.trainer.uploaded(self.federation.model, ids)
 
     def aggregate(self, ids: Sequence[int]) -> None:
         participants = list(self.federation.model.waiting.values())

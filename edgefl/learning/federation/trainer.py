@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from edgefl.contract import (
     AGGREGATION,
+    UPLOAD,
     VALIDATION_SCORE,
     DeviceScores,
     Evaluation,
@@ -127,7 +128,12 @@ class Trainer:
             raise self._divergence(diverged, facts.at, model) from diverged
         # a personal model is trained on the same mini-batches once more
         processed = result.samples * (2 if self.settings.algorithm.trains_personal else 1)
-        scalars = {name: tuple(values.tolist()) for name, values in result.scalars.items()}
+        scalars: dict[str, tuple[float | None, ...]] = {
+            name: tuple(values.tolist()) for name, values in result.scalars.items()
+        }
+        after = {EPSILON: AGGREGATION} if EPSILON in scalars else {}
+        if self.settings.privacy is not None and self.settings.privacy.where == "device":
+            scalars[EPSILON], after = (None,) * len(ids), {EPSILON: UPLOAD}
         if len(batches.validation):
             epochs = result.steps / np.maximum(1, batches.per_epoch)
             scalars[EPOCHS] = tuple(epochs.tolist())
@@ -138,8 +144,13 @@ class Trainer:
             tuple((result.down_bits + self._base_bits(ids)).tolist()),
             tuple(result.up_bits.tolist()),
             scalars,
-            {EPSILON: AGGREGATION} if EPSILON in scalars else {},
+            after,
         )
+
+    def uploaded(self, model: TrainedModel, ids: Sequence[int]) -> dict[str, tuple[float, ...]]:
+        """Charge uploads that began to the account of privacy, and return its column."""
+        charged = model.uploaded(ids, self.device_data.sizes(set(ids)))
+        return {EPSILON: tuple(charged.tolist())}
 
     def expected(self, model: TrainedModel, ids: Sequence[int], phase: str) -> Expected:
         """Tell what these devices would do in a round; what stopping early or partial work spares is not known."""

@@ -162,6 +162,10 @@ class TrainedModel:
         self.waiting |= {id_: Update(trained, k) for k, id_ in enumerate(ids)}
         return self._side.result(trained, received, sent, receivers.tested)
 
+    def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> np.ndarray:
+        """Charge uploads that began to the account of privacy; return [k] epsilon of these devices then."""
+        return self._side.uploaded(ids, samples)
+
     def aggregate(
         self,
         arrived: Sequence[int],
