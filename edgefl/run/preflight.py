@@ -15,7 +15,6 @@ from edgefl.engine.servers import OverlappingServer
 from edgefl.errors import EdgeflError, about
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.warm_starts import WarmStart
 from edgefl.run import first_round
 from edgefl.scenario import private
 from edgefl.scenario.scenario import Scenario
@@ -113,7 +112,6 @@ def _notes(scenario: Scenario) -> list[str]:
         *_of_warm_start(learning, scenario.sessions.count),
         *_of_personal_models(learning),
         *_of_chosen_models(learning),
-        *_of_theory(learning),
         *private.notes(scenario.rounds, scenario.sessions, learning),
     ]
 
@@ -149,25 +147,3 @@ def _of_chosen_models(learning: LearningSettings) -> Iterator[str]:
         name = registry.name_of("algorithms", learning.algorithm)
         as_one = "booked as fedavg is, " if len(left_out) == 2 else ""
         yield f"learning.algorithm {name}: {as_one}its costs leave out {' and '.join(left_out)}"
-
-
-def _of_theory(learning: LearningSettings) -> Iterator[str]:
-    """Note gradients that are measured for a theorem which does not cover the run."""
-    if learning.theory is None:
-        return
-    algorithm = registry.name_of("algorithms", learning.algorithm)
-    start = registry.name_of("warm_starts", learning.warm_start)
-    adds_terms = type(learning.warm_start).anchor is not WarmStart.anchor
-    optimiser = registry.name_of("optimisers", learning.optimiser)
-    beyond = [
-        *([f"learning.optimiser is {optimiser}, not sgd"] if optimiser != "sgd" else []),
-        *([f"learning.{key} is set" for key in ("weight_decay", "clip_norm") if getattr(learning, key)]),
-        *([f"learning.momentum is {learning.momentum:g}, not 0"] if learning.momentum else []),
-        *([f"learning.algorithm is {algorithm}, not fedavg"] if algorithm != "fedavg" else []),
-        *([f"learning.warm_start {start} adds to the local loss"] if adds_terms else []),
-    ]
-    if beyond:
-        yield (
-            f"learning.theory: Theorem 1 supposes plain SGD and FedAvg, and {' and '.join(beyond)}: what is measured"
-            " is right, but the terms of edgefl theory are a description, not a bound"
-        )
