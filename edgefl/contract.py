@@ -100,6 +100,7 @@ class SessionStart:
             same time. None: they may not; an update is lost that is not aggregated before the next round begins,
             or that an aggregation leaves out.
         norms: whether devices report the length of their update, as the scalar REPORTED_NORM.
+        drops: whether the server drops an update that is not finite (`LocalRound.not_finite`); else it ends the run.
     """
 
     number: int
@@ -108,6 +109,7 @@ class SessionStart:
     reports: bool = False
     overlapping: Staleness | None = None
     norms: bool = False
+    drops: bool = False
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,7 @@ class LocalRound:
             are empty here, and the stage fills them when it is told (`AccountingStage`). Others are always filled.
         averaged: name of such a column -> the one that says of how many samples it is. rounds.csv has its mean over
             the devices whose cell is filled, their deviation, and the mean over samples, under `averages(name)`.
+        not_finite: devices whose update is no number: the server drops it when it has arrived.
     """
 
     ids: tuple[int, ...]
@@ -205,6 +208,7 @@ class LocalRound:
     scalars: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
     after: Mapping[str, str] = field(default_factory=dict)
     averaged: Mapping[str, str] = field(default_factory=dict)
+    not_finite: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

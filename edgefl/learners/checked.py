@@ -207,7 +207,19 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
                 raise EdgeflError(
                     f"{where}: averaged[{name!r}] is {quoted(samples)}; name two of the scalars"
                 )
-    return LocalRound(ids, **work, scalars=scalars, after=dict(local.after), averaged=dict(local.averaged))
+    not_finite = tuple(_plain(id_) for id_ in local.not_finite)
+    if not set(not_finite) <= set(ids):
+        raise EdgeflError(
+            f"{where}: not_finite is {quoted(not_finite)}; name some of the devices asked about, {quoted(ids)}"
+        )
+    return LocalRound(
+        ids,
+        **work,
+        scalars=scalars,
+        after=dict(local.after),
+        averaged=dict(local.averaged),
+        not_finite=not_finite,
+    )
 
 
 def _as_many(where: Where, name: str, values: Any, ids: Sequence[int]) -> None:

@@ -70,7 +70,11 @@ class NumberedStage:
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         local = self._stage.train(self._numbers.of(ids), round_, now)
-        return replace(local, ids=self._numbers.ids_of(local.ids))
+        return replace(
+            local,
+            ids=self._numbers.ids_of(local.ids),
+            not_finite=self._numbers.ids_of(local.not_finite),
+        )
 
     def expected(self, ids: Sequence[int]) -> Expected:
         told = cast(ForetellingStage, self._stage).expected(self._numbers.of(ids))

@@ -24,6 +24,8 @@ from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, Event, EventName, Round, Session
 from edgefl.engine.sessions import BoundedPolicy
 from edgefl.mobility import Mobility
+from edgefl.run import explosions
+from edgefl.run.explosions import Extremes
 from edgefl.scenario import rates
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
@@ -57,6 +59,7 @@ class Counts:
     trained: Counter[int] = field(default_factory=Counter)  # cell -> rounds of its global model
     longest: int = 0  # most rounds of the global model in a session
     uncovered: list[int] = field(default_factory=list)  # of each round: devices without a link when it began
+    extremes: Extremes = field(default_factory=Extremes)
     timers: int = 0  # rounds whose last part was given up because its link had failed
     of: dict[str, "Counts"] = field(default_factory=dict)
 
@@ -67,6 +70,7 @@ class Counts:
         if further and further.get(FEDERATION):
             self.of.setdefault(further[FEDERATION], Counts()).see(*rows)
         for row in rows:
+            self.extremes.see(row, further)
             if isinstance(row, Event):
                 self.events[row.event] += 1
                 self.ends[row.detail] += row.event == EventName.SESSION_END
@@ -84,6 +88,7 @@ class Counts:
 
     def see_columns(self, row_type: type, columns: dict[str, Any]) -> None:
         """Count rows that are written as columns: handovers, and the parts of a round."""
+        self.extremes.see_columns(row_type, columns)
         if row_type is Event:
             self.events[columns["event"]] += len(columns["device"])
         elif row_type is DeviceRound:
@@ -113,6 +118,7 @@ def of_run(
     yield from _of_each(warm_start_that_never_acted, scenario, counts)
     yield from _of_each(rate_of_zero, scenario, counts)
     yield from without_coverage(counts)
+    yield from explosions.notes(scenario, counts.extremes)
     yield from radiated_power_only(scenario)
     yield from two_bands_at_once(scenario)
     yield from beyond_nr(radio.efficiency, scenario.radio.downlink_layers)

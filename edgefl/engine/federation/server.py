@@ -113,6 +113,7 @@ class Server:
                     or (isinstance(selector, Decider) and selector.asks_loss),
                     overlapping=self._overlapping.staleness if self._overlapping else None,
                     norms=isinstance(selector, Decider) and selector.asks_norm,
+                    drops=self._rounds.rules.not_finite == "drop",
                 )
             ):
                 if stage.facts.opening is not None:

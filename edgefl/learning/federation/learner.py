@@ -192,6 +192,7 @@ class TorchLearner:
             start.reports,
             start.overlapping,
             start.norms,
+            start.drops,
             known,
             before=last.ended,
         )

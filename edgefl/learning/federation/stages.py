@@ -141,7 +141,7 @@ class TrainStage(SessionStage):
                 after={**local.after, PERSONAL_ACCURACY: AGGREGATION if kept else TRAINING},
                 averaged={} if kept else {PERSONAL_ACCURACY: TEST_SAMPLES},
             )
-        return replace(local, scalars={**local.scalars, **further}) if further else local
+        return _told(replace(local, scalars={**local.scalars, **further}))
 
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
         return self.trainer.uploaded(self.federation.model, ids)
@@ -212,7 +212,8 @@ class TrainStage(SessionStage):
 
     def _local_round(self, ids: Sequence[int], facts: RoundFacts, lr: float) -> LocalRound:
         anchor = self._anchor()
-        return self.trainer.train(self.federation.model, ids, facts, lr, [anchor] if anchor else [])
+        terms, drops = [anchor] if anchor else [], self.federation.now.session.drops
+        return self.trainer.train(self.federation.model, ids, facts, lr, terms, drops=drops)
 
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
         model = self.federation.model
@@ -236,6 +237,20 @@ class TrainStage(SessionStage):
         if data.task.of_classes:
             known.fill_(False)[list(self.federation.now.session.known)] = True
         return self.warm_start.anchor(previous, known)
+
+
+def _told(local: LocalRound) -> LocalRound:
+    """Return what devices did, without what is about the training of those whose update is not finite."""
+    if not local.not_finite:
+        return local
+    lost = [id_ in local.not_finite for id_ in local.ids]
+    scalars = {
+        name: tuple(None if gone else value for value, gone in zip(values, lost, strict=True))
+        if local.after.get(name) == TRAINING
+        else values
+        for name, values in local.scalars.items()
+    }
+    return replace(local, scalars=scalars)
 
 
 class WatchedStage:
@@ -265,7 +280,8 @@ class ProbeStage(SessionStage):
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         facts = self._begin([self._model], ids, "probe", round_, now)
         settings = self.trainer.settings
-        return self.trainer.train(self._model, ids, facts, settings.lr * settings.probe_lr, [])
+        lr, drops = settings.lr * settings.probe_lr, self.federation.now.session.drops
+        return self.trainer.train(self._model, ids, facts, lr, [], drops=drops)
 
     def aggregate(self, ids: Sequence[int]) -> None:
         self._aggregate(self._model, ids)

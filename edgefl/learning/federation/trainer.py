@@ -110,20 +110,23 @@ class Trainer:
         lr: float,
         terms: Sequence[OutputTerm],
         concept: bool | None = None,
+        *,
+        drops: bool = False,
     ) -> LocalRound:
         """Do the local training of a round.
 
         Args:
+            drops: whether updates that are not finite are dropped.
             concept: whose data devices train on, True: those after the drift; None: each on those that it has.
 
         Raises:
-            Divergence: a local model is not finite.
+            Divergence: a local model is not finite, and not dropped.
         """
         ids = sorted(ids)
         batches = self._work.draw(ids, self.samples(ids, facts.moment, concept), facts)
         stop = self.settings.early_stopping.stop if self.settings.early_stopping else None
         try:
-            result = model.train(ids, batches, lr, terms, stop, facts.at)
+            result = model.train(ids, batches, lr, terms, stop, facts.at, drops=drops)
         except Diverged as diverged:
             raise self._divergence(diverged, facts.at, model) from diverged
         # a personal model is trained on the same mini-batches once more
@@ -145,6 +148,7 @@ class Trainer:
             tuple(result.up_bits.tolist()),
             scalars,
             after,
+            not_finite=result.not_finite,
         )
 
     def uploaded(self, model: TrainedModel, ids: Sequence[int]) -> dict[str, tuple[float, ...]]:
@@ -376,10 +380,11 @@ class Trainer:
         )
 
     def _divergence(self, diverged: Diverged, at: At, model: TrainedModel) -> Divergence:
-        whose = "the aggregated model"
+        whose, further = "the aggregated model", ""
         if diverged.device is not None:
             whose = f"the model of device {self.training_data.ids[diverged.device]}"
+            further = ", or let the server drop such updates (rounds.not_finite: drop)"
         return Divergence(
-            f"training diverged in {at}: {whose} is not finite; lower learning.lr (now {self.settings.lr})",
+            f"training diverged in {at}: {whose} is not finite; lower learning.lr (now {self.settings.lr}){further}",
             model.tensors(),
         )
