@@ -74,9 +74,10 @@ class Extremes:
             self._see_parts(columns)
 
     def _see_parts(self, columns: Mapping[str, Any]) -> None:
-        for outcome, energy_j in zip(columns["outcome"], columns["energy_j"], strict=True):
-            if outcome == Outcome.UNUSABLE_UPLINK:
-                self.unusable, self.unusable_j = self.unusable + 1, self.unusable_j + energy_j
+        if dropped := columns["outcome"].count(Outcome.UNUSABLE_UPLINK):
+            self.unusable += dropped
+            for outcome, energy_j in zip(columns["outcome"], columns["energy_j"], strict=True):
+                self.unusable_j += energy_j if outcome == Outcome.UNUSABLE_UPLINK else 0.0
         if not self._long:
             return
         for direction in TRANSFERS:
