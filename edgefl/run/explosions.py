@@ -110,8 +110,8 @@ def notes(scenario: Scenario, extremes: Extremes) -> Iterator[str]:
     for column, where in extremes.not_finite.items():
         count = extremes.rows_of[column]
         yield (
-            f"{column} is no finite number in {count:,} row{'s' if count > 1 else ''}, first in {where}: what is said of it"
-            " counts for nothing; a lower learning.lr, or learning.clip_norm, keeps models finite"
+            f"{column} is no finite number in {count:,} row{'s' if count > 1 else ''}, first in {where}: what is said"
+            " of it counts for nothing; a lower learning.lr, or learning.clip_norm, keeps models finite"
         )
     if extremes.unusable:
         yield (
