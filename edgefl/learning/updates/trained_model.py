@@ -14,7 +14,7 @@ from edgefl.learning.codecs import Codec, Sizes
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.data.dealt_by_group import total
 from edgefl.learning.local.handed import Handed
-from edgefl.learning.local.local_task import LocalModels, Stop
+from edgefl.learning.local.local_task import Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.privacy import Privacy, PrivacySettings
@@ -38,14 +38,6 @@ class Diverged(Exception):
     def __init__(self, device: int | None) -> None:
         super().__init__(device)
         self.device = device
-
-
-def _not_finite(models: LocalModels) -> list[int]:
-    """Return the positions of devices of which the local model, or the personal one, is not finite."""
-    finite = torch.isfinite(models.rows.sum(1))
-    if models.personal is not None:
-        finite &= torch.isfinite(models.personal.sum(1))
-    return (~finite).nonzero().squeeze(1).tolist()
 
 
 class TrainedModel:
@@ -161,7 +153,7 @@ class TrainedModel:
         self.waiting = {id_: self.waiting[id_] for id_ in self.waiting if id_ not in set(ids)}
         task = self._side.task(ids, batches, lr, start, terms, stop, self.state)
         models = self._training.run(task, anew=bool(self.waiting))
-        lost = _not_finite(models)
+        lost = models.not_finite
         if lost and not drops:
             raise Diverged(ids[lost[0]])
         for rows in (models.rows, models.personal):
