@@ -87,7 +87,8 @@ def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float 
     Returns:
         variant, seed, cell, session, round, gradient2 (the left side), a, b, c, d, bound (their sum), control
         (Lambda;
-        NaN with all terms where the learning rate is too large for any below 1), lr, lr_limit_steps (J 65; negative
+        NaN with all terms where the learning rate is too large for any below 1; where it is 0, (a) and the bound are
+        NaN), lr, lr_limit_steps (J 65; negative
         from four local steps on: no rate is small enough there) and lr_limit_drift (J 14 for Lambda -> 1).
 
     Source: J, Theorem 1 and appendix B.
@@ -100,7 +101,7 @@ def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float 
     slack = 1 - control
     bounds = measured[[*SESSION, "round"]].copy()
     bounds["gradient2"] = measured["theory_gradient2"]
-    bounds["a"] = 2 * (measured["theory_loss"] - measured["theory_loss_after"]) / (lr * slack)
+    bounds["a"] = 2 * (measured["theory_loss"] - measured["theory_loss_after"]) / (lr.where(lr > 0) * slack)
     bounds["b"] = 2 * beta * lr * measured["theory_noise_steps"] / slack
     bounds["c"] = 2 * beta**2 * lr**2 * measured["theory_noise_drift"] / slack
     bounds["d"] = 8 * beta**2 * lr**2 * pairs * zeta2 / slack

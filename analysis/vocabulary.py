@@ -23,11 +23,13 @@ CAUSES = {
     "surplus": "enough other updates had arrived",
     "failed": "its link was below the lowest rate for too long",
     "lost": "it arrived with errors",
+    "unusable": "its update was not finite",
 }
 STAGES = ("downlink", "compute", "uplink")  # what the cause cut off
 ONLY_IN = {  # stages of the causes that are not of all: a device has no link while it computes
     "failed": ("downlink", "uplink"),
     "lost": ("uplink",),
+    "unusable": ("uplink",),
 }
 GONE = frozenset(
     {"left", "off", "empty", "failed"}

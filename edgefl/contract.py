@@ -14,6 +14,8 @@ __all__ = [
     "REPORTED_LOSS",
     "REPORTED_NORM",
     "TRAINING",
+    "UPLOAD",
+    "AccountingStage",
     "CloudStage",
     "DeviceScores",
     "Evaluation",
@@ -98,6 +100,7 @@ class SessionStart:
             same time. None: they may not; an update is lost that is not aggregated before the next round begins,
             or that an aggregation leaves out.
         norms: whether devices report the length of their update, as the scalar REPORTED_NORM.
+        drops: whether the server drops an update that is not finite (`LocalRound.not_finite`); else it ends the run.
     """
 
     number: int
@@ -106,6 +109,7 @@ class SessionStart:
     reports: bool = False
     overlapping: Staleness | None = None
     norms: bool = False
+    drops: bool = False
 
 
 @dataclass(frozen=True)
@@ -189,9 +193,11 @@ class LocalRound:
         scalars: further columns of devices.csv, name -> a value per device, None: an empty cell. Names come
             with a run's first round and stay.
         after: name of such a column -> what a device must have done for its cell to be filled: `TRAINING`, its
-            training ended; `AGGREGATION`, its update arrived and was aggregated. Other columns are always filled.
+            training ended; `AGGREGATION`, its update arrived and was aggregated; `UPLOAD`, its upload began: these
+            are empty here, and the stage fills them when it is told (`AccountingStage`). Others are always filled.
         averaged: name of such a column -> the one that says of how many samples it is. rounds.csv has its mean over
             the devices whose cell is filled, their deviation, and the mean over samples, under `averages(name)`.
+        not_finite: devices whose update is no number: the server drops it when it has arrived.
     """
 
     ids: tuple[int, ...]
@@ -202,6 +208,7 @@ class LocalRound:
     scalars: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
     after: Mapping[str, str] = field(default_factory=dict)
     averaged: Mapping[str, str] = field(default_factory=dict)
+    not_finite: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -228,7 +235,7 @@ def averages(name: str) -> tuple[str, str, str]:
 
 
 # what a device must have done in a round for a scalar of it to be true
-TRAINING, AGGREGATION = "training", "aggregation"
+TRAINING, AGGREGATION, UPLOAD = "training", "aggregation", "upload"
 # the column with the global model's score on the validation samples
 VALIDATION_SCORE = "accuracy_validation"
 # the scalar in which devices report the loss of the model they receive, where a session policy asks for it
@@ -304,6 +311,20 @@ class CloudStage(Stage, Protocol):
         Args:
             cells: sorted; at least one.
             aggregated: whether the cell's own model is of the round just over: then the two are one version.
+        """
+
+
+class AccountingStage(Stage, Protocol):
+    """A stage that keeps an account of what has left each device, asked where a round has columns after `UPLOAD`."""
+
+    def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
+        """Count an upload of each of these devices, in this order: one that began, whether it arrived or not.
+
+        Args:
+            ids: a device is named as often as it has begun to upload since it was named last.
+
+        Returns:
+            The columns after `UPLOAD`, a value for each id: the account with this upload and those before it.
         """
 
 

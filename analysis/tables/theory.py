@@ -18,10 +18,10 @@ ROWS = {
     "lr_limit_steps": "its limit by (65)",
     "lr_limit_drift": "its limit by (14), Λ = 1",
     "rounds": "rounds measured",
-    "without_bound": "of them beyond (14): no bound",
+    "without_bound": "of them beyond (14), or rate 0: no bound",
 }
 EXPLANATIONS = (
-    "Theorem 1 of J holds for plain SGD (momentum 0, FedAvg); elsewhere its terms are a description, not a bound.",
+    "Theorem 1 of J is about plain SGD (momentum 0) and FedAvg: `learning.theory` is refused elsewhere.",
     "β: the largest change of a device's gradient between the models before and after a round, over their distance: a"
     " lower bound of the constant. ζ₂: the largest difference seen. Noise: variance of single gradients, from"
     " learning.theory.samples of each device (relative error about √(2/samples) for one device).",

@@ -26,6 +26,7 @@ class Cause(StrEnum):
     SURPLUS = "surplus"  # enough updates of others had arrived
     RADIO_LINK_FAILURE = "failed"  # its link was too weak for too long
     LOST = "lost"  # it arrived with errors
+    UNUSABLE = "unusable"  # the update is not finite, and the server drops it
 
 
 class Outcome(StrEnum):
@@ -50,6 +51,7 @@ class Outcome(StrEnum):
     FAILED_DOWNLINK = "failed_downlink"
     FAILED_UPLINK = "failed_uplink"
     LOST_UPLINK = "lost_uplink"
+    UNUSABLE_UPLINK = "unusable_uplink"
 
     @classmethod
     def cut_off(cls, cause: Cause, activity: Activity) -> "Outcome":
@@ -123,7 +125,7 @@ class DeviceTask(NamedTuple):
     """A device's work in a round: bits to receive and to send, iterations and samples of local training.
 
     patient: the round has a deadline, and until then a device that has lost its link looks for another.
-    clock_hz: at which the processor runs; None: its highest.
+    clock_hz: at which the processor runs; None: its highest. usable: whether the update is finite.
     """
 
     down_bits: int
@@ -132,6 +134,11 @@ class DeviceTask(NamedTuple):
     samples: int
     patient: bool = False
     clock_hz: float | None = None
+    usable: bool = True
+
+    def seen(self, upload: Span) -> Span:
+        """Return an upload as the server sees it once it has ended: one that is not usable is dropped."""
+        return upload if self.usable or upload.cut is not None else upload._replace(cut=Cause.UNUSABLE)
 
 
 class Part(NamedTuple):
@@ -158,6 +165,11 @@ class Part(NamedTuple):
     def has_trained(self) -> bool:
         """Whether the device's local training ended."""
         return self.compute is not None and self.compute.cut is None
+
+    @property
+    def has_uploaded(self) -> bool:
+        """Whether the device's upload began, whatever became of it."""
+        return self.uplink is not None
 
     @property
     def completed(self) -> bool:

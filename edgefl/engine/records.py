@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from edgefl.contract import AGGREGATION, TRAINING, LocalRound, averages
+from edgefl.contract import AGGREGATION, TRAINING, UPLOAD, LocalRound, averages
 from edgefl.engine.parts import NO_STALL, Outcome, Part, Span, total
 
 
@@ -284,7 +284,11 @@ def learner_columns(
     Args:
         taken: whether a part's update was aggregated.
     """
-    done = {TRAINING: [part.has_trained for part in parts], AGGREGATION: taken}
+    done = {
+        TRAINING: [part.has_trained for part in parts],
+        AGGREGATION: taken,
+        UPLOAD: [part.has_uploaded for part in parts],
+    }
     return {
         name: [value if there else None for value, there in zip(values, done[local.after[name]], strict=True)]
         if name in local.after

@@ -214,6 +214,11 @@ class RoundSettings(Section):
         description="select this many times the participants; the round ends with the"
         " number wanted, the others are cut off",
     )
+    not_finite: Literal["stop", "drop"] = Field(
+        "stop",
+        description="what becomes of a device's update that is not finite. stop: the run ends, and says so; drop: the"
+        " server drops it when it has arrived, its joules are wasted, and the device goes on",
+    )
     max_wait_s: float = Field(
         3600.0,
         gt=0,

@@ -12,6 +12,7 @@ from edgefl.contract import (
     REPORTED_LOSS,
     REPORTED_NORM,
     TRAINING,
+    UPLOAD,
     Evaluation,
     Expected,
     LocalRound,
@@ -91,6 +92,19 @@ class CheckedStage:
         for name in ("held", "samples", "down_bits", "up_bits"):
             _as_many(self._where, name, getattr(told, name), ids)
         return told
+
+    def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
+        uploaded = getattr(self._stage, "uploaded", None)
+        if uploaded is None:
+            raise EdgeflError(
+                f"{self._where}: a column of train() comes after {UPLOAD!r}: give the stage uploaded(ids), which"
+                " fills it (edgefl.contract.AccountingStage)"
+            )
+        columns = {}
+        for name, values in uploaded(tuple(ids)).items():
+            _as_many(self._where, f"uploaded()[{name!r}]", values, ids)
+            columns[name] = tuple(checked_number(self._where, name, value) for value in values)
+        return columns
 
     def aggregate(self, ids: Sequence[int]) -> None:
         self._stage.aggregate(tuple(ids))
@@ -182,10 +196,10 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
         _as_many(where, f"scalars[{name!r}]", values, ids)
         scalars[name] = tuple(_scalar(where, name, value) for value in values)
     for name, what in local.after.items():
-        if name not in scalars or what not in (TRAINING, AGGREGATION):
+        if name not in scalars or what not in (TRAINING, AGGREGATION, UPLOAD):
             raise EdgeflError(
-                f"{where}: after[{name!r}] is {quoted(what)}; name one of the scalars, and {TRAINING!r} or"
-                f" {AGGREGATION!r}"
+                f"{where}: after[{name!r}] is {quoted(what)}; name one of the scalars, and {TRAINING!r},"
+                f" {AGGREGATION!r} or {UPLOAD!r}"
             )
     for name, samples in local.averaged.items():
         for column in (name, samples):
@@ -193,7 +207,19 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
                 raise EdgeflError(
                     f"{where}: averaged[{name!r}] is {quoted(samples)}; name two of the scalars"
                 )
-    return LocalRound(ids, **work, scalars=scalars, after=dict(local.after), averaged=dict(local.averaged))
+    not_finite = tuple(_plain(id_) for id_ in local.not_finite)
+    if not set(not_finite) <= set(ids):
+        raise EdgeflError(
+            f"{where}: not_finite is {quoted(not_finite)}; name some of the devices asked about, {quoted(ids)}"
+        )
+    return LocalRound(
+        ids,
+        **work,
+        scalars=scalars,
+        after=dict(local.after),
+        averaged=dict(local.averaged),
+        not_finite=not_finite,
+    )
 
 
 def _as_many(where: Where, name: str, values: Any, ids: Sequence[int]) -> None:

@@ -1,6 +1,6 @@
 """A learner of one of several federations: asked by the ids of the run, it knows its own devices by number."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from edgefl.contract import (
     BEGIN,
+    AccountingStage,
     Evaluation,
     Expected,
     ForetellingStage,
@@ -69,11 +70,18 @@ class NumberedStage:
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         local = self._stage.train(self._numbers.of(ids), round_, now)
-        return replace(local, ids=self._numbers.ids_of(local.ids))
+        return replace(
+            local,
+            ids=self._numbers.ids_of(local.ids),
+            not_finite=self._numbers.ids_of(local.not_finite),
+        )
 
     def expected(self, ids: Sequence[int]) -> Expected:
         told = cast(ForetellingStage, self._stage).expected(self._numbers.of(ids))
         return replace(told, ids=self._numbers.ids_of(told.ids))
+
+    def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
+        return cast(AccountingStage, self._stage).uploaded(self._numbers.of(ids))
 
     def aggregate(self, ids: Sequence[int]) -> None:
         self._stage.aggregate(self._numbers.of(ids))

@@ -3,8 +3,9 @@
 Two data sets are neighbours if one device's update is nothing in one of them. Over n updates of a device, each with
 noise of z times what it can change, the whole is as one Gaussian mechanism with noise z / sqrt(n), so that epsilon is
 exact and no bound (Balle and Wang, ICML 2018, theorem 8). What a random draw of participants would add is left out:
-epsilon holds for whoever knows who took part. The account is of the data that a device holds; where a partition deals
-anew, it begins anew, as it does in another run.
+epsilon holds for whoever knows who took part. Where devices add the noise, the server is the observer, and each
+upload that begins counts, whatever becomes of it; where the server adds it, what it publishes. The account is of the
+data that a device holds; where a partition deals anew, it begins anew, as it does in another run.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from edgefl.learning.chance import Chance
 if TYPE_CHECKING:
     from torch import Tensor
 
-EPSILON = "epsilon"  # further column of devices.csv: of all updates of the device that were aggregated, this one too
+# further column of devices.csv: of all updates of the device so far, this one too, that an observer has seen
+EPSILON = "epsilon"
 HALVINGS = 200  # of the range in which epsilon is looked for
 
 
@@ -54,6 +56,11 @@ class Privacy:
 
     settings: PrivacySettings
 
+    @property
+    def on_devices(self) -> bool:
+        """Whether devices add the noise: then the server is an observer, who sees each upload that begins."""
+        return self.settings.where == "device"
+
     def limited(self, rows: Tensor, start: Tensor, rng: Chance) -> Tensor:
         """Return what k devices send [k, M] with changes no longer than C, and with their noise if they add it."""
         import torch
@@ -61,7 +68,7 @@ class Privacy:
         change, settings = rows - start, self.settings
         scale = settings.clip / change.norm(dim=1, keepdim=True).clamp_min(settings.clip)
         limited = torch.where(scale == 1, rows, start + change * scale)
-        if settings.where == "device" and settings.noise:
+        if self.on_devices and settings.noise:
             limited = limited + settings.noise * settings.clip * rng.normal(rows.shape[1])
         return limited
 
@@ -70,7 +77,7 @@ class Privacy:
 
         One update changes the mean by its share times C at most.
         """
-        if self.settings.where == "device" or not self.settings.noise:
+        if self.on_devices or not self.settings.noise:
             return rows
         deviation = self.settings.noise * self.settings.clip * shares.max()
         return rows + deviation * rng.normal(rows.shape[1])

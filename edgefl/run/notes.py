@@ -24,6 +24,9 @@ from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, Event, EventName, Round, Session
 from edgefl.engine.sessions import BoundedPolicy
 from edgefl.mobility import Mobility
+from edgefl.run import explosions
+from edgefl.run.explosions import Extremes
+from edgefl.scenario import rates
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -34,6 +37,7 @@ GIVEN_UP = (Outcome.FAILED_DOWNLINK, Outcome.FAILED_UPLINK)
 MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
 # of all parts taken in rounds: what befalls fewer moves no result that a reader would look at
 NEGLIGIBLE = 0.02
+OF_GLOBAL_MODEL = ("pilot", "train")  # phases
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
 
@@ -52,7 +56,10 @@ class Counts:
     models: dict[int, int] = field(default_factory=dict)  # cell -> global models made
     participants: int = 0
     completed: int = 0
+    trained: Counter[int] = field(default_factory=Counter)  # cell -> rounds of its global model
+    longest: int = 0  # most rounds of the global model in a session
     uncovered: list[int] = field(default_factory=list)  # of each round: devices without a link when it began
+    extremes: Extremes = field(default_factory=Extremes)
     timers: int = 0  # rounds whose last part was given up because its link had failed
     of: dict[str, "Counts"] = field(default_factory=dict)
 
@@ -63,6 +70,7 @@ class Counts:
         if further and further.get(FEDERATION):
             self.of.setdefault(further[FEDERATION], Counts()).see(*rows)
         for row in rows:
+            self.extremes.see(row, further)
             if isinstance(row, Event):
                 self.events[row.event] += 1
                 self.ends[row.detail] += row.event == EventName.SESSION_END
@@ -71,12 +79,16 @@ class Counts:
                 self.models[row.cell] = row.version
                 self.participants += row.participants
                 self.completed += row.completed
+                if row.phase in OF_GLOBAL_MODEL:
+                    self.trained[row.cell] += 1
+                    self.longest = max(self.longest, row.round)
             elif isinstance(row, Session):
                 self.sessions = max(self.sessions, row.session)
                 self.warm += bool(row.weights)
 
     def see_columns(self, row_type: type, columns: dict[str, Any]) -> None:
         """Count rows that are written as columns: handovers, and the parts of a round."""
+        self.extremes.see_columns(row_type, columns)
         if row_type is Event:
             self.events[columns["event"]] += len(columns["device"])
         elif row_type is DeviceRound:
@@ -104,7 +116,9 @@ def of_run(
     yield from background_beyond_its_trace(scenario, simulated_s)
     yield from _of_each(policy_that_never_acted, scenario, counts)
     yield from _of_each(warm_start_that_never_acted, scenario, counts)
+    yield from _of_each(rate_of_zero, scenario, counts)
     yield from without_coverage(counts)
+    yield from explosions.notes(scenario, counts.extremes)
     yield from radiated_power_only(scenario)
     yield from two_bands_at_once(scenario)
     yield from beyond_nr(radio.efficiency, scenario.radio.downlink_layers)
@@ -234,6 +248,24 @@ def warm_start_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[
         f"learning.warm_start {name}: no session began with saved models; the first that can is session {pilots + 2} "
         f"(learning.pilot_sessions: {pilots}), and the run has {counts.sessions}; give it more"
     )
+
+
+def rate_of_zero(scenario: Scenario, counts: Counts) -> Iterator[str]:
+    """Note rounds in which nothing was learned, as the schedule had come to a learning rate of 0.
+
+    Where that is certain before the run, it is refused.
+    """
+    learning = scenario.learning
+    most = max(counts.trained.values(), default=0)
+    if learning is None or not most:
+        return
+
+    def is_zero(number: int) -> bool:
+        return not rates.share(learning, min(number, counts.longest), counts.longest, of_run=number)
+
+    if is_zero(most):
+        first = next(number for number in range(1, most + 1) if is_zero(number))
+        yield f"{rates.zero_from(learning, first)}; a cell had {most:,}: {rates.remedy(learning)}"
 
 
 def beyond_nr(efficiency: Efficiency, layers: int = 1) -> Iterator[str]:

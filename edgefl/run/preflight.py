@@ -114,7 +114,6 @@ def _notes(scenario: Scenario) -> list[str]:
         *_of_warm_start(learning, scenario.sessions.count),
         *_of_personal_models(learning),
         *_of_costs(learning),
-        *_of_theory(learning),
         *private.notes(scenario.rounds, scenario.sessions, learning),
     ]
 
@@ -175,25 +174,3 @@ def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
         yield "the passes of the models that its loss compares with"
     if type(start).anchor is not WarmStart.anchor:
         yield f"the passes of the model that warm start {registry.name_of('warm_starts', start)} compares with"
-
-
-def _of_theory(learning: LearningSettings) -> Iterator[str]:
-    """Note gradients that are measured for a theorem which does not cover the run."""
-    if learning.theory is None:
-        return
-    algorithm = registry.name_of("algorithms", learning.algorithm)
-    start = registry.name_of("warm_starts", learning.warm_start)
-    adds_terms = type(learning.warm_start).anchor is not WarmStart.anchor
-    optimiser = registry.name_of("optimisers", learning.optimiser)
-    beyond = [
-        *([f"learning.optimiser is {optimiser}, not sgd"] if optimiser != "sgd" else []),
-        *([f"learning.{key} is set" for key in ("weight_decay", "clip_norm") if getattr(learning, key)]),
-        *([f"learning.momentum is {learning.momentum:g}, not 0"] if learning.momentum else []),
-        *([f"learning.algorithm is {algorithm}, not fedavg"] if algorithm != "fedavg" else []),
-        *([f"learning.warm_start {start} adds to the local loss"] if adds_terms else []),
-    ]
-    if beyond:
-        yield (
-            f"learning.theory: Theorem 1 supposes plain SGD and FedAvg, and {' and '.join(beyond)}: what is measured"
-            " is right, but the terms of edgefl theory are a description, not a bound"
-        )

@@ -22,7 +22,7 @@ from edgefl.run_directory.circumstances import differences
 from edgefl.run_directory.journal import FILE, LENT, header, lines
 from edgefl.run_directory.left_out import without_probes
 from edgefl.run_directory.plain import decoded, encoded
-from edgefl.run_directory.questions import LOOKS, Answering, Asked, Resumable
+from edgefl.run_directory.questions import KEEPS_TRAINING, Answering, Asked, Resumable
 from edgefl.run_directory.seal import sealed
 from edgefl.run_directory.snapshot import Snapshot, Snapshotable, Snapshots
 
@@ -173,7 +173,7 @@ def _unfinished(entries: Sequence[Entry]) -> list[Entry]:
     """
     last: dict[int, Entry | None] = {}
     for entry in entries:
-        if entry["call"] not in LOOKS:
+        if entry["call"] not in KEEPS_TRAINING:
             last[entry["cell"]] = entry if entry["call"] == "train" else None
     return [entry for entry in last.values() if entry]
 

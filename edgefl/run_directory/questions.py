@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 
 from edgefl.contract import (
     BEGIN,
+    AccountingStage,
     CloudStage,
     Evaluation,
     Expected,
@@ -22,6 +23,8 @@ from edgefl.engine.federation.seat import Seat
 
 # questions that change nothing of a learner
 LOOKS = ("evaluate", "expected")
+# questions after which the latest training is still to be aggregated
+KEEPS_TRAINING = (*LOOKS, "uploaded")
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class Answering(ABC):
         """Answer a question.
 
         Args:
-            call: session, stage, train, expected, aggregate, submit, adopt or evaluate.
+            call: session, stage, train, expected, uploaded, aggregate, submit, adopt or evaluate.
             asked: all that the answer depends on.
             now: the moment; training that does not depend on it is not asked with it.
         """
@@ -109,6 +112,10 @@ class _AnsweredStage:
     def expected(self, ids: Sequence[int]) -> Expected:
         answered: Expected = self._learner.answer("expected", {"ids": ids})
         return answered
+
+    def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
+        account: Mapping[str, tuple[float, ...]] = self._learner.answer("uploaded", {"ids": ids})
+        return account
 
     def aggregate(self, ids: Sequence[int]) -> None:
         self._learner.answer("aggregate", {"ids": ids})
@@ -158,6 +165,8 @@ class Asked:
             return stage.train(asked["ids"], asked["round"], now)
         if call == "expected":
             return cast(ForetellingStage, stage).expected(asked["ids"])
+        if call == "uploaded":
+            return cast(AccountingStage, stage).uploaded(asked["ids"])
         if call == "submit":
             return cast(CloudStage, stage).submit()
         if call == "adopt":

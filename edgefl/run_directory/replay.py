@@ -9,7 +9,7 @@ from edgefl.contract import BEGIN, LocalRound, Now
 from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.journal import Journal
-from edgefl.run_directory.questions import LOOKS, Answering, Asked, Resumable
+from edgefl.run_directory.questions import KEEPS_TRAINING, LOOKS, Answering, Asked, Resumable
 
 
 class JournaledLearner(Answering):
@@ -33,7 +33,7 @@ class JournaledLearner(Answering):
         journal = self._journal
         if journal.replays():
             answered = journal.answer(self.at, call, asked)
-            if call not in LOOKS:
+            if call not in KEEPS_TRAINING:
                 self._untrained = (asked, now, answered) if call == "train" else None
             return answered
         with journal.asking():

@@ -37,7 +37,18 @@ from edgefl.places.areas import Area
 from edgefl.places.streets import Streets
 from edgefl.run_directory.results import Described
 from edgefl.run_directory.settings import RecordSettings
-from edgefl.scenario import clouded, coded, deciding, located, overlap, private, shared_cells, task_and_end
+from edgefl.scenario import (
+    clouded,
+    coded,
+    deciding,
+    located,
+    overlap,
+    private,
+    rates,
+    shared_cells,
+    task_and_end,
+    theorem,
+)
 from edgefl.scenario.day import Day, named_days
 from edgefl.scenario.federation_settings import FederationSettings, merged, naming, place_in, size_of
 from edgefl.scenario.numbers import Numbers
@@ -234,6 +245,8 @@ class Scenario(Section):
         overlap.check(self.rounds, self.radio, self.learning, devices)
         deciding.check(self.rounds, self.radio)
         private.check(self.rounds, self.learning)
+        theorem.check(self.learning)
+        rates.check(self.learning, self.sessions, self.duration_s)
 
     def _check_federations(self, federations: Mapping[str, FederationSettings], count: int | None) -> None:
         """Refuse federations that do not fit one another, and each as a scenario of which it is the only one."""

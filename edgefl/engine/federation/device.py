@@ -89,7 +89,7 @@ class Device:
             spans.append((yield from self._compute(task, processors)))
         if spans[-1].cut is None:
             uplink, link = yield from self._move(link, "uplink", task.up_bits, task.patient)
-            spans.append(link.round.received(link, uplink))
+            spans.append(task.seen(link.round.received(link, uplink)))
         self._network.part_ended(self.id)
         return Part.of(self.id, task.iterations, spans)
 

@@ -17,6 +17,7 @@ from edgefl.engine.federation.ending import Ending
 from edgefl.engine.federation.open_session import Counts, OpenSession
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.simulation import Simulation
+from edgefl.engine.federation.uploads import with_account
 from edgefl.engine.federation.work import (
     Dispatch,
     JobDone,
@@ -205,13 +206,14 @@ class OverlappingTraining:
         """Write the rows of all that has ended since the last model; return these parts."""
         done, phase = work.settle(), stage.facts.phase
         parts = [one.part for one in done]
+        local = with_account(stage, local_of(done), parts)
         self._books.write(
             RoundDone(
                 (session.number, phase, session.rounds[phase]),
                 self._counts.version,
                 start_s,
                 [one.job.dispatch.distances_m[one.job.position] for one in done],
-                local_of(done),
+                local,
                 parts,
                 [one.taken for one in done],
                 done[-1].job.dispatch.opened,
@@ -224,6 +226,6 @@ class OverlappingTraining:
             )
         )
         if self._rounds.deciding is not None and done:
-            self._rounds.deciding.note(local_of(done), parts, self._counts.turn - 1)
+            self._rounds.deciding.note(local, parts, self._counts.turn - 1)
         sent.forget(work.earliest_s())
         return parts

@@ -17,7 +17,7 @@ from edgefl.engine.air.links import Transfers
 from edgefl.engine.air.radio_round import Link, RadioRound
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.parts import DeviceTask, Outcome, Part, Span
+from edgefl.engine.parts import Activity, DeviceTask, Outcome, Part, Span
 
 # Links whose fading is in memory at a time, 64 kB each: 1 GB.
 LINKS_AT_ONCE = 16_384
@@ -62,15 +62,20 @@ def planned_parts(
         _transfers(up, send_w, up_bits, send_j_bit, wait_w),
     )
     received = list(parts)
-    if opened.packet_errors is not None:
-        received = [_received(opened, link, part) for link, part in zip(opened, received, strict=True)]
+    if opened.packet_errors is not None or not all(task.usable for task in tasks):
+        received = [
+            _received(opened, link, part, task)
+            for link, part, task in zip(opened, received, tasks, strict=True)
+        ]
     return PlannedRound(received, float(up.clock_s.max()))
 
 
-def _received(opened: RadioRound, link: Link, part: Part) -> Part:
+def _received(opened: RadioRound, link: Link, part: Part, task: DeviceTask) -> Part:
     assert part.uplink is not None
-    uplink = opened.received(link, part.uplink)
-    return part if uplink.cut is None else part._replace(outcome=Outcome.LOST_UPLINK, uplink=uplink)
+    uplink = task.seen(opened.received(link, part.uplink))
+    if uplink.cut is None:
+        return part
+    return part._replace(outcome=Outcome.cut_off(uplink.cut, Activity.UPLINK), uplink=uplink)
 
 
 def _both_ways(

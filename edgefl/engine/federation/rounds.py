@@ -179,10 +179,12 @@ class Rounds:
         clocks_hz: Iterable[float | None] = itertools.repeat(None, len(up_bits))
         if decision is not None and decision.clock_hz is not None:
             clocks_hz = decision.clock_hz.tolist()
-        work = zip(local.down_bits, up_bits, local.iterations, local.samples, clocks_hz, strict=True)
+        unusable = set(local.not_finite)
+        usable = (id_ not in unusable for id_ in local.ids)
+        work = zip(local.down_bits, up_bits, local.iterations, local.samples, clocks_hz, usable, strict=True)
         return opened, [
-            DeviceTask(down, up, steps, samples, patient, clock_hz)
-            for down, up, steps, samples, clock_hz in work
+            DeviceTask(down, up, steps, samples, patient, clock_hz, finite)
+            for down, up, steps, samples, clock_hz, finite in work
         ]
 
     def open(self, selection: Selection, down_bits: Sequence[int], up_bits: Sequence[int]) -> RadioRound:

@@ -27,6 +27,7 @@ from edgefl.engine.federation.overlapping import OverlappingTraining
 from edgefl.engine.federation.rounds import Rounds, Selection
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.timetable import Timetable, wait_until
+from edgefl.engine.federation.uploads import with_account
 from edgefl.engine.federation.work import (
     columns_of_round,
     no_columns_of_devices,
@@ -112,6 +113,7 @@ class Server:
                     or (isinstance(selector, Decider) and selector.asks_loss),
                     overlapping=self._overlapping.staleness if self._overlapping else None,
                     norms=isinstance(selector, Decider) and selector.asks_norm,
+                    drops=self._rounds.rules.not_finite == "drop",
                 )
             ):
                 if stage.facts.opening is not None:
@@ -158,6 +160,7 @@ class Server:
         self._counts.turn += facts.evaluates
         local = stage.train(selection.ids, key[2], Now(start_s, progress))
         opened, parts = yield from self._rounds.carry_out(selection, local)
+        local = with_account(stage, local, parts)
         excess = self._rounds.excess_columns(selection, local, parts)
         if self._rounds.deciding is not None and facts.evaluates:
             self._rounds.deciding.note(local, parts, self._counts.turn - 1)

@@ -70,6 +70,11 @@ class Trained:
     notes: Notes
     rng: Chance = NO_CHANCE
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether the round's learning rate was 0: no device has moved, and nothing may be divided by the rate."""
+        return isinstance(self.lr, float) and self.lr == 0
+
     def part(self, begin: int, end: int) -> Trained:
         """Return the results of some of the devices."""
         return replace(
@@ -111,6 +116,11 @@ class Updates:
     rng: Chance = NO_CHANCE
     local: Tensor | None = None
     staleness: int = 0
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the round's learning rate was 0: no device has moved, and nothing may be divided by the rate."""
+        return isinstance(self.lr, float) and self.lr == 0
 
     def mean(self) -> Tensor:
         """Return [M] the mean of what was sent, by data size (J 5)."""

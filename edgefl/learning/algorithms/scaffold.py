@@ -34,6 +34,8 @@ class Scaffold(FedAvg):
     c_k is a mean gradient only where a change is lr times a sum of gradients: `learning.optimiser` has to be SGD.
     With `learning.clip_norm` these are the clipped ones, with `weight_decay` those of the loss with its decay.
 
+    In a round whose learning rate is 0 nothing is known of gradients: c and the c_k stay as they are.
+
     server_lr = 1 and no other device than one is FedAvg: c_1 = c.
     """
 
@@ -61,10 +63,14 @@ class Scaffold(FedAvg):
     def keep(
         self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Mapping[str, Tensor]:
+        if trained.at_rest:
+            return {"control": own["control"]}
         change = (trained.start - trained.local).div_((trained.travel * trained.lr).unsqueeze(1))
         return {"control": own["control"].add_(change).sub_(state["control"])}
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        if updates.at_rest:
+            return model + self.server_lr * updates.mean_change(), {"control": state["control"]}
         by_step = updates.shares / (updates.travel * updates.lr)
         local = updates.rows if updates.local is None else updates.local  # a control variate travels whole
         mean_gradient = by_step.sum() * model - by_step @ local

@@ -5,8 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from edgefl.errors import about
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import SamplesByGroup
+from edgefl.learning.finite import require_finite
 
 
 class SamplePool:
@@ -33,6 +35,8 @@ class SamplePool:
 
         def make(group: int, end: int) -> None:
             made = self._by_group.of(group)
+            with about("learning", "dataset"):
+                require_finite(made.x, f"the training data of group {group}")
             x[end - len(made.y) : end], y[end - len(made.y) : end] = made.x, made.y
 
         with ThreadPoolExecutor(self._threads) as threads:

@@ -2,12 +2,25 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
+from edgefl.learning.datasets._images import moments
+from edgefl.learning.finite import require_finite
 from edgefl.rng import Streams
+
+Scale = Literal["columns", "all", "none"]
+SCALE: Any = Field(
+    "columns",
+    description="by which mean and deviation of the training samples inputs are scaled: columns, each column of a"
+    " table by its own, and each channel of images [n, channels, height, width]; all, one for all numbers; none,"
+    " they are taken as they are, say as token numbers",
+)
+AT_ONCE = 65_536  # samples summed together
 
 
 def require_file(path: Path, remedy: str) -> None:
@@ -47,16 +60,26 @@ def grouped(words: Sequence[str]) -> tuple[np.ndarray | None, tuple[str, ...]]:
 
 
 def divided(
-    inputs: Sequence[np.ndarray], y: np.ndarray, groups: np.ndarray | None, share: float, stream: str
+    inputs: Sequence[tuple[str, np.ndarray]],
+    y: np.ndarray,
+    groups: np.ndarray | None,
+    share: float,
+    stream: str,
 ) -> tuple[Split, Split]:
     """Make the training and test samples of the inputs of both, or of one from which a share is split off.
 
     Args:
+        inputs: what they are called in messages, and the samples.
         y, groups: of all inputs, one after another.
+
+    Raises:
+        EdgeflError: an input is not finite; it is named by its number before the split.
     """
     splits, begin = [], 0
-    for x in inputs:
+    for what, x in inputs:
         rows = slice(begin, begin + len(x))
+        require_finite(x, what)
+        require_finite(y[rows], f"the targets of {what}")
         splits.append(Split(x, y[rows], None if groups is None else groups[rows]))
         begin += len(x)
     return (splits[0], splits[1]) if len(splits) == 2 else split_off(splits[0], share, stream)
@@ -78,8 +101,14 @@ def split_off(split: Split, share: float, stream: str) -> tuple[Split, Split]:
     return _part(split, np.sort(order[tests:])), _part(split, np.sort(order[:tests]))
 
 
-def complete(train: Split, test: Split, names: tuple[str, ...], groups: tuple[str, ...] = ()) -> Data:
-    """Make the data set; its inputs are scaled by the mean and deviation of all training inputs.
+def complete(
+    train: Split,
+    test: Split,
+    names: tuple[str, ...],
+    groups: tuple[str, ...] = (),
+    scale: Scale = "columns",
+) -> Data:
+    """Make the data set; its inputs are scaled by means and deviations of the training inputs.
 
     Raises:
         EdgeflError: there are no samples, or not even two classes.
@@ -88,9 +117,41 @@ def complete(train: Split, test: Split, names: tuple[str, ...], groups: tuple[st
         raise EdgeflError("there are no samples to train on, or none to test on")
     if len(names) < 2 and np.issubdtype(train.y.dtype, np.integer):
         raise EdgeflError(f"there is one class only, {names[0]!r}: there is nothing to learn")
-    mean, std = train.x.mean(dtype=np.float64), train.x.std(dtype=np.float64)
-    scale = np.array(std if std > 0 else 1, np.float32)
-    return Data(train, test, len(names), np.array(mean, np.float32), scale, names, groups)
+    return Data(train, test, len(names), *scaling(train.x, scale), names, groups)
+
+
+def scaling(x: np.ndarray, scale: Scale) -> tuple[np.ndarray, np.ndarray]:
+    """Return the float32 mean and deviation that samples [n, ...] are scaled by, in a shape that broadcasts over one.
+
+    A column, or channel, that is the same in all samples has the deviation 1: it becomes 0 and divides nothing by 0.
+
+    Args:
+        scale: `columns`: [features] of a table [n, features], [channels, 1, 1] of images [n, channels, height,
+            width]; other samples, such as grey images [n, height, width], as by `all`: scalars []. `none`: 0 and 1.
+    """
+    if scale == "none":
+        return np.array(0, np.float32), np.array(1, np.float32)
+    by_column = scale == "columns"
+    if x.dtype == np.uint8 and (x.ndim == 3 or (x.ndim == 4 and by_column)):
+        mean, std = moments(x)
+        return mean, np.where(std > 0, std, np.float32(1))
+    axes = {2: (0,), 4: (0, 2, 3)}.get(x.ndim) if by_column else None
+    axes = axes or tuple(range(x.ndim))
+    parts = [x[begin : begin + AT_ONCE] for begin in range(0, len(x), AT_ONCE)]
+    count = np.prod([x.shape[axis] for axis in axes])
+
+    def sums(powers: Sequence[np.ndarray]) -> np.ndarray:
+        return np.sum([part.sum(axes, dtype=np.float64, keepdims=True) for part in powers], axis=0) / count
+
+    mean = sums(parts)
+    std = np.sqrt(sums([np.square(part - mean) for part in parts]))
+    with np.errstate(divide="ignore", over="ignore"):
+        varies = (x.max(axes, keepdims=True) > x.min(axes, keepdims=True)) & np.isfinite(
+            np.float32(1) / std.astype(np.float32)
+        )
+    std = np.where(varies, std, 1)
+    shape = () if len(axes) == x.ndim else mean.shape[1:]
+    return mean.astype(np.float32).reshape(shape), std.astype(np.float32).reshape(shape)
 
 
 def _part(split: Split, rows: np.ndarray) -> Split:

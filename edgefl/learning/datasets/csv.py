@@ -1,7 +1,6 @@
 """Your own samples in a table of numbers."""
 
 import csv
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +10,7 @@ from pydantic import Field
 from edgefl.config import foreign_files
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset
-from edgefl.learning.datasets._tables import complete, divided, grouped, labelled, require_file
+from edgefl.learning.datasets._tables import SCALE, Scale, complete, divided, grouped, labelled, require_file
 
 Rows = list[list[str]]
 
@@ -20,7 +19,7 @@ class Csv(Dataset):
     """A CSV file with a line of column names: a column of targets, perhaps one of groups, and columns of numbers.
 
     Groups (say, a person or a place) are for `partition: natural`. Without a file of their own, test samples are
-    split off at random, always the same ones. The numbers are scaled by their mean and deviation, column by column.
+    split off at random, always the same ones. The numbers are scaled column by column (`scale`).
     """
 
     path: Path = Field(description="the file; relative to the scenario's file")
@@ -33,6 +32,7 @@ class Csv(Dataset):
         None, description="file of the test samples, same columns; none: split off"
     )
     test_share: float = Field(0.2, gt=0, lt=1, description="share split off for testing, without test_path")
+    scale: Scale = SCALE
 
     @property
     def task(self) -> str:
@@ -62,15 +62,9 @@ class Csv(Dataset):
         else:
             y, names = np.concatenate([_numbers(*part, [label])[:, 0] for part in heads]), (head[label],)
         groups, group_names = grouped([row[group] for _, rows in parts for row in rows if group is not None])
-        inputs = [_numbers(*part, features) for part in heads]
+        inputs = [(str(path), _numbers(path, head, rows, features)) for path, head, rows in heads]
         train, test = divided(inputs, y, groups, self.test_share, "csv")
-        # columns have units of their own, unlike the pixels of an image
-        std = train.x.std(0, dtype=np.float64)
-        return replace(
-            complete(train, test, names, group_names),
-            mean=train.x.mean(0, dtype=np.float64).astype(np.float32),
-            std=np.where(std > 0, std, 1).astype(np.float32),
-        )
+        return complete(train, test, names, group_names, self.scale)
 
     def _column(self, head: list[str], name: str) -> int:
         if name not in head:
@@ -107,8 +101,9 @@ def _numbers(path: Path, head: list[str], rows: Rows, columns: list[int]) -> np.
                     " name columns of words as label or group, or leave them out of the file"
                 ) from error
     if not np.isfinite(x).all():
-        column = columns[int(np.argwhere(~np.isfinite(x))[0][1])]
+        line, place = np.argwhere(~np.isfinite(x))[0].tolist()
         raise EdgeflError(
-            f"{path}: column {head[column]!r} has a number that is not finite; fill gaps in first"
+            f"{path}: column {head[columns[place]]!r} has {rows[line][columns[place]]!r} in sample {line + 1}, which"
+            " is no finite number; fill gaps in first"
         )
     return x

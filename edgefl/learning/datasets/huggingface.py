@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset, Split
-from edgefl.learning.datasets._tables import complete, divided, grouped, labelled
+from edgefl.learning.datasets._tables import SCALE, Scale, complete, divided, grouped, labelled
+from edgefl.learning.finite import require_finite
 
 SCALED_BY = 10_000  # samples, where not all are read
 
@@ -18,8 +19,9 @@ SCALED_BY = 10_000  # samples, where not all are read
 class HuggingFace(Dataset):
     """A data set of the Hugging Face Hub, or one on this machine, with a column of inputs and one of labels.
 
-    Inputs are images, brought to one size, or lists of numbers of one length. Needs the package `datasets`:
-    `pip install edgefl-cosim[huggingface]`. A run downloads what is not there; `edgefl validate` does not.
+    Inputs are images, brought to one size, or lists of numbers of one length, scaled by channel or column (`scale`).
+    Needs the package `datasets`: `pip install edgefl-cosim[huggingface]`. A run downloads what is not there;
+    `edgefl validate` does not.
     """
 
     path: str = Field(
@@ -41,6 +43,7 @@ class HuggingFace(Dataset):
     test_share: float = Field(
         0.2, gt=0, lt=1, description="share split off for testing, without a test split"
     )
+    scale: Scale = SCALE
     height: int = Field(32, ge=1, le=1024, description="height to which images are brought, pixels")
     width: int = Field(32, ge=1, le=1024, description="width to which images are brought, pixels")
 
@@ -69,9 +72,12 @@ class HuggingFace(Dataset):
         origins = [str(value) for split in splits for value in split[self.group]] if self.group else []
         groups, group_names = grouped(origins)
         mode = self._mode(splits[0])
-        inputs = [self._inputs(split, mode) for split in splits]
+        inputs = [
+            (f"split {name} of {self.path}", self._inputs(split, mode))
+            for name, split in zip((self.train, self.test), splits, strict=False)
+        ]
         train, test = divided(inputs, y, groups, self.test_share, "huggingface")
-        return complete(train, test, label_names, group_names)
+        return complete(train, test, label_names, group_names, self.scale)
 
     def _on_demand(self, train: Any, test: Any, y: np.ndarray, label_names: tuple[str, ...]) -> Data:
         """Read the tests, and of the training samples labels, groups, and what inputs are scaled by."""
@@ -82,7 +88,9 @@ class HuggingFace(Dataset):
         some = train.select(range(min(SCALED_BY, len(train))))
         scaled = Split(self._inputs(some, mode), y[: len(some)])
         tests = Split(self._inputs(test, mode), y[len(groups) :])
-        made = complete(scaled, tests, label_names, group_names)
+        require_finite(scaled.x, f"split {self.train} of {self.path}")
+        require_finite(tests.x, f"split {self.test} of {self.path}")
+        made = complete(scaled, tests, label_names, group_names, self.scale)
         return replace(made, train=samples.of(0), by_group=samples)
 
     def _splits(self, download: bool) -> list[Any]:
@@ -125,7 +133,7 @@ class HuggingFace(Dataset):
         except (ValueError, TypeError) as error:
             raise EdgeflError(
                 f"column {self.inputs!r} of {self.path} has neither images nor lists of numbers of one length: texts"
-                " have to be made tokens first, and given as npz"
+                " have to be made tokens first, and given as npz with scale: none"
             ) from error
         return x.reshape(len(x), -1) if x.ndim < 2 else x
 

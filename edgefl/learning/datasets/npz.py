@@ -11,7 +11,7 @@ from pydantic import Field
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset
-from edgefl.learning.datasets._tables import complete, divided, grouped, labelled, require_file
+from edgefl.learning.datasets._tables import SCALE, Scale, complete, divided, grouped, labelled, require_file
 from edgefl.learning.memory import Need, require
 
 LABEL_BYTES = 24  # of a label or group beside its array: in two lists, and as a number
@@ -22,13 +22,16 @@ class Npz(Dataset):
 
     x: [n, ...] numbers, uint8 for images; y: [n] integer labels or words; with `task: regression` floats,
     and with `multi_label` [n, L] 0 or 1. groups_train and groups_test, or groups: [n] the origin of each sample, for
-    `partition: natural`. Written by `np.savez(path, x_train=..., ...)`. Objects are not read: they could run code.
+    `partition: natural`. Columns of a table [n, features], and channels of images [n, channels, height, width], are
+    scaled one by one (`scale`); token numbers want `scale: none`. Written by `np.savez(path, x_train=..., ...)`.
+    Objects are not read: they could run code.
     """
 
     path: Path = Field(description="the file; relative to the scenario's file")
     test_share: float = Field(
         0.2, gt=0, lt=1, description="share split off for testing, if the file has x and y"
     )
+    scale: Scale = SCALE
 
     def check(self) -> None:
         require_file(
@@ -54,8 +57,10 @@ class Npz(Dataset):
         numbers, names = _targets([arrays[f"y{part}"] for part in parts])
         inputs = [arrays[f"x{part}"] for part in parts]
         inputs = [x if x.dtype in (np.uint8, np.int16) else x.astype(np.float32) for x in inputs]
+        named = [(f"x{part} of {self.path}", x) for part, x in zip(parts, inputs, strict=True)]
         groups, group_names = self._groups(arrays, parts)
-        return complete(*divided(inputs, numbers, groups, self.test_share, "npz"), names, group_names)
+        train, test = divided(named, numbers, groups, self.test_share, "npz")
+        return complete(train, test, names, group_names, self.scale)
 
     def _unreadable(self, error: Exception) -> EdgeflError:
         return EdgeflError(f"{self.path} cannot be read as a .npz file without objects ({error})")

@@ -23,8 +23,9 @@ class TrainBothStage(TrainStage):
         return [self.federation.model, self.federation.twin]
 
     def _local_round(self, ids: Sequence[int], facts: RoundFacts, lr: float) -> LocalRound:
+        drops = self.federation.now.session.drops
         before, after = (
-            self.trainer.train(model, ids, facts, lr, [], concept=bool(concept))
+            self.trainer.train(model, ids, facts, lr, [], bool(concept), drops=drops)
             for concept, model in enumerate(self._models)
         )
         drifted = self.trainer.drifted(before.ids, facts.moment)
@@ -40,6 +41,7 @@ class TrainBothStage(TrainStage):
             of(before.up_bits, after.up_bits),
             {name: of(values, after.scalars[name]) for name, values in before.scalars.items()},
             before.after,
+            not_finite=tuple(sorted({*before.not_finite, *after.not_finite})),
         )
 
     def deployed(self, ids: Sequence[int]) -> Tensor:

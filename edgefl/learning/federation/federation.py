@@ -50,7 +50,7 @@ class At(NamedTuple):
 class SessionFacts:
     """What is known of a session when it begins.
 
-    number, longest, reports, overlapping, norms: as in `SessionStart`. known: labels of the session
+    number, longest, reports, overlapping, norms, drops: as in `SessionStart`. known: labels of the session
     before. before: rounds of the global model in earlier sessions.
     """
 
@@ -59,6 +59,7 @@ class SessionFacts:
     reports: bool = False
     overlapping: Staleness | None = None
     norms: bool = False
+    drops: bool = False
     known: Sequence[int] = ()
     before: int = 0
 

@@ -193,6 +193,7 @@ class TorchLearner:
             start.reports,
             start.overlapping,
             start.norms,
+            start.drops,
             known,
             before=last.ended,
         )

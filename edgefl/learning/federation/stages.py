@@ -1,6 +1,6 @@
 """The stages of a session: probes, a check, training. They keep no state but the federation's."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -145,7 +145,10 @@ class TrainStage(SessionStage):
                 after={**local.after, PERSONAL_ACCURACY: AGGREGATION if kept else TRAINING},
                 averaged={} if kept else {PERSONAL_ACCURACY: TEST_SAMPLES},
             )
-        return replace(local, scalars={**local.scalars, **further}) if further else local
+        return _told(replace(local, scalars={**local.scalars, **further}))
+
+    def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
+        return self.trainer.uploaded(self.federation.model, ids)
 
     def aggregate(self, ids: Sequence[int]) -> None:
         participants = list(self.federation.model.waiting.values())
@@ -212,7 +215,8 @@ class TrainStage(SessionStage):
         return self.federation.model.deployed(ids, samples)
 
     def _local_round(self, ids: Sequence[int], facts: RoundFacts, lr: float) -> LocalRound:
-        return self.trainer.train(self.federation.model, ids, facts, lr, self._terms())
+        drops = self.federation.now.session.drops
+        return self.trainer.train(self.federation.model, ids, facts, lr, self._terms(), drops=drops)
 
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
         model = self.federation.model
@@ -237,6 +241,20 @@ class TrainStage(SessionStage):
             known.fill_(False)[list(self.federation.now.session.known)] = True
         anchor = self.warm_start.anchor(previous, known)
         return [] if anchor is None else [anchor]
+
+
+def _told(local: LocalRound) -> LocalRound:
+    """Return what devices did, without what is about the training of those whose update is not finite."""
+    if not local.not_finite:
+        return local
+    lost = [id_ in local.not_finite for id_ in local.ids]
+    scalars = {
+        name: tuple(None if gone else value for value, gone in zip(values, lost, strict=True))
+        if local.after.get(name) == TRAINING
+        else values
+        for name, values in local.scalars.items()
+    }
+    return replace(local, scalars=scalars)
 
 
 class WatchedStage:
@@ -266,7 +284,8 @@ class ProbeStage(SessionStage):
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         facts = self._begin([self._model], ids, "probe", round_, now)
         settings = self.trainer.settings
-        return self.trainer.train(self._model, ids, facts, settings.lr * settings.probe_lr, [])
+        lr, drops = settings.lr * settings.probe_lr, self.federation.now.session.drops
+        return self.trainer.train(self._model, ids, facts, lr, [], drops=drops)
 
     def aggregate(self, ids: Sequence[int]) -> None:
         self._aggregate(self._model, ids)

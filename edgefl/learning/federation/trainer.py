@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from edgefl.contract import (
     AGGREGATION,
+    UPLOAD,
     VALIDATION_SCORE,
     DeviceScores,
     Evaluation,
@@ -112,25 +113,33 @@ class Trainer:
         lr: float,
         terms: Sequence[OutputTerm],
         concept: bool | None = None,
+        *,
+        drops: bool = False,
     ) -> LocalRound:
         """Do the local training of a round.
 
         Args:
+            drops: whether updates that are not finite are dropped.
             concept: whose data devices train on, True: those after the drift; None: each on those that it has.
 
         Raises:
-            Divergence: a local model is not finite.
+            Divergence: a local model is not finite, and not dropped.
         """
         ids = sorted(ids)
         batches = self._work.draw(ids, self.samples(ids, facts.moment, concept), facts)
         stop = self.settings.early_stopping.stop if self.settings.early_stopping else None
         try:
-            result = model.train(ids, batches, lr, terms, stop, facts.at)
+            result = model.train(ids, batches, lr, terms, stop, facts.at, drops=drops)
         except Diverged as diverged:
             raise self._divergence(diverged, facts.at, model) from diverged
         # a personal model is trained on the same mini-batches once more
         processed = result.samples * (2 if self.settings.algorithm.trains_personal else 1)
-        scalars = {name: tuple(values.tolist()) for name, values in result.scalars.items()}
+        scalars: dict[str, tuple[float | None, ...]] = {
+            name: tuple(values.tolist()) for name, values in result.scalars.items()
+        }
+        after = {EPSILON: AGGREGATION} if EPSILON in scalars else {}
+        if self.settings.privacy is not None and self.settings.privacy.where == "device":
+            scalars[EPSILON], after = (None,) * len(ids), {EPSILON: UPLOAD}
         if len(batches.validation):
             epochs = result.steps / np.maximum(1, batches.per_epoch)
             scalars[EPOCHS] = tuple(epochs.tolist())
@@ -141,8 +150,14 @@ class Trainer:
             tuple((result.down_bits + self._base_bits(ids)).tolist()),
             tuple(result.up_bits.tolist()),
             scalars,
-            {EPSILON: AGGREGATION} if EPSILON in scalars else {},
+            after,
+            not_finite=result.not_finite,
         )
+
+    def uploaded(self, model: TrainedModel, ids: Sequence[int]) -> dict[str, tuple[float, ...]]:
+        """Charge uploads that began to the account of privacy, and return its column."""
+        charged = model.uploaded(ids, self.device_data.sizes(set(ids)))
+        return {EPSILON: tuple(charged.tolist())}
 
     def expected(
         self, model: TrainedModel, ids: Sequence[int], phase: str, terms: Sequence[OutputTerm] = ()
@@ -384,10 +399,11 @@ class Trainer:
         )
 
     def _divergence(self, diverged: Diverged, at: At, model: TrainedModel) -> Divergence:
-        whose = "the aggregated model"
+        whose, further = "the aggregated model", ""
         if diverged.device is not None:
             whose = f"the model of device {self.training_data.ids[diverged.device]}"
+            further = ", or let the server drop such updates (rounds.not_finite: drop)"
         return Divergence(
-            f"training diverged in {at}: {whose} is not finite; lower learning.lr (now {self.settings.lr})",
+            f"training diverged in {at}: {whose} is not finite; lower learning.lr (now {self.settings.lr}){further}",
             model.tensors(),
         )

@@ -13,6 +13,7 @@ from edgefl.learning.data.sample_pool import SamplePool
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.drifts import Drift
+from edgefl.learning.finite import require_finite
 from edgefl.learning.hands import Hands
 from edgefl.learning.local.chunk_trainers import ChunkTrainers
 from edgefl.learning.modules.model_files import Inputs
@@ -46,6 +47,8 @@ class TrainingData:
         dataset: Dataset = settings.dataset
         with about("learning", "dataset"):
             data = load(dataset) if load else dataset.load()
+            require_finite(data.train.x, "the training data")
+            require_finite(data.test.x, "the test data")
         self.task = task_of(settings, data)
         self.by_group = data.by_group
         if data.by_group is not None:

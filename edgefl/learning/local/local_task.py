@@ -70,3 +70,11 @@ class LocalModels:
     steps: np.ndarray
     tested: np.ndarray
     optimiser: Tensor | None = None
+
+    @property
+    def not_finite(self) -> list[int]:
+        """Positions of devices of which the local model, or the personal one, is not finite."""
+        finite = self.rows.sum(1).isfinite()
+        if self.personal is not None:
+            finite &= self.personal.sum(1).isfinite()
+        return (~finite).nonzero().squeeze(1).tolist()

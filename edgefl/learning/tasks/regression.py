@@ -9,6 +9,7 @@ from pydantic import Field, PrivateAttr
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data
+from edgefl.learning.finite import require_finite
 from edgefl.learning.tasks import Task
 
 if TYPE_CHECKING:
@@ -47,8 +48,7 @@ class Regression(Task):
                     f"the {name} targets are {y.dtype} {list(y.shape)}: regression wants one number per sample,"
                     " float32 (labels are learned with learning.task: classification)"
                 )
-            if not np.isfinite(y).all():
-                raise EdgeflError(f"some {name} targets are not finite: fill gaps in first")
+            require_finite(y, f"the {name} targets")
         if data.num_classes != 1:
             raise EdgeflError(f"num_classes is {data.num_classes}: a regression's model has one output")
         if not len(data.train.y) or not data.train.y.std() or not data.test.y.std():

@@ -24,7 +24,7 @@ from edgefl.learning.updates.updates import LocalResult, TrainedRound
 LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
 STATISTICS = "statistics"
-UPDATES = "updates aggregated"  # where there is an account of privacy
+UPDATES = "updates charged"  # where there is an account of privacy
 OPTIMISER = "optimiser"  # its state, and steps so far
 
 
@@ -158,7 +158,7 @@ class DeviceSide:
         scalars = {
             name: note.double().cpu().numpy() for notes in trained.notes for name, note in notes.items()
         }
-        if self._privacy is not None:
+        if self._privacy is not None and not self._privacy.on_devices:
             one_more = self._updates(trained.ids) + (models.steps > 0)
             scalars[EPSILON] = self._privacy.epsilon(one_more)
         assert trained.batches is not None
@@ -172,9 +172,24 @@ class DeviceSide:
         )
 
     def _updates(self, ids: Sequence[int]) -> np.ndarray:
-        """Return [k] how many updates of each device, of the data that it holds, have been aggregated."""
+        """Return [k] how many updates of each device, of the data that it holds, have been charged."""
         counts: np.ndarray = self._devices.rows(UPDATES, ids, torch.zeros(1))[:, 0].cpu().numpy()
         return counts
+
+    def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> np.ndarray:
+        """Charge an upload of each of these devices, in this order; return [k] its epsilon then.
+
+        Args:
+            ids: a device may be named more than once.
+            samples: that each holds; without any, what it sends tells nothing.
+        """
+        assert self._privacy is not None
+        counts, charged = dict(zip(ids, self._updates(ids).tolist(), strict=True)), []
+        for id_ in ids:
+            counts[id_] += samples[id_] > 0
+            charged.append(counts[id_])
+        self._devices.keep(UPDATES, list(counts), torch.tensor(list(counts.values()))[:, None])
+        return self._privacy.epsilon(np.array(charged))
 
     def expected_bits(self, like: Tensor, state: ServerState, chance: RoundChance) -> tuple[int, int]:
         """Return the bits that a device would receive and send in its first round; a codec's are those of noise.
@@ -237,7 +252,7 @@ class DeviceSide:
             self._devices.keep(LOCAL_MODEL, ids, rows)
         if self.keeps_statistics:
             self._devices.keep(STATISTICS, ids, self._training.layout.split(rows)[1])
-        if self._privacy is not None:
+        if self._privacy is not None and not self._privacy.on_devices:
             counts = torch.from_numpy(self._updates(ids) + 1.0)
             self._devices.keep(UPDATES, ids, counts.float()[:, None])
         memory = dict(notes_at(positions, round_.memory))

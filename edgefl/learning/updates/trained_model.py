@@ -133,6 +133,8 @@ class TrainedModel:
         terms: Sequence[OutputTerm],
         stop: Stop | None = None,
         at: tuple[int | str, ...] = (),
+        *,
+        drops: bool = False,
     ) -> LocalResult:
         """Do the local training of a round; each device's update waits until it is aggregated or trained anew.
 
@@ -143,9 +145,10 @@ class TrainedModel:
             terms: further terms of the local loss.
             stop: when devices stop early, in place of the algorithm's verb.
             at: the round's place in the run, for what is left to chance.
+            drops: whether updates that are not finite are dropped by the server; what they hold is then left out.
 
         Raises:
-            Diverged: a local model is not finite.
+            Diverged: a local model is not finite, and not dropped.
         """
         layout, algorithm = self._training.layout, self._algorithm
         parameters, _ = layout.split(self.model)
@@ -158,10 +161,12 @@ class TrainedModel:
         self.waiting = {id_: self.waiting[id_] for id_ in self.waiting if id_ not in set(ids)}
         task = self._side.task(ids, batches, lr, start, terms, stop, self.state)
         models = self._training.run(task, anew=bool(self.waiting))
+        lost = models.not_finite
+        if lost and not drops:
+            raise Diverged(ids[lost[0]])
         for rows in (models.rows, models.personal):
-            finite = torch.isfinite(rows.sum(1)) if rows is not None else torch.ones(1)
-            if not finite.all():
-                raise Diverged(ids[int(finite.int().argmin())])
+            if lost and rows is not None:  # a codec must not meet what is no number
+                rows[lost] = start if start.dim() == 1 else start[lost]
         trained = TrainedRound(ids, batches, lr, self.version, start, models, notes=(received.notes, {}))
         sent, memory = self._side.upload(trained, self.state, chance)
         if sent is not None:
@@ -169,7 +174,12 @@ class TrainedModel:
         trained = replace(trained, memory=memory)
         self.waiting |= {id_: Update(trained, k) for k, id_ in enumerate(ids)}
         beside = self.compared(terms) * (1 + algorithm.trains_personal) * batches.processed(models.steps)
-        return self._side.result(trained, received, sent, receivers.tested + beside)
+        result = self._side.result(trained, received, sent, receivers.tested + beside)
+        return replace(result, not_finite=tuple(ids[k] for k in lost))
+
+    def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> np.ndarray:
+        """Charge uploads that began to the account of privacy; return [k] epsilon of these devices then."""
+        return self._side.uploaded(ids, samples)
 
     def aggregate(
         self,

@@ -113,6 +113,7 @@ class LocalResult:
     tested: [K] samples run forward only, for `stop` and `receive`, and by each model that a term compares with.
     down_bits, up_bits: [K] bits that it received and sends.
     scalars: those notes of the algorithm that are one number per device, [K] each.
+    not_finite: devices whose update is no number.
     """
 
     round: TrainedRound
@@ -121,6 +122,7 @@ class LocalResult:
     down_bits: np.ndarray
     up_bits: np.ndarray
     scalars: Mapping[str, np.ndarray]
+    not_finite: tuple[int, ...] = ()
 
     @property
     def steps(self) -> np.ndarray:

@@ -45,7 +45,7 @@ def test_npz_with_its_own_test_samples() -> None:
     assert np.array_equal(data.test.x, X[:4])
     assert data.train.groups is not None
     assert data.group_names == ("0", "1")
-    assert float(data.mean) == X.mean()
+    assert data.mean.tolist() == X.mean(0).tolist()
     testing.check(Npz, path="a.npz")
 
 
@@ -120,7 +120,7 @@ def test_csv_with_a_file_of_test_samples() -> None:
     [
         ("x,y\n1,0\n2\n", {}, "a.csv:3: 1 values, but 2 columns"),
         ("x,y\n1,0\nfar,1\n", {}, "column 'x' has 'far' in sample 2, which is no number"),
-        ("x,y\n1,0\nnan,1\n", {}, "column 'x' has a number that is not finite"),
+        ("x,y\n1,0\nnan,1\n", {}, "column 'x' has 'nan' in sample 2, which is no finite number"),
         ("x,y\n1,0\n2,1\n", {"label": "z"}, "a.csv has no column 'z'; it has x, y"),
         (
             "x,y\n1,0.5\n2,1.25\n",

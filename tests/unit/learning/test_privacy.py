@@ -1,12 +1,14 @@
 """Clipped and noised updates: the noise by its deviation, epsilon by an accountant and by an integral."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from scipy.integrate import quad
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 from edgefl import load_scenario, simulate
@@ -59,6 +61,98 @@ def test_epsilon_by_its_definition() -> None:
     assert epsilon_of(0.0, 1, delta) == math.inf
 
 
+def composed(noise: float, updates: int, delta: float) -> float:
+    """Return epsilon by composing privacy losses, none of the formulas of `edgefl.learning.privacy`.
+
+    The loss of one Gaussian mechanism with noise z is normal, mean 1 / (2 z^2) and variance 1 / z^2; over n updates
+    losses add up, and delta(epsilon) is the mean of (1 - e^(epsilon - loss)) where it is positive.
+    """
+    mean, std = updates / (2 * noise**2), math.sqrt(updates) / noise
+
+    def above(epsilon: float) -> float:
+        found, _ = quad(
+            lambda loss: -math.expm1(epsilon - loss) * norm.pdf(loss, mean, std),
+            epsilon,
+            max(epsilon, mean) + 12 * std,
+            epsabs=1e-14,
+            epsrel=1e-10,
+        )
+        return float(found) - delta
+
+    return float(brentq(above, 0.0, mean + 12 * std, xtol=1e-10))
+
+
+def accounted(noise: float, updates: int, delta: float) -> float:
+    """Return epsilon by dp-accounting's accountant of privacy losses."""
+    accounting = pytest.importorskip("dp_accounting")
+    accountant = accounting.pld.PLDAccountant(value_discretization_interval=1e-4)
+    accountant.compose(accounting.GaussianDpEvent(noise), updates)
+    return float(accountant.get_epsilon(delta))
+
+
+@pytest.mark.parametrize("independent", [composed, accounted])
+@pytest.mark.parametrize(("noise", "updates", "delta", "epsilon"), PUBLISHED)
+def test_the_independent_account_agrees_with_the_published_one(
+    noise: float, updates: int, delta: float, epsilon: float, independent: Callable[..., float]
+) -> None:
+    assert independent(noise, updates, delta) == pytest.approx(epsilon, rel=1e-7)
+
+
+# what makes uploads vain, and what becomes of some of them
+SENT_IN_VAIN = [
+    (
+        [
+            "rounds.server={name: fedbuff, buffer: 2, max_staleness: 0, beyond: drop}",
+            "rounds.every_s=null",
+            "radio.sharing=dynamic",
+        ],
+        {"dropped", "surplus_uplink"},  # too stale; cut off where the session ends
+    ),
+    (["rounds.over_selection=2.0"], {"surplus_uplink", "left_uplink"}),
+    (["rounds.deadline_s=0.034"], {"late_uplink"}),
+    (["rounds.deadline_s=0.034", "rounds.min_updates=3"], {"late_uplink", "dropped"}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("keys", "vain"), SENT_IN_VAIN)
+def test_each_upload_that_begins_is_charged_where_devices_add_the_noise(
+    keys: list[str],
+    vain: set[str],
+    tmp_path,  # type: ignore[no-untyped-def]
+) -> None:
+    """Epsilon of each device is that of its uploads, counted in devices.csv, whatever became of them."""
+    noise, delta = 2.0, 1e-4
+    privacy = f"learning.privacy={{clip: 0.5, noise: {noise}, where: device, delta: {delta:.1e}}}"
+    path = simulate(
+        load_scenario(RUN, [privacy, "radio.bandwidth_hz=2.0e+5", *keys]), tmp_path / "run", device="cpu"
+    )
+    devices, rounds = pd.read_csv(path / "devices.csv"), pd.read_csv(path / "rounds.csv")
+    sent = devices[devices.uplink_start_s.notna()]
+    assert devices.epsilon.notna().equals(devices.uplink_start_s.notna())
+    counts = sent.groupby("device").cumcount() + 1
+    expected = {n: composed(noise, n, delta) for n in set(counts)}
+    assert sent.epsilon.tolist() == pytest.approx([expected[n] for n in counts], rel=1e-7)
+    # what these runs are about has happened: uploads that no model is made of are among them
+    happened = set(sent.outcome)
+    stale = "staleness" in sent and sent[sent.outcome == "completed"].staleness.isna().any()
+    if stale or ((rounds.completed < 3).any() and "rounds.min_updates=3" in keys):
+        happened.add("dropped")
+    assert vain <= happened
+
+
+@pytest.mark.slow
+def test_only_what_is_published_is_charged_where_the_server_adds_the_noise(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    keys = ["radio.bandwidth_hz=2.0e+5", "rounds.over_selection=2.0"]
+    private = load_scenario(RUN, ["learning.privacy={clip: 0.5, noise: 2.0, delta: 1.0e-4}", *keys])
+    devices = pd.read_csv(simulate(private, tmp_path / "run", device="cpu") / "devices.csv")
+    told = devices[devices.outcome == "completed"]
+    assert len(told) < devices.uplink_start_s.notna().sum()
+    assert devices[devices.outcome != "completed"].epsilon.isna().all()
+    counts = told.groupby("device").cumcount() + 1
+    assert told.epsilon.tolist() == pytest.approx([epsilon_of(2.0, n, 1e-4) for n in counts])
+
+
 def test_long_changes_are_clipped_and_short_ones_left_as_they_are() -> None:
     privacy = Privacy(PrivacySettings(clip=1.0, noise=0.0))
     start, rows = torch.full((4,), 0.1), torch.tensor([[0.3, 0.1, 0.1, 0.1], [3.1, 4.1, 0.1, 0.1]])
@@ -90,8 +184,14 @@ def test_without_noise_and_far_beyond_the_clip_it_is_fedavg(tmp_path) -> None:  
 
 
 @pytest.mark.slow
-def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    scenario = load_scenario(RUN, ["learning.privacy={clip: 0.5, noise: 2.0, where: device, delta: 1.0e-4}"])
+@pytest.mark.parametrize("keys", [[], ["radio.bandwidth_hz=2.0e+5", *SENT_IN_VAIN[0][0]]])
+def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
+    keys: list[str],
+    tmp_path,  # type: ignore[no-untyped-def]
+) -> None:
+    scenario = load_scenario(
+        RUN, ["learning.privacy={clip: 0.5, noise: 2.0, where: device, delta: 1.0e-4}", *keys]
+    )
     whole, rounds = simulate(scenario, tmp_path / "whole", device="cpu"), 0
 
     def leave(row: Round) -> None:
@@ -104,13 +204,14 @@ def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(tmp_
         simulate(scenario, tmp_path / "left", device="cpu", on_round=leave, every=Every(rounds=4))
     resume(tmp_path / "left")
     assert kill.differences(tmp_path / "left", whole) == []
-    devices = pd.read_csv(whole / "devices.csv").sort_values("uplink_end_s")
-    told = devices[devices.outcome == "completed"]
+    devices = pd.read_csv(whole / "devices.csv")
+    told = devices[devices.uplink_start_s.notna()]
     counts = told.groupby("device").cumcount() + 1
     assert told.epsilon.tolist() == pytest.approx([epsilon_of(2.0, n, 1e-4) for n in counts])
-    assert devices[devices.outcome != "completed"].epsilon.isna().all()
+    assert devices.epsilon.notna().equals(devices.uplink_start_s.notna())
     both = told.groupby("device")[["cell", "session"]].nunique()
-    assert ((both["cell"] == 2) & (both["session"] == 2)).any()  # somebody was in two cells and sessions
+    if not keys:  # overlapping rounds follow at once, and nobody comes far in a second
+        assert ((both["cell"] == 2) & (both["session"] == 2)).any()  # somebody was in two cells and sessions
 
 
 @pytest.mark.parametrize(

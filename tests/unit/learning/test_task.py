@@ -85,7 +85,7 @@ def task(name: str, **parameters: Any) -> Task:
         ({"targets": np.arange(8), "learns": "regression"}, r"int64 \[8\]: regression wants one number"),
         ({"targets": np.full(8, 0.5), "learns": "regression"}, r"num_classes is 2: .* one output"),
         ({"targets": np.full(8, 0.5), "learns": "regression", "outputs": 1}, "targets are equal"),
-        ({"targets": np.full(8, np.nan), "learns": "regression"}, "not finite"),
+        ({"targets": np.full(8, np.nan), "learns": "regression"}, "sample 0 of the training targets"),
         (
             {"targets": np.full((8, 2), 2.0, np.float32), "learns": "multi_label"},
             "1 where a sample has a label",

@@ -184,20 +184,6 @@ def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) ->
     assert notes("learning.tested_on=devices", "record.devices=none") == []
 
 
-def test_a_theorem_that_does_not_cover_the_run_is_noted(digits: Path) -> None:
-    def notes(*overrides: str) -> list[str]:
-        return prepare(scenario.load(digits, ["learning.theory={}", *overrides]), device="cpu").notes
-
-    (note,) = notes()
-    assert "supposes plain SGD and FedAvg, and learning.momentum is 0.9, not 0: what" in note
-    assert notes("learning.momentum=0") == []
-    (note,) = notes("learning.momentum=0", "learning.algorithm=fedprox", "learning.warm_start=continuous")
-    assert "learning.algorithm is fedprox, not fedavg and learning.warm_start continuous adds" in note
-    (note,) = notes("learning.momentum=0", "learning.optimiser=adam", "learning.clip_norm=1")
-    assert "learning.optimiser is adam, not sgd and learning.clip_norm is set: what" in note
-    assert prepare(scenario.load(digits), device="cpu").notes == []
-
-
 BOTH_WAYS = "1 of 2 vectors on the way down and 1 of 2 vectors on the way up"
 CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all models but one on the way down"
 

@@ -1,0 +1,239 @@
+"""Scaled inputs of one's own data sets: by column and by channel, of training samples alone; what is not finite."""
+
+import sys
+import types
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.datasets import load_breast_cancer, load_wine
+
+import edgefl
+from edgefl.errors import EdgeflError
+from edgefl.learning.datasets import Data, Dataset, Split
+from edgefl.learning.datasets._tables import scaling
+from edgefl.learning.datasets.csv import Csv
+from edgefl.learning.datasets.huggingface import HuggingFace
+from edgefl.learning.datasets.npz import Npz
+from edgefl.learning.federation.training_data import TrainingData
+from edgefl.learning.settings import LearningSettings
+
+FLOAT32 = 2.0**-23  # relative: a sum in float64, rounded once
+TABLE = np.random.default_rng(4).normal([0.0, 50.0, -3.0], [1.0, 1000.0, 1e-3], (90, 3)).astype(np.float32)
+LABELS = np.arange(90) % 3
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_columns_of_a_table_have_moments_of_their_own() -> None:
+    np.savez("a.npz", x_train=TABLE[:60], y_train=LABELS[:60], x_test=TABLE[60:] + 9, y_test=LABELS[60:])
+    data = Npz(path="a.npz").load()
+    wide = TABLE[:60].astype(np.float64)  # training samples alone
+    np.testing.assert_allclose(data.mean, wide.mean(0), rtol=FLOAT32)
+    np.testing.assert_allclose(data.std, wide.std(0), rtol=FLOAT32)
+    together = Npz(path="a.npz", scale="all").load()
+    assert (together.mean.shape, together.std.shape) == ((), ())
+    np.testing.assert_allclose([together.mean, together.std], [wide.mean(), wide.std()], rtol=FLOAT32)
+    as_is = Npz(path="a.npz", scale="none").load()
+    assert (float(as_is.mean), float(as_is.std)) == (0, 1)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.float32])
+def test_channels_of_images_have_moments_of_their_own(kind: type) -> None:
+    pixels = np.random.default_rng(1).integers(0, 256, (40, 3, 4, 5)) // np.array([1, 4, 60])[:, None, None]
+    images = pixels.astype(kind)
+    mean, std = scaling(images, "columns")
+    assert mean.shape == std.shape == (3, 1, 1)
+    np.testing.assert_allclose(mean.ravel(), pixels.mean((0, 2, 3)), rtol=FLOAT32)
+    np.testing.assert_allclose(std.ravel(), pixels.std((0, 2, 3)), rtol=FLOAT32)
+    for one, how in ((images[:, 0], "columns"), (images, "all")):  # grey images have one channel
+        mean, std = scaling(one, how)  # type: ignore[arg-type]
+        assert mean.shape == std.shape == ()
+        np.testing.assert_allclose([mean, std], [one.mean(dtype=float), one.std(dtype=float)], rtol=FLOAT32)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e30, 1e-30, 1e-44])
+def test_what_does_not_vary_becomes_zero_and_divides_nothing(value: float) -> None:
+    x = np.stack([np.full(70, value), np.arange(70)], 1).astype(np.float32)
+    for samples in (x, np.broadcast_to(x[:, :, None, None], (70, 2, 2, 2))):
+        mean, std = scaling(samples, "columns")
+        scaled = (samples - mean) / std
+        assert float(std.ravel()[0]) == 1
+        assert not scaled[:, 0].any()
+        assert np.isfinite(scaled).all()
+
+
+def test_a_column_of_huge_numbers_takes_nothing_from_the_others() -> None:
+    x = TABLE * np.array([1.0, 1e30, 1.0], np.float32)
+    mean, std = scaling(x, "columns")
+    np.testing.assert_allclose(((x - mean) / std).std(0), 1, rtol=1e-4)
+
+
+RUN: dict[str, Any] = {
+    "name": "table",
+    "devices": {"count": 8},
+    "sessions": {"name": "schedule", "count": 1, "rounds": 60},
+    "learning": {"partition": "iid", "model": "logistic", "lr": 0.05, "test_every": 60},
+}
+
+
+def run(dataset: dict[str, Any], folder: Path) -> pd.DataFrame:
+    scenario = edgefl.load_scenario({**RUN, "learning": {**RUN["learning"], "dataset": dataset}})
+    return pd.read_csv(edgefl.simulate(scenario, folder, device="cpu") / "rounds.csv")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("load", "gain"), [(load_breast_cancer, 0.02), (load_wine, 0.05)])
+def test_a_table_is_learned_as_if_its_columns_were_standardised_first(
+    load: Any, gain: float, folder: Path
+) -> None:
+    """By our own standardisation in float64 of the same training samples; one scale for all learns less."""
+    table = load()
+    order = np.random.default_rng(2).permutation(len(table.target))
+    x, y, train = table.data[order], table.target[order], len(order) * 4 // 5
+    standard = (x - x[:train].mean(0)) / x[:train].std(0)
+    for name, samples in (("raw", x), ("standard", standard)):
+        np.savez(
+            f"{name}.npz",
+            x_train=samples[:train],
+            y_train=y[:train],
+            x_test=samples[train:],
+            y_test=y[train:],
+        )
+    pd.DataFrame(x[:train]).assign(y=y[:train]).to_csv("train.csv", index=False)
+    pd.DataFrame(x[train:]).assign(y=y[train:]).to_csv("test.csv", index=False)
+    ours, by_csv = (
+        run({"name": "npz", "path": "raw.npz"}, folder / "ours"),
+        run({"name": "csv", "path": "train.csv", "test_path": "test.csv"}, folder / "csv"),
+    )
+    expected = run({"name": "npz", "path": "standard.npz", "scale": "none"}, folder / "expected")
+    as_one = run({"name": "npz", "path": "raw.npz", "scale": "all"}, folder / "as one")
+    for found in (ours, by_csv):
+        assert found.accuracy.iloc[-1] == expected.accuracy.iloc[-1]
+        assert found.loss.iloc[-1] == pytest.approx(expected.loss.iloc[-1], rel=1e-4)  # float32 inputs
+    assert ours.accuracy.iloc[-1] >= as_one.accuracy.iloc[-1] + gain
+
+
+class Hub(types.ModuleType):
+    """Stand in for the package `datasets`: one column of lists of numbers."""
+
+    class DownloadConfig:
+        def __init__(self, *, local_files_only: bool) -> None:
+            pass
+
+    @staticmethod
+    def load_dataset(path: str, config: str | None, *, split: str, **options: Any) -> "Rows":
+        bad = {"train": 7, "test": -1, "good": -1, "later": 11}[split]
+        return Rows([[float("nan") if row == bad else row, 1.0] for row in range(12)])
+
+
+class Rows:
+    """A split of such a data set: samples, labels 0 and 1, and groups a to c."""
+
+    features: ClassVar[dict[str, Any]] = {}
+    column_names = ("x", "label", "owner")
+
+    def __init__(self, x: list[list[float]], first: int = 0) -> None:
+        self._columns = {
+            "x": x,
+            "label": [row % 2 for row in range(len(x))],
+            "owner": ["abc"[row * 3 // len(x)] for row in range(len(x))],
+        }
+
+    def __len__(self) -> int:
+        return len(self._columns["x"])
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._columns[key] if isinstance(key, str) else {n: of[key] for n, of in self._columns.items()}
+
+    def select(self, rows: Any) -> "Rows":
+        return Rows([self._columns["x"][row] for row in rows])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("row", [5, 290])
+def test_a_sample_that_is_not_finite_is_named_as_its_file_counts(row: int, value: float) -> None:
+    """Before samples are split off for testing: the number is that of the file."""
+    x = np.random.default_rng(0).normal(size=(300, 8))
+    x[row:, 3] = value
+    np.savez("a.npz", x=x, y=np.arange(300) % 2)
+    with pytest.raises(
+        EdgeflError, match=rf"sample {row} of x of a.npz .* has {value}.*: fill gaps in first"
+    ):
+        Npz(path="a.npz").load()
+    np.savez("b.npz", x_train=x, y_train=np.arange(300) % 2, x_test=x[:5], y_test=np.arange(5) % 2)
+    with pytest.raises(EdgeflError, match=rf"sample {row} of x_train of b.npz"):
+        Npz(path="b.npz").load()
+    np.savez("c.npz", x=np.ones((300, 2)), y=x[:, 3])
+    with pytest.raises(EdgeflError, match=rf"sample {row} of the targets of x of c.npz"):
+        Npz(path="c.npz").load()
+    cells = "\n".join(f"{number[0]},{number[3]},{k % 2}" for k, number in enumerate(x))
+    Path("a.csv").write_text(f"a,b,kind\n{cells}\n")
+    with pytest.raises(EdgeflError, match=rf"a.csv: column 'b' has '{value}' in sample {row + 1}"):
+        Csv(path="a.csv").load()
+
+
+def test_rows_of_the_hub_that_are_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", Hub("datasets"))
+    with pytest.raises(EdgeflError, match=r"sample 7 of split train of pets .* has nan"):
+        HuggingFace(path="pets", inputs="x").load()
+    with pytest.raises(EdgeflError, match=r"sample 7 of split train of pets .* has nan"):
+        HuggingFace(path="pets", inputs="x", group="owner", on_demand=True).load()
+
+
+class Gaps(Dataset):
+    """Six samples of three groups; one number is missing."""
+
+    where: str = "train"
+
+    def load(self) -> Data:
+        x = np.arange(12, dtype=np.float32).reshape(6, 2)
+        bad = x.copy()
+        bad[4, 1] = np.nan
+        y, groups = np.arange(6) % 2, np.arange(6) // 2
+        train, test = (Split(bad if self.where == name else x, y, groups) for name in ("train", "test"))
+        data = Data.unscaled(train, test, ("a", "b"), ("0", "1", "2"))
+        return replace(data, by_group=Gaps.OnDemand(bad, y)) if self.where == "a group" else data
+
+    def check(self) -> None:
+        pass
+
+    class OnDemand:
+        """The groups' samples, of which the last have a gap."""
+
+        sizes, content = np.array([2, 2, 2]), ""
+
+        def __init__(self, x: np.ndarray, y: np.ndarray) -> None:
+            self._x, self._y = x, y
+
+        def of(self, group: int) -> Split:
+            return Split(self._x[2 * group : 2 * group + 2], self._y[2 * group : 2 * group + 2])
+
+
+def training_data(where: str) -> TrainingData:
+    settings = LearningSettings(dataset=Gaps(where=where), model="logistic", partition="natural")
+    return TrainingData(settings, torch.device("cpu"), devices=3)
+
+
+@pytest.mark.parametrize(("where", "what"), [("train", "the training data"), ("test", "the test data")])
+def test_a_data_set_of_ones_own_is_looked_at_too(where: str, what: str) -> None:
+    with pytest.raises(EdgeflError, match=rf"sample 4 of {what} \(counted from 0\) has nan") as error:
+        training_data(where)
+    assert error.value.place == ("learning", "dataset")
+
+
+def test_samples_on_demand_are_looked_at_when_they_come() -> None:
+    pool = training_data("a group").pool
+    assert pool is not None
+    pool.bring([0, 1])
+    with pytest.raises(EdgeflError, match="sample 0 of the training data of group 2") as error:
+        pool.bring([2])
+    assert error.value.place == ("learning", "dataset")

@@ -1,0 +1,106 @@
+"""A learning rate of 0 before the run's end: refused where it is certain, noted where it comes to that."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from edgefl import load_scenario, simulate
+from edgefl.config import registry
+from edgefl.errors import EdgeflError
+
+RUN: dict[str, Any] = {
+    "name": "rates",
+    "devices": {"count": 6},
+    "sessions": {"name": "schedule", "count": 2, "rounds": 4},
+    "learning": {"dataset": "digits", "partition": "iid", "model": "logistic", "steps": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("keys", "first"),
+    [
+        (["learning.lr_schedule={name: polynomial, rounds: 3}"], 4),
+        (["learning.lr_schedule={name: cosine, rounds: 7}"], 8),
+        (["learning.lr_schedule={name: step, every: 3, factor: 0}"], 4),
+        (["learning.lr_schedule={name: step, every: 5, factor: 0, rounds: 99}"], 6),
+        (["learning.lr_schedule={name: polynomial, rounds: 3, warm_up: 5}"], 4),
+        (["learning.lr_schedule={name: cosine, rounds: 9}", "sessions={name: membership, count: 5}"], 10),
+        (
+            [
+                "learning.lr_schedule={name: cosine, rounds: 1}",
+                "sessions={name: interval, length_s: 1, count: 2}",
+            ],
+            2,
+        ),
+    ],
+)
+def test_a_rate_that_is_certain_to_be_zero_is_refused(keys: list[str], first: int) -> None:
+    with pytest.raises(EdgeflError, match=rf"learning rate is 0 from round {first} on.*lr_floor") as error:
+        load_scenario(RUN, keys)
+    assert "learning.lr_schedule: " in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["learning.lr_schedule={name: polynomial, rounds: 8}"],  # the last round has 1/8
+        ["learning.lr_schedule={name: polynomial, rounds: 3}", "learning.lr_floor=0.01"],
+        ["learning.lr_schedule={name: step, every: 4, factor: 0}"],
+        ["learning.lr_schedule={name: step, every: 1, factor: 0.1}"],
+        ["learning.lr_schedule={name: cosine, rounds: 3}", "learning.lr_power=0"],
+        ["learning.lr_schedule={name: cosine, rounds: 3}", "duration_s=1"],  # may end before
+        ["sessions.count=100", "sessions.rounds=100"],
+    ],
+)
+def test_what_may_have_a_rate_to_the_end_is_not(keys: list[str]) -> None:
+    load_scenario(RUN, keys)
+
+
+def notes_about_rates(path: Path) -> list[str]:
+    return [note for note in json.loads((path / "run.json").read_text())["notes"] if "learning rate" in note]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", "feddc"])
+def test_rounds_without_a_rate_change_nothing_and_are_noted(algorithm: str, tmp_path: Path) -> None:
+    """The model stays to the last bit, c_k too, so that a session with a rate goes on from where they were."""
+    keys = [
+        f"learning.algorithm={algorithm}",
+        "learning.lr_schedule={name: polynomial, rounds: 3}",
+        "duration_s=1000",  # so that the run's length is not known
+    ]
+    if algorithm == "feddc":
+        keys[0] = "learning.algorithm={name: feddc, alpha: 0}"  # whose h moves the model by itself
+    path = simulate(load_scenario(RUN, keys), tmp_path / "run", device="cpu")
+    rounds = pd.read_csv(path / "rounds.csv")
+    assert len(rounds) == 8
+    assert rounds.loss.iloc[2:].tolist() == pytest.approx([rounds.loss.iloc[2]] * 6, rel=1e-6)
+    assert rounds.loss.iloc[2] < rounds.loss.iloc[0]
+    (note,) = notes_about_rates(path)
+    assert "by polynomial the learning rate is 0 from round 4 on" in note
+    assert "a cell had 8" in note
+
+
+def test_a_run_with_a_rate_to_its_end_has_no_such_note(tmp_path: Path) -> None:
+    scenario = load_scenario(RUN, ["duration_s=1000", "learning.lr_schedule={name: polynomial, rounds: 8}"])
+    assert not notes_about_rates(simulate(scenario, tmp_path / "run", device="cpu"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", sorted(registry.names("algorithms")))
+def test_no_algorithm_divides_by_a_rate_of_zero(algorithm: str, tmp_path: Path) -> None:
+    keys = [
+        f"learning.algorithm={algorithm}",
+        "learning.lr_schedule={name: step, every: 1, factor: 0}",
+        "duration_s=1000",
+    ]
+    keys += ["learning.epochs=2"] if algorithm == "flash" else []
+    keys += ["learning.drift={name: label_swap, at: 2}"] if algorithm == "oracle" else []
+    rounds = pd.read_csv(simulate(load_scenario(RUN, keys), tmp_path / "run", device="cpu") / "rounds.csv")
+    assert len(rounds) == 8
+    if algorithm != "local_only":  # without a global model nothing is tested on labels
+        assert np.isfinite(rounds.loss).all()
