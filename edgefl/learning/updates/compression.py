@@ -1,5 +1,6 @@
 """What codecs make of the models that travel in a round, up and down."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -7,10 +8,10 @@ import torch
 from torch import Tensor
 
 from edgefl.config import registry
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, about
 from edgefl.learning.algorithms import Algorithm, Received, Sent
 from edgefl.learning.chance import Chance, RoundChance
-from edgefl.learning.codecs import Codec, Coded, Sizes
+from edgefl.learning.codecs import Codec, Coded, Contraction, FeedbackCodec, Sizes, Unbiased, damped
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
@@ -26,6 +27,9 @@ class Compression:
     Args:
         uplink, downlink: None: models travel whole.
         devices: where devices keep what codecs remember.
+
+    Raises:
+        EdgeflError: a codec whose errors are fed back does not state them, or no damping bounds them.
     """
 
     def __init__(
@@ -39,6 +43,10 @@ class Compression:
     ) -> None:
         self.uplink, self.downlink = uplink, downlink
         self._algorithm, self._devices, self._sizes, self._payload = algorithm, devices, sizes, payload
+        if downlink is not None:
+            self._distortion = _stated("downlink_codec", downlink, sizes)
+        if isinstance(uplink, FeedbackCodec) and uplink.error_feedback:
+            _stated("uplink_codec", uplink, sizes)
 
     def down(self, received: Received, ids: Sequence[int], chance: RoundChance) -> Received:
         """Return what devices have of the models that they are sent, each its own, and the bits of that."""
@@ -59,7 +67,8 @@ class Compression:
             }
             rng = chance.of_devices("downlink codec", those)
             coded = self._encoded("downlink_codec", codec, whole[some] - last, memory, rng)
-            start[some], bits[some] = _decoded(coded.rows, last, whole[some]), coded.bits
+            change = coded.rows if memory else damped(coded.rows, self._distortion)
+            start[some], bits[some] = _decoded(change, last, whole[some]), coded.bits
         if received.start.dim() == 1 and torch.equal(start, whole):
             start = received.start  # one for all, after all
         vectors = self._algorithm.vectors_down if received.vectors is None else received.vectors
@@ -121,6 +130,23 @@ class Compression:
             f"{name} says itself how many bits travel: leave the codec out, or take another algorithm",
             ("learning", key),
         )
+
+
+def _stated(key: str, codec: Codec, sizes: Sizes) -> Unbiased | Contraction:
+    """Return the distortion that a codec states, if damping makes a contraction of it."""
+    with about("learning", key):
+        distortion = codec.distortion(sizes)
+        bounded = (
+            0 < distortion.delta <= 1
+            if isinstance(distortion, Contraction)
+            else 0 <= distortion.omega < math.inf
+        )
+        if not bounded:
+            raise EdgeflError(
+                f"no damping bounds an error of {distortion}: state an omega from 0 on, or a delta above 0 and at"
+                " most 1"
+            )
+    return distortion
 
 
 def _kept(name: str) -> str:
