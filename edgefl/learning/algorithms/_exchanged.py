@@ -89,7 +89,8 @@ class Updates:
     """What reached the server from K devices, in order of device id.
 
     rows: [K, M] what they sent: their local models, unless the algorithm's `upload` says otherwise.
-    start, iterations, travel: of each device, as in `Trained`.
+    start, iterations, travel: of each device, as in `Trained`; with a codec on the way down, start is what the
+        devices would have received without it, and the rows and local models are moved by as much.
     lr: local learning rate, or [K] one of each device where their updates were trained in different rounds.
     shares: [K] number of samples of each device over that of all these devices, sum 1.
     coverage: number of samples of these devices over that of all devices of the session, in (0, 1].
@@ -115,6 +116,10 @@ class Updates:
     def mean(self) -> Tensor:
         """Return [M] the mean of what was sent, by data size (J 5)."""
         return self.shares @ self.rows
+
+    def started(self, weights: Tensor) -> Tensor:
+        """Return [M] the sum of what the devices began from, by weights [K]."""
+        return weights.sum() * self.start if self.start.dim() == 1 else weights @ self.start
 
     def mean_change(self) -> Tensor:
         """Return [M] the mean change Delta: the mean of row - start, by data size."""

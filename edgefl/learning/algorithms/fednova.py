@@ -31,4 +31,4 @@ class FedNova(FedAvg):
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         effective = updates.shares @ updates.travel
         weights = effective * updates.shares / updates.travel
-        return model + weights @ updates.rows - weights.sum() * model, state
+        return model + weights @ updates.rows - updates.started(weights), state
