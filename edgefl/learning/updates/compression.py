@@ -11,7 +11,7 @@ from edgefl.config import registry
 from edgefl.errors import EdgeflError, about
 from edgefl.learning.algorithms import Algorithm, Received, Sent
 from edgefl.learning.chance import Chance, RoundChance
-from edgefl.learning.codecs import Codec, Coded, Contraction, FeedbackCodec, Sizes, Unbiased, damped
+from edgefl.learning.codecs import Codec, Coded, Contraction, FeedbackCodec, Sizes, damped
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
@@ -44,9 +44,10 @@ class Compression:
         self.uplink, self.downlink = uplink, downlink
         self._algorithm, self._devices, self._sizes, self._payload = algorithm, devices, sizes, payload
         if downlink is not None:
-            self._distortion = _stated("downlink_codec", downlink, sizes)
-        if isinstance(uplink, FeedbackCodec) and uplink.error_feedback:
-            _stated("uplink_codec", uplink, sizes)
+            _check_stated("downlink_codec", downlink, sizes)
+        feeds_back = isinstance(uplink, FeedbackCodec) and uplink.error_feedback
+        if uplink is not None and (feeds_back or algorithm.sends_differences):
+            _check_stated("uplink_codec", uplink, sizes)
 
     def down(self, received: Received, ids: Sequence[int], chance: RoundChance) -> Received:
         """Return what devices have of the models that they are sent, each its own, and the bits of that."""
@@ -62,13 +63,9 @@ class Compression:
             some = held[begin:end]
             those = [ids[k] for k in some]
             last = self._devices.rows(HELD, those, whole[0])
-            memory = {
-                name: whole.new_zeros(len(some), size) for name, size in codec.memory(self._sizes).items()
-            }
             rng = chance.of_devices("downlink codec", those)
-            coded = self._encoded("downlink_codec", codec, whole[some] - last, memory, rng)
-            change = coded.rows if memory else damped(coded.rows, self._distortion)
-            start[some], bits[some] = _decoded(change, last, whole[some]), coded.bits
+            coded = self._difference("downlink_codec", codec, whole[some] - last, rng)
+            start[some], bits[some] = _decoded(coded.rows, last, whole[some]), coded.bits
         if received.start.dim() == 1 and torch.equal(start, whole):
             start = received.start  # one for all, after all
         vectors = self._algorithm.vectors_down if received.vectors is None else received.vectors
@@ -80,12 +77,15 @@ class Compression:
         assert codec is not None
         if sent.bits is not None:
             raise self._counts_itself("uplink_codec")
-        memory = {
-            name: self._devices.rows(_kept(name), ids, sent.rows.new_zeros(size))
-            for name, size in codec.memory(self._sizes).items()
-        }
-        rng = chance.of_devices("uplink codec", ids)
-        coded = self._encoded("uplink_codec", codec, sent.rows - start, memory, rng)
+        rng, change = chance.of_devices("uplink codec", ids), sent.rows - start
+        if self._algorithm.sends_differences:
+            coded = self._difference("uplink_codec", codec, change, rng)
+        else:
+            memory = {
+                name: self._devices.rows(_kept(name), ids, change.new_zeros(size))
+                for name, size in codec.memory(self._sizes).items()
+            }
+            coded = self._encoded("uplink_codec", codec, change, memory, rng)
         rows = _decoded(coded.rows, start.expand_as(sent.rows), sent.rows)
         bits = coded.bits + self._others(self._algorithm.vectors_up)
         return Sent(rows, sent.notes, bits), coded
@@ -110,6 +110,16 @@ class Compression:
         """Return the bits of vectors beside the model, sent whole where they count."""
         return (vectors - 1) * self._sizes.bits * self._sizes.count if self._payload.exchanged else 0
 
+    def _difference(self, key: str, codec: Codec, change: Tensor, rng: Chance) -> Coded:
+        """Code differences to what the receiver has: of what is left out the next one is the memory."""
+        memory = {
+            name: change.new_zeros(len(change), size) for name, size in codec.memory(self._sizes).items()
+        }
+        coded = self._encoded(key, codec, change, memory, rng)
+        # with a memory, what is decoded is damped already
+        rows = coded.rows if memory else damped(coded.rows, codec.distortion(self._sizes))
+        return Coded(rows, coded.bits)
+
     def _encoded(
         self, key: str, codec: Codec, change: Tensor, memory: dict[str, Tensor], rng: Chance
     ) -> Coded:
@@ -132,8 +142,8 @@ class Compression:
         )
 
 
-def _stated(key: str, codec: Codec, sizes: Sizes) -> Unbiased | Contraction:
-    """Return the distortion that a codec states, if damping makes a contraction of it."""
+def _check_stated(key: str, codec: Codec, sizes: Sizes) -> None:
+    """Check that a codec states a distortion of which damping makes a contraction."""
     with about("learning", key):
         distortion = codec.distortion(sizes)
         bounded = (
@@ -146,7 +156,6 @@ def _stated(key: str, codec: Codec, sizes: Sizes) -> Unbiased | Contraction:
                 f"no damping bounds an error of {distortion}: state an omega from 0 on, or a delta above 0 and at"
                 " most 1"
             )
-    return distortion
 
 
 def _kept(name: str) -> str:
