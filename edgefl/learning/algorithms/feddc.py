@@ -64,7 +64,7 @@ class FedDc(Scaffold):
     def keep(
         self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Mapping[str, Tensor]:
-        drift = own["drift"].add_(trained.local - trained.start) if self.alpha else own["drift"]
+        drift = own["drift"].add_(sent - trained.start) if self.alpha else own["drift"]
         return {**super().keep(trained, sent, state, own), "drift": drift}
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:

@@ -72,7 +72,7 @@ class FedDyn(FedAvg):
     def keep(
         self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Mapping[str, Tensor]:
-        return {"gradient": own["gradient"].sub_(trained.local - trained.start, alpha=self.alpha)}
+        return {"gradient": own["gradient"].sub_(sent - trained.start, alpha=self.alpha)}
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         if not self.alpha:
