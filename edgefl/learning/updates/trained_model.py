@@ -217,7 +217,7 @@ class TrainedModel:
         sent = parameters if round_.sent is None else put(round_.sent, positions)
         chance = RoundChance(self._streams, at, self.model.device)
         trained = self._side.trained(round_, positions, parameters, chance.of_devices("keep", ids))
-        counted, local, start = undone(round_, positions, sent, parameters, trained.start)
+        counted, start = undone(round_, positions, sent, trained.start)
         if not (as_they_are and (together or staleness.tiers)):
             began, (start, today) = start, layout.split(self.model)
             by = like_rows(np.array(weights), rows)
@@ -236,7 +236,8 @@ class TrainedModel:
             lr=round_.lr,
             notes=self._side.noted(round_, positions),
             rng=chance.of_server("aggregate"),
-            local=local,
+            local=parameters,
+            received=None if round_.uncoded is None else trained.start.expand_as(parameters),
             staleness=max(stale),
         )
         self._side.keep(round_, positions, rows, trained, sent, self.state)

@@ -186,23 +186,21 @@ def rebased(sent: Tensor, start: Tensor, model: Tensor, weights: Tensor, *, rece
 
 
 def undone(
-    round_: TrainedRound, positions: Sequence[int], sent: Tensor, local: Tensor, received: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what these devices sent, their local models and their starts as if no codec were on the way down.
+    round_: TrainedRound, positions: Sequence[int], sent: Tensor, received: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return what these devices sent [k, M], and from which start, as if no codec were on the way down.
 
     So the server sees each device's change from the model that it sends: what a device has not received yet goes
     into no mean.
 
     Args:
-        sent, local: [k, M]. received: [M] or [k, M] what they had received.
+        sent: [k, M]. received: [M] or [k, M] what they had received.
     """
     start = round_.uncoded
     if start is None:
-        return sent, local, received
+        return sent, received
     start = start if start.dim() == 1 else start[list(positions)]
-    one = sent.new_ones(len(sent))
-    counted = rebased(sent, received, start, one, received=True)
-    return counted, counted if local is sent else rebased(local, received, start, one, received=True), start
+    return rebased(sent, received, start, sent.new_ones(len(sent)), received=True), start
 
 
 def towards(statistics: Tensor, today: Tensor, weights: Tensor) -> Tensor:
