@@ -130,7 +130,8 @@ def test_updates_of_several_rounds_keep_what_they_would_have_received() -> None:
         stage.aggregate([5])
     one = joined(updates)
     again = TrainedRound.of(updates[0].round.part([0]).tensors()).uncoded
-    assert one.uncoded is not None and again is not None
+    assert one.uncoded is not None
+    assert again is not None
     assert torch.equal(one.uncoded[0], again)
     sent, start = undone(one, [0, 1, 2], one.rows, one.start)
     assert len({update.round.version for update in updates}) == 3
