@@ -98,7 +98,7 @@ class Updates:
     rng: random numbers of the server.
     local: [K, M] local models, for what a further vector carries of them (`vectors_up`), which no codec changes;
         None: those are the rows.
-    received: [K, M] what the devices really received, from a codec on the way down; None: start.
+    received: [M] or [K, M] what the devices really received, from a codec on the way down; None: start.
     staleness: the largest of the updates', where rounds overlap: models made since it began.
     """
 

@@ -237,7 +237,7 @@ class TrainedModel:
             notes=self._side.noted(round_, positions),
             rng=chance.of_server("aggregate"),
             local=parameters,
-            received=None if round_.uncoded is None else trained.start.expand_as(parameters),
+            received=None if round_.uncoded is None else trained.start,
             staleness=max(stale),
         )
         self._side.keep(round_, positions, rows, trained, sent, self.state)
