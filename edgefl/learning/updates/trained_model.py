@@ -25,16 +25,7 @@ from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import in_front, like_rows, take
 from edgefl.learning.updates.tiers import TierModels
-from edgefl.learning.updates.updates import (
-    LocalResult,
-    TrainedRound,
-    Update,
-    joined,
-    parts,
-    rebased,
-    towards,
-    undone,
-)
+from edgefl.learning.updates.updates import LocalResult, TrainedRound, Update, joined, parts, rebased, towards
 from edgefl.rng import Streams
 
 # stale updates count as fresh ones
@@ -217,7 +208,7 @@ class TrainedModel:
         sent = parameters if round_.sent is None else put(round_.sent, positions)
         chance = RoundChance(self._streams, at, self.model.device)
         trained = self._side.trained(round_, positions, parameters, chance.of_devices("keep", ids))
-        counted, start = undone(round_, positions, sent, trained.start)
+        counted, start = round_.undone(positions, sent, trained.start)
         if not (as_they_are and (together or staleness.tiers)):
             began, (start, today) = start, layout.split(self.model)
             by = like_rows(np.array(weights), rows)

@@ -53,6 +53,21 @@ class TrainedRound:
         """Return what the devices at these positions received: [M + Q], or [n, M + Q]."""
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
+    def undone(self, positions: Sequence[int], sent: Tensor, received: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what these devices sent [k, M], and from which start, as if no codec were on the way down.
+
+        So the server sees each device's change from the model that it sends: what a device has not received yet goes
+        into no mean.
+
+        Args:
+            received: [M] or [k, M] what they had received.
+        """
+        start = self.uncoded
+        if start is None:
+            return sent, received
+        start = start if start.dim() == 1 else start[list(positions)]
+        return rebased(sent, received, start, sent.new_ones(len(sent)), received=True), start
+
     def part(self, positions: Sequence[int]) -> "TrainedRound":
         """Return copies of what the devices at these positions trained."""
         shared = {"start": self.start, "uncoded": self.uncoded}
@@ -183,24 +198,6 @@ def rebased(sent: Tensor, start: Tensor, model: Tensor, weights: Tensor, *, rece
     base = (start if received else model).expand_as(sent)
     same = (weights == 1) & (base == model).all(1)
     return torch.where(same.unsqueeze(1), sent, model + weights.unsqueeze(1) * (sent - base))
-
-
-def undone(
-    round_: TrainedRound, positions: Sequence[int], sent: Tensor, received: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return what these devices sent [k, M], and from which start, as if no codec were on the way down.
-
-    So the server sees each device's change from the model that it sends: what a device has not received yet goes
-    into no mean.
-
-    Args:
-        sent: [k, M]. received: [M] or [k, M] what they had received.
-    """
-    start = round_.uncoded
-    if start is None:
-        return sent, received
-    start = start if start.dim() == 1 else start[list(positions)]
-    return rebased(sent, received, start, sent.new_ones(len(sent)), received=True), start
 
 
 def towards(statistics: Tensor, today: Tensor, weights: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 from edgefl.config import registry
 from edgefl.contract import SessionStart
 from edgefl.learning.updates.compression import HELD
-from edgefl.learning.updates.updates import TrainedRound, joined, undone
+from edgefl.learning.updates.updates import TrainedRound, joined
 from tests.unit.learning.federation.test_resume import DEVICES, Cell, settings
 
 CODECS = registry.names("codecs")
@@ -133,7 +133,7 @@ def test_updates_of_several_rounds_keep_what_they_would_have_received() -> None:
     assert one.uncoded is not None
     assert again is not None
     assert torch.equal(one.uncoded[0], again)
-    sent, start = undone(one, [0, 1, 2], one.rows, one.start)
+    sent, start = one.undone([0, 1, 2], one.rows, one.start)
     assert len({update.round.version for update in updates}) == 3
     assert (sent - start - (one.rows - one.start)).abs().max() < 1e-6
     assert (start - one.start).abs().amax(1).min() > 1e-4
