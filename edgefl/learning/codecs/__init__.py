@@ -31,7 +31,7 @@ __all__ = [
     "Indices",
     "Sizes",
     "Unbiased",
-    "damped",
+    "damping_of",
     "index_bits",
 ]
 
@@ -103,9 +103,16 @@ class Contraction:
         return 1.0
 
 
-def damped(rows: Tensor, distortion: Unbiased | Contraction) -> Tensor:
-    """Return decoded changes [k, M] as a receiver takes them where what they leave out is fed back."""
-    return rows if distortion.damping == 1 else rows * distortion.damping
+def damping_of(change: Tensor, variance: Tensor) -> Tensor:
+    """Return 1 / (1 + variance / |v|^2) of each change v, [k, 1]: the damping that leaves the least error.
+
+    At most omega / (1 + omega) of |v|^2 is left, as by the distortion of the worst change, and mostly much less.
+
+    Args:
+        change: [k, M]. variance: [k, 1] E |C(v) - v|^2.
+    """
+    square = change.square().sum(1, keepdim=True)
+    return (square / (square + variance)).where(square > 0, 1.0)
 
 
 class Codec(Component):
@@ -149,14 +156,27 @@ class Codec(Component):
             " error_feedback: false does without"
         )
 
+    def damping(self, change: Tensor, sizes: Sizes) -> Tensor | float:
+        """Return the factor of what is decoded of changes [k, M] where errors are fed back: [k, 1], or one of all.
+
+        By default by the distortion's, which both ends know. A codec whose message has numbers that scale all others,
+        as a norm, may send them multiplied by what suits the change at hand: see `damping_of`.
+        """
+        return self.distortion(sizes).damping
+
+    def damped(self, rows: Tensor, change: Tensor, sizes: Sizes) -> Tensor:
+        """Return decoded changes [k, M] as the receiver takes them where what they leave out is fed back."""
+        by = self.damping(change, sizes)
+        return rows if isinstance(by, float) and by == 1 else rows * by
+
 
 class FeedbackCodec(Codec):
     """Base of codecs that may add to a change what earlier messages have left out (error feedback).
 
     What a device wants to send is w = change + residual; what the codec makes of it is sent, and the residual becomes
     w less that. So all that was sent and the residual add up to all changes. Seide et al., Interspeech 2014; Stich et
-    al., NeurIPS 2018. With feedback both ends divide what compress() gave by 1 + omega if that is unbiased; its
-    bits are the same. `distortion` is that of compress().
+    al., NeurIPS 2018. With feedback both ends damp what compress() gave if that is unbiased; its bits are the same.
+    `distortion` is that of compress().
     """
 
     error_feedback: bool = Field(
@@ -171,7 +191,7 @@ class FeedbackCodec(Codec):
         rows, bits = self.compress(wanted, rng, sizes)
         if not self.error_feedback:
             return Coded(rows, bits)
-        rows = damped(rows, self.distortion(sizes))
+        rows = self.damped(rows, wanted, sizes)
         return Coded(rows, bits, {RESIDUAL: wanted - rows})
 
     @abstractmethod

@@ -11,7 +11,7 @@ from edgefl.config import registry
 from edgefl.errors import EdgeflError, about
 from edgefl.learning.algorithms import Algorithm, Received, Sent
 from edgefl.learning.chance import Chance, RoundChance
-from edgefl.learning.codecs import Codec, Coded, Contraction, FeedbackCodec, Sizes, damped
+from edgefl.learning.codecs import Codec, Coded, Contraction, FeedbackCodec, Sizes
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
@@ -117,7 +117,7 @@ class Compression:
         }
         coded = self._encoded(key, codec, change, memory, rng)
         # with a memory, what is decoded is damped already
-        rows = coded.rows if memory else damped(coded.rows, codec.distortion(self._sizes))
+        rows = coded.rows if memory else codec.damped(coded.rows, change, self._sizes)
         return Coded(rows, coded.bits)
 
     def _encoded(

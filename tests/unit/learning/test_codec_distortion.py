@@ -81,7 +81,7 @@ def test_powersgd_states_its_rank_over_the_widest_matrix() -> None:
 
 @pytest.mark.parametrize("name", registry.names("codecs"))
 def test_feedback_divides_what_is_unbiased_by_one_and_its_omega_and_nothing_else(name: str) -> None:
-    """The message is the same, the residual what the damped rows leave of the change."""
+    """The message is as long, the residual what damped rows leave; QSGD and FedPAQ know their change's variance."""
     cls = registry.get("codecs", name)
     if not issubclass(cls, FeedbackCodec):
         return
@@ -91,13 +91,47 @@ def test_feedback_divides_what_is_unbiased_by_one_and_its_omega_and_nothing_else
     coded = one.encode(change, {"residual": torch.zeros(3, M)}, chance(3), SIZES)
     stated = one.distortion(SIZES)
     damping = 1 / (1 + stated.omega) if isinstance(stated, Unbiased) else 1.0
-    assert torch.equal(coded.rows, rows * damping)
+    known = one.damping(change, SIZES)
+    assert torch.equal(coded.rows, rows * known)
+    assert (torch.as_tensor(known) >= damping).all()
+    assert name in ("qsgd", "fedpaq") or known == damping
     assert torch.equal(coded.bits, bits)
     assert torch.equal(coded.memory["residual"], change - coded.rows)
 
 
+def test_fedpaq_is_damped_by_the_variance_of_the_change_at_hand() -> None:
+    """Three steps from 0 to 3: of 0.5 and 2.25 the variances 0.25 and 0.1875, the square 14.3125; of zeros none.
+
+    The worst change has that of the distortion.
+    """
+    one = made("fedpaq", bits=2)
+    change = torch.tensor([[0.0, 3.0, 0.5, 2.25], [0.0, 0.0, 0.0, 0.0]])
+    by = one.damping(change, Sizes(((4,),)))
+    assert by.tolist() == [[pytest.approx(14.3125 / (14.3125 + 0.4375))], [1.0]]
+    worst = made("fedpaq", bits=3)
+    assert worst.damping(PAIR.unsqueeze(0), SIZES).item() == pytest.approx(worst.distortion(SIZES).damping)
+
+
+def test_fedpaq_of_many_numbers_is_hardly_damped() -> None:
+    """A million normal numbers in 8 bits: a range of some 10 in 255 steps, step^2 / 6 of each number's square."""
+    change = torch.randn(1, 10**6, generator=torch.Generator().manual_seed(3))
+    one = made("fedpaq")
+    by = float(one.damping(change, Sizes(((10**6,),))))
+    step = float(change.max() - change.min()) / 255
+    assert 1 / by - 1 == pytest.approx(step**2 / 6, rel=0.02)
+    assert one.distortion(Sizes(((10**6,),))).omega > 7  # type: ignore[union-attr]
+
+
+def test_qsgd_is_damped_by_the_variance_of_the_change_at_hand() -> None:
+    """Norm 5 and 2 levels: of 3 and 4, x = 1.2 and 1.6, and 6.25 (0.16 + 0.24) = 2.5 over 25; of the worst, omega."""
+    change = torch.tensor([[3.0, -4.0, 0.0]])
+    assert made("qsgd", levels=2).damping(change, Sizes(((3,),))).item() == pytest.approx(1 / 1.1)
+    worst = made("qsgd", levels=2, bucket=16)
+    assert worst.damping(EQUAL.unsqueeze(0), SIZES).item() == pytest.approx(worst.distortion(SIZES).damping)
+
+
 def test_a_codec_is_damped_once_on_the_way_down_with_feedback_or_without() -> None:
-    """The second model that a device receives is the first and what QSGD decodes of the change, over 1 + omega."""
+    """The second model that a device receives is the first and what QSGD decodes of the change, damped."""
     starts = []
     for feedback in (False, True):
         codec = {"name": "qsgd", "levels": 2, "error_feedback": feedback}
@@ -109,11 +143,11 @@ def test_a_codec_is_damped_once_on_the_way_down_with_feedback_or_without() -> No
         wanted = one.federation.model.model - first
         stage.train([0, 1, 2], 2)
         starts.append(one.federation.model.waiting[0].round.start - first)
-    omega = math.sqrt(512) / 2 - 1
+    by = float(made("qsgd", levels=2).damping(wanted.unsqueeze(0), Sizes(((650,),))))
     assert torch.equal(*starts)
     # decoded are multiples of the norm of each bucket / 2
     for bucket in (slice(0, 512), slice(512, 650)):
-        levels = starts[0][:, bucket] * (1 + omega) * 2 / wanted[bucket].norm()
+        levels = starts[0][:, bucket] / by * 2 / wanted[bucket].norm()
         assert (levels - levels.round()).abs().max() < 1e-3
         assert levels.abs().max() > 0.9
 
