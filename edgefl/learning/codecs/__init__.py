@@ -152,8 +152,7 @@ class Codec(Component):
         """
         raise EdgeflError(
             f"{type(self).__name__} does not state how far what is decoded may be from a change, so its errors"
-            " cannot be fed back: let distortion() return Unbiased(omega) or Contraction(delta); on the way up"
-            " error_feedback: false does without"
+            " cannot be fed back: let distortion() return Unbiased(omega) or Contraction(delta)"
         )
 
     def damping(self, change: Tensor, sizes: Sizes) -> Tensor | float:

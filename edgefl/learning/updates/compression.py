@@ -44,10 +44,11 @@ class Compression:
         self.uplink, self.downlink = uplink, downlink
         self._algorithm, self._devices, self._sizes, self._payload = algorithm, devices, sizes, payload
         if downlink is not None:
-            _check_stated("downlink_codec", downlink, sizes)
-        feeds_back = isinstance(uplink, FeedbackCodec) and uplink.error_feedback
-        if uplink is not None and (feeds_back or algorithm.sends_differences):
-            _check_stated("uplink_codec", uplink, sizes)
+            _check_stated("downlink_codec", downlink, sizes, "leave it out")
+        if uplink is not None and algorithm.sends_differences:
+            _check_stated("uplink_codec", uplink, sizes, "leave it out")
+        elif isinstance(uplink, FeedbackCodec) and uplink.error_feedback:
+            _check_stated("uplink_codec", uplink, sizes, "set error_feedback: false")
 
     def down(self, received: Received, ids: Sequence[int], chance: RoundChance) -> Received:
         """Return what devices have of the models that they are sent, each its own, and the bits of that."""
@@ -142,10 +143,13 @@ class Compression:
         )
 
 
-def _check_stated(key: str, codec: Codec, sizes: Sizes) -> None:
-    """Check that a codec states a distortion of which damping makes a contraction."""
+def _check_stated(key: str, codec: Codec, sizes: Sizes, otherwise: str) -> None:
+    """Check that a codec states a distortion of which damping makes a contraction; else say what does without."""
     with about("learning", key):
-        distortion = codec.distortion(sizes)
+        try:
+            distortion = codec.distortion(sizes)
+        except EdgeflError as error:
+            raise EdgeflError(f"{error}, or {otherwise}") from error
         bounded = (
             0 < distortion.delta <= 1
             if isinstance(distortion, Contraction)
@@ -154,7 +158,7 @@ def _check_stated(key: str, codec: Codec, sizes: Sizes) -> None:
         if not bounded:
             raise EdgeflError(
                 f"no damping bounds an error of {distortion}: state an omega from 0 on, or a delta above 0 and at"
-                " most 1"
+                f" most 1, or {otherwise}"
             )
 
 
