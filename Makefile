@@ -11,6 +11,7 @@
 # make cluster  get Ray, and test on a cluster of two nodes on this machine; wants a quiet one
 # make editor  get the YAML language server that editors use (needs node and npm), and test it on the scenarios
 # make gpu    all that wants a GPU, in one command: tests, speed, memory, whole runs; writes runs/gpu/gpu.md
+# make codecs train Fashion-MNIST with every codec, each way: the table of docs/codecs.md (half a minute)
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
 # make kill   kill runs and a study at random instants, resume them, and compare every byte
 # make schema write the JSON Schemas that editors use, beside the scenarios
@@ -21,7 +22,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust town city test paths quick cluster editor checks gpu fuzz kill schema golden clean
+.PHONY: demo docs readme gallery trust town city test paths quick cluster editor checks gpu codecs fuzz kill schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -88,6 +89,9 @@ editor: $(VENV)/installed-dev
 
 gpu: $(VENV)/installed-dev
 	$(BIN)/python -m tests.tools.gpu
+
+codecs: $(VENV)/installed-dev $(FASHION)
+	$(BIN)/python -m tests.tools.codecs
 
 fuzz: $(VENV)/installed-dev
 	$(BIN)/python -m tests.tools.fuzz

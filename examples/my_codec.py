@@ -4,7 +4,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from edgefl.learning.codecs import Chance, FeedbackCodec, Sizes
+from edgefl.learning.codecs import Chance, Contraction, FeedbackCodec, Sizes
 
 
 class Halves(FeedbackCodec):
@@ -21,3 +21,8 @@ class Halves(FeedbackCodec):
         sent = wanted.gather(1, places).to(torch.float16).to(wanted.dtype)
         bits = torch.full((len(wanted),), 16 * count + 64, device=wanted.device)
         return torch.zeros_like(wanted).scatter(1, places, sent), bits
+
+    def distortion(self, sizes: Sizes) -> Contraction:
+        """What is not sent is left, on average 1 - share of the square, and of what is sent 2^-22 by rounding."""
+        share = max(1, round(self.share * sizes.count)) / sizes.count
+        return Contraction(share * (1 - 2**-22))

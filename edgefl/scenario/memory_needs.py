@@ -100,7 +100,8 @@ def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
         return []
     place, training = least_participants(scenario, devices)
     # beside the local models: the module and the global model
-    coded = bool(learning.uplink_codec or learning.privacy)  # what is sent lies beside it
+    coded = int(bool(learning.uplink_codec or learning.privacy))  # what is sent lies beside it
+    coded += 2 * bool(learning.downlink_codec)  # what each received, and what it sent as the server counts it
     sent = len(scenario.layout.with_federation) if scenario.cloud is not None else 0
     copies = training * (1 + learning.algorithm.trains_personal + coded) + 2 + sent
     models = f"{copies} models of {numbers:,} numbers"

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from edgefl.learning.chance import RoundChance
-from edgefl.learning.codecs import Codec, Coded, FeedbackCodec, Sizes
+from edgefl.learning.codecs import Codec, Coded, FeedbackCodec, Sizes, Unbiased
 from edgefl.rng import Streams
 from edgefl.testing.conformance import must
 
@@ -15,10 +15,14 @@ SIZES = Sizes(((3, 4), (3,), (2, 3, 2)), bits=32)
 DEVICES = [4, 7, 9]
 ROUNDS = 5
 ROUNDING = 1e-5  # of some sums of float32 numbers of order 1
+LARGER = Sizes(((8, 12), (8,)), bits=32)
+DRAWS = 1000
+# a mean of DRAWS exceeds its expectation by so many standard errors once in 300,000 times
+STANDARD_ERRORS = 4.5
 
 
 def codecs(codec: Codec) -> None:
-    """Check shapes and bits, that each device is coded by itself, and that nothing sent with feedback is lost."""
+    """Check shapes, bits, that devices are coded by themselves, nothing is lost with feedback, and the distortion."""
     names = codec.memory(SIZES)
     must(all(size > 0 for size in names.values()), "memory() names vectors and how long they are, from 1 on")
     together = _rounds(codec, DEVICES)
@@ -42,8 +46,63 @@ def codecs(codec: Codec) -> None:
         must(
             torch.allclose(sent + left, wanted, atol=ROUNDING * ROUNDS),
             "all that was sent and the residual are not all changes: the residual is what compress() was given, less"
-            " what it gave",
+            " what it gave, damped by its distortion",
         )
+    _check_distortion(codec)
+
+
+def _check_distortion(codec: Codec) -> None:
+    """Check the distortion that a codec states, by the mean of many draws and over changes of several kinds."""
+    if type(codec).distortion is Codec.distortion:
+        must(False, "distortion() is not stated: return Unbiased(omega) or Contraction(delta)")
+    names, distortion = codec.memory(LARGER), codec.distortion(LARGER)
+    plain = isinstance(distortion, Unbiased) and not names
+    if isinstance(distortion, Unbiased):
+        must(
+            0 <= distortion.omega < float("inf"),
+            f"distortion() is {distortion}: an omega is finite, from 0 on",
+        )
+        # with a memory, what is decoded is damped already
+        bound = distortion.omega if plain else distortion.omega * distortion.damping
+    else:
+        must(0 < distortion.delta <= 1, f"distortion() is {distortion}: a delta is above 0 and at most 1")
+        bound = 1 - distortion.delta
+    for kind, change in _kinds().items():
+        devices = list(range(DRAWS))
+        coded = _encode(codec, change.expand(DRAWS, -1), _zeros(names, DRAWS), devices, 0, LARGER)
+        left, square = (coded.rows - change).double(), float(change.double().square().sum())
+        errors = left.square().sum(1) / square
+        error, margin = float(errors.mean()), STANDARD_ERRORS * float(errors.std()) / DRAWS**0.5 + ROUNDING
+        must(
+            error <= bound + margin,
+            f"of {kind} the mean error is {error:.4g} of the square: distortion() {distortion} allows {bound:.4g}",
+        )
+        if plain:
+            # the square of a mean error is on average 1 / DRAWS of the error, and for normal numbers, in whatever
+            # direction, 25 times that once in a million times
+            bias = float(left.mean(0).square().sum()) / square
+            must(
+                bias <= 25 * error / DRAWS + ROUNDING**2,
+                f"of {kind} what is decoded is on average another change: distortion() is no {distortion}",
+            )
+
+
+def _kinds() -> dict[str, Tensor]:
+    """Return changes [M] among which are the worst of known codecs."""
+    count = LARGER.count
+    numbers = torch.from_numpy(np.random.default_rng(5).standard_normal(count)).float()
+    one, pair, among = torch.zeros(count), torch.zeros(count), torch.full((count,), 0.1)
+    one[3], pair[1], pair[7], among[5] = 1.0, 1.0, -1.0, 1.0
+    steep = 0.8 ** torch.arange(count, dtype=torch.float32)
+    return {
+        "normal numbers": numbers,
+        "one number beside zeros": one,
+        "a number, its negative and zeros": pair,
+        "equal numbers": torch.ones(count),
+        "one large among small numbers": among,
+        "numbers that fall by a fifth": steep,
+        "orthogonal rows": torch.cat([torch.eye(8, 12).reshape(-1), torch.zeros(8)]),
+    }
 
 
 def _change(round_: int, devices: list[int]) -> Tensor:
@@ -68,11 +127,16 @@ def _zeros(names: Mapping[str, int], many: int) -> dict[str, Tensor]:
 
 
 def _encode(
-    codec: Codec, change: Tensor, memory: dict[str, Tensor], devices: list[int], round_: int
+    codec: Codec,
+    change: Tensor,
+    memory: dict[str, Tensor],
+    devices: list[int],
+    round_: int,
+    sizes: Sizes = SIZES,
 ) -> Coded:
     chance = RoundChance(Streams(3), (1, "train", round_), torch.device("cpu"))
     lent = change.clone(), {name: rows.clone() for name, rows in memory.items()}
-    coded = codec.encode(change, memory, chance.of_devices("codec", devices), SIZES)
+    coded = codec.encode(change, memory, chance.of_devices("codec", devices), sizes)
     must(
         coded.rows.shape == change.shape,
         f"encode() decodes rows of shape {tuple(coded.rows.shape)}: one for each device, [k, M]",
@@ -85,7 +149,7 @@ def _encode(
     )
     must(
         {name: tuple(rows.shape) for name, rows in coded.memory.items()}
-        == {name: (len(change), size) for name, size in codec.memory(SIZES).items()},
+        == {name: (len(change), size) for name, size in codec.memory(sizes).items()},
         f"encode() gave a memory of {sorted(coded.memory)}: [k, n] for what memory() names",
     )
     must(

@@ -34,11 +34,19 @@ MOVING: dict[str, Any] = {
     },
 }
 ROUND = 17
+# updates of several models wait for the server, each with what its device would have received
+OVERLAPPING = {
+    "radio.sharing": "dynamic",
+    "radio.scheduler": "round_robin",
+    "handover.policy": "finish",
+    "rounds.server": {"name": "fedbuff", "buffer": 2, "concurrency": 4},
+}
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_with_codecs_goes_on_byte_for_byte(tmp_path: Path) -> None:
-    scenario = edgefl.load_scenario(MOVING)
+@pytest.mark.parametrize("server", [{}, OVERLAPPING], ids=["synchronous", "fedbuff"])
+def test_an_interrupted_run_with_codecs_goes_on_byte_for_byte(server: dict[str, Any], tmp_path: Path) -> None:
+    scenario = edgefl.load_scenario(MOVING).with_(server)
     undisturbed = edgefl.simulate(scenario, tmp_path / "undisturbed", device="cpu")
     devices = edgefl.Results(undisturbed).devices
     assert devices.groupby("device").cell.nunique().max() > 1, "somebody learns in two cells"

@@ -70,6 +70,9 @@ class Algorithm(Component):
     one_round: ClassVar[bool] = False
     # whether updates have to count as they were sent where rounds overlap: a server that weighs them is refused
     as_sent: ClassVar[bool] = False
+    # whether devices send differences to what they have sent before: what a codec leaves out of one is in the next,
+    # and codecs have no memory of their own
+    sends_differences: ClassVar[bool] = False
     # names of notes, one number per device, that each device remembers until it takes part again
     remembers: ClassVar[tuple[str, ...]] = ()
     # vectors of M numbers in a transfer to a device, and in one from it; none up: nothing is exchanged, and each

@@ -94,7 +94,8 @@ class Updates:
     """What reached the server from K devices, in order of device id.
 
     rows: [K, M] what they sent: their local models, unless the algorithm's `upload` says otherwise.
-    start, iterations, travel: of each device, as in `Trained`.
+    start, iterations, travel: of each device, as in `Trained`; with a codec on the way down, start is what the
+        devices would have received without it, and the rows are moved by as much.
     lr: local learning rate, or [K] one of each device where their updates were trained in different rounds.
     shares: [K] number of samples of each device over that of all these devices, sum 1.
     coverage: number of samples of these devices over that of all devices of the session, in (0, 1].
@@ -102,6 +103,7 @@ class Updates:
     rng: random numbers of the server.
     local: [K, M] local models, for what a further vector carries of them (`vectors_up`), which no codec changes;
         None: those are the rows.
+    received: [M] or [K, M] what the devices really received, from a codec on the way down; None: start.
     staleness: the largest of the updates', where rounds overlap: models made since it began.
     """
 
@@ -115,6 +117,7 @@ class Updates:
     notes: Notes
     rng: Chance = NO_CHANCE
     local: Tensor | None = None
+    received: Tensor | None = None
     staleness: int = 0
 
     @property
@@ -125,6 +128,14 @@ class Updates:
     def mean(self) -> Tensor:
         """Return [M] the mean of what was sent, by data size (J 5)."""
         return self.shares @ self.rows
+
+    def moved(self, weights: Tensor) -> Tensor:
+        """Return [M] the sum of received - local by weights [K]: how far devices have gone, whatever they sent."""
+        local = self.rows if self.local is None else self.local
+        received = self.start if self.received is None else self.received
+        if received.dim() == 1:
+            return weights.sum() * received - weights @ local
+        return weights @ (received - local)
 
     def mean_change(self) -> Tensor:
         """Return [M] the mean change Delta: the mean of row - start, by data size."""

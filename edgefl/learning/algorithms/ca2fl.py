@@ -25,7 +25,8 @@ class Ca2fl(FedAvg):
 
     So who is seldom heard has a say in every model. Means are by data size. The paper's server keeps h_k; here its
     device does, and sends Delta_k - h_k: the same numbers and bits, and what a codec loses of them h_k lacks at
-    both ends. h_k is 0 for a device that is new in the session, and for all when a session begins: last
+    both ends. So h_k is what an uplink codec remembers: it has no error feedback of its own, and is damped as on the
+    way down. h_k is 0 for a device that is new in the session, and for all when a session begins: last
     changes lead to a model that the session does not begin with.
 
     With everybody in every round and server_lr 1 it is FedAvg. Updates have to count as they are, whatever their
@@ -34,6 +35,7 @@ class Ca2fl(FedAvg):
 
     device_vectors: ClassVar[tuple[str, ...]] = ("cached",)
     as_sent: ClassVar = True
+    sends_differences: ClassVar = True
 
     server_lr: float = Field(1.0, gt=0, le=1e9, description="eta: step of the server")
 

@@ -18,7 +18,8 @@ class FedAvgM(FedAvg):
 
     Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
     Classification, 2019. v restarts at 0 with each session: it points along a path that the opening model
-    may not lie on. beta = 0 and server_lr = 1 is FedAvg.
+    may not lie on. beta = 0 and server_lr = 1 is FedAvg, with a codec on the way down too, where devices begin from
+    models of their own: what the server then averages are their changes, added to its model.
     """
 
     beta: float = Field(0.9, ge=0, lt=1, description="share of the server momentum kept")

@@ -19,7 +19,8 @@ class FedDyn(FedAvg):
 
     Acar et al., FedDyn, ICLR 2021: h_k+ = h_k - alpha (w_k - w), h+ = h - alpha times the sum of these
     changes over all devices of the session, w+ = mean of the w_k minus h+ / alpha. All means are by data
-    size; for devices of equal size this is the paper's.
+    size; for devices of equal size this is the paper's. Behind a codec or clipping w_k is what the server has of it:
+    both ends sum the same.
 
     h_k follows its device, whatever the session or cell, as long as the device holds the same data. The paper
     has one set of devices, for which h is the mean of the h_k; a session begins with h = 0, and the h_k of the
@@ -72,7 +73,7 @@ class FedDyn(FedAvg):
     def keep(
         self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Mapping[str, Tensor]:
-        return {"gradient": own["gradient"].sub_(trained.local - trained.start, alpha=self.alpha)}
+        return {"gradient": own["gradient"].sub_(sent - trained.start, alpha=self.alpha)}
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         if not self.alpha:

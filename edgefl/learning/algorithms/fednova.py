@@ -31,4 +31,6 @@ class FedNova(FedAvg):
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         effective = updates.shares @ updates.travel
         weights = effective * updates.shares / updates.travel
-        return model + weights @ updates.rows - weights.sum() * model, state
+        start = updates.start
+        started = weights.sum() * start if start.dim() == 1 else weights @ start
+        return model + weights @ updates.rows - started, state

@@ -72,7 +72,6 @@ class Scaffold(FedAvg):
         if updates.at_rest:
             return model + self.server_lr * updates.mean_change(), {"control": state["control"]}
         by_step = updates.shares / (updates.travel * updates.lr)
-        local = updates.rows if updates.local is None else updates.local  # a control variate travels whole
-        mean_gradient = by_step.sum() * model - by_step @ local
+        mean_gradient = updates.moved(by_step)  # a control variate travels whole
         control = state["control"] + updates.coverage * (mean_gradient - state["control"])
         return model + self.server_lr * updates.mean_change(), {"control": control}

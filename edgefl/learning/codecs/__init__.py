@@ -1,7 +1,8 @@
 """Codecs: what travels in place of a whole change of a model, and how many bits that is.
 
 A codec is asked once in a round for all devices together. It gives back what the receiver decodes, its bits, and what
-each device remembers for its next round.
+each device remembers for its next round. It states how far what is decoded may be from the change, so that an error
+that is fed back, on the way down or as a residual, shrinks from round to round.
 """
 
 from __future__ import annotations
@@ -15,12 +16,24 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from edgefl.config.component import Component
+from edgefl.errors import EdgeflError
 from edgefl.learning.chance import Chance
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Chance", "Codec", "Coded", "FeedbackCodec", "Indices", "Sizes", "index_bits"]
+__all__ = [
+    "Chance",
+    "Codec",
+    "Coded",
+    "Contraction",
+    "FeedbackCodec",
+    "Indices",
+    "Sizes",
+    "Unbiased",
+    "damping_of",
+    "index_bits",
+]
 
 RESIDUAL = "residual"
 # how the places of the numbers are told that are sent
@@ -58,14 +71,60 @@ class Coded:
     memory: Mapping[str, Tensor] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Unbiased:
+    """What is decoded of a change v is v on average: E C(v) = v and E |C(v) - v|^2 <= omega |v|^2 for every v.
+
+    Fed back as it is, its error grows from round to round where omega is above 1. Divided by 1 + omega it is a
+    contraction of delta 1 / (1 + omega): E |C(v) / (1 + omega) - v|^2 <= omega / (1 + omega) |v|^2. Mishchenko et
+    al., DIANA, 2019; Richtarik et al., EF21, NeurIPS 2021.
+    """
+
+    omega: float
+
+    @property
+    def damping(self) -> float:
+        """What is decoded is multiplied by this where its error is fed back."""
+        return 1 / (1 + self.omega)
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """What is decoded of a change v is nearer to v than 0 is: E |C(v) - v|^2 <= (1 - delta) |v|^2 for every v.
+
+    Its error may be fed back as it is.
+    """
+
+    delta: float
+
+    @property
+    def damping(self) -> float:
+        """What is decoded is multiplied by this where its error is fed back: by 1."""
+        return 1.0
+
+
+def damping_of(change: Tensor, variance: Tensor) -> Tensor:
+    """Return 1 / (1 + variance / |v|^2) of each change v, [k, 1]: the damping that leaves the least error.
+
+    At most omega / (1 + omega) of |v|^2 is left, as by the distortion of the worst change, and mostly much less.
+
+    Args:
+        change: [k, M]. variance: [k, 1] E |C(v) - v|^2.
+    """
+    square = change.square().sum(1, keepdim=True)
+    return (square / (square + variance)).where(square > 0, 1.0)
+
+
 class Codec(Component):
     """Base of all codecs.
 
     On the way up the change is what a device would send, less what it received; what it remembers follows it through
     sessions and handovers like all that devices keep, and changes only with an update that is aggregated. On the
     way down the change is the model less the one that the device received last, of which an update was aggregated, so
-    that nothing is lost that is not sent at once; there codecs have no memory. A device that has none receives the
-    whole model.
+    that nothing is lost that is not sent at once; there codecs have no memory, and what is decoded is damped by the
+    codec's distortion. A device that has none receives the whole model.
+
+    A codec with a memory sees to it itself that what it makes of a change is a contraction.
     """
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
@@ -83,13 +142,40 @@ class Codec(Component):
             sizes: of the model.
         """
 
+    def distortion(self, sizes: Sizes) -> Unbiased | Contraction:
+        """Return how far what is decoded may be from a change, of encode() without a memory.
+
+        Asked where errors are fed back: on the way down, and with error feedback.
+
+        Raises:
+            EdgeflError: the codec does not state it.
+        """
+        raise EdgeflError(
+            f"{type(self).__name__} does not state how far what is decoded may be from a change, so its errors"
+            " cannot be fed back: let distortion() return Unbiased(omega) or Contraction(delta)"
+        )
+
+    def damping(self, change: Tensor, sizes: Sizes) -> Tensor | float:
+        """Return the factor of what is decoded of changes [k, M] where errors are fed back: [k, 1], or one of all.
+
+        By default by the distortion's, which both ends know. A codec whose message has numbers that scale all others,
+        as a norm, may send them multiplied by what suits the change at hand: see `damping_of`.
+        """
+        return self.distortion(sizes).damping
+
+    def damped(self, rows: Tensor, change: Tensor, sizes: Sizes) -> Tensor:
+        """Return decoded changes [k, M] as the receiver takes them where what they leave out is fed back."""
+        by = self.damping(change, sizes)
+        return rows if isinstance(by, float) and by == 1 else rows * by
+
 
 class FeedbackCodec(Codec):
     """Base of codecs that may add to a change what earlier messages have left out (error feedback).
 
     What a device wants to send is w = change + residual; what the codec makes of it is sent, and the residual becomes
     w less that. So all that was sent and the residual add up to all changes. Seide et al., Interspeech 2014; Stich et
-    al., NeurIPS 2018.
+    al., NeurIPS 2018. With feedback both ends damp what compress() gave if that is unbiased; its bits are the same.
+    `distortion` is that of compress().
     """
 
     error_feedback: bool = Field(
@@ -102,7 +188,10 @@ class FeedbackCodec(Codec):
     def encode(self, change: Tensor, memory: Mapping[str, Tensor], rng: Chance, sizes: Sizes) -> Coded:
         wanted = change + memory[RESIDUAL] if self.error_feedback else change
         rows, bits = self.compress(wanted, rng, sizes)
-        return Coded(rows, bits, {RESIDUAL: wanted - rows} if self.error_feedback else {})
+        if not self.error_feedback:
+            return Coded(rows, bits)
+        rows = self.damped(rows, wanted, sizes)
+        return Coded(rows, bits, {RESIDUAL: wanted - rows})
 
     @abstractmethod
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from edgefl.learning.codecs import Chance, Codec, Coded, Indices, Sizes, index_bits
-from edgefl.learning.codecs.top_k import largest
+from edgefl.learning.codecs import Chance, Codec, Coded, Contraction, Indices, Sizes, index_bits
+from edgefl.learning.codecs.top_k import kept, largest
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,7 +32,10 @@ class Ef21(Codec):
 
     def encode(self, change: Tensor, memory: Mapping[str, Tensor], rng: Chance, sizes: Sizes) -> Coded:
         known = memory[ESTIMATE]
-        chosen = largest((change - known).abs(), max(1, round(self.share * sizes.count)))
+        chosen = largest((change - known).abs(), kept(self.share, sizes))
         rows = change.where(chosen, known)
         bits = chosen.sum(1) * sizes.bits + index_bits(chosen, sizes, self.indices)
         return Coded(rows, bits, {ESTIMATE: rows})
+
+    def distortion(self, sizes: Sizes) -> Contraction:
+        return Contraction(kept(self.share, sizes) / sizes.count)

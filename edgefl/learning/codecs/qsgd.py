@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from edgefl.learning.codecs import Chance, FeedbackCodec, Sizes
+from edgefl.learning.codecs import Chance, FeedbackCodec, Sizes, Unbiased, damping_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,9 +18,15 @@ class Qsgd(FeedbackCodec):
 
     A number v_i becomes |v| sign(v_i) l / s, with l one of the two integers around s |v_i| / |v|: the upper one with
     probability p, what that is above the lower one. Alistarh et al., QSGD, NeurIPS 2017, with codes of fixed length:
-    ceil(log2(2 s + 1)) bits for a number, and the norm whole. The variance is (|v| / s)^2 times the sum of p (1 - p),
-    at most min(M / s^2, sqrt(M) / s) |v|^2; where each bucket has a norm, M is the bucket's size. Left out: Elias'
-    codes, whose length depends on the change.
+    ceil(log2(2 s + 1)) bits for a number, and the norm whole. The variance is (|v| / s)^2 times the sum of p (1 - p).
+    Left out: Elias' codes, whose length depends on the change.
+
+    omega, where M is the bucket's size if each bucket has a norm: p (1 - p) is at most x - x^2 up to
+    x = s |v_i| / |v| = 1/2, and 1/4 beyond. With the Euclidean norm the squares of x sum to s^2, and equal numbers
+    are the worst: omega = sqrt(M) / s - 1, or M / (4 s^2) where s is above sqrt(M) / 2 (the paper, less sharp:
+    min(M / s^2, sqrt(M) / s)). With the largest magnitude one x is s, and the M - 1 others are at worst all
+    1 / (u + 1), with u = sqrt(1 + (M - 1) / s^2): omega = (u - 1) / 2. Where errors are fed back, the norms are sent
+    multiplied by the damping of the change at hand.
     """
 
     error_feedback: bool = Field(
@@ -41,6 +47,18 @@ class Qsgd(FeedbackCodec):
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         many, count = wanted.shape
+        cut, norm, scaled = self._scaled(wanted)
+        _, buckets, size = cut.shape
+        drawn = scaled.new_zeros(many, buckets * size)
+        drawn[:, :count] = rng.uniform(count)
+        level = (scaled + drawn.view_as(scaled)).floor().clamp_max(self.levels)
+        rows = (norm * cut.sign() * level / self.levels).view(many, -1)[:, :count]
+        bits = count * math.ceil(math.log2(2 * self.levels + 1)) + buckets * sizes.bits
+        return rows, wanted.new_full((many,), bits).long()
+
+    def _scaled(self, wanted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return numbers by bucket [k, buckets, size], each bucket's norm, and s |v_i| / norm of each number."""
+        many, count = wanted.shape
         size = min(self.bucket or count, count)
         buckets = -(-count // size)
         padded = wanted.new_zeros(many, buckets * size)
@@ -48,10 +66,17 @@ class Qsgd(FeedbackCodec):
         cut = padded.view(many, buckets, size)
         magnitudes = cut.abs()
         norm = magnitudes.amax(2, keepdim=True) if self.norm == "max" else cut.norm(dim=2, keepdim=True)
-        scaled = magnitudes * self.levels / norm.where(norm > 0, 1.0)
-        drawn = scaled.new_zeros(many, buckets * size)
-        drawn[:, :count] = rng.uniform(count)
-        level = (scaled + drawn.view_as(scaled)).floor().clamp_max(self.levels)
-        rows = (norm * cut.sign() * level / self.levels).view(many, -1)[:, :count]
-        bits = count * math.ceil(math.log2(2 * self.levels + 1)) + buckets * sizes.bits
-        return rows, wanted.new_full((many,), bits).long()
+        return cut, norm, magnitudes * self.levels / norm.where(norm > 0, 1.0)
+
+    def damping(self, change: Tensor, sizes: Sizes) -> Tensor:
+        _, norm, scaled = self._scaled(change)
+        above = scaled.frac()
+        variance = (norm / self.levels).square().squeeze(2) * (above - above.square()).sum(2)
+        return damping_of(change, variance.sum(1, keepdim=True))
+
+    def distortion(self, sizes: Sizes) -> Unbiased:
+        size, levels = min(self.bucket or sizes.count, sizes.count), self.levels
+        if self.norm == "max":
+            return Unbiased((math.sqrt(1 + (size - 1) / levels**2) - 1) / 2)
+        few = 2 * levels <= math.sqrt(size)
+        return Unbiased(math.sqrt(size) / levels - 1 if few else size / (4 * levels**2))

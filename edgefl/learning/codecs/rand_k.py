@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from edgefl.learning.codecs import Chance, FeedbackCodec, Indices, Sizes, index_bits
+from edgefl.learning.codecs import (
+    Chance,
+    Contraction,
+    FeedbackCodec,
+    Indices,
+    Sizes,
+    Unbiased,
+    index_bits,
+)
+from edgefl.learning.codecs.top_k import kept
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,9 +27,9 @@ class RandK(FeedbackCodec):
     """Send a share of a change that each device chooses anew in each round, each number whole.
 
     Stich et al., Sparsified SGD with Memory, NeurIPS 2018; Konecny et al., 2016. Both ends draw the places from a
-    seed of 64 bits, unless `indices` says that they are listed. Without error feedback what is sent is divided by its
-    share: that is unbiased, with (1 / share - 1) times the change's square for a variance. share = 1 is no codec at
-    all, to the last bit.
+    seed of 64 bits, unless `indices` says that they are listed. With error feedback it is a contraction, whose mean
+    error is 1 - share of the change's square. Without, what is sent is divided by its share: that is unbiased, with
+    omega = 1 / share - 1. share = 1 is no codec at all, to the last bit.
     """
 
     share: float = Field(0.1, gt=0, le=1, description="share of the numbers that are sent; at least one is")
@@ -29,7 +38,7 @@ class RandK(FeedbackCodec):
     )
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
-        count = max(1, round(self.share * sizes.count))
+        count = kept(self.share, sizes)
         chosen = wanted.new_ones(wanted.shape).bool()
         if count < sizes.count:
             chosen = (~chosen).scatter(1, rng.subset(count, sizes.count), True)
@@ -38,3 +47,7 @@ class RandK(FeedbackCodec):
             places = places.clamp_max(SEED_BITS)
         scale = 1.0 if self.error_feedback else sizes.count / count
         return wanted * chosen * scale, count * sizes.bits + places
+
+    def distortion(self, sizes: Sizes) -> Unbiased | Contraction:
+        share = kept(self.share, sizes) / sizes.count
+        return Contraction(share) if self.error_feedback else Unbiased(1 / share - 1)

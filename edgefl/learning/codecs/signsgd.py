@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edgefl.learning.codecs import Chance, FeedbackCodec, Sizes
+from edgefl.learning.codecs import Chance, Contraction, FeedbackCodec, Sizes
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -14,11 +14,15 @@ class SignSgd(FeedbackCodec):
     """Send one bit for each number, its sign, and the mean magnitude of all of them, by which it is multiplied.
 
     Karimireddy et al., Error Feedback Fixes SignSGD, ICML 2019: the sign of 0 is +1, and the error of a change v is
-    |v|^2 - |v|_1^2 / M. Without error feedback it is Bernstein et al.'s signSGD, ICML 2018, with that scale; they
-    take the sign of the majority, here they are averaged by data size.
+    |v|^2 - |v|_1^2 / M, at most 1 - 1 / M of |v|^2, as for a single number beside zeros. Without error feedback it is
+    Bernstein et al.'s signSGD, ICML 2018, with that scale; they take the sign of the majority, here they are averaged
+    by data size.
     """
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         scale = wanted.abs().mean(1, keepdim=True)
         rows = scale.where(wanted >= 0, -scale)
         return rows, wanted.new_full((len(wanted),), wanted.shape[1] + sizes.bits).long()
+
+    def distortion(self, sizes: Sizes) -> Contraction:
+        return Contraction(1 / sizes.count)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from edgefl.learning.codecs import Chance, FeedbackCodec, Indices, Sizes, index_bits
+from edgefl.learning.codecs import Chance, Contraction, FeedbackCodec, Indices, Sizes, index_bits
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,9 +28,17 @@ class TopK(FeedbackCodec):
     )
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
-        chosen = largest(wanted.abs(), max(1, round(self.share * sizes.count)))
+        chosen = largest(wanted.abs(), kept(self.share, sizes))
         bits = chosen.sum(1) * sizes.bits + index_bits(chosen, sizes, self.indices)
         return wanted * chosen, bits
+
+    def distortion(self, sizes: Sizes) -> Contraction:
+        return Contraction(kept(self.share, sizes) / sizes.count)
+
+
+def kept(share: float, sizes: Sizes) -> int:
+    """Return how many numbers of a change a share is; at least one."""
+    return max(1, round(share * sizes.count))
 
 
 def largest(magnitudes: Tensor, count: int) -> Tensor:

@@ -1,5 +1,6 @@
 """What codecs make of the models that travel in a round, up and down."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -7,10 +8,10 @@ import torch
 from torch import Tensor
 
 from edgefl.config import registry
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, about
 from edgefl.learning.algorithms import Algorithm, Received, Sent
 from edgefl.learning.chance import Chance, RoundChance
-from edgefl.learning.codecs import Codec, Coded, Sizes
+from edgefl.learning.codecs import Codec, Coded, Contraction, FeedbackCodec, Sizes
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
@@ -26,6 +27,9 @@ class Compression:
     Args:
         uplink, downlink: None: models travel whole.
         devices: where devices keep what codecs remember.
+
+    Raises:
+        EdgeflError: a codec whose errors are fed back does not state them, or no damping bounds them.
     """
 
     def __init__(
@@ -39,6 +43,12 @@ class Compression:
     ) -> None:
         self.uplink, self.downlink = uplink, downlink
         self._algorithm, self._devices, self._sizes, self._payload = algorithm, devices, sizes, payload
+        if downlink is not None:
+            _check_stated("downlink_codec", downlink, sizes, "leave it out")
+        if uplink is not None and algorithm.sends_differences:
+            _check_stated("uplink_codec", uplink, sizes, "leave it out")
+        elif isinstance(uplink, FeedbackCodec) and uplink.error_feedback:
+            _check_stated("uplink_codec", uplink, sizes, "set error_feedback: false")
 
     def down(self, received: Received, ids: Sequence[int], chance: RoundChance) -> Received:
         """Return what devices have of the models that they are sent, each its own, and the bits of that."""
@@ -54,11 +64,8 @@ class Compression:
             some = held[begin:end]
             those = [ids[k] for k in some]
             last = self._devices.rows(HELD, those, whole[0])
-            memory = {
-                name: whole.new_zeros(len(some), size) for name, size in codec.memory(self._sizes).items()
-            }
             rng = chance.of_devices("downlink codec", those)
-            coded = self._encoded("downlink_codec", codec, whole[some] - last, memory, rng)
+            coded = self._difference("downlink_codec", codec, whole[some] - last, rng)
             start[some], bits[some] = _decoded(coded.rows, last, whole[some]), coded.bits
         if received.start.dim() == 1 and torch.equal(start, whole):
             start = received.start  # one for all, after all
@@ -71,12 +78,15 @@ class Compression:
         assert codec is not None
         if sent.bits is not None:
             raise self._counts_itself("uplink_codec")
-        memory = {
-            name: self._devices.rows(_kept(name), ids, sent.rows.new_zeros(size))
-            for name, size in codec.memory(self._sizes).items()
-        }
-        rng = chance.of_devices("uplink codec", ids)
-        coded = self._encoded("uplink_codec", codec, sent.rows - start, memory, rng)
+        rng, change = chance.of_devices("uplink codec", ids), sent.rows - start
+        if self._algorithm.sends_differences:
+            coded = self._difference("uplink_codec", codec, change, rng)
+        else:
+            memory = {
+                name: self._devices.rows(_kept(name), ids, change.new_zeros(size))
+                for name, size in codec.memory(self._sizes).items()
+            }
+            coded = self._encoded("uplink_codec", codec, change, memory, rng)
         rows = _decoded(coded.rows, start.expand_as(sent.rows), sent.rows)
         bits = coded.bits + self._others(self._algorithm.vectors_up)
         return Sent(rows, sent.notes, bits), coded
@@ -101,6 +111,16 @@ class Compression:
         """Return the bits of vectors beside the model, sent whole where they count."""
         return (vectors - 1) * self._sizes.bits * self._sizes.count if self._payload.exchanged else 0
 
+    def _difference(self, key: str, codec: Codec, change: Tensor, rng: Chance) -> Coded:
+        """Code differences to what the receiver has: of what is left out the next one is the memory."""
+        memory = {
+            name: change.new_zeros(len(change), size) for name, size in codec.memory(self._sizes).items()
+        }
+        coded = self._encoded(key, codec, change, memory, rng)
+        # with a memory, what is decoded is damped already
+        rows = coded.rows if memory else codec.damped(coded.rows, change, self._sizes)
+        return Coded(rows, coded.bits)
+
     def _encoded(
         self, key: str, codec: Codec, change: Tensor, memory: dict[str, Tensor], rng: Chance
     ) -> Coded:
@@ -121,6 +141,25 @@ class Compression:
             f"{name} says itself how many bits travel: leave the codec out, or take another algorithm",
             ("learning", key),
         )
+
+
+def _check_stated(key: str, codec: Codec, sizes: Sizes, otherwise: str) -> None:
+    """Check that a codec states a distortion of which damping makes a contraction; else say what does without."""
+    with about("learning", key):
+        try:
+            distortion = codec.distortion(sizes)
+        except EdgeflError as error:
+            raise EdgeflError(f"{error}, or {otherwise}") from error
+        bounded = (
+            0 < distortion.delta <= 1
+            if isinstance(distortion, Contraction)
+            else 0 <= distortion.omega < math.inf
+        )
+        if not bounded:
+            raise EdgeflError(
+                f"no damping bounds an error of {distortion}: state an omega from 0 on, or a delta above 0 and at"
+                f" most 1, or {otherwise}"
+            )
 
 
 def _kept(name: str) -> str:

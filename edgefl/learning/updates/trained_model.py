@@ -155,8 +155,8 @@ class TrainedModel:
         chance = RoundChance(self._streams, at, self.model.device)
         receivers = self._receivers(ids, batches.samples, chance.of_devices("receive", ids))
         lr = algorithm.learning_rate(lr, self.state)
-        received = algorithm.receive(parameters, self.state, receivers)
-        received = self._compression.down(received, ids, chance)
+        wanted = algorithm.receive(parameters, self.state, receivers)
+        received = self._compression.down(wanted, ids, chance)
         start = self._side.with_statistics(received.start, ids, self.model)
         self.waiting = {id_: self.waiting[id_] for id_ in self.waiting if id_ not in set(ids)}
         task = self._side.task(ids, batches, lr, start, terms, stop, self.state)
@@ -171,7 +171,8 @@ class TrainedModel:
         sent, memory = self._side.upload(trained, self.state, chance)
         if sent is not None:
             trained = replace(trained, sent=sent.rows, notes=(received.notes, sent.notes))
-        trained = replace(trained, memory=memory)
+        uncoded = None if self._compression.downlink is None else wanted.start
+        trained = replace(trained, memory=memory, uncoded=uncoded)
         self.waiting |= {id_: Update(trained, k) for k, id_ in enumerate(ids)}
         beside = self.compared(terms) * (1 + algorithm.trains_personal) * batches.processed(models.steps)
         result = self._side.result(trained, received, sent, receivers.tested + beside)
@@ -191,7 +192,8 @@ class TrainedModel:
         """Aggregate the updates that wait of these devices, without those that have no data.
 
         Updates of one round that began from today's model and weigh 1 are taken as they are; others are joined, and
-        for the server rebased on it and weighed. Devices keep what they have really trained.
+        for the server rebased on it and weighed. Of what a codec on the way down has changed the server takes each
+        device's change alone. Devices keep what they have really trained.
 
         Args:
             arrived: ids of the devices whose update arrived.
@@ -225,11 +227,11 @@ class TrainedModel:
         sent = parameters if round_.sent is None else put(round_.sent, positions)
         chance = RoundChance(self._streams, at, self.model.device)
         trained = self._side.trained(round_, positions, parameters, chance.of_devices("keep", ids))
-        counted, start = sent, trained.start
+        counted, start = round_.undone(positions, sent, trained.start)
         if not (as_they_are and (together or staleness.tiers)):
-            start, today = layout.split(self.model)
+            began, (start, today) = start, layout.split(self.model)
             by = like_rows(np.array(weights), rows)
-            counted = rebased(sent, trained.start, start, by, received=staleness.base == "received")
+            counted = rebased(counted, began, start, by, received=staleness.base == "received")
             statistics = towards(statistics, today, by)
         shares = like_rows(sizes / sizes.sum(), rows)
         if self._privacy is not None:
@@ -245,6 +247,7 @@ class TrainedModel:
             notes=self._side.noted(round_, positions),
             rng=chance.of_server("aggregate"),
             local=parameters,
+            received=None if round_.uncoded is None else trained.start,
             staleness=max(stale),
         )
         self._side.keep(round_, positions, rows, trained, sent, self.state)

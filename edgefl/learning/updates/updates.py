@@ -21,6 +21,7 @@ class TrainedRound:
     lr: learning rate; in a round that is joined of several, [K] one of each device.
     version: of the model that the round began from, counted by `TrainedModel`.
     start: [M + Q] or [K, M + Q] what the devices received.
+    uncoded: [M] or [K, M] what they would have received without a codec on the way down; None: there is none.
     models: local models of the devices.
     sent: [K, M] what they upload; None: their local models.
     notes: those of `Received` and those of `Sent`.
@@ -36,6 +37,7 @@ class TrainedRound:
     sent: Tensor | None = None
     notes: tuple[Notes, Notes] = ({}, {})
     memory: Mapping[str, Tensor] = field(default_factory=dict)
+    uncoded: Tensor | None = None
 
     @property
     def rows(self) -> Tensor:
@@ -51,9 +53,25 @@ class TrainedRound:
         """Return what the devices at these positions received: [M + Q], or [n, M + Q]."""
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
+    def undone(self, positions: Sequence[int], sent: Tensor, received: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what these devices sent [k, M], and from which start, as if no codec were on the way down.
+
+        So the server sees each device's change from the model that it sends: what a device has not received yet goes
+        into no mean.
+
+        Args:
+            received: [M] or [k, M] what they had received.
+        """
+        start = self.uncoded
+        if start is None:
+            return sent, received
+        start = start if start.dim() == 1 else start[list(positions)]
+        return rebased(sent, received, start, sent.new_ones(len(sent)), received=True), start
+
     def part(self, positions: Sequence[int]) -> "TrainedRound":
         """Return copies of what the devices at these positions trained."""
-        of_all = {"lr", "version"} | ({"start"} if self.start.dim() == 1 else set())
+        shared = {"start": self.start, "uncoded": self.uncoded}
+        of_all = {"lr", "version"} | {k for k, one in shared.items() if one is not None and one.dim() == 1}
         tensors = self.tensors().items()
         return self.of({name: one if name in of_all else one[list(positions)] for name, one in tensors})
 
@@ -65,6 +83,7 @@ class TrainedRound:
             "lr": torch.as_tensor(self.lr, dtype=torch.float64),
             "version": torch.tensor(self.version),
             "start": self.start,
+            "uncoded": self.uncoded,
             "rows": models.rows,
             "personal": models.personal,
             "steps": torch.from_numpy(models.steps),
@@ -87,8 +106,18 @@ class TrainedRound:
         models = LocalModels(tensors["rows"], tensors.get("personal"), steps, tested)
         lr, version = float(tensors["lr"]), int(tensors["version"])
         ids = tensors["ids"].tolist()
-        notes = (received, sent)
-        return cls(ids, None, lr, version, tensors["start"], models, tensors.get("sent"), notes, memory)
+        return cls(
+            ids,
+            None,
+            lr,
+            version,
+            tensors["start"],
+            models,
+            tensors.get("sent"),
+            (received, sent),
+            memory,
+            tensors.get("uncoded"),
+        )
 
 
 @dataclass(frozen=True)
@@ -146,6 +175,9 @@ def joined(updates: Sequence[Update]) -> TrainedRound:
     """
     pieces = parts(updates)
     tensors = [one.tensors() | {"start": one.start.expand_as(one.rows)} for one in pieces]
+    for one in tensors:
+        if "uncoded" in one:
+            one["uncoded"] = one["uncoded"].expand(len(one["rows"]), -1)
     order = np.argsort(np.concatenate([one.ids for one in pieces]))
     rates = np.repeat([one.lr for one in pieces], [len(one.ids) for one in pieces])[order]
     rows = {
@@ -163,9 +195,9 @@ def rebased(sent: Tensor, start: Tensor, model: Tensor, weights: Tensor, *, rece
     the weight 1 stays as it is, to the last bit.
 
     Args:
-        sent: [K, M] what they sent. start: [K, M] what they had received. model: [M] w. weights: [K].
+        sent: [K, M] what they sent. start: [M] or [K, M] what they had received. model: w, likewise. weights: [K].
     """
-    base = start if received else model.expand_as(sent)
+    base = (start if received else model).expand_as(sent)
     same = (weights == 1) & (base == model).all(1)
     return torch.where(same.unsqueeze(1), sent, model + weights.unsqueeze(1) * (sent - base))
 

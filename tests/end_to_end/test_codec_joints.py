@@ -1,0 +1,101 @@
+"""Codecs of both ways met at random with algorithms, servers, partitions and models: judged by what is learned.
+
+Divergence by what codecs feed back takes some tens of rounds: three that stay finite tell nothing. So each device
+sends some 60 updates, and the run is compared with the same one without codecs.
+"""
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import edgefl
+from edgefl.config import registry
+
+UPDATES, DEVICES = 60, 8  # of each device, where it sends one for every model
+# with how many models, of so many updates each
+SERVERS: list[tuple[dict[str, Any], int]] = [
+    ({"name": "synchronous"}, UPDATES),
+    ({"name": "synchronous"}, UPDATES),
+    ({"name": "fedbuff", "buffer": 4}, 2 * UPDATES),
+    ({"name": "fedasync"}, 4 * UPDATES),
+    ({"name": "semi_synchronous", "period_s": 0.2}, UPDATES),
+    ({"name": "tiers", "count": 2}, 2 * UPDATES),
+]
+OF_MODELS = ("fedavg", "fedprox", "moon", "apfl", "ditto")
+OF_CHANGES = (*OF_MODELS, "fedacg", "fedadam", "fedyogi")
+OF_ONE_ROUND = (*OF_CHANGES, "ca2fl", "scaffold", "fednova", "adaptive_fedavg")
+# sums of changes that fade slowly or never, which swing with what is many rounds late
+SWINGING = ("fedavgm", "feddyn", "feddc")
+LATE = ("rand_k", "qsgd")
+PARAMETERS: dict[str, dict[str, list[Any]]] = {
+    "top_k": {"share": [0.1, 0.3]},
+    "ef21": {"share": [0.1, 0.3]},
+    "rand_k": {"share": [0.1, 0.3]},
+    "qsgd": {"levels": [7, 31], "bucket": [128, 512, None], "norm": ["two", "max"]},
+    "fedpaq": {"bits": [4, 8]},
+    "powersgd": {"rank": [2, 4]},
+}
+SHARE = 2 / 3  # of the accuracy without codecs, that is reached at least; a guess has an eighth of it
+
+
+def drawn(number: int) -> dict[str, Any]:
+    """Draw what is trained, where, and with which codecs."""
+    rng = Random(f"codecs {number}")
+    server, models = rng.choice(SERVERS)
+    algorithms = {"synchronous": (*OF_ONE_ROUND, *SWINGING), "tiers": OF_MODELS}.get(
+        server["name"], OF_CHANGES
+    )
+    algorithm = rng.choice(algorithms)
+    names = [name for name in registry.names("codecs") if algorithm not in SWINGING or name not in LATE]
+    learning = {
+        "dataset": "digits",
+        "algorithm": algorithm,
+        "model": rng.choice(["logistic", {"name": "mlp2", "hidden": 32}]),
+        "partition": rng.choice(["iid", {"name": "dirichlet", "alpha": 0.5}]),
+        "batch": 32,
+        "lr": 0.05,
+        "payload": "exchanged",
+        "test_every": models,
+    }
+    ways = rng.choice([["uplink_codec"], ["downlink_codec"], ["uplink_codec", "downlink_codec"]])
+    codecs = {}
+    for way in ways:
+        name = rng.choice(names)
+        codecs[way] = {"name": name} | {
+            key: rng.choice(values) for key, values in PARAMETERS.get(name, {}).items()
+        }
+        if "error_feedback" in registry.get("codecs", name).model_fields:
+            codecs[way]["error_feedback"] = rng.choice([True, False])
+    return {
+        "name": "joint",
+        "seed": number,
+        "devices": {"count": DEVICES},
+        "radio": {
+            "preset": "journal",
+            "bandwidth_hz": 2e7,
+            "sharing": "dynamic",
+            "scheduler": "round_robin",
+        },
+        "rounds": {"server": server},
+        "sessions": {"name": "schedule", "count": 1, "rounds": models},
+        "learning": learning | codecs,
+    }
+
+
+def ended(data: dict[str, Any], out: Path) -> tuple[float, float]:
+    """Run a scenario, and return accuracy and loss at its end."""
+    rounds = edgefl.Results(edgefl.simulate(edgefl.load_scenario(data), out, device="cpu")).rounds
+    last = rounds.dropna(subset=["accuracy"]).iloc[-1]
+    return float(last.accuracy), float(last.loss)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(12))
+def test_codecs_learn_with_everything(number: int, tmp_path: Path) -> None:
+    data = drawn(number)
+    whole = {key: value for key, value in data["learning"].items() if not key.endswith("_codec")}
+    accuracy, _ = ended(data, tmp_path / "coded")
+    of_whole, _ = ended({**data, "learning": whole}, tmp_path / "whole")
+    assert accuracy > SHARE * of_whole, data

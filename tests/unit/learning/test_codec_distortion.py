@@ -1,0 +1,190 @@
+"""What codecs state of their errors: reached by the worst changes, damped where fed back, refused if unstated."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from edgefl.config import registry
+from edgefl.config.component import build
+from edgefl.contract import SessionStart
+from edgefl.errors import EdgeflError
+from edgefl.learning.chance import Chance, RoundChance
+from edgefl.learning.codecs import Codec, Contraction, FeedbackCodec, Sizes, Unbiased
+from edgefl.learning.codecs.qsgd import Qsgd
+from edgefl.rng import Streams
+from tests.unit.learning.federation.test_resume import Cell, settings
+
+M = 64
+SIZES = Sizes(((M,),))
+DRAWS = 4000
+ONE = torch.zeros(M).index_fill(0, torch.tensor([5]), 2.0)
+PAIR = ONE.index_fill(0, torch.tensor([9]), -2.0)
+EQUAL = torch.full((M,), -0.5)
+
+
+def among(levels: int) -> Tensor:
+    """Return the worst change for the largest magnitude as a norm: 1, and s x = 1 / (u + 1) of all others."""
+    u = math.sqrt(1 + (M - 1) / levels**2)
+    return torch.full((M,), 1 / (u + 1) / levels).index_fill(0, torch.tensor([0]), 1.0)
+
+
+def chance(many: int) -> Chance:
+    return RoundChance(Streams(7), (1,), torch.device("cpu")).of_devices("codec", range(many))
+
+
+def made(name: str, **values: Any) -> Codec:
+    one = build(registry.get("codecs", name), values)
+    assert isinstance(one, Codec)
+    return one
+
+
+# codec, its parameters, what it states for 64 numbers, by hand, and a change that reaches it
+WORST: list[tuple[str, dict[str, Any], Unbiased | Contraction, Tensor]] = [
+    ("qsgd", {"levels": 2}, Unbiased(8 / 2 - 1), EQUAL),
+    ("qsgd", {"levels": 2, "bucket": 16}, Unbiased(4 / 2 - 1), EQUAL),
+    ("qsgd", {"levels": 2, "bucket": 10**6}, Unbiased(8 / 2 - 1), EQUAL),
+    # 12 / 8: every number halfway between two levels
+    ("qsgd", {"levels": 12}, Unbiased(64 / (4 * 12**2)), EQUAL),
+    ("qsgd", {"levels": 3, "norm": "max"}, Unbiased((math.sqrt(1 + 63 / 9) - 1) / 2), among(3)),
+    ("fedpaq", {"bits": 1}, Unbiased(62 / 2), PAIR),
+    ("fedpaq", {"bits": 3}, Unbiased(62 / (2 * 49)), PAIR),
+    ("rand_k", {"share": 0.25, "error_feedback": False}, Unbiased(3.0), EQUAL),
+    ("rand_k", {"share": 0.25}, Contraction(0.25), EQUAL),
+    ("top_k", {"share": 0.25}, Contraction(0.25), EQUAL),
+    ("ef21", {"share": 0.25}, Contraction(0.25), EQUAL),
+    ("signsgd", {}, Contraction(1 / 64), ONE),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "stated", "change"), WORST)
+def test_what_a_codec_states_is_reached_by_the_worst_change(
+    name: str, values: dict[str, Any], stated: Unbiased | Contraction, change: Tensor
+) -> None:
+    """E |C(v) - v|^2 / |v|^2 of the worst v is omega, or 1 - delta, within four standard errors of 4,000 draws."""
+    one = made(name, **values)
+    assert one.distortion(SIZES) == stated
+    memory = {name: torch.zeros(DRAWS, size) for name, size in one.memory(SIZES).items()}
+    rows = one.encode(change.expand(DRAWS, -1), memory, chance(DRAWS), SIZES).rows
+    errors = (rows - change).double().square().sum(1) / float(change.square().sum())
+    bound = stated.omega if isinstance(stated, Unbiased) else 1 - stated.delta
+    assert abs(float(errors.mean()) - bound) <= 4 * float(errors.std()) / math.sqrt(DRAWS) + 1e-6
+
+
+def test_powersgd_states_its_rank_over_the_widest_matrix() -> None:
+    """Of 10 x 784 and rank 2: 2 / 784; where all travels whole, 1."""
+    assert made("powersgd", rank=2).distortion(Sizes(((10, 784), (10,)))) == Contraction(2 / 784)
+    assert made("powersgd", rank=2).distortion(Sizes(((3, 4), (10,)))) == Contraction(1.0)
+
+
+@pytest.mark.parametrize("name", registry.names("codecs"))
+def test_feedback_divides_what_is_unbiased_by_one_and_its_omega_and_nothing_else(name: str) -> None:
+    """The message is as long, the residual what damped rows leave; QSGD and FedPAQ know their change's variance."""
+    cls = registry.get("codecs", name)
+    if not issubclass(cls, FeedbackCodec):
+        return
+    change = torch.randn(3, M, generator=torch.Generator().manual_seed(1))
+    one = made(name, error_feedback=True)
+    rows, bits = one.compress(change, chance(3), SIZES)  # type: ignore[attr-defined]
+    coded = one.encode(change, {"residual": torch.zeros(3, M)}, chance(3), SIZES)
+    stated = one.distortion(SIZES)
+    damping = 1 / (1 + stated.omega) if isinstance(stated, Unbiased) else 1.0
+    known = one.damping(change, SIZES)
+    assert torch.equal(coded.rows, rows * known)
+    assert (torch.as_tensor(known) >= damping).all()
+    assert name in ("qsgd", "fedpaq") or known == damping
+    assert torch.equal(coded.bits, bits)
+    assert torch.equal(coded.memory["residual"], change - coded.rows)
+
+
+def test_fedpaq_is_damped_by_the_variance_of_the_change_at_hand() -> None:
+    """Three steps from 0 to 3: of 0.5 and 2.25 the variances 0.25 and 0.1875, the square 14.3125; of zeros none.
+
+    The worst change has that of the distortion.
+    """
+    one = made("fedpaq", bits=2)
+    change = torch.tensor([[0.0, 3.0, 0.5, 2.25], [0.0, 0.0, 0.0, 0.0]])
+    by = one.damping(change, Sizes(((4,),)))
+    assert by.tolist() == [[pytest.approx(14.3125 / (14.3125 + 0.4375))], [1.0]]
+    worst = made("fedpaq", bits=3)
+    assert worst.damping(PAIR.unsqueeze(0), SIZES).item() == pytest.approx(worst.distortion(SIZES).damping)
+
+
+def test_fedpaq_of_many_numbers_is_hardly_damped() -> None:
+    """A million normal numbers in 8 bits: a range of some 10 in 255 steps, step^2 / 6 of each number's square."""
+    change = torch.randn(1, 10**6, generator=torch.Generator().manual_seed(3))
+    one = made("fedpaq")
+    by = float(one.damping(change, Sizes(((10**6,),))))
+    step = float(change.max() - change.min()) / 255
+    assert 1 / by - 1 == pytest.approx(step**2 / 6, rel=0.02)
+    assert one.distortion(Sizes(((10**6,),))).omega > 7  # type: ignore[union-attr]
+
+
+def test_qsgd_is_damped_by_the_variance_of_the_change_at_hand() -> None:
+    """Norm 5 and 2 levels: of 3 and 4, x = 1.2 and 1.6, and 6.25 (0.16 + 0.24) = 2.5 over 25; of the worst, omega."""
+    change = torch.tensor([[3.0, -4.0, 0.0]])
+    assert made("qsgd", levels=2).damping(change, Sizes(((3,),))).item() == pytest.approx(1 / 1.1)
+    worst = made("qsgd", levels=2, bucket=16)
+    assert worst.damping(EQUAL.unsqueeze(0), SIZES).item() == pytest.approx(worst.distortion(SIZES).damping)
+
+
+def test_a_codec_is_damped_once_on_the_way_down_with_feedback_or_without() -> None:
+    """The second model that a device receives is the first and what QSGD decodes of the change, damped."""
+    starts = []
+    for feedback in (False, True):
+        codec = {"name": "qsgd", "levels": 2, "error_feedback": feedback}
+        one = Cell(settings("fedavg", "previous", downlink_codec=codec)).one
+        stage = next(one.session(SessionStart(1, (0, 1, 2), longest=2)))
+        stage.train([0, 1, 2], 1)
+        first = one.federation.model.model.clone()
+        stage.aggregate([0, 1, 2])
+        wanted = one.federation.model.model - first
+        stage.train([0, 1, 2], 2)
+        starts.append(one.federation.model.waiting[0].round.start - first)
+    by = float(made("qsgd", levels=2).damping(wanted.unsqueeze(0), Sizes(((650,),))))
+    assert torch.equal(*starts)
+    # decoded are multiples of the norm of each bucket / 2
+    for bucket in (slice(0, 512), slice(512, 650)):
+        levels = starts[0][:, bucket] / by * 2 / wanted[bucket].norm()
+        assert (levels - levels.round()).abs().max() < 1e-3
+        assert levels.abs().max() > 0.9
+
+
+class Silent(Qsgd):
+    """States nothing."""
+
+    distortion = Codec.distortion
+
+
+class Boundless(Qsgd):
+    """States what no damping bounds."""
+
+    def distortion(self, sizes: Sizes) -> Unbiased:
+        return Unbiased(math.inf)
+
+
+@pytest.mark.parametrize(
+    ("way", "feedback", "algorithm", "remedy"),
+    [
+        ("uplink_codec", True, "fedavg", "or set error_feedback: false"),
+        ("uplink_codec", False, "fedavg", None),
+        ("uplink_codec", False, "ca2fl", "or leave it out"),
+        ("downlink_codec", True, "fedavg", "or leave it out"),
+        ("downlink_codec", False, "fedavg", "or leave it out"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("cls", "words"), [(Silent, "does not state how far"), (Boundless, "no damping bounds")]
+)
+def test_what_states_no_bound_is_refused_where_its_errors_are_fed_back(
+    way: str, feedback: bool, algorithm: str, remedy: str | None, cls: type[Qsgd], words: str
+) -> None:
+    how = settings(algorithm, "previous").model_copy(update={way: cls(error_feedback=feedback)})
+    if remedy is None:
+        next(Cell(how).one.session(SessionStart(1, (0, 1), longest=1))).train([0, 1], 1)
+        return
+    with pytest.raises(EdgeflError, match=f"{words}.*, {remedy}$") as told:
+        Cell(how)
+    assert told.value.place == ("learning", way)

@@ -1,0 +1,41 @@
+"""Every codec of the registry learns, each way, with and without feedback: a score after 100 rounds."""
+
+from pathlib import Path
+
+import pytest
+
+from edgefl.config import registry
+from tests.tools import codecs
+from tests.tools.codecs import Case, Trial, cases
+
+PAGE = Path(__file__).parents[3] / "docs" / "codecs.md"
+
+
+@pytest.fixture(scope="module")
+def digits() -> Trial:
+    return Trial("digits")
+
+
+def test_whole_models_learn(digits: Trial) -> None:
+    assert digits.whole.loss < digits.whole.loss_before / 4
+    assert digits.whole.accuracy > 85
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_every_codec_learns_each_way_with_and_without_feedback(case: Case, digits: Trial) -> None:
+    """The loss falls; within three points of whole models end all but those that lose what they leave out."""
+    assert digits.faults(case, digits.learned(**case.learning)) == []
+
+
+def test_the_page_has_the_table_of_every_codec(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The tool's head, and a row of each codec; its figures are those of `make codecs`."""
+    monkeypatch.setattr(codecs, "ROUNDS", 2)
+    codecs.main(["--dataset", "digits"])
+    printed = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    page = PAGE.read_text().splitlines()
+    begin = page.index(printed[0])
+    rows = page[begin : begin + len(printed)]
+    assert [row.split("|")[1] for row in rows] == [row.split("|")[1] for row in printed]
+    assert len(printed) == 2 + len(registry.names("codecs"))

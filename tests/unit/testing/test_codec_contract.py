@@ -1,0 +1,63 @@
+"""The contract of codecs catches what states too little of its errors, or nothing."""
+
+import pytest
+
+from edgefl.learning.codecs import Codec, Contraction, Sizes, Unbiased
+from edgefl.learning.codecs.qsgd import Qsgd
+from edgefl.learning.codecs.rand_k import RandK
+from edgefl.learning.codecs.top_k import TopK
+from edgefl.testing import check
+from edgefl.testing.conformance import ContractError
+
+
+class Unstated(TopK):
+    """States nothing."""
+
+    distortion = Codec.distortion
+
+
+class TooSure(Qsgd):
+    """States a tenth of its omega."""
+
+    def distortion(self, sizes: Sizes) -> Unbiased:
+        return Unbiased(super().distortion(sizes).omega / 10)
+
+
+class Biased(TopK):
+    """Takes what is biased for unbiased."""
+
+    def distortion(self, sizes: Sizes) -> Unbiased:  # type: ignore[override]
+        return Unbiased(9.0)
+
+
+class TooNear(RandK):
+    """States to send twice what it sends."""
+
+    def distortion(self, sizes: Sizes) -> Contraction:
+        return Contraction(2 * self.share)
+
+
+class NoNumber(TopK):
+    """States a delta of 0."""
+
+    def distortion(self, sizes: Sizes) -> Contraction:
+        return Contraction(0.0)
+
+
+@pytest.mark.parametrize(
+    ("codec", "feedback", "words"),
+    [
+        (Unstated, False, "is not stated"),
+        (Unstated, True, "does not state"),
+        (TooSure, False, "the mean error is"),
+        (TooSure, True, "the mean error is"),
+        (Biased, False, "on average another change"),
+        (TooNear, True, "the mean error is"),
+        (NoNumber, True, "a delta is above 0"),
+    ],
+)
+def test_a_codec_that_states_less_than_its_error_is_told(
+    codec: type[Codec], feedback: bool, words: str
+) -> None:
+    with pytest.raises(ContractError, match=words):
+        check(codec, error_feedback=feedback)
