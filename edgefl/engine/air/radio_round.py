@@ -92,7 +92,7 @@ class RadioRound:
         """Move payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off.
 
         Args:
-            radio_on: called when the first slot begins, if there are bits to move.
+            radio_on: called when the first slot begins; for an uplink only if there are bits to move.
         """
         air, env, slot_s = self.air, self.air.env, self.air.slot_s
         first_slot, share = air.next_slot(env.now), link.share(direction)
@@ -108,7 +108,7 @@ class RadioRound:
             if monitored is not None:
                 monitored.give_up()
             return Transfer(env.now, env.now, 0, 0.0, interrupt.cause)
-        if payload_bits:
+        if payload_bits or direction == "downlink":  # a part that receives nothing ends a tail all the same
             radio_on(on)
         if broadcast is not None:
             try:

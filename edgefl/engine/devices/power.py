@@ -122,13 +122,13 @@ class Power:
         battery.drain(now_s, power_w, on, beside_w=wait_w)
         self._look(device, battery)
 
-    def radio_off(self, device: int, end_s: float, bits_j: float, *, connected: bool = True) -> float:
+    def radio_off(self, device: int, end_s: float, bits_j: float, *, tail: bool = True) -> float:
         """End a transfer: book the energy of its bits beside that of its time; return how much the battery had.
 
         When within a transfer its bits are paid for is left out: an empty battery pays no more than it had.
 
         Args:
-            connected: whether the link is still there; what has no connection has no tail.
+            tail: whether a tail follows.
         """
         if not self._in_use[device]:
             return 0.0  # cut off before its first slot
@@ -137,7 +137,7 @@ class Power:
         if battery is not None and bits_j:
             bits_j = battery.spend(self.env.now, bits_j)
             self._look(device, battery)
-        if connected and self.running[device]:
+        if tail and self.running[device]:
             self.tails.begins(device, end_s)
         return bits_j
 

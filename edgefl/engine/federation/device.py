@@ -81,8 +81,6 @@ class Device:
         self, task: DeviceTask, link: Link, processors: Processors
     ) -> Generator[simpy.Event, None, Part]:
         """Do one round's work. If the device is cut off, the Part holds what was done until then, and its energy."""
-        if not task.down_bits:  # nothing is received that would end a tail before computing begins
-            self._network.power.tails.ends(self.id, self.env.now)
         downlink, link = yield from self._move(link, "downlink", task.down_bits, task.patient)
         spans = [downlink]
         if spans[-1].cut is None:
@@ -123,14 +121,13 @@ class Device:
         transfer = yield from link.round.transfer(link, direction, bits, radio_on)
         idle_s = transfer.stalled_s - transfer.stalled_air_s
         stalled_j = power_w * transfer.stalled_air_s + self.draws.wait_w * idle_s
-        return transfer.span(self._energy_j(transfer, power_w, j_bit), stalled_j)
+        # what moves nothing has no tail, nor what has no connection
+        tail = bits > 0 and transfer.cut is not Cause.RADIO_LINK_FAILURE
+        return transfer.span(self._energy_j(transfer, power_w, j_bit, tail), stalled_j)
 
-    def _energy_j(self, transfer: Transfer, power_w: float, j_bit: float) -> float:
+    def _energy_j(self, transfer: Transfer, power_w: float, j_bit: float, tail: bool) -> float:
         """Let the radio off; return what the transfer has drawn."""
-        connected = transfer.cut is not Cause.RADIO_LINK_FAILURE
-        bits_j = self._network.power.radio_off(
-            self.id, transfer.end_s, j_bit * transfer.bits, connected=connected
-        )
+        bits_j = self._network.power.radio_off(self.id, transfer.end_s, j_bit * transfer.bits, tail=tail)
         wait_s = transfer.end_s - transfer.start_s - transfer.airtime_s
         return float(transfer_energy_j(power_w, transfer.airtime_s, self.draws.wait_w, wait_s, bits_j))
 
