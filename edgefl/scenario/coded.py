@@ -3,11 +3,12 @@
 from edgefl.config import registry
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.errors import EdgeflError
+from edgefl.learning.codecs import Sizes, fed_back
 from edgefl.learning.settings import LearningSettings
 
 
 def check(radio: RadioSettings, learning: LearningSettings | None) -> None:
-    """Refuse a codec for something that does not travel, or not to one device.
+    """Refuse a codec for something that does not travel, or not to one device, and one whose errors know no bound.
 
     Raises:
         EdgeflError: names the key and the remedy.
@@ -21,6 +22,11 @@ def check(radio: RadioSettings, learning: LearningSettings | None) -> None:
             raise EdgeflError(
                 f"with {name} nothing travels that could be coded: leave it out", ("learning", key)
             )
+    for one in fed_back(
+        learning.uplink_codec, learning.downlink_codec, differences=algorithm.sends_differences
+    ):
+        if one.is_silent:
+            one.check(Sizes(()))
     if learning.downlink_codec is None:
         return
     if algorithm.chooses_model:

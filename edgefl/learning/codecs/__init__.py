@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from edgefl.config.component import Component
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, about
 from edgefl.learning.chance import Chance
 
 if TYPE_CHECKING:
@@ -196,6 +196,54 @@ class FeedbackCodec(Codec):
     @abstractmethod
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         """Return what is decoded [k, M] of what devices want to send [k, M], and the bits of that, [k] integers."""
+
+
+@dataclass(frozen=True)
+class FedBack:
+    """A codec whose errors are fed back.
+
+    key: of `learning`. otherwise: what does without.
+    """
+
+    key: str
+    codec: Codec
+    otherwise: str
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the codec states no distortion, whatever the model's sizes."""
+        return type(self.codec).distortion is Codec.distortion
+
+    def check(self, sizes: Sizes) -> None:
+        """Check that the codec states a distortion of which damping makes a contraction.
+
+        Raises:
+            EdgeflError: names the key and the remedy.
+        """
+        with about("learning", self.key):
+            try:
+                distortion = self.codec.distortion(sizes)
+            except EdgeflError as error:
+                raise EdgeflError(f"{error}, or {self.otherwise}") from error
+            if isinstance(distortion, Contraction):
+                bounded = 0 < distortion.delta <= 1
+            else:
+                bounded = 0 <= distortion.omega < math.inf
+            if not bounded:
+                raise EdgeflError(
+                    f"no damping bounds an error of {distortion}: state an omega from 0 on, or a delta above 0 and at"
+                    f" most 1, or {self.otherwise}"
+                )
+
+
+def fed_back(uplink: Codec | None, downlink: Codec | None, *, differences: bool) -> list[FedBack]:
+    """Return which codecs' errors are fed back; differences: devices send these, as `Algorithm.sends_differences`."""
+    found = [] if downlink is None else [FedBack("downlink_codec", downlink, "leave it out")]
+    if uplink is not None and differences:
+        found.append(FedBack("uplink_codec", uplink, "leave it out"))
+    elif isinstance(uplink, FeedbackCodec) and uplink.error_feedback:
+        found.append(FedBack("uplink_codec", uplink, "set error_feedback: false"))
+    return found
 
 
 def index_bits(chosen: Tensor, sizes: Sizes, indices: Indices) -> Tensor:

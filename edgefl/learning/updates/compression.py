@@ -1,6 +1,5 @@
 """What codecs make of the models that travel in a round, up and down."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -8,10 +7,10 @@ import torch
 from torch import Tensor
 
 from edgefl.config import registry
-from edgefl.errors import EdgeflError, about
+from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Algorithm, Received, Sent
 from edgefl.learning.chance import Chance, RoundChance
-from edgefl.learning.codecs import Codec, Coded, Contraction, FeedbackCodec, Sizes
+from edgefl.learning.codecs import Codec, Coded, Sizes, fed_back
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
@@ -43,12 +42,8 @@ class Compression:
     ) -> None:
         self.uplink, self.downlink = uplink, downlink
         self._algorithm, self._devices, self._sizes, self._payload = algorithm, devices, sizes, payload
-        if downlink is not None:
-            _check_stated("downlink_codec", downlink, sizes, "leave it out")
-        if uplink is not None and algorithm.sends_differences:
-            _check_stated("uplink_codec", uplink, sizes, "leave it out")
-        elif isinstance(uplink, FeedbackCodec) and uplink.error_feedback:
-            _check_stated("uplink_codec", uplink, sizes, "set error_feedback: false")
+        for one in fed_back(uplink, downlink, differences=algorithm.sends_differences):
+            one.check(sizes)
 
     def down(self, received: Received, ids: Sequence[int], chance: RoundChance) -> Received:
         """Return what devices have of the models that they are sent, each its own, and the bits of that."""
@@ -141,25 +136,6 @@ class Compression:
             f"{name} says itself how many bits travel: leave the codec out, or take another algorithm",
             ("learning", key),
         )
-
-
-def _check_stated(key: str, codec: Codec, sizes: Sizes, otherwise: str) -> None:
-    """Check that a codec states a distortion of which damping makes a contraction; else say what does without."""
-    with about("learning", key):
-        try:
-            distortion = codec.distortion(sizes)
-        except EdgeflError as error:
-            raise EdgeflError(f"{error}, or {otherwise}") from error
-        bounded = (
-            0 < distortion.delta <= 1
-            if isinstance(distortion, Contraction)
-            else 0 <= distortion.omega < math.inf
-        )
-        if not bounded:
-            raise EdgeflError(
-                f"no damping bounds an error of {distortion}: state an omega from 0 on, or a delta above 0 and at"
-                f" most 1, or {otherwise}"
-            )
 
 
 def _kept(name: str) -> str:

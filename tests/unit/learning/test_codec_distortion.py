@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
 from torch import Tensor
 
 from edgefl.config import registry
@@ -15,6 +16,7 @@ from edgefl.learning.chance import Chance, RoundChance
 from edgefl.learning.codecs import Codec, Contraction, FeedbackCodec, Sizes, Unbiased
 from edgefl.learning.codecs.qsgd import Qsgd
 from edgefl.rng import Streams
+from edgefl.scenario.scenario import Scenario
 from tests.unit.learning.federation.test_resume import Cell, settings
 
 M = 64
@@ -156,6 +158,17 @@ class Silent(Qsgd):
     """States nothing."""
 
     distortion = Codec.distortion
+
+
+def test_a_codec_that_states_nothing_is_refused_when_its_scenario_is_read() -> None:
+    scenario = {
+        "name": "silent",
+        "devices": {"count": 4},
+        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+        "learning": {"dataset": "digits", "model": "logistic", "lr": 0.05, "downlink_codec": Silent()},
+    }
+    with pytest.raises(ValidationError, match=r"does not state how far .*, or leave it out"):
+        Scenario.model_validate(scenario)
 
 
 class Boundless(Qsgd):
