@@ -126,10 +126,15 @@ class Scenario(Section):
         Raises:
             EdgeflError: names key and remedy for everything that is wrong.
         """
-        source = copy.deepcopy(self._source) or Source.of(written(self))
+        source = self.source
         for key, value in {**(changes or {}), **{k.replace("__", "."): v for k, v in keys.items()}}.items():
             source.override(key, value, "with_")
         return from_source(source)
+
+    @property
+    def source(self) -> Source:
+        """A copy of what the user has written: keys that are left out follow the preset, which may be another."""
+        return copy.deepcopy(self._source) or Source.of(written(self))
 
     @property
     def described(self) -> Described:

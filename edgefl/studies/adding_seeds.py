@@ -70,7 +70,8 @@ def pairs(first: StudyPlan, added: Seeds) -> StudyPlan:
     """Plan the runs of the question's two variants with the added seeds."""
     assert first.question is not None
     both = first.question.variants
-    whole = plan(first.file, sorted({seed for seeds in added.values() for seed in seeds}), first.federation)
+    seeds = sorted({seed for seeds in added.values() for seed in seeds})
+    whole = plan(first.file, seeds, first.federation, first.base)
     runs = [
         run
         for run in whole.runs

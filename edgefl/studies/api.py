@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgefl.config.yaml_source import write
 from edgefl.errors import EdgeflError
-from edgefl.scenario.scenario import Scenario, dump, given
+from edgefl.scenario.scenario import Scenario, given
 
 if TYPE_CHECKING:
     from analysis import Comparison
@@ -79,10 +79,9 @@ def study(
         **({} if federation is None else {"federation": federation}),
     }
     with TemporaryDirectory() as folder:
-        (Path(folder) / "scenario.yaml").write_text(dump(base), encoding="utf-8")
         file = Path(folder) / "study.yaml"
         file.write_text(write(content), encoding="utf-8")
-        return studies.run(studies.plan(file), out, options)
+        return studies.run(studies.plan(file, base=base.source), out, options)
 
 
 def compare(

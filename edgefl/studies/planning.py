@@ -58,6 +58,7 @@ class StudyPlan:
     question: what it is to find out; `edgefl.studies.run` adds seeds for it. None: nothing, or only some seeds are
         planned, which are no more and no less.
     federation: whose rounds are compared, where several share the cells; None: there is one.
+    base: the scenario, in place of the file that the study names.
     """
 
     file: Path
@@ -66,6 +67,7 @@ class StudyPlan:
     question: QuestionSettings | None = None
     choose: ChoiceSettings | None = None
     federation: str | None = None
+    base: Source | None = None
 
     def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
         """Return label and scenario of the first run of each case; like: only cases of these runs."""
@@ -77,9 +79,12 @@ class StudyPlan:
 
 
 def load(
-    path: str | Path, seeds: Sequence[int] = (), federation: str | None = None
+    path: str | Path, seeds: Sequence[int] = (), federation: str | None = None, base: Source | None = None
 ) -> tuple[Study, list[StudyCase]]:
     """Load a study and its cases, all validated; seeds, each counted once, and a federation replace the file's.
+
+    Args:
+        base: the scenario, in place of the file that the study names.
 
     Raises:
         EdgeflError: names file, line and remedy.
@@ -92,7 +97,7 @@ def load(
     if federation is not None:
         source.override("federation", federation, f"--federation {federation}")
     study = source.validate(Study)
-    unchanged = Source(source.path.parent / study.scenario)
+    unchanged = base or Source(source.path.parent / study.scenario)
     cases = []
     for labels in product(*study.grid.values()):
         setting = dict(zip(study.grid, labels, strict=True))
@@ -127,18 +132,21 @@ def _check_federation(chosen: str | None, scenario: Scenario) -> None:
         raise EdgeflError(f"has no federation {quoted(chosen)}{did_you_mean(str(chosen), names)}")
 
 
-def plan(path: str | Path, seeds: Sequence[int] = (), federation: str | None = None) -> StudyPlan:
+def plan(
+    path: str | Path, seeds: Sequence[int] = (), federation: str | None = None, base: Source | None = None
+) -> StudyPlan:
     """Plan all runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
 
     Args:
         path: study file.
         seeds: only these, instead of the study's; its question then is not asked.
         federation: whose rounds are compared, in place of the study's.
+        base: the scenario, in place of the file that the study names.
 
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    study, cases = load(path, seeds, federation)
+    study, cases = load(path, seeds, federation, base)
     runs = [
         Run(
             case.scenario.model_copy(update={"seed": seed}),
@@ -156,4 +164,4 @@ def plan(path: str | Path, seeds: Sequence[int] = (), federation: str | None = N
         for case in cases
     ]
     question = None if seeds else study.question
-    return StudyPlan(Path(path), study.name, runs, question, study.choose, study.federation)
+    return StudyPlan(Path(path), study.name, runs, question, study.choose, study.federation, base)

@@ -225,3 +225,13 @@ def test_importing_edgefl_loads_nothing_heavy() -> None:
     code = "import sys, edgefl; print({'torch', 'numpy', 'pandas', 'pydantic'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "set()\n"
+
+
+def test_a_variant_may_take_another_preset(tmp_path: Path) -> None:
+    """What the scenario leaves out follows each variant's preset, not the scenario's."""
+    base = edgefl.load_scenario({**SMALL, "radio": {"preset": "journal"}})
+    runs = edgefl.study(base, {"journal": {}, "nr": {"radio.preset": "nr"}}, out=tmp_path / "s", jobs=1)
+    for variant in ("journal", "nr"):
+        (folder,) = (Path(runs) / variant).iterdir()
+        wanted = dump(edgefl.load_scenario({**SMALL, "radio": {"preset": variant}}))
+        assert (folder / "scenario.yaml").read_text(encoding="utf-8") == wanted
