@@ -161,7 +161,7 @@ def rounds(
     assert one.workload is not None
     learner = Untrained(**one.workload.model_dump())
     simulation, servers = compose(world, world.radio(simpy.Environment()), rows, {0: learner})
-    simulation.env.run(until=simulation.env.process(servers[0].run()))
+    simulation.run(simulation.env.process(servers[0].run()))
     return [row for row in rows.of[DeviceRound] if row.outcome == "completed"]
 
 

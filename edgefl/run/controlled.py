@@ -113,8 +113,7 @@ class ControlledRun:
         def work() -> None:
             error: BaseException | None = None
             try:
-                env.run(until=env.all_of(ends))
-                simulation.settle()
+                simulation.run(*ends)
             except Stopped:
                 return
             except BaseException as caught:

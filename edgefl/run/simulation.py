@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +110,7 @@ def simulate(
                 for key, server in servers.items()
             ]
             with scenario.naming_places(), seldom_while_a_run_goes():
-                _carry_out(simulation, ends)
+                simulation.run(*ends)
             _write_ledger(simulation)
             keep_models()
             told_at_end = [
@@ -178,17 +178,6 @@ def _journaled(
         yield journaled, journal.notes, keep_models
     if borrowed is not None and not borrowed.over:
         tell(borrowed.rounds)
-
-
-def _carry_out(simulation: Simulation, ends: Sequence[simpy.Event]) -> None:
-    """Let the clock run until these events; whatever ends it, rounds that are over have their rows."""
-    try:
-        simulation.env.run(until=simulation.env.all_of(ends))
-    except BaseException:
-        with suppress(EdgeflError):  # the first error is the one to be told
-            simulation.settle()
-        raise
-    simulation.settle()
 
 
 def _write_ledger(simulation: Simulation) -> None:

@@ -204,11 +204,8 @@ class SmallWorld:
         return self.simulation.env
 
     def run(self) -> "SmallWorld":
-        """Let the server work to its end; whatever ends it, rounds that are over have their rows."""
-        try:
-            self.env.run(until=self.env.process(self.server.run()))
-        finally:
-            self.simulation.settle()
+        """Let the server work to its end."""
+        self.simulation.run(self.env.process(self.server.run()))
         return self
 
 

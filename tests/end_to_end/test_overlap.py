@@ -126,10 +126,10 @@ def train(
     simulation, servers = compose(plan.world, plan.radio, rows, {0: Watched(learner, after)})
     process = simulation.env.process(servers[0].run())
     if path is None:
-        simulation.env.run(until=process)
+        simulation.run(process)
     else:
         with journal:
-            simulation.env.run(until=process)
+            simulation.run(process)
     return rows
 
 

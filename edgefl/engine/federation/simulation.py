@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import simpy
@@ -15,6 +16,7 @@ from edgefl.engine.federation.device import Device
 from edgefl.engine.federation.federations import Federations
 from edgefl.engine.federation.unsettled import Unsettled
 from edgefl.engine.records import Recorder, Round
+from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 
 
@@ -40,7 +42,17 @@ class Simulation:
     cloud: Cloud | None = None
     announce: Callable[[Round], None] = lambda row: None
 
-    def settle(self) -> None:
+    def run(self, *ends: simpy.Event) -> None:
+        """Let the clock run until these events; whatever ends it, rounds that are over have their rows."""
+        try:
+            self.env.run(until=self.env.all_of(ends))
+        except BaseException:
+            with suppress(EdgeflError):  # the first error is the one to be told
+                self._settle()
+            raise
+        self._settle()
+
+    def _settle(self) -> None:
         """Have all rows written, at the end of a run: the last tails are booked in full, and batteries pay them."""
         self.network.power.spend_last_tails()
         self.unsettled.settle()

@@ -10,7 +10,7 @@ import pytest
 
 from edgefl import load_scenario, simulate
 from edgefl.engine.parts import Outcome
-from edgefl.engine.records import DeviceRound, DeviceScore, Round, Session
+from edgefl.engine.records import ENERGIES, DeviceRound, DeviceScore, Round, Session
 from edgefl.run.explosions import HOPELESS_S, HUGE_LOSS, LONG_S, TIMES_THE_MEDIAN, Extremes, notes
 
 FAR: dict[str, Any] = {
@@ -25,7 +25,7 @@ FAR: dict[str, Any] = {
 
 
 def row(number: int, took_s: float = 1.0, loss: float | None = 1.0, accuracy: float | None = 0.5) -> Round:
-    zeros = dict.fromkeys(("energy_j", "energy_rx_j", "energy_tx_j", "energy_compute_j"), 0.0)
+    zeros = dict.fromkeys(("energy_j", *ENERGIES), 0.0)
     bits = {"downlink_bits": 0, "uplink_bits": 0}
     return Round(
         session=1,

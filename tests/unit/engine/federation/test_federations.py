@@ -109,7 +109,7 @@ class Cells:
 
     def run(self) -> "Cells":
         env = self.simulation.env
-        env.run(until=env.all_of([env.process(server.run()) for server in self.servers.values()]))
+        self.simulation.run(*(env.process(server.run()) for server in self.servers.values()))
         return self
 
     def ends_s(self, cell: int) -> list[float]:

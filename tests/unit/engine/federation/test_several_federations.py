@@ -54,8 +54,8 @@ def two(
     learners = {Seat(0, "a"): Scripted(), Seat(0, "b"): Scripted()}
     if work_of_b:
         learners[Seat(0, "b")] = Scripted(work=work_of_b)
-    _, servers = compose(world, world.radio(env), rows, learners)
-    env.run(until=env.all_of([env.process(server.run()) for server in servers.values()]))
+    simulation, servers = compose(world, world.radio(env), rows, learners)
+    simulation.run(*(env.process(server.run()) for server in servers.values()))
     return rows, world
 
 
@@ -160,8 +160,8 @@ def test_tiers_are_of_a_federations_own_devices() -> None:
     )
     world, rows, env = World(scenario, Streams(7)), Rows(), simpy.Environment()
     learners = {Seat(0, "a"): Scripted(), Seat(0, "b"): Scripted()}
-    _, servers = compose(world, world.radio(env), rows, learners)
-    env.run(until=env.all_of([env.process(server.run()) for server in servers.values()]))
+    simulation, servers = compose(world, world.radio(env), rows, learners)
+    simulation.run(*(env.process(server.run()) for server in servers.values()))
     own = {(id_,) for id_ in world.of_federation("b").only or ()}
     made = [call[1] for call in learners[Seat(0, "b")].calls if call[0] == "aggregate"]
     assert len(made) == 4
