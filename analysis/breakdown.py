@@ -71,7 +71,7 @@ def _participations(devices: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame
     """Average the steps of completed participations, and those of the slowest of each round."""
     columns = [f"{step}_{end}_s" for step in STEPS for end in ("start", "end")]
     if devices.empty or not set(columns) <= set(devices):
-        return pd.DataFrame()
+        return pd.DataFrame(index=rounds.groupby(RUN).size().index)
     training = training_rounds(devices)
     done = training[training["outcome"] == COMPLETED].merge(
         rounds[[*ROUND, "start_s"]], on=ROUND, how="inner"

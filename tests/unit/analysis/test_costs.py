@@ -79,6 +79,14 @@ def test_energy_and_time_add_up(write_run: Write) -> None:
     assert found.slowest_uplink_s == (4 + 3) / 2  # device 2 in round 1, device 1 in round 2
 
 
+def test_a_run_without_rows_of_devices_has_costs(write_run: Write) -> None:
+    path = a_run(write_run, {"name": "similarity"})
+    header = (path / "devices.csv").read_text().splitlines()[0]
+    (path / "devices.csv").write_text(header + "\n")
+    found = breakdown(load_runs(path)).iloc[0]
+    assert (found.energy_j, found.simulated_s) == (25, 60)
+
+
 def test_stages_are_counted_as_the_paper_does(write_run: Write) -> None:
     costs = cost_analysis(load_runs(a_run(write_run, {"name": "similarity", "history": None}))).set_index(
         "stage"
