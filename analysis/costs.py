@@ -60,7 +60,8 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
     by_stage = rounds.groupby(keys)[wanted].sum().rename(columns=sums)
     by_stage.insert(0, "rounds", rounds.groupby(keys).size())
     whole = runs.info.loc[runs.info["devices_recorded"] == "all", RUN]
-    devices = runs.devices.merge(whole, on=RUN)
+    # no run may have recorded any: an empty column has no type to merge by
+    devices = runs.devices.merge(whole, on=RUN) if len(runs.devices) else runs.devices
     devices = devices.assign(stage=devices["phase"].map(STAGES))
     for name in ("iterations", "epochs"):
         column = devices.groupby(keys)[name].sum(min_count=1) if name in devices else pd.Series(dtype=float)

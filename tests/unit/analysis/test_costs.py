@@ -85,6 +85,7 @@ def test_a_run_without_rows_of_devices_has_costs(write_run: Write) -> None:
     (path / "devices.csv").write_text(header + "\n")
     found = breakdown(load_runs(path)).iloc[0]
     assert (found.energy_j, found.simulated_s) == (25, 60)
+    assert cost_analysis(load_runs(path))["uploads"].tolist() == [2, 2, 5]
 
 
 def test_stages_are_counted_as_the_paper_does(write_run: Write) -> None:
