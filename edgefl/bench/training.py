@@ -15,7 +15,6 @@ from torch.nn import functional
 
 from edgefl.bench import interleaved, say
 from edgefl.bench.floor import Speeds, Work
-from edgefl.learning import compiling
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.data.batches import draw_batches
@@ -63,9 +62,7 @@ class TrainingTask:
         return Split(x, rng.integers(0, CLASSES, count))
 
 
-LOGISTIC = TrainingTask(
-    "Logistic regression 784->10", Logistic(compiled=False), (28, 28), 100, 600, 5, 128, rounds=5
-)
+LOGISTIC = TrainingTask("Logistic regression 784->10", Logistic(), (28, 28), 100, 600, 5, 128, rounds=5)
 MLP2 = TrainingTask("mlp2, 60->128->10", Mlp2(), (60,), 30, 200, 20, 10, rounds=5)  # FLASH's batches
 CNN = TrainingTask(
     "SVHN CNN (listing 2), 3x32x32", SvhnCnn(variant="early"), (3, 32, 32), 20, 320, 5, 64, rounds=1
@@ -75,7 +72,6 @@ SMALL_RESNET = replace(RESNET, devices=5)  # a round of it on a CPU, about 4 s w
 # name -> the model and the precision with which it is trained; None: float32
 Ways = Mapping[str, tuple[Model, Precision | None]]
 # in each, the first way is that of a run
-OF_LOGISTIC: Ways = {"": (Logistic(compiled=True), None), ", by PyTorch": (LOGISTIC.model, None)}
 # the order of images is the faster one, see `wants_channels_last`, where nothing is said
 OF_CNN: Ways = {
     "": (CNN.model, None),
@@ -83,7 +79,7 @@ OF_CNN: Ways = {
     ", bf16": (CNN.model, Precision(bf16=True)),
 }
 ON_A_CPU: Sequence[tuple[TrainingTask, Ways]] = (
-    (LOGISTIC, OF_LOGISTIC),
+    (LOGISTIC, {"": (LOGISTIC.model, None)}),
     (MLP2, {"": (MLP2.model, None)}),
     (CNN, OF_CNN),
     (SMALL_RESNET, {"": (RESNET.model, None), ", bf16": (RESNET.model, Precision(bf16=True))}),
@@ -140,14 +136,12 @@ def shortened(task: TrainingTask) -> TrainingTask:
 
 
 def possible(ways: Ways) -> Ways:
-    """Leave out what this machine lacks: a C compiler, or instructions for bfloat16, which is far slower without."""
+    """Leave out bfloat16 where this machine lacks its instructions: it is far slower without."""
 
-    def can(model: Model, precision: Precision | None) -> bool:
-        if isinstance(model, Logistic) and model.compiled is True:
-            return compiling.compiler() is not None
+    def can(precision: Precision | None) -> bool:
         return precision is None or not precision.bf16 or has_bf16() is not False
 
-    return {name: way for name, way in ways.items() if can(*way)}
+    return {name: way for name, way in ways.items() if can(way[1])}
 
 
 def work_of(task: TrainingTask) -> Work:

@@ -68,7 +68,6 @@ def examine() -> Iterator[Finding]:
     yield from _packages()
     if metadata_of("torch") is not None:
         yield from _processor()
-        yield _c_compiler()
         yield _gpu()
     yield _memory()
     yield from _data()
@@ -126,21 +125,6 @@ def _processor() -> Iterator[Finding]:
     )
 
 
-def _c_compiler() -> Finding:
-    from edgefl.errors import EdgeflError
-    from edgefl.learning.compiling import compiler, load, version
-    from edgefl.learning.models._logistic_compiled import SOURCE
-
-    without = "logistic regression takes twice as long on the processor"
-    if compiler() is None:
-        return Finding("C compiler", f"none; {without}")
-    try:
-        load(SOURCE)
-    except EdgeflError as error:
-        return Finding("C compiler", f"it does not work; {without}", str(error))
-    return Finding("C compiler", f"{version()}; logistic regression is compiled")
-
-
 def _gpu() -> Finding:
     import torch
 
@@ -174,7 +158,7 @@ def _data() -> Iterator[Finding]:
     from edgefl.errors import EdgeflError
     from edgefl.learning.datasets import Dataset
     from edgefl.learning.datasets._files import FileDataset
-    from edgefl.learning.user_cache import user_cache
+    from edgefl.learning.user_cache import user_cache, without_tilde
 
     here: list[str] = []
     offered: list[str] = []
@@ -198,13 +182,13 @@ def _data() -> Iterator[Finding]:
         when = (
             "not downloaded, EDGEFL_OFFLINE forbids it"
             if offline
-            else f"downloaded into {user_cache()} when used"
+            else f"downloaded into {user_cache() or '$XDG_CACHE_HOME, as there is no home folder,'} when used"
         )
         yield Finding("data online", f"{', '.join(offered)}: {when}")
     if apart:
         yield Finding("data apart", f"{', '.join(apart)}: a run that names one says how to get it")
     data = os.environ.get("EDGEFL_DATA")
-    if data and not Path(data).expanduser().is_dir():
+    if data and not without_tilde(Path(data)).is_dir():
         yield Finding("EDGEFL_DATA", f"{data} is no folder", "make it, or unset EDGEFL_DATA")
 
 
@@ -216,6 +200,9 @@ def _folders() -> Iterator[Finding]:
         ("scratch", Path(tempfile.gettempdir()), True),
         ("cache", user_cache(), False),
     ):
+        if folder is None:
+            yield Finding(what, "no home folder", "set XDG_CACHE_HOME to a folder of yours", needed)
+            continue
         there = next(each for each in (folder, *folder.parents) if each.exists())
         if not os.access(there, os.W_OK | os.X_OK):
             yield Finding(

@@ -35,7 +35,6 @@ if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
 # have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
 # in a study by processes.
 THREADS_PER_OPERATION = 1
-COMPUTED_BY = "computed_by"  # of a model, in run.json and among what a run that goes on needs again
 _GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # of NVIDIA, on its boards, of AMD, in Windows' Linux
 
 
@@ -147,8 +146,6 @@ def _of_one(
             "name": registry.name_of("models", scenario.learning.model),
             "parameters": next(iter(learners.values())).parameters,
         }
-    if training is not None and COMPUTED_BY in training.further:
-        about[COMPUTED_BY] = training.further[COMPUTED_BY]
     first = next(iter(learners.values()))
     about |= {"payload_bits": first.payload_bits, "flops_per_sample": first.flops_per_sample}
     said = {"device": where, "model": about}
@@ -225,7 +222,7 @@ def _torch_learners(
     training = Training(
         TrainingParts(parts),
         trained_on,
-        _further(settings, training_data),
+        _further(settings),
         learners,
         training_data.task.score,
         needs,
@@ -235,15 +232,11 @@ def _torch_learners(
     return learners, name, training
 
 
-def _further(settings: LearningSettings, training_data: "TrainingData") -> dict[str, str]:
-    """Return what training depends on beside scenario, data and code: the content of files, a compiler."""
-    further: dict[str, str] = {}
-    if settings.initial is not None:
-        content = settings.initial.path.read_bytes()
-        further["learning.initial"] = hashlib.sha256(content).hexdigest()
-    if computed_by := training_data.model.computed_by():
-        further[COMPUTED_BY] = computed_by
-    return further
+def _further(settings: LearningSettings) -> dict[str, str]:
+    """Return what training depends on beside scenario, data and code: the content of files."""
+    if settings.initial is None:
+        return {}
+    return {"learning.initial": hashlib.sha256(settings.initial.path.read_bytes()).hexdigest()}
 
 
 def notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# Name -> environment of what chooses instructions by processor: PyTorch's loops, MKL, oneDNN, NumPy, the C compiler.
+# Name -> environment of what chooses instructions by processor: PyTorch's loops, MKL, oneDNN, NumPy.
 # MKL reads MKL_ENABLE_INSTRUCTIONS on Intel's processors alone, MKL_CBWR=COMPATIBLE on all: no vectors beyond SSE2.
 PATHS: Mapping[str, Mapping[str, str]] = {
     "avx2": {
@@ -19,14 +19,12 @@ PATHS: Mapping[str, Mapping[str, str]] = {
         "ONEDNN_MAX_CPU_ISA": "AVX2",
         "MKL_ENABLE_INSTRUCTIONS": "AVX2",
         "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
-        "CFLAGS": "-mno-avx512f",
     },
     "sse": {
         "ATEN_CPU_CAPABILITY": "default",
         "ONEDNN_MAX_CPU_ISA": "SSE41",
         "MKL_CBWR": "COMPATIBLE",
         "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
-        "CFLAGS": "-mno-avx",
     },
 }
 # what multiplies, and what must not notice
@@ -36,7 +34,6 @@ TESTS = [
         f"tests/unit/learning/{name}.py"
         for name in (
             "local/test_local_training",
-            "test_logistic_compiled",
             "modules/test_convolutions",
             "scores/test_evaluation",
             "local/test_chunk_trainers",

@@ -147,15 +147,6 @@ class SampleReader:
             self._float_part.copy_(self._split.augmentation.seen(self._part, views.reshape(-1)))
         return self._gathered_floats
 
-    def raw_bytes(self, rows: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Return where the inputs of samples rows [...] lie as bytes, [n, *shape], and at which places, [...].
-
-        None: they are no bytes, or not all are scaled alike.
-        """
-        if self.scaling is None or self._split.x.dtype != torch.uint8:
-            return None
-        return self._split.x, rows.remainder(self._split.count) if self._split.shares_inputs else rows
-
     def raw_between(self, first: int, end: int) -> Tensor:
         """Return samples as they lie, else as `raw`: float32 [end - first, *shape]."""
         if self._split.shares_inputs and first >= self._split.count:

@@ -23,7 +23,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.datasets._archives import UNREADABLE, archive_of, contents
 from edgefl.learning.datasets._downloads import fetch
-from edgefl.learning.user_cache import user_cache
+from edgefl.learning.user_cache import user_cache, without_tilde
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,12 @@ def obtain(files: FileSet, root: Path | None = None) -> dict[str, Path]:
         raise _missing(files, places, root, "not offered")
     from http.client import HTTPException
 
-    cache = user_cache() / files.folders[0]
+    kept = user_cache()
+    if kept is None:
+        raise _missing(
+            files, places, root, "no home folder to keep it in; set XDG_CACHE_HOME to a folder of yours"
+        )
+    cache = kept / files.folders[0]
     try:
         if served_in:
             assert files.archive is not None
@@ -177,12 +182,13 @@ def read_set(files: FileSet, paths: Mapping[str, Path], *names: str) -> dict[str
 def _places(files: FileSet, root: Path | None) -> list[tuple[str, Path]]:
     """List the places to search: (kind of place, folder), in order."""
     if root is not None:
-        return _below("root", root.expanduser(), files)
+        return _below("root", without_tilde(root), files)
     places = []
     data = os.environ.get("EDGEFL_DATA")
     if data:
-        places += _below("EDGEFL_DATA", Path(data).expanduser(), files)
-    places.append(("user cache", user_cache() / files.folders[0]))
+        places += _below("EDGEFL_DATA", without_tilde(Path(data)), files)
+    if cache := user_cache():
+        places.append(("user cache", cache / files.folders[0]))
     if files.system is not None:
         places.append(("system", files.system))
     return places + _installed(files.archive)
@@ -261,7 +267,9 @@ def _command(files: FileSet) -> str:
     elif not command:
         names = ",".join(files.md5)
         command = f"curl --create-dirs --output-dir {{cache}} --remote-name-all {files.url}{{{names}}}"
-    return command.replace("{cache}", str(user_cache() / files.folders[0]))
+    return command.replace(
+        "{cache}", str((user_cache() or Path("$XDG_CACHE_HOME/edgefl")) / files.folders[0])
+    )
 
 
 def _download(files: FileSet, url: str, folder: Path) -> None:

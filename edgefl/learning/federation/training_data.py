@@ -67,7 +67,7 @@ class TrainingData:
         self.input_shape: tuple[int, ...] = data.train.x.shape[1:]
         self.torch_device = torch_device
         self.threads, self.trainers = threads, trainers
-        self.model = settings.model.on_this_machine(self.classes, torch_device)
+        self.model = settings.model
         self.hands = Hands(1 if torch_device.type == "cuda" else threads)
         self.devices, self.ids = devices, range(devices) if ids is None else ids
         self.test_labels, self.test_groups = self.task.kinds(data.test.y), data.test.groups

@@ -203,7 +203,6 @@ class ByHand(Kernel):
                 y=batches.y,
                 weight=batches.weight,
                 scaling=reader.scaling or (0.0, 1.0),
-                raw=None if batches.views is not None else reader.raw_bytes(batches.samples),
                 references=[term.references for term in terms],
                 push=partial(pushed, terms) if terms else None,
             )

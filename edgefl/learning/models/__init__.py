@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 from edgefl.config.component import Component
 
 if TYPE_CHECKING:  # a scenario is read without PyTorch, which takes longer to load than all else
-    import torch
     from torch import Tensor, nn
 
     from edgefl.learning.modules.parameters import TensorLayout
@@ -89,8 +88,6 @@ class ChunkOfDevices:
     y: [steps, k, B] labels.
     weight: [steps, k, B] weights that sum to one per device; 0 marks padding.
     scaling: (mean, s): inputs come raw and stand for (x - mean) s.
-    raw: where inputs lie as bytes, [n, *input_shape], and which each step reads, [steps, k, B]; None: they lie
-        otherwise, and only the stepper's `read` knows.
     references: of each further term of the loss, its models, [M] or [k, M].
     push: their gradients by the outputs; None: there are no such terms.
     """
@@ -100,7 +97,6 @@ class ChunkOfDevices:
     y: Tensor
     weight: Tensor
     scaling: tuple[float, float] = (0.0, 1.0)
-    raw: tuple[Tensor, Tensor] | None = None
     references: Sequence[Sequence[Tensor]] = ()
     push: Push | None = None
 
@@ -134,18 +130,6 @@ class Model(Component):
 
         Training and evaluation mode differ by batch norm and `nn.Dropout` at most.
         """
-
-    def on_this_machine(self, classes: int, torch_device: torch.device) -> Self:
-        """Return the model with all decided that depends on the machine: where there is a compiler, say.
-
-        Raises:
-            EdgeflError: its parameters ask for what this machine lacks.
-        """
-        return self
-
-    def computed_by(self) -> str:
-        """Say what makes the last digits of training and tests others on other machines; empty: PyTorch alone."""
-        return ""
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size | None:
         """Return the size of a small model by its formula; None: it is built, and counted by running it.
@@ -224,7 +208,6 @@ class Model(Component):
         count: int,
         read: ReadSome,
         scaling: tuple[float, float],
-        raw: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
         """Compute the logits of samples by hand, for tests: as the module does in evaluation mode, and faster.
 
@@ -233,7 +216,6 @@ class Model(Component):
             count: B.
             read: gives raw inputs as floats, of as many samples at a time as the model takes.
             scaling: (mean, s): inputs stand for (x - mean) s.
-            raw: where inputs lie as bytes, [n, *input_shape], and which are read, [B]; None: they lie otherwise.
 
         Returns:
             [B, C].

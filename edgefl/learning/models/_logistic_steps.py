@@ -5,8 +5,7 @@ from itertools import chain
 import torch
 from torch import Tensor
 
-from edgefl.learning.models import ChunkOfDevices, Outputs, Read, ReadSome, Stepper
-from edgefl.learning.models import _logistic_compiled as in_c
+from edgefl.learning.models import ChunkOfDevices, Outputs, Read, ReadSome
 
 # The inputs that are read at a time on a CPU. They go through two products and are not needed again, so they should
 # stay in the second-level cache (1 to 2 MB) as far as they can: of five devices with 128 images of 28x28.
@@ -153,37 +152,21 @@ class _Block:
             self._delta.add_(gradient.transpose(1, 2))
 
 
-def stepper(chunk: ChunkOfDevices, *, compiled: bool) -> Stepper:
-    """Start the gradients of a chunk; compiled ones know no further terms of the loss."""
-    if compiled and chunk.push is None:
-        return in_c.CompiledSteps(chunk, CPU_BLOCK_BYTES)
-    return LogisticSteps(chunk)
-
-
 def logits_of(
     weights: Tensor,
     bias: Tensor,
     count: int,
     read: ReadSome,
     scaling: tuple[float, float],
-    raw: tuple[Tensor, Tensor] | None = None,
-    *,
-    compiled: bool,
 ) -> Tensor:
     """Compute the logits [B, C] of `count` samples: in blocks, and lying as [C, B], for the same reasons as above."""
     mean, scale = scaling
     offset = torch.add(bias, weights.sum(1), alpha=-mean * scale)
     result = weights.new_empty(len(bias), count)
-    if compiled and raw is not None:
-        in_c.product_of_bytes(weights, raw, offset, scale, result)
-        return result.t()
     at_once = max(1, TESTED_BYTES // (4 * weights.shape[1])) if weights.device.type == "cpu" else count
     at_once = -(-count // -(-count // at_once))  # of equal lengths
     for begin in range(0, count, at_once):
         end = min(begin + at_once, count)
         x, out = read(begin, end).flatten(1), result[:, begin:end]
-        if compiled:
-            in_c.product(weights, x, offset, scale, out)
-        else:
-            torch.addmm(offset.unsqueeze(1), weights, x.t(), alpha=scale, out=out)
+        torch.addmm(offset.unsqueeze(1), weights, x.t(), alpha=scale, out=out)
     return result.t()

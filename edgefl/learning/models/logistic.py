@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar
 
 from edgefl.learning.models import ChunkOfDevices, Model, ReadSome, Size, Stepper
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor, nn
 
 
@@ -25,28 +22,6 @@ class Logistic(Model):
     typical_classes: ClassVar = 10
     leaves_out_padding: ClassVar = True
 
-    compiled: Literal["auto"] | bool = Field(
-        "auto",
-        description="gradients and tests by a function in C, made by this machine's compiler: on a CPU, where the"
-        " loss is the cross-entropy alone; auto: if there is a compiler, for up to 64 classes. It rounds otherwise",
-    )
-
-    def on_this_machine(self, classes: int, torch_device: torch.device) -> Self:
-        from edgefl.learning.models import _logistic_compiled as in_c
-
-        if self.compiled == "auto":
-            suits = torch_device.type == "cpu" and classes <= in_c.MOST_CLASSES and in_c.is_there()
-            return self.model_copy(update={"compiled": suits})
-        if self.compiled:
-            in_c.require_cpu(torch_device)
-            in_c.library()
-        return self
-
-    def computed_by(self) -> str:
-        from edgefl.learning.compiling import version
-
-        return f"C, compiled by {version()}" if self.compiled is True else "PyTorch"
-
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         from torch import nn
 
@@ -55,7 +30,7 @@ class Logistic(Model):
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
         from edgefl.learning.models import _logistic_steps
 
-        return _logistic_steps.stepper(chunk, compiled=self.compiled is True)
+        return _logistic_steps.LogisticSteps(chunk)
 
     def logits(
         self,
@@ -63,12 +38,11 @@ class Logistic(Model):
         count: int,
         read: ReadSome,
         scaling: tuple[float, float],
-        raw: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
         from edgefl.learning.models._logistic_steps import logits_of
 
         weights, bias = tensors.values()
-        return logits_of(weights, bias, count, read, scaling, raw, compiled=self.compiled is True)
+        return logits_of(weights, bias, count, read, scaling)
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         weights = prod(input_shape) * classes

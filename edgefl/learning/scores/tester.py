@@ -127,9 +127,7 @@ class ModelTester:
                 return reader.raw_between(begin + first, begin + end)
             return reader.raw(rows[first:end])
 
-        return self._model.logits(
-            self.layout.views(model), len(rows), read, reader.scaling or (0.0, 1.0), reader.raw_bytes(rows)
-        )
+        return self._model.logits(self.layout.views(model), len(rows), read, reader.scaling or (0.0, 1.0))
 
     def _make_modules(self, count: int) -> None:
         """Let each thread have a module of its own, as calling one with other parameters changes it meanwhile."""

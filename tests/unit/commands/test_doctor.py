@@ -54,20 +54,3 @@ def test_data_that_are_looked_for_in_no_folder_are_no_fault(
     code, screen = run(capsys)
     assert code == 0
     assert "EDGEFL_DATA: make it, or unset EDGEFL_DATA" in screen
-
-
-@pytest.mark.parametrize(
-    ("named", "said", "todo"),
-    [
-        ("no-such-compiler", "C compiler   none; logistic regression takes twice as long", ""),
-        ("false", "C compiler   it does not work", "C compiler: false -O3"),
-    ],
-)
-def test_without_a_c_compiler_edgefl_is_slower_and_works(
-    named: str, said: str, todo: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CC", named)
-    code, screen = run(capsys)
-    assert code == 0
-    assert said in screen
-    assert todo in screen

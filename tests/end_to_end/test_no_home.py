@@ -1,0 +1,110 @@
+"""A user without a home folder, without a name, without a compiler: a run starts, and is the same."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import edgefl
+from edgefl.learning.user_cache import user_cache, without_tilde
+
+ROOT = Path(edgefl.__file__).parents[1]
+Done = subprocess.CompletedProcess[str]
+NOBODY = 12345  # a user that no passwd entry names, as `docker run -u` gives one
+SMALL = ["--set", "sessions.count=2", "--set", "sessions.rounds=3", "--set", "devices.count=12"]
+
+
+STRANGER = (
+    "unshare",
+    "--user",
+    f"--map-user={NOBODY}",
+    f"--map-group={NOBODY}",
+)  # names no home, owns the same files
+
+
+def run_edgefl(folder: Path, *arguments: str, user: Sequence[str] = (), **environment: str) -> Done:
+    """Run edgefl with nothing in the environment but these."""
+    return subprocess.run(
+        [*user, sys.executable, "-c", "from edgefl.commands.cli import main; main()", *arguments],
+        cwd=folder,
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def may_be_a_stranger() -> bool:
+    """Whether this machine lets a process be another user of its own namespace."""
+    try:
+        return subprocess.run([*STRANGER, "true"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+stranger = pytest.mark.skipif(
+    not may_be_a_stranger(), reason="unshare --user --map-user is missing or forbidden"
+)
+
+
+@pytest.mark.slow
+@stranger
+def test_a_user_without_a_home_gets_the_same_bytes(tmp_path: Path) -> None:
+    scenario = ROOT / "scenarios" / "quickstart.yaml"
+    edgefl.simulate(edgefl.load_scenario(scenario, SMALL[1::2]), tmp_path / "mine", device="cpu")
+    done = run_edgefl(
+        tmp_path, "run", str(scenario), *SMALL, "--out", "theirs", user=STRANGER, CC="/bin/false"
+    )
+    assert done.returncode == 0, done.stderr
+    for table in ("rounds.csv", "devices.csv", "ledger.csv"):
+        mine, theirs = (tmp_path / run / table for run in ("mine", "theirs"))
+        assert mine.read_bytes() == theirs.read_bytes(), table
+
+
+@pytest.mark.slow
+@stranger
+def test_what_needs_a_home_says_so_in_a_line(tmp_path: Path) -> None:
+    """A data set that has to be downloaded, and a tilde; a doctor's look is no fault."""
+    scenario = str(ROOT / "scenarios" / "quickstart.yaml")
+    for key in ("learning.dataset=svhn", "learning.dataset={name: mnist, root: ~/data}"):
+        done = run_edgefl(tmp_path, "run", scenario, "--set", key, user=STRANGER)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+        assert "no home folder" in done.stderr
+    done = run_edgefl(tmp_path, "doctor", user=STRANGER)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0, done.stdout
+    assert "set XDG_CACHE_HOME to a folder of yours" in done.stdout
+
+
+def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def nowhere(path: Path = Path()) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    monkeypatch.setattr(Path, "expanduser", nowhere)
+    assert user_cache() is None
+    with pytest.raises(edgefl.EdgeflError, match="no home folder"):
+        without_tilde(Path("~/data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert user_cache() == tmp_path / "edgefl"
+
+
+@pytest.mark.slow
+def test_a_file_in_the_caches_place_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "cache").touch()
+    scenario = str(ROOT / "scenarios" / "quickstart.yaml")
+    cache = str(tmp_path / "cache")
+    done = run_edgefl(tmp_path, "run", scenario, "--set", "learning.dataset=svhn", XDG_CACHE_HOME=cache)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert cache in done.stderr
