@@ -263,10 +263,14 @@ def probe(
 
 
 def _round_energy_j(table: Path, servers: int) -> float:
-    """Return the mean energy of a round; each server's last, which nothing followed, has tails that are too long."""
+    """Return the mean energy of a round.
+
+    Where radios have tails, those of each server's last round, which nothing followed, would be too long.
+    """
     with table.open(encoding="utf-8", newline="") as file:
-        energies_j = [float(row["energy_j"]) for row in csv.DictReader(file)]
-    return float(np.mean(energies_j[:-servers] or energies_j))
+        rows = [(float(row["energy_j"]), float(row["energy_tail_j"])) for row in csv.DictReader(file)]
+    some = rows[:-servers] if any(tail_j for _, tail_j in rows) else rows
+    return float(np.mean([energy_j for energy_j, _ in some or rows]))
 
 
 def size(count: float) -> str:
