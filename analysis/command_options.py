@@ -27,8 +27,17 @@ class ReadingCommand(TyperCommand):
                 return super().invoke(ctx)
         except ValueError as error:
             program = ctx.find_root().command.name
-            print(f"{f'{program}: ' if program else ''}error: {error}", file=sys.stderr)
+            about = f"{f'{program}: ' if program else ''}error: {_placed(str(error), ctx.params.get('runs'))}"
+            print(about, file=sys.stderr)
             raise typer.Exit(2) from error
+
+
+def _placed(message: str, runs: Path | list[Path] | None) -> str:
+    """Write a message that names no file of the runs behind their folders: it is about all of them."""
+    folders = [str(one) for one in ([runs] if isinstance(runs, Path) else runs or ())]
+    if not folders or any(one in message for one in folders):
+        return message
+    return f"{', '.join(folders)}: {message}"
 
 
 def _each_named(arguments: Sequence[str]) -> Iterator[str]:
