@@ -10,6 +10,8 @@ import click
 import typer
 from typer.core import TyperCommand
 
+from analysis.formatting import placed
+
 if TYPE_CHECKING:
     from analysis.load import Runs
 
@@ -27,17 +29,9 @@ class ReadingCommand(TyperCommand):
                 return super().invoke(ctx)
         except ValueError as error:
             program = ctx.find_root().command.name
-            about = f"{f'{program}: ' if program else ''}error: {_placed(str(error), ctx.params.get('runs'))}"
+            about = f"{f'{program}: ' if program else ''}error: {placed(error, ctx.params.get('runs') or ())}"
             print(about, file=sys.stderr)
             raise typer.Exit(2) from error
-
-
-def _placed(message: str, runs: Path | list[Path] | None) -> str:
-    """Write a message that names no file of the runs behind their folders: it is about all of them."""
-    folders = [str(one) for one in ([runs] if isinstance(runs, Path) else runs or ())]
-    if not folders or any(one in message for one in folders):
-        return message
-    return f"{', '.join(folders)}: {message}"
 
 
 def _each_named(arguments: Sequence[str]) -> Iterator[str]:

@@ -233,6 +233,7 @@ def _print_whole(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> Non
 def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> None:
     """Compare the runs of a study that are complete; along a grid of one number, say what it costs."""
     from analysis import compare, compare_settings, load_runs, tables
+    from analysis.formatting import placed
     from analysis.key_sweep import grid_key, sweep
 
     federation = plan.federation
@@ -249,16 +250,17 @@ def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> Non
                 report = tables.comparison.report(compare(load_runs(path, federation=federation)))
             report.print(console, explain=explain)
     except ValueError as error:
-        raise EdgeflError(f"not compared: {error}") from error
+        raise EdgeflError(f"not compared: {placed(error, path)}") from error
 
 
 def _print_choice(path: Path, choose: "ChoiceSettings", federation: str | None) -> None:
     from analysis import report_choice
+    from analysis.formatting import placed
 
     try:
         report_choice(path, key=choose.key, by=choose.by, federation=federation).print(console)
     except ValueError as error:
-        raise EdgeflError(f"nothing is chosen: {error}") from error
+        raise EdgeflError(f"nothing is chosen: {placed(error, path)}") from error
 
 
 def _print_answer(path: Path) -> None:

@@ -14,6 +14,7 @@ from edgefl.run.results import Results
 from edgefl.run.simulation import simulate
 from edgefl.run_directory import status as run_status
 from edgefl.run_directory.circumstances import SCENARIO, circumstances, differences
+from edgefl.run_directory.files import reading
 from edgefl.run_directory.journal import FILE, header
 from edgefl.run_directory.reading import FILE as RUN
 from edgefl.run_directory.reading import NAMES, about_of
@@ -103,10 +104,11 @@ def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
 def can_go_on(path: Path, scenario: Scenario) -> bool:
     """Whether a run that was left has trained something here, as this scenario, from which it can go on."""
     described, journal = path / SCENARIO, path / FILE
-    if not (described.is_file() and journal.is_file()) or described.read_text(encoding="utf-8") != dump(
-        scenario
-    ):
+    if not (described.is_file() and journal.is_file()):
         return False
+    with reading(described):
+        if described.read_bytes() != dump(scenario).encode():
+            return False
     begun = header(journal)
     if begun is None:
         return False
