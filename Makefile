@@ -12,6 +12,7 @@
 # make editor  get the YAML language server that editors use (needs node and npm), and test it on the scenarios
 # make gpu    all that wants a GPU, in one command: tests, speed, memory, whole runs; writes runs/gpu/gpu.md
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
+# make damage damage run and study directories at random and read them; `make test` tries some of them
 # make kill   kill runs and a study at random instants, resume them, and compare every byte
 # make schema write the JSON Schemas that editors use, beside the scenarios
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
@@ -21,7 +22,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust town city test paths quick cluster editor checks gpu fuzz kill schema golden clean
+.PHONY: demo docs readme gallery trust town city test paths quick cluster editor checks gpu fuzz damage kill schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -91,6 +92,9 @@ gpu: $(VENV)/installed-dev
 
 fuzz: $(VENV)/installed-dev
 	$(BIN)/python -m tests.tools.fuzz
+
+damage: $(VENV)/installed-dev
+	$(BIN)/python -m tests.tools.damage
 
 kill: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/python -m tests.tools.kill

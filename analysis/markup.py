@@ -63,8 +63,8 @@ def latex_table(caption: str, table: pd.DataFrame, corner: str) -> str:
 def csv_text(frame: pd.DataFrame) -> str:
     """Write a frame as CSV of which a spreadsheet runs nothing: a run of a stranger may be called =cmd|calc.
 
-    Text that a spreadsheet would take for a formula gets an apostrophe in front, in cells and headings. Such names are
-    not refused: --names may give them, and what else the run says is sound. -20 is a number, and stays as it is.
+    Text that a spreadsheet would take for a formula gets an apostrophe in front, in cells and headings. Such names
+    are not refused: --names may give them, and what else the run says is sound. -20 is a number, and stays.
     """
     safe = frame.map(csv_cell).rename(columns=csv_cell)
     return safe.to_csv(index=False)

@@ -243,7 +243,9 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
         shown.add_row(
             Text(shortened(run.label, max(SHORTEST, room))),
             *row[:-1],
-            Text(row[-1], style={"failed": "red", DAMAGED: "red", "interrupted": "yellow"}.get(run.status, "")),
+            Text(
+                row[-1], style={"failed": "red", DAMAGED: "red", "interrupted": "yellow"}.get(run.status, "")
+            ),
             *(["━" * full + "·" * (BAR - full)] if bars else []),
         )
     lines = [Text(f"{run.label}: {' '.join(str(run.error).split())}"[:400]) for run in runs if run.error]

@@ -25,7 +25,9 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or type(error).__name__
-        raise EdgeflError(f"{path}: cannot be read ({why}); delete it, and run again what it is of") from error
+        raise EdgeflError(
+            f"{path}: cannot be read ({why}); delete it, and run again what it is of"
+        ) from error
 
 
 def draft_of(path: Path) -> Path:

@@ -6,11 +6,12 @@ What is read has the types that a run writes, or an EdgeflError names the file, 
 import csv
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from types import UnionType
-from typing import Any
+from typing import Any, BinaryIO
 
 from edgefl.engine.federation.seat import FEDERATION
 from edgefl.engine.records import Round
@@ -115,7 +116,9 @@ class RoundRows:
         """
         if not self._read:
             return False
-        with reading(self._file), self._file.open("rb") as file:
+        with self._opened() as file:
+            if file is None:
+                return True
             shorter = self._file.stat().st_size < self._read
             return shorter or len(self._cells(file.readline(), 1)) != len(self._head)
 
@@ -128,12 +131,11 @@ class RoundRows:
         Raises:
             EdgeflError: it cannot be read, or is damaged; names the line.
         """
-        with reading(self._file):
-            if not self._file.exists():
+        with self._opened() as file:
+            if file is None:
                 return
-            with self._file.open("rb") as file:
-                file.seek(self._read)
-                written = file.read()
+            file.seek(self._read)
+            written = file.read()
         written = written[: written.rfind(b"\n") + 1]  # the last line may be under way
         self._read += len(written)
         for line in written.splitlines():
@@ -143,6 +145,18 @@ class RoundRows:
                 yield self._row(cells)
             else:
                 self._head = [field_name(name, score) for name in cells]
+
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO | None]:
+        """Open the table; None: there is none yet."""
+        with reading(self._file):
+            try:
+                file = self._file.open("rb")
+            except FileNotFoundError:
+                yield None
+                return
+            with file:
+                yield file
 
     def _cells(self, line: bytes, number: int) -> list[str]:
         try:
@@ -192,10 +206,10 @@ def _wrong_kind(held: Mapping[str, Any], kinds: Kinds, above: str = "") -> str:
         value = held.get(key)
         if value is None:
             continue
-        inside = isinstance(kind, Mapping)
-        if isinstance(value, bool) or not isinstance(value, dict if inside else kind):  # type: ignore[arg-type]
+        wanted = dict if isinstance(kind, Mapping) else kind
+        if isinstance(value, bool) or not isinstance(value, wanted):
             return f"its {above}{key} is {_shown(value)}"
-        if isinstance(kind, Mapping):
+        if isinstance(kind, Mapping) and isinstance(value, dict):
             if lost := [name for name in WHOLE.get(key, ()) if value.get(name) is None]:
                 return f"its {above}{key} has no {lost[0]}"
             if wrong := _wrong_kind(value, kind, f"{above}{key}."):

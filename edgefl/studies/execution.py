@@ -65,7 +65,12 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     alone = {each.path: ReusePlan() for each in plan.runs}
     reuse = plan_reuse(plan.runs, load, complete) if options.share else alone
     queue = RunQueue(
-        directory, shard_of(plan.runs, reuse, *options.shard), reuse, states, retry=options.retry, wait=options.wait
+        directory,
+        shard_of(plan.runs, reuse, *options.shard),
+        reuse,
+        states,
+        retry=options.retry,
+        wait=options.wait,
     )
     ray = options.executor if isinstance(options.executor, OnRay) else None
     # before anything is written, and in each part of a study the same runs

@@ -142,7 +142,9 @@ def test_failed_runs_are_done_again_on_demand(radio: Path, tmp_path: Path) -> No
     complete, failed = out / "few" / "seed-1", out / "few" / "seed-2"
     before = about(failed)
     made = runs(out)["few/seed-1"]
-    with pytest.raises(IncompleteStudy, match=r"few seed 2: failed before \(.*run\.json says why\); --retry does it again"):
+    with pytest.raises(
+        IncompleteStudy, match=r"few seed 2: failed before \(.*run\.json says why\); --retry does it again"
+    ):
         run(plan(radio), out, StudyOptions(jobs=1))
     with pytest.raises(IncompleteStudy, match="drops no device"):
         run(plan(radio), out, StudyOptions(jobs=1, retry=True))

@@ -93,7 +93,8 @@ def try_case(
             if verbose:
                 print(number, done, command, ended.code, ended.err.strip()[-300:], flush=True)
             if rule := broken(ended, base, known(base).get(" ".join(command), "")):
-                yield rule, f"case {number}: {done}\n{' '.join(command)}: {ended.code}\n{ended.err[-900:]}{ended.crash[-1500:]}"
+                said = f"{ended.err[-900:]}{ended.crash[-1500:]}"
+                yield rule, f"case {number}: {done}\n{' '.join(command)}: {ended.code}\n{said}"
         restore_rights(folder / base)
 
 
@@ -133,7 +134,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cases", type=int, default=CASES)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="only the case of this number")
-    parser.add_argument("--whole", type=Path, help="folder of the whole directories; made where it is missing")
+    parser.add_argument(
+        "--whole", type=Path, help="folder of the whole directories; made where it is missing"
+    )
     parser.add_argument("--verbose", action="store_true", help="print how each command ended")
     options = parser.parse_args(arguments)
     os.environ["EDGEFL_OFFLINE"] = "1"
@@ -150,7 +153,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 found[rule] += 1
                 print(f"{rule}: {detail}\n", flush=True)
     Figure.savefig = savefig  # type: ignore[method-assign]
-    print(f"{options.cases} cases of seed {options.seed}, {time.monotonic() - began:.0f} s: {dict(found) or 'good'}")
+    print(
+        f"{options.cases} cases of seed {options.seed}, {time.monotonic() - began:.0f} s: {dict(found) or 'good'}"
+    )
     return 1 if found else 0
 
 

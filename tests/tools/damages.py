@@ -22,7 +22,11 @@ def damage(folder: Path, rng: Random) -> str:
     often = [file for file in files if file.name in OFTEN]
     file = rng.choice(often if often and rng.random() < 0.7 else files)
     kinds: list[Damage] = [_cut, _emptied, _garbage, _swapped, _folder, _endless, _gone, _locked]
-    own = {".json": [_key_lost, _key_odd, _odd], ".yaml": [_yaml_odd, _odd], ".csv": [_cell, _row_short, _column]}
+    own = {
+        ".json": [_key_lost, _key_odd, _odd],
+        ".yaml": [_yaml_odd, _odd],
+        ".csv": [_cell, _row_short, _column],
+    }
     kind = rng.choice([*kinds, *(own.get(file.suffix, []) * 3)])
     kind(file, rng)
     return f"{file.relative_to(folder.parent)}: {kind.__name__.removeprefix('_')}"

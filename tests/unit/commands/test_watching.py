@@ -42,7 +42,9 @@ def under_way(done: Path, tmp_path: Path) -> Making:
         (path / "rounds.csv").write_text("".join(lines[: 1 + rounds]))
         beat = (datetime.now(UTC) - timedelta(seconds=silent_s)).isoformat()
         told = {**json.loads((done / "run.json").read_text()), "status": status, **about}
-        (path / "run.json").write_text(json.dumps(told | {"process": {"host": "lab", "pid": 17, "heartbeat": beat}}))
+        (path / "run.json").write_text(
+            json.dumps(told | {"process": {"host": "lab", "pid": 17, "heartbeat": beat}})
+        )
         return path
 
     return make
