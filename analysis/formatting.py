@@ -92,9 +92,9 @@ def named_seeds(seeds: Sequence[int], interval: bool = False) -> str:
     return f"{len(seeds)} seeds, mean ± {spread}" if len(seeds) > 1 else f"seed {seeds[0]}"
 
 
-def placed(error: ValueError, runs: Path | Sequence[Path]) -> str:
+def placed(error: ValueError, runs: str | Path | Sequence[str | Path]) -> str:
     """Write what is wrong with runs behind their folders, unless it names one of them."""
-    folders = [str(one) for one in ([runs] if isinstance(runs, Path) else runs)]
+    folders = [str(one) for one in ([runs] if isinstance(runs, str | Path) else runs)]
     message = str(error)
     named = not folders or any(one in message for one in folders)
     return message if named else f"{', '.join(folders)}: {message}"
