@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
@@ -225,8 +226,8 @@ def _of_words(frame: pd.DataFrame, table: str) -> list[str]:
 
 
 def _empty(frame: pd.DataFrame, table: str) -> list[str]:
-    """List the columns with an empty cell in which there is none."""
-    return [column for column in NEVER_EMPTY[table] if frame[column].isna().any()]
+    """List the columns with a cell that is empty or endless, in which there is none."""
+    return [column for column in NEVER_EMPTY[table] if not np.isfinite(frame[column].to_numpy(float)).all()]
 
 
 def _completed(frame: pd.DataFrame, table: str, keys: list[tuple[object, object]]) -> pd.DataFrame:
@@ -263,7 +264,9 @@ def _read(directory: Path, table: str, score: str) -> pd.DataFrame:
     if words := _of_words(frame, table):
         raise ValueError(f"{path} is damaged, its column {words[0]} holds words: run it again")
     if empty := _empty(frame, table):
-        raise ValueError(f"{path} is damaged, its column {empty[0]} has an empty cell: run it again")
+        raise ValueError(
+            f"{path} is damaged, its column {empty[0]} has a cell that is no number: run it again"
+        )
     return frame
 
 
