@@ -166,7 +166,7 @@ class GaussianFields:
                 table[:, first + number] = some[number][np.divmod(nodes, self.width)]
 
     def _in_turn(self) -> Iterator[tuple[int, list[Float32Array]]]:
-        """Yield the fields' values at the nodes, [width, width] each, some fields at a time, and the first's number."""
+        """Yield values at the nodes, [width, width] each, of some fields at a time, and the number of the first."""
         common = self._common
         shared: Float32Array | None = None
         if common:
