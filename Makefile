@@ -13,6 +13,7 @@
 # make gpu    all that wants a GPU, in one command: tests, speed, memory, whole runs; writes runs/gpu/gpu.md
 # make codecs train Fashion-MNIST with every codec, each way: the table of docs/codecs.md (half a minute)
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
+# make damage damage run and study directories at random and read them; `make test` tries some of them
 # make kill   kill runs and a study at random instants, resume them, and compare every byte
 # make schema write the JSON Schemas that editors use, beside the scenarios
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
@@ -22,7 +23,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust town city test paths quick cluster editor checks gpu codecs fuzz kill schema golden clean
+.PHONY: demo docs readme gallery trust town city test paths quick cluster editor checks gpu codecs fuzz damage kill schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -95,6 +96,9 @@ codecs: $(VENV)/installed-dev $(FASHION)
 
 fuzz: $(VENV)/installed-dev
 	$(BIN)/python -m tests.tools.fuzz
+
+damage: $(VENV)/installed-dev
+	$(BIN)/python -m tests.tools.damage
 
 kill: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/python -m tests.tools.kill

@@ -10,6 +10,8 @@ import click
 import typer
 from typer.core import TyperCommand
 
+from analysis.formatting import placed
+
 if TYPE_CHECKING:
     from analysis.load import Runs
 
@@ -27,7 +29,8 @@ class ReadingCommand(TyperCommand):
                 return super().invoke(ctx)
         except ValueError as error:
             program = ctx.find_root().command.name
-            print(f"{f'{program}: ' if program else ''}error: {error}", file=sys.stderr)
+            about = f"{f'{program}: ' if program else ''}error: {placed(error, ctx.params.get('runs') or ())}"
+            print(about, file=sys.stderr)
             raise typer.Exit(2) from error
 
 

@@ -15,6 +15,7 @@ from analysis.figures.curves import curves_figure
 from analysis.figures.pareto import pareto_figure
 from analysis.figures.sweep import words_of
 from analysis.load import Paths, Runs
+from analysis.markup import csv_text
 from analysis.metrics import SESSION
 from analysis.populations import notes_on, population_kinds
 from analysis.results import Comparison
@@ -64,7 +65,7 @@ def compare(
         runs, out=out, reference=reference, target=target, recurring=recurring, overlap=overlap, layout=layout
     )
     # the figure carries its numbers: whoever finds it can see whether they are still those of a run
-    inside = {FIGURE_NUMBERS: comparison.table.to_csv(index=False)}
+    inside = {FIGURE_NUMBERS: csv_text(comparison.table)}
     replace(report(comparison), figures=_figures(comparison, rounds, runs), inside=inside).write()
     return comparison
 

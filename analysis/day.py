@@ -7,6 +7,7 @@ from analysis.clock import of_day, own_clock
 from analysis.figures.day import day_figure
 from analysis.figures.style import variant_styles
 from analysis.load import Paths, Runs
+from analysis.markup import csv_text
 from analysis.metrics import training_rounds
 from analysis.populations import jaccard
 from analysis.report import Report
@@ -72,7 +73,7 @@ def draw_day(
         score=runs.score,
         figures={"day": figure},
         pdf=False,
-        inside={DAY_NUMBERS: numbers.to_csv()},
+        inside={DAY_NUMBERS: csv_text(numbers.reset_index())},
     )
     return drawn.write().out / "day.png"
 

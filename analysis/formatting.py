@@ -4,6 +4,7 @@ import difflib
 import math
 import re
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
 NOTHING = "—"
 Units = tuple[tuple[str, float], ...]  # name, size; from small to large
@@ -89,3 +90,11 @@ def named_seeds(seeds: Sequence[int], interval: bool = False) -> str:
     """Say how many seeds a table averages over, and what stands behind ±, or which one it shows."""
     spread = "95 % interval (t)" if interval else "standard deviation"
     return f"{len(seeds)} seeds, mean ± {spread}" if len(seeds) > 1 else f"seed {seeds[0]}"
+
+
+def placed(error: ValueError, runs: str | Path | Sequence[str | Path]) -> str:
+    """Write what is wrong with runs behind their folders, unless it names one of them."""
+    folders = [str(one) for one in ([runs] if isinstance(runs, str | Path) else runs)]
+    message = str(error)
+    named = not folders or any(one in message for one in folders)
+    return message if named else f"{', '.join(folders)}: {message}"

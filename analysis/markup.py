@@ -1,9 +1,11 @@
-"""Frames of text as Markdown and LaTeX."""
+"""Frames as Markdown, LaTeX and CSV."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pandas as pd
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how text begins that a spreadsheet computes
 LATEX_SPECIALS = {
     "\\": r"\textbackslash{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -56,6 +58,27 @@ def latex_table(caption: str, table: pd.DataFrame, corner: str) -> str:
     texts = table.reset_index(names=corner).map(latex_escape)
     head = [latex_escape(str(name)) for name in texts.columns]
     return latex_tabular(caption, "l" + "r" * table.shape[1], [head], texts)
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """Write a frame as CSV of which a spreadsheet runs nothing: a run of a stranger may be called =cmd|calc.
+
+    Text that a spreadsheet would take for a formula gets an apostrophe in front, in cells and headings. Such names
+    are not refused: --names may give them, and what else the run says is sound. -20 is a number, and stays.
+    """
+    safe = frame.map(csv_cell).rename(columns=csv_cell)
+    return safe.to_csv(index=False)
+
+
+def csv_cell(value: Any) -> Any:
+    """Put an apostrophe before text that begins like a formula and is no number."""
+    if not (isinstance(value, str) and value.startswith(FORMULA)):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def latex_tabular(caption: str, layout: str, head: Sequence[Sequence[str]], body: pd.DataFrame) -> str:

@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
@@ -40,6 +41,19 @@ TEXT_COLUMNS = {
 FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db", "sinr_db"}
 FLOAT_COLUMNS |= {"accuracy_personal", "loss_personal"}
 
+
+# whatever a column with such an end is of, it is a number
+UNITS = ("_s", "_j", "_bits", "_m", "_db")
+# columns without which no row can be told from another
+NEVER_EMPTY = {
+    "rounds": ["session", "round", "start_s", "end_s", "energy_j"],
+    "devices": ["session", "round", "device"],
+    "events": ["time_s"],
+    "sessions": ["session", "start_s"],
+    "ledger": ["device", "total_j"],
+    "positions": ["time_s", "device"],
+    "evaluation": ["session", "round", "device"],
+}
 
 ACCURACY = "accuracy"
 FEDERATION = "federation"  # column of runs whose cells several share
@@ -161,7 +175,8 @@ def _read_alike(
                 frame = _parsed(header + b"".join(bodies), table, score)
             except ValueError:
                 frame = pd.DataFrame()  # the file at fault is found below
-            if len(frame) == sum(counts) > 0 and not _missing(frame, table) and not _of_words(frame, table):
+            whole = len(frame) == sum(counts) > 0 and not _missing(frame, table)
+            if whole and not _of_words(frame, table) and not _empty(frame, table):
                 owners = pd.Series(range(len(keys))).repeat(counts).to_numpy()
                 return [_completed(frame, table, [keys[i] for i in owners])]
     frames = []
@@ -205,8 +220,14 @@ def _missing(frame: pd.DataFrame, table: str) -> list[str]:
 
 def _of_words(frame: pd.DataFrame, table: str) -> list[str]:
     """List the columns of numbers in which not all are numbers."""
-    numbers = [column for column in REQUIRED_COLUMNS[table] if column not in TEXT_COLUMNS[table]]
+    required, texts = REQUIRED_COLUMNS[table], TEXT_COLUMNS[table]
+    numbers = [name for name in frame if (name in required or name.endswith(UNITS)) and name not in texts]
     return [column for column in numbers if len(frame) and not is_numeric_dtype(frame[column])]
+
+
+def _empty(frame: pd.DataFrame, table: str) -> list[str]:
+    """List the columns with a cell that is empty or endless, in which there is none."""
+    return [column for column in NEVER_EMPTY[table] if not np.isfinite(frame[column].to_numpy(float)).all()]
 
 
 def _completed(frame: pd.DataFrame, table: str, keys: list[tuple[object, object]]) -> pd.DataFrame:
@@ -242,6 +263,10 @@ def _read(directory: Path, table: str, score: str) -> pd.DataFrame:
         raise ValueError(f"{path} lacks the column {', '.join(missing)}: run it again with this release")
     if words := _of_words(frame, table):
         raise ValueError(f"{path} is damaged, its column {words[0]} holds words: run it again")
+    if empty := _empty(frame, table):
+        raise ValueError(
+            f"{path} is damaged, its column {empty[0]} has a cell that is no number: run it again"
+        )
     return frame
 
 

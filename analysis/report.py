@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from analysis.markup import csv_text
 from analysis.score_words import ACCURACY, figure_said, said, table_said
 
 GAP, EDGES = 3, 2  # blanks between the columns and around the table, as rich draws it
@@ -67,7 +68,7 @@ class Report:
         try:
             self.out.mkdir(parents=True, exist_ok=True)
             for file, frame in self.numbers.items():
-                frame.to_csv(self.out / file, index=False)
+                (self.out / file).write_text(csv_text(frame), encoding="utf-8")
             for file, text in self.texts.items():
                 (self.out / file).write_text(said(text, self.score), encoding="utf-8")
             inside = self.inside

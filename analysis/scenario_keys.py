@@ -24,13 +24,15 @@ def keys_of(run: str | Path, federation: str = "") -> dict[str, Any]:
 
     Args:
         federation: whose sections stand in place of the scenario's, where several share the cells.
+
+    Raises:
+        ValueError: it is damaged; names the file.
     """
-    if not (Path(run) / FILE).exists():
+    file = Path(run) / FILE
+    if not file.exists() and not file.is_symlink():
         return {}
-    written = _read(Path(run) / FILE)
-    if not isinstance(written, dict):
-        return {}
-    return flat(_of_federation(written, federation) if federation else written)
+    with scenario_of(run, federation) as written:
+        return flat(written)
 
 
 def _of_federation(written: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -36,10 +36,16 @@ class FieldStack:
     Args:
         layers: of as many fields each, over the same area.
         fields: how many those are; None: those of the first layer.
+        few: whether few places are read, the same again and again: the nodes around those that are read first are
+            held, and all only if others are read. All are drawn then anew, with the same values.
     """
 
-    def __init__(self, layers: Sequence[GaussianFields], fields: int | None = None) -> None:
+    def __init__(
+        self, layers: Sequence[GaussianFields], fields: int | None = None, *, few: bool = False
+    ) -> None:
         self.layers = tuple(layers)
+        self._few = few
+        self._some: tuple[npt.NDArray[np.intp], Float32Array] | None = None  # nodes in order, values there
         self._fields = len(layers[0].keys) if fields is None else fields
         self._row = next((wide for wide in _READ_AS_ONE if wide >= self._fields), self._fields)
         self._last: tuple[bytes, FieldPlaces] | None = None  # of the places asked for last, if they were few
@@ -56,20 +62,32 @@ class FieldStack:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of the fields, once they have been read."""
-        return 4 * self._row * sum(one.width**2 for one in self.layers)
+        """Memory of the fields, once they have been read all over."""
+        return self._bytes(sum(one.width**2 for one in self.layers))
+
+    def needed_bytes(self, places: int) -> int:
+        """Memory that reading the fields takes at its height, when they are made: at so many places, if few are."""
+        nodes = sum(min(4 * places, one.width**2) if self._few else one.width**2 for one in self.layers)
+        making = [one.making_bytes for one in self.layers]
+        law, values = (max(of, default=0) for of in zip(*making, strict=True)) if making else (0, 0)
+        return max(law, self._bytes(nodes) + values)
+
+    def _bytes(self, nodes: int) -> int:
+        return 4 * self._row * nodes
 
     def at(self, positions_m: FloatArray) -> Float32Array:
         """[layers, n, F] values of all fields at positions [n, 2], which are within the area."""
         places = self.places(positions_m)
-        parts = self._table.take(places.nodes, axis=0)
+        table, rows = self._held(places.nodes)
+        parts = table.take(rows, axis=0)
         parts *= places.weights[..., None]
         return _sum(parts)[..., : self._fields]
 
     def one_at(self, positions_m: FloatArray, fields: npt.NDArray[np.intp]) -> Float32Array:
         """[layers, n] value of one field at each position, equal to what `at` gives."""
         places = self.places(positions_m)
-        parts = self._table[places.nodes, fields]
+        table, rows = self._held(places.nodes)
+        parts = table[rows, fields]
         parts *= places.weights
         return _sum(parts)
 
@@ -107,6 +125,34 @@ class FieldStack:
         if asked:
             self._last = asked, places
         return places
+
+    def read_first(self, positions_m: FloatArray) -> None:
+        """Hold what is around these positions, if few places are read and none has been."""
+        if self._few and self._some is None:
+            self._held(self.places(positions_m).nodes)
+
+    def _held(self, nodes: npt.NDArray[np.intp]) -> tuple[Float32Array, npt.NDArray[np.intp]]:
+        """Return a table that holds nodes, given by their rows in that of all, and their rows in it."""
+        if not self._few:
+            return self._table, nodes
+        if self._some is None:
+            self._some = self._values_at(np.unique(nodes))
+        held, values = self._some
+        rows = np.minimum(np.searchsorted(held, nodes), len(held) - 1)
+        if np.array_equal(held[rows], nodes):
+            return values, rows
+        self._few, self._some = False, None
+        return self._table, nodes
+
+    def _values_at(self, nodes: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], Float32Array]:
+        """Return nodes in order of their rows in the table of all, and the values there alone."""
+        values = np.zeros((len(nodes), self._row), np.float32)
+        begin = 0
+        for one in self.layers:
+            some = slice(*np.searchsorted(nodes, (begin, begin + one.width**2)))
+            one.fill_some(nodes[some] - begin, values[some, : self._fields])
+            begin += one.width**2
+        return nodes, values
 
     @cached_property
     def _table(self) -> Float32Array:

@@ -1,7 +1,7 @@
 """Gaussian random fields over the plane that can be read at any place, in any order."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -24,8 +24,11 @@ MARGIN = 10
 ROUGHENING = 1.5
 # One set of fields may take this much memory.
 MAX_BYTES = 2**29
-# Fields, and rows of nodes, that are written to the table together
+# Fields, and rows of nodes, that are written to the table together; fewer fields where they are large
 _FIELDS_AT_ONCE, _ROWS_AT_ONCE = 8, 4
+_BYTES_AT_ONCE = 2**26
+# Per node of a torus, while a field's law and then its values are made: arrays that are there at the same time
+_LAW_BYTES, _GRID_BYTES = 25, 10
 
 
 @dataclass(frozen=True)
@@ -136,29 +139,55 @@ class GaussianFields:
         return 4 * len(self.keys) * self.width**2
 
     @property
+    def making_bytes(self) -> tuple[int, int]:
+        """Memory that is needed for a moment: to make the law of the nodes, and then, beside the table, values."""
+        size = _torus(self.width)
+        together = self._at_once - 1 + (self._common is not None)
+        return _LAW_BYTES * size**2, (_GRID_BYTES + 4 * together) * size**2
+
+    @property
     def law(self) -> "NodeLaw":
         """How the nodes are correlated."""
         return _node_law(self.width, self._correlation_law)
 
     def fill(self, table: Float32Array) -> None:
         """Write the values at the nodes, [width, width, F] row by row; all fields of a node lie side by side."""
-        width, common = self.width, self._common
+        for first, some in self._in_turn():
+            # some rows of several fields at a time stay in the cache: a tenth of the time of one by one
+            for row in range(0, self.width, _ROWS_AT_ONCE):
+                rows = slice(row, row + _ROWS_AT_ONCE)
+                for number in range(len(some)):
+                    table[rows, :, first + number] = some[number][rows]
+
+    def fill_some(self, nodes: npt.NDArray[np.intp], table: Float32Array) -> None:
+        """Write the values at some nodes [n], which are counted row by row: [n, F]."""
+        for first, some in self._in_turn():
+            for number in range(len(some)):
+                table[:, first + number] = some[number][np.divmod(nodes, self.width)]
+
+    def _in_turn(self) -> Iterator[tuple[int, list[Float32Array]]]:
+        """Yield values at the nodes, [width, width] each, of some fields at a time, and the number of the first."""
+        common = self._common
         shared: Float32Array | None = None
         if common:
             own = np.float32(math.sqrt(1.0 - common.share))
-            shared = np.float32(math.sqrt(common.share)) * self._grid(common.key)
-        for first in range(0, len(self.keys), _FIELDS_AT_ONCE):
-            some = [self._grid(key) for key in self.keys[first : first + _FIELDS_AT_ONCE]]
+            shared = self._grid(common.key)
+            shared *= np.float32(math.sqrt(common.share))
+        for first in range(0, len(self.keys), self._at_once):
+            some = [self._grid(key) for key in self.keys[first : first + self._at_once]]
             # what is linear at the nodes is linear in between: sharing costs nothing when fields are read
             if shared is not None:
-                for grid in some:
-                    grid *= own
-                    grid += shared
-            # some rows of several fields at a time stay in the cache: a tenth of the time of one by one
-            for row in range(0, width, _ROWS_AT_ONCE):
-                rows = slice(row, row + _ROWS_AT_ONCE)
-                for number, grid in enumerate(some, first):
-                    table[rows, :, number] = grid[rows]
+                for number in range(len(some)):
+                    some[number] *= own
+                    some[number] += shared
+            yield first, some
+            some.clear()  # before the next are made
+
+    @property
+    def _at_once(self) -> int:
+        """How many fields are made before they are written together."""
+        most = min(_FIELDS_AT_ONCE, len(self.keys))
+        return max(1, min(most, _BYTES_AT_ONCE // (4 * _torus(self.width) ** 2)))
 
     def _grid(self, key: int) -> Float32Array:
         """[width, width] values at the nodes of the field of one key alone."""
@@ -169,6 +198,7 @@ class GaussianFields:
         rng = np.random.Generator(np.random.Philox(key=key, counter=self._stream << 192))
         noise = rng.standard_normal((size, size), dtype=np.float32)
         spectrum = fft.rfft2(noise)
+        del noise  # of as much memory as what comes of it
         spectrum *= amplitude
         values: Float32Array = fft.irfft2(spectrum, s=(size, size), overwrite_x=True)
         return values[:width, :width]
@@ -201,22 +231,38 @@ class NodeLaw:
     diagonal: float  # of nodes across a cell
 
 
+def _torus(width: int) -> int:
+    """Return how many nodes the torus of a field has along an axis."""
+    from scipy import fft
+
+    return int(fft.next_fast_len(width + MARGIN * NODES, real=True))
+
+
 @lru_cache(maxsize=8)
 def _node_law(width: int, law: CorrelationLaw) -> NodeLaw:
     from scipy import fft
 
-    size = fft.next_fast_len(width + MARGIN * NODES, real=True)
+    size = _torus(width)
     # the nearest copies on the torus; all others are more than MARGIN correlation distances away
     lag = np.arange(size + 1) / NODES
     power_of_lag = 1.0 if law == "exponential" else 2.0
-    of_lags = np.exp(-(np.hypot(lag[:, None], lag) ** power_of_lag))
+    # in place throughout: each of these arrays is as large as several fields
+    of_lags = np.hypot(lag[:, None], lag)
+    of_lags **= power_of_lag
+    np.exp(np.negative(of_lags, out=of_lags), out=of_lags)
     # a copy's lag is that from the torus's other end: what takes the time, the exponentials, is computed once
     here, copy = slice(size), slice(size, 0, -1)
-    correlation = sum(of_lags[x, y] for x in (here, copy) for y in (here, copy))
+    correlation = of_lags[here, here] + of_lags[here, copy]
+    for y in (here, copy):
+        correlation += of_lags[copy, y]
+    del of_lags
     # rounding may leave a Gaussian's highest frequencies, which are next to nothing, below zero
     power = np.maximum(fft.rfft2(correlation).real, 0.0)
+    del correlation
     smoothing = np.sinc(fft.fftfreq(size))[:, None] ** 2 * np.sinc(fft.rfftfreq(size)) ** 2
-    power /= smoothing**ROUGHENING
+    smoothing **= ROUGHENING
+    power /= smoothing
+    del smoothing
     roughened = fft.irfft2(power, s=(size, size))
     power /= roughened[0, 0]
     roughened /= roughened[0, 0]

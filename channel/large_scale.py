@@ -74,6 +74,7 @@ class LargeScale:
         los_common: Common | None = None,
         wraparound: Wraparound | None = None,
         same_places: "LargeScale | None" = None,
+        few_places: bool = False,
     ) -> None:
         """
         Args:
@@ -90,6 +91,7 @@ class LargeScale:
             wraparound: of the layout that the sites are; None: the world ends.
             same_places: another one of the same keys, say for devices at another height: they share the memory
                 of what places keep.
+            few_places: whether few places are read, the same again and again, as of devices that stand still.
 
         Raises:
             ValueError: an argument is out of range, a distance that can occur is outside the model's range,
@@ -151,7 +153,7 @@ class LargeScale:
             law: CorrelationLaw = "gaussian" if line_of_sight == "soft" else "exponential"
             self._los_layer = layer(model.los_correlation_m, _LOS_STATE, law, los_common)
             self._thresholds = Thresholds(model, min_distance_m, farthest_m, self._height_m)
-        self.fields = FieldStack(layers, len(keys))
+        self.fields = FieldStack(layers, len(keys), few=few_places)
         if same_places and same_places.fields.equals(self.fields):
             self.fields = same_places.fields
 
@@ -278,6 +280,7 @@ class LargeScale:
         """Rows of the positions; ln d3D^2 [S, rows], how many were clamped, values of fields [layers, S, rows]."""
         framed = self._framed(positions).astype(np.float32)
         step = max(1, _CHUNK // len(self.sites_m))
+        self.fields.read_first(positions)
         for first in range(0, len(positions), step):
             rows = slice(first, first + step)
             log_square, clamped = self._log_square(self._apart(framed[:, rows]))

@@ -34,11 +34,12 @@ def export(
         edgefl export runs/quickstart --to wandb --out exported
     """
     from analysis.export import export as exported
+    from analysis.formatting import placed
 
     try:
         written = exported(path, to, out, federation)
     except ValueError as error:
-        raise EdgeflError(str(error)) from error
+        raise EdgeflError(placed(error, path)) from error
     there = f", {written.there} were there" if written.there else ""
     console.print(
         f"{written.place}: {written.new} runs{there}; {written.files} tables and figures", soft_wrap=True

@@ -51,6 +51,7 @@ def report(
     """
     from rich.text import Text
 
+    from analysis.formatting import placed
     from analysis.html import write_report
 
     try:
@@ -61,5 +62,5 @@ def report(
 
             draw_moving(load_runs(run, federation=federation), picture, cell=cell, at_hour=at, phone=phone)
     except ValueError as error:
-        raise EdgeflError(str(error)) from error
+        raise EdgeflError(placed(error, run)) from error
     console.print(Text(f"report: {path} ({path.stat().st_size / 1e6:.2f} MB)"), soft_wrap=True)

@@ -107,10 +107,10 @@ def print_end(path: Path, printed: Sequence[str]) -> None:
     """Print a run's directory, and those of its notes that are not printed yet."""
     from rich.text import Text
 
-    from edgefl.run_directory import status
+    from edgefl.run_directory.reading import about_of
 
     console.print(Text(f"run directory: {path}"), soft_wrap=True)
-    for note in (note for note in status.read(path)["notes"] if note not in printed):
+    for note in (note for note in about_of(path).get("notes") or () if note not in printed):
         console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from edgefl.studies import OnRay
     from edgefl.studies.study_file import ChoiceSettings
 
+ELSEWHERE = 3  # exit code: other processes still do some of the runs
+
 
 def study(
     study: StudyFile,
@@ -54,6 +56,9 @@ def study(
         ),
     ] = True,
     retry: Annotated[bool, typer.Option("--retry", help="Do failed runs again.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for runs that other processes do, and then compare.")
+    ] = False,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", help="End with the first run that fails, compare nothing.")
     ] = False,
@@ -88,7 +93,8 @@ def study(
     last. With --seed or --shard only these runs are done, and nothing is asked.
 
     A run that fails is reported at once and at the end; the others go on, and are compared.
-    The exit code then is 2.
+    The exit code then is 2. It is 3 where other processes still do some of the runs: what is compared is not
+    the whole study yet. With --wait the command waits for them.
 
     Examples:
 
@@ -114,7 +120,7 @@ def study(
             console.print(line, soft_wrap=True)
         return
     part = _parts(shard)
-    incomplete = None
+    incomplete, elsewhere = None, list[str]()
     try:
         with closing(_Shown(quiet=fail_fast)) as shown:
             options = studies.StudyOptions(
@@ -125,6 +131,8 @@ def study(
                 progress=shown.update,
                 failed=shown.failed,
                 noted=lambda note: print(f"edgefl: note: {note}", file=sys.stderr),
+                elsewhere=elsewhere.extend,
+                wait=wait,
                 fail_fast=fail_fast,
                 retry=retry,
                 go_on=go_on,
@@ -138,20 +146,23 @@ def study(
         raise typer.Exit(error.exit_code) from error
     except studies.IncompleteStudy as error:
         incomplete, path = error, error.path
-    grid = bool(plan.runs[0].member.setting)
     if incomplete is None:
         if part[1] > 1:
-            console.print(f"part {shard} is done in {path}; compare when all are", soft_wrap=True)
-            return
-        _print_study(path, grid=grid, explain=explain, federation=plan.federation)
-        if plan.choose is not None:
-            _print_choice(path, plan.choose, plan.federation)
-        if plan.question is not None:
-            _print_answer(path)
+            done = "not whole yet" if elsewhere else "done"
+            console.print(f"part {shard} is {done} in {path}; compare when all are", soft_wrap=True)
+        else:
+            try:
+                _print_whole(plan, path, explain=explain)
+            except EdgeflError as error:
+                if not elsewhere:
+                    raise
+                print(f"edgefl: {error}", file=sys.stderr)
+        if elsewhere:
+            raise typer.Exit(ELSEWHERE)
         return
     if not fail_fast and len(incomplete.failures) < len(plan.runs):
         try:
-            _print_study(path, grid=grid, explain=explain, federation=plan.federation)
+            _print_study(plan, path, explain=explain)
         except EdgeflError as error:
             print(f"edgefl: {error}", file=sys.stderr)
     raise incomplete
@@ -210,15 +221,26 @@ def _parts(text: str) -> tuple[int, int]:
     return int(number), int(count)
 
 
-def _print_study(path: Path, *, grid: bool, explain: bool, federation: str | None) -> None:
+def _print_whole(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> None:
+    """Print the comparison of a study, what it chooses, and the answer to its question."""
+    _print_study(plan, path, explain=explain)
+    if plan.choose is not None:
+        _print_choice(path, plan.choose, plan.federation)
+    if plan.question is not None:
+        _print_answer(path)
+
+
+def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> None:
     """Compare the runs of a study that are complete; along a grid of one number, say what it costs."""
     from analysis import compare, compare_settings, load_runs, tables
+    from analysis.formatting import placed
     from analysis.key_sweep import grid_key, sweep
 
+    federation = plan.federation
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
-            if grid:
+            if plan.runs[0].member.setting:
                 report = tables.settings.report(compare_settings(path, federation=federation))
                 if key := grid_key(path, federation=federation):
                     more = ("Settings", "settings.md", ": the variants in each of them")
@@ -228,16 +250,17 @@ def _print_study(path: Path, *, grid: bool, explain: bool, federation: str | Non
                 report = tables.comparison.report(compare(load_runs(path, federation=federation)))
             report.print(console, explain=explain)
     except ValueError as error:
-        raise EdgeflError(f"not compared: {error}") from error
+        raise EdgeflError(f"not compared: {placed(error, path)}") from error
 
 
 def _print_choice(path: Path, choose: "ChoiceSettings", federation: str | None) -> None:
     from analysis import report_choice
+    from analysis.formatting import placed
 
     try:
         report_choice(path, key=choose.key, by=choose.by, federation=federation).print(console)
     except ValueError as error:
-        raise EdgeflError(f"nothing is chosen: {error}") from error
+        raise EdgeflError(f"nothing is chosen: {placed(error, path)}") from error
 
 
 def _print_answer(path: Path) -> None:

@@ -30,13 +30,15 @@ def watch(
 
     of = watching.planned(run)
     known = {each.path: each for each in watching.find(run)}
+    if list(known) == [run]:  # without others to go on with
+        known[run].look()
     if once or not console.is_terminal:
-        console.print(watching.table((each.look() for each in known.values()), of, console.width))
+        console.print(watching.table((each.standing() for each in known.values()), of, console.width))
         return
     with Live(console=console, auto_refresh=False) as live:
         while True:
             known |= {each.path: each for each in watching.find(run) if each.path not in known}
-            standings = [each.look() for each in known.values()]
+            standings = [each.standing() for each in known.values()]
             live.update(watching.table(standings, of, console.width), refresh=True)
             if all(each.over for each in standings) and len(standings) >= (of or 0):
                 return

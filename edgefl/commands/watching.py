@@ -1,10 +1,10 @@
 """Read from their directories how runs of another process stand; nothing is written."""
 
-import csv
 import math
+import re
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import fmean
@@ -16,19 +16,22 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from edgefl.engine.federation.seat import FEDERATION
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.run.progress import RunProgress, wall_time
-from edgefl.run_directory import status
-from edgefl.run_directory.score import ACCURACY, field_name
-from edgefl.scenario.scenario import load
+from edgefl.run_directory.circumstances import SCENARIO
+from edgefl.run_directory.files import reading
+from edgefl.run_directory.reading import FILE, RoundRows, about_of
+from edgefl.run_directory.score import ACCURACY
+from edgefl.scenario.scenario import Scenario, load
 
 BAR = 10  # characters
 GAP, EDGES = 3, 2  # blanks between columns and around the table, as rich draws it
 SHORTEST = 12  # characters of a name, however narrow the terminal is
 SILENT_S = 60.0  # since the last sign of life, of which there is one every 10 s while rounds end
-OVER = ("completed", "failed", "interrupted")
+DAMAGED = "damaged"
+OVER = ("completed", "failed", "interrupted", DAMAGED)
+SEED = re.compile(r"^seed: .*$", re.MULTILINE)  # in the text of a run's scenario.yaml
 
 
 @dataclass
@@ -59,68 +62,96 @@ class Standing:
 
 
 class Watched:
-    """A run directory that is read again and again; each time only what is new."""
+    """A run directory that is read again and again; each time only what is new.
 
-    def __init__(self, path: Path, label: str) -> None:
+    Args:
+        scenarios: finds a run's scenario; those of a study share them.
+    """
+
+    def __init__(self, path: Path, label: str, scenarios: "Scenarios") -> None:
         self.path, self.label = path, label
-        self._progress = RunProgress(load(path / "scenario.yaml"))
-        self._read = 0  # bytes of rounds.csv
-        self._head: list[str] = []
+        self._scenarios = scenarios
+        self._rows = RoundRows(path)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._progress: RunProgress | None = None
+        self._latest: Round | None = None
         self._accuracies: dict[tuple[int, str | None], float] = {}  # cell and federation -> the latest
-        self._joules, self._where = 0.0, ""
+        self._joules = 0.0
+
+    def standing(self) -> Standing:
+        """Read what is new, and say how the run stands; of a damaged one, what is wrong."""
+        try:
+            return self.look()
+        except EdgeflError as error:
+            return Standing(self.label, DAMAGED, 0.0, 0, "", None, 0.0, math.nan, 0.0, str(error))
 
     def look(self) -> Standing:
         """Read what is new, and say how the run stands.
 
         Raises:
-            EdgeflError: the directory cannot be read.
+            EdgeflError: the directory cannot be read, or is damaged; names the file.
         """
-        about = status.read(self.path)
-        self._follow(about.get("score", ACCURACY))
+        about = about_of(self.path)
+        score = about.get("score") or ACCURACY
+        progress = self._follow(score)
         running = about["status"] == "running"
-        share = 1.0 if about["status"] == "completed" else self._progress.share
+        share = 1.0 if about["status"] == "completed" else progress.share
         heartbeat = (about.get("process") or {}).get("heartbeat") if running else None
         silent = datetime.now(UTC) - datetime.fromisoformat(heartbeat) if heartbeat else timedelta()
-        wall_s = time.time() - (self.path / "scenario.yaml").stat().st_mtime
+        left_s = math.nan
+        if running and 0.01 < share < 1:
+            left_s = (time.time() - (self.path / SCENARIO).stat().st_mtime) * (1 / share - 1)
         return Standing(
             label=self.label,
             status=about["status"],
             share=share,
-            rounds=self._progress.rounds,
-            where=self._where,
+            rounds=progress.rounds,
+            where=progress.text(self._latest).partition(" · ")[0] if self._latest else "",
             accuracy=fmean(self._accuracies.values()) if self._accuracies else None,
-            score=about.get("score", ACCURACY),
+            score=score,
             joules=self._joules,
-            left_s=wall_s * (1 / share - 1) if running and 0.01 < share < 1 else math.nan,
+            left_s=left_s,
             silent_s=silent.total_seconds(),
             error=about.get("error"),
         )
 
-    def _follow(self, score: str) -> None:
+    def _follow(self, score: str) -> RunProgress:
         """Take in the rounds that have been written since."""
-        table = self.path / "rounds.csv"
-        if not table.exists():
-            return
-        with table.open("rb") as file:
-            head = next(csv.reader([file.readline().decode()]), [])
-            # it was resumed, and its tables began anew, or another federation's first round brought columns
-            if table.stat().st_size < self._read or (self._head and len(head) != len(self._head)):
-                self.__init__(self.path, self.label)  # type: ignore[misc]
-            file.seek(self._read)
-            new = file.read()
-        new = new[: new.rfind(b"\n") + 1]  # the last line may be under way
-        self._read += len(new)
-        for cells in csv.reader(new.decode().splitlines()):
-            if not self._head:
-                self._head = [field_name(name, score) for name in cells]
-                continue
-            named = dict(zip(self._head, cells, strict=True))
-            row = _round(named)
+        if self._rows.began_anew():
+            self._rows.again()
+            self._begin()
+        if self._progress is None:
+            self._progress = RunProgress(self._scenarios.of(self.path))
+        for new in self._rows.new(score):
+            row = self._latest = new.row
             self._progress.follow(row)
             self._joules += row.energy_j
             if row.accuracy is not None:
-                self._accuracies[row.cell, named.get(FEDERATION)] = row.accuracy
-            self._where = self._progress.text(row).partition(" · ")[0]
+                self._accuracies[row.cell, new.federation] = row.accuracy
+        return self._progress
+
+
+class Scenarios:
+    """The scenarios of a study's runs: runs that differ by their seed share one, which is read once."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, Scenario] = {}
+
+    def of(self, run: Path) -> Scenario:
+        """Return a run's scenario, but for its seed.
+
+        Raises:
+            EdgeflError: it cannot be read.
+        """
+        file = run / SCENARIO
+        with reading(file):
+            text = file.read_bytes().decode(errors="replace")
+        key = SEED.sub("", text, count=1)
+        if key not in self._read:
+            self._read[key] = load(file)
+        return self._read[key]
 
 
 def find(path: Path) -> list[Watched]:
@@ -138,12 +169,13 @@ def find(path: Path) -> list[Watched]:
         index = variants.index(variant) if variant in variants else len(variants)
         return folder, index, str(run.parent), int(number) if number.isdecimal() else 0
 
-    runs = sorted((file.parent for file in path.rglob(status.FILE)), key=place) if path.is_dir() else []
+    runs = sorted((file.parent for file in path.rglob(FILE)), key=place) if path.is_dir() else []
     if not runs:
         raise EdgeflError(
             f"{path}: no run directory in or below it; give one that `edgefl run` or `study` made"
         )
-    return [Watched(one, one.name if one == path else str(one.relative_to(path))) for one in runs]
+    scenarios = Scenarios()
+    return [Watched(one, one.name if one == path else str(one.relative_to(path)), scenarios) for one in runs]
 
 
 def planned(path: Path) -> int | None:
@@ -211,7 +243,9 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
         shown.add_row(
             Text(shortened(run.label, max(SHORTEST, room))),
             *row[:-1],
-            Text(row[-1], style={"failed": "red", "interrupted": "yellow"}.get(run.status, "")),
+            Text(
+                row[-1], style={"failed": "red", DAMAGED: "red", "interrupted": "yellow"}.get(run.status, "")
+            ),
             *(["━" * full + "·" * (BAR - full)] if bars else []),
         )
     lines = [Text(f"{run.label}: {' '.join(str(run.error).split())}"[:400]) for run in runs if run.error]
@@ -247,17 +281,3 @@ def _all(runs: list[Standing], of: int | None) -> str:
     counts = {word: sum(run.status == word for run in runs) for word in ("running", *OVER)}
     counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     return counted if of is None else f"{counted}; of at most {of} of the study"
-
-
-def _round(cells: dict[str, str]) -> Round:
-    """A row of rounds.csv as a Round."""
-    numbers: dict[str, Any] = {}
-    for column in fields(Round):
-        text = cells.get(column.name, "")
-        if column.name == "phase":
-            numbers[column.name] = text
-        elif column.type in ("int", int):
-            numbers[column.name] = int(text or 0)
-        else:
-            numbers[column.name] = float(text) if text else None
-    return Round(**numbers)

@@ -12,11 +12,11 @@ import yaml
 from edgefl.contract import VALIDATION_SCORE, Evaluation
 from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
-from edgefl.run_directory import status
 from edgefl.run_directory.circumstances import SCENARIO
 from edgefl.run_directory.files import draft_of, settle, writing
 from edgefl.run_directory.journal import FILE, lines
 from edgefl.run_directory.lending import Loan
+from edgefl.run_directory.reading import about_of
 from edgefl.run_directory.settings import RecordSettings
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class ModelKeeper:
         """Copy the models of a lender whose whole training this run has taken; return whether that could be done."""
         try:
             theirs = yaml.safe_load((loan.lender / SCENARIO).read_text(encoding="utf-8"))["record"]
-            complete = status.read(loan.lender)["status"] == "completed"
+            complete = about_of(loan.lender)["status"] == "completed"
         except (EdgeflError, OSError, KeyError, yaml.YAMLError):
             return False
         ours = self._record.model_dump(mode="json")

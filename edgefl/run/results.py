@@ -1,11 +1,8 @@
 """What a run or a study leaves behind, as an object: its directory, which is a path, with its tables."""
 
-import json
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,16 +79,14 @@ class Results(_Directory):
     @cached_property
     def info(self) -> dict[str, Any]:
         """What run.json says: status, versions, model, wall time, notes."""
-        try:
-            info: dict[str, Any] = json.loads((self / "run.json").read_text(encoding="utf-8"))
-        except OSError as error:
-            raise EdgeflError(f"{self}: is no run directory (run.json: {error.strerror})") from error
-        return info
+        from edgefl.run_directory.reading import about_of
+
+        return about_of(self)
 
     @property
     def notes(self) -> list[str]:
         """What the run has to say of itself, one sentence each."""
-        return list(self.info["notes"])
+        return list(self.info.get("notes") or ())
 
 
 class StudyResults(_Directory):

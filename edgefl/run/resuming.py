@@ -14,7 +14,10 @@ from edgefl.run.results import Results
 from edgefl.run.simulation import simulate
 from edgefl.run_directory import status as run_status
 from edgefl.run_directory.circumstances import SCENARIO, circumstances, differences
+from edgefl.run_directory.files import reading
 from edgefl.run_directory.journal import FILE, header
+from edgefl.run_directory.reading import FILE as RUN
+from edgefl.run_directory.reading import NAMES, about_of
 from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario.scenario import Scenario, dump, load, written
 
@@ -26,9 +29,14 @@ def left_behind(path: Path) -> Scenario:
     """The scenario of a run that was left.
 
     Raises:
-        EdgeflError: the run is complete, under way, or none.
+        EdgeflError: the run is complete, under way, or none, or its run.json no longer says which it is.
     """
-    run_status.resumable(path)
+    about = run_status.resumable(path)
+    if lost := [name for name in NAMES if about.get(name) is None]:
+        raise EdgeflError(
+            f"{path / RUN}: is damaged: it has lost the run's {', '.join(lost)}; run it again: edgefl run"
+            f" {path / SCENARIO}, or, of a study, let the study's command go on with it"
+        )
     if not (path / "scenario.yaml").is_file():
         raise EdgeflError(f"{path}: ended before it began; delete it and run its scenario again")
     return load(path / "scenario.yaml")
@@ -82,7 +90,7 @@ def resume(
 
 def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
     """Refuse to go on with another learner than the run's own."""
-    theirs = (run_status.read(path).get("learner") or {}).get("name")
+    theirs = (about_of(path).get("learner") or {}).get("name")
     ours = None if learner is None else own_code.name_of(learner)
     if theirs != ours:
         remedy = (
@@ -96,10 +104,11 @@ def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
 def can_go_on(path: Path, scenario: Scenario) -> bool:
     """Whether a run that was left has trained something here, as this scenario, from which it can go on."""
     described, journal = path / SCENARIO, path / FILE
-    if not (described.is_file() and journal.is_file()) or described.read_text(encoding="utf-8") != dump(
-        scenario
-    ):
+    if not (described.is_file() and journal.is_file()):
         return False
+    with reading(described):
+        if described.read_bytes() != dump(scenario).encode():
+            return False
     begun = header(journal)
     if begun is None:
         return False

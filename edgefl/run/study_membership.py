@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from edgefl.contract import Opening
 from edgefl.errors import EdgeflError
-from edgefl.run_directory import status
 from edgefl.run_directory.journal import Lends
 from edgefl.run_directory.lending import Loan, loan
+from edgefl.run_directory.reading import about_of
 from edgefl.run_directory.snapshot import Snapshotable
 from edgefl.scenario.identity import LearningIdentity
 
@@ -74,7 +74,7 @@ class TrainingReuse:
         if self.lender is None:
             return None
         try:
-            theirs = status.read(self.lender).get("learning_identity") or {}
+            theirs = about_of(self.lender).get("learning_identity") or {}
         except EdgeflError:
             return None
         if theirs.get("whole") == own.whole:

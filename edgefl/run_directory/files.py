@@ -18,6 +18,18 @@ def writing(path: Path) -> Iterator[None]:
         raise EdgeflError(f"{path}: cannot be written ({why}); make room or choose another --out") from error
 
 
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What the operating system refuses to read is an error about this path."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise EdgeflError(
+            f"{path}: cannot be read ({why}); delete it, and run again what it is of"
+        ) from error
+
+
 def draft_of(path: Path) -> Path:
     """Where a file is written until it is whole."""
     return path.with_name(path.name + ".part")

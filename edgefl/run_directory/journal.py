@@ -17,7 +17,7 @@ from typing import Any, Self
 from edgefl.engine.federation.seat import FEDERATION, Seat
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.circumstances import SCENARIO, differences
-from edgefl.run_directory.files import writing
+from edgefl.run_directory.files import reading, writing
 from edgefl.run_directory.interruption import held, interrupt_again
 from edgefl.run_directory.plain import decoded, encoded, words
 from edgefl.run_directory.questions import Place
@@ -246,11 +246,10 @@ class Journal:
 
 def header(path: Path) -> dict[str, Any] | None:
     """Return the circumstances in which a journal was begun; None if its first line is not whole, or not there."""
-    try:
-        with path.open("rb") as file:
-            begun = unsealed(file.readline())
-    except FileNotFoundError:
+    if not (path.exists() or path.is_symlink()):
         return None
+    with reading(path), path.open("rb") as file:
+        begun = unsealed(file.readline())
     if begun is not None and begun.get("journal") != FORMAT:
         raise EdgeflError(
             f"{path}: has format {begun.get('journal')}, this edgefl {__version__} reads {FORMAT}; use the"
@@ -265,7 +264,7 @@ def lines(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
         file.readline()
         for number, line in enumerate(file):
             entry = unsealed(line)
-            if entry is None or entry["n"] != number:
+            if entry is None or entry.get("n") != number:
                 return
             yield entry, line
 

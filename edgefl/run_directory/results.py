@@ -132,13 +132,14 @@ class RunDirectory:
                 **packages(),
             },
         }
+        name = {"schema_version": SCHEMA_VERSION, "status": "running", "name": scenario.name}
+        name |= {"devices_recorded": scenario.record.devices}
+        seed = {"seed": scenario.seed, **versions, **about}
         if resume:
-            self._status = RunStatus.take_over(path, {**versions, **about})
+            self._status = RunStatus.take_over(path, {**name, **seed})
         else:
             fresh_directory(path)
-            name = {"schema_version": SCHEMA_VERSION, "status": "running", "name": scenario.name}
-            name |= {"devices_recorded": scenario.record.devices}
-            self._status = RunStatus(path, {**name, **NO_STUDY, "seed": scenario.seed, **versions, **about})
+            self._status = RunStatus(path, {**name, **NO_STUDY, **seed})
         try:
             if not resume:
                 with writing(path / "scenario.yaml"):

@@ -204,7 +204,7 @@ def _about(path: Path) -> dict[str, Any] | None:
     """Read what a snapshot's sidecar says; None if it or the snapshot is not whole."""
     try:
         about = unsealed(path.with_suffix(".json").read_bytes())
-        return about if about and about["sha256"] == _sha256(path) else None
+        return about if about and about.get("sha256") == _sha256(path) else None
     except OSError:
         return None
 

@@ -13,13 +13,13 @@ from typing import Any, Self
 
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.files import draft_of, replace, writing
+from edgefl.run_directory.reading import FILE, about_of
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-FILE = "run.json"
 HEARTBEAT_S = 10.0
 # On another machine a process cannot be looked up; its rounds may be long.
 SILENT_S = 3600.0
@@ -39,7 +39,7 @@ class RunStatus:
         self._file = path / FILE
         self._about = about
         self._began = time.monotonic()
-        self._earlier_s = float(about.get("wall_s", 0.0))
+        self._earlier_s = float(about.get("wall_s") or 0.0)
         self._beat = -math.inf
         self.beat()
 
@@ -57,7 +57,7 @@ class RunStatus:
             left = resumable(path)
             left.pop("error", None)
             left |= about
-            return cls(path, {**left, "status": "running", "resumed": left.get("resumed", 0) + 1})
+            return cls(path, {**left, "status": "running", "resumed": (left.get("resumed") or 0) + 1})
 
     def beat(self) -> None:
         """A sign of life, at most one in HEARTBEAT_S."""
@@ -103,37 +103,17 @@ class RunStatus:
             file.write((text.ljust(room - 1) + "\n").encode())
 
 
-def read(path: Path) -> dict[str, Any]:
-    """What run.json says.
-
-    Raises:
-        EdgeflError: there is none, or it cannot be read.
-    """
-    try:
-        about = json.loads((path / FILE).read_text(encoding="utf-8"))
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise EdgeflError(
-            f"{path}: is no run directory ({FILE}: {why}); give one that `edgefl run` made"
-        ) from error
-    except ValueError as error:
-        raise EdgeflError(
-            f"{path / FILE}: cannot be read: the run ended before it began; delete {path} and run again"
-        ) from error
-    return dict(about)
-
-
 def resumable(path: Path) -> dict[str, Any]:
     """What run.json says of a run that was left before its end.
 
     Raises:
-        EdgeflError: it is complete, or its process is still there.
+        EdgeflError: it is complete, its process is still there, or it is damaged.
     """
-    about = read(path)
-    if about.get("status") == "completed":
+    about = about_of(path)
+    if about["status"] == "completed":
         raise EdgeflError(f"{path}: is complete, there is nothing to resume")
     process = about.get("process")
-    if about.get("status") == "running" and process:
+    if about["status"] == "running" and process:
         host, pid = process["host"], process["pid"]
         silent_s = _silent_s(process)
         if host == platform.node():
@@ -152,7 +132,9 @@ def _now() -> datetime:
 
 
 def _silent_s(process: dict[str, Any]) -> float:
-    return (_now() - datetime.fromisoformat(process["heartbeat"])).total_seconds()
+    """Seconds since a process's last sign of life; inf: it has told of none."""
+    beat = process.get("heartbeat")
+    return (_now() - datetime.fromisoformat(beat)).total_seconds() if beat else math.inf
 
 
 def this_process() -> dict[str, Any]:
@@ -167,12 +149,25 @@ def is_there(process: dict[str, Any], *, silent_s: float) -> bool:
     return _silent_s(process) < silent_s
 
 
-def give_up(path: Path) -> None:
-    """Mark a run as interrupted in place of its process, which can no longer do so."""
-    about = read(path)
+def give_up(path: Path, *, damaged: bool = False) -> None:
+    """Mark a run as interrupted in place of its process, which can no longer do so.
+
+    Args:
+        damaged: whether a run.json that cannot be read is written anew; who goes on says again what it is of.
+
+    Raises:
+        EdgeflError: it cannot be read.
+    """
+    try:
+        about = about_of(path)
+    except EdgeflError:
+        if not damaged:
+            raise
+        about = {"status": "running"}
     about.pop("process", None)
-    if about.get("status") == "running":
-        replace(path / FILE, json.dumps({**about, "status": "interrupted"}, indent=2) + "\n")
+    if about["status"] == "running":
+        with writing(path / FILE):
+            replace(path / FILE, json.dumps({**about, "status": "interrupted"}, indent=2) + "\n")
 
 
 def same_process(process: dict[str, Any]) -> bool:
@@ -185,7 +180,8 @@ def same_process(process: dict[str, Any]) -> bool:
         return False
     except PermissionError:
         pass
-    return bool(process["started"] is None or _started(process["pid"]) == process["started"])
+    started = process.get("started")
+    return bool(started is None or _started(process["pid"]) == started)
 
 
 def _started(pid: int) -> int | None:

@@ -64,16 +64,16 @@ def check_places(world: World) -> None:
 
 
 def of_places(world: World) -> list[Need]:
-    """Return what a world's places keep: a few bytes for each site and square metre."""
+    """Return what a world's places keep, and what making it takes: a few bytes for each site and square metre."""
     gains = world.gains
     if not isinstance(gains, SpatialGains):
         return []
     fields = {
         id(one.fields): one.fields for one in gains.large_scales
     }.values()  # devices of a height share them
-    sites = len(world.sites_m)
+    sites, devices = len(world.sites_m), len(world.fleet)
     what = f"what places keep of {sites} sites over a radius of {world.extent.field_radius_m:,.0f} m"
-    return [Need(("layout",), sum(one.memory_bytes for one in fields), what)]
+    return [Need(("layout",), sum(one.needed_bytes(devices) for one in fields), what)]
 
 
 def _faded_links(scenario: Scenario, together: int) -> int:

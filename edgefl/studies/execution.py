@@ -15,6 +15,7 @@ from edgefl.studies.directory import FILE, make, place, shard_of
 from edgefl.studies.one_run import work
 from edgefl.studies.options import OnRay, StudyOptions
 from edgefl.studies.planning import StudyPlan
+from edgefl.studies.run_locks import FOLDER
 from edgefl.studies.run_queue import RunQueue
 from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.states import State, state_of
@@ -64,7 +65,12 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     alone = {each.path: ReusePlan() for each in plan.runs}
     reuse = plan_reuse(plan.runs, load, complete) if options.share else alone
     queue = RunQueue(
-        directory, shard_of(plan.runs, reuse, *options.shard), reuse, states, retry=options.retry
+        directory,
+        shard_of(plan.runs, reuse, *options.shard),
+        reuse,
+        states,
+        retry=options.retry,
+        wait=options.wait,
     )
     ray = options.executor if isinstance(options.executor, OnRay) else None
     # before anything is written, and in each part of a study the same runs
@@ -94,11 +100,13 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
         else:
             scheduler.here()
     queue.tidy()
+    options.elsewhere([each.label for each in queue.to_do])
     if queue.to_do:
         labels = ", ".join(each.label for each in queue.to_do[:3])
         more = f" and {len(queue.to_do) - 3} more" if len(queue.to_do) > 3 else ""
+        claim = directory / FOLDER / queue.to_do[0].path
         options.noted(
-            f"other processes are doing {labels}{more}; the same command goes on with what they leave"
+            f"other processes are doing {labels}{more} ({claim}); the same command goes on with what they leave"
         )
     scheduler.conclude(plan.runs)
     return directory

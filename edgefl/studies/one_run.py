@@ -75,7 +75,7 @@ def _begin(task: RunTask, state: State, report: Callable[[Round | str], None]) -
     goes_on = False
     if state in {*LEFT, State.FAILED}:
         goes_on = can_go_on(task.path, task.run.scenario)
-        status.give_up(task.path) if goes_on else clear(task.path)
+        status.give_up(task.path, damaged=True) if goes_on else clear(task.path)
     simulate(
         task.run.scenario,
         task.path,

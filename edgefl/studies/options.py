@@ -1,6 +1,6 @@
 """How the runs of a study are carried out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,6 +36,9 @@ class StudyOptions:
         progress: called with a run's label and each finished round, and with None when the run is complete.
         failed: called with each run that fails, at once.
         noted: told what the user should know, such as runs that other processes are doing.
+        elsewhere: called with the labels of the runs that other processes still do when this one has done its own; of
+            a study with a question again whenever seeds are added.
+        wait: whether to wait for these runs, and to do them if those processes end.
         fail_fast: end the study with the first run that fails.
         retry: do runs again that have failed before.
         go_on: whether a directory may hold some of the study already.
@@ -51,6 +54,8 @@ class StudyOptions:
     progress: Callable[[str, Round | None], None] = lambda label, row: None
     failed: Callable[[Failed], None] = lambda failure: None
     noted: Callable[[str], None] = lambda note: None
+    elsewhere: Callable[[Sequence[str]], None] = lambda labels: None
+    wait: bool = False
     fail_fast: bool = False
     retry: bool = False
     go_on: bool = True

@@ -9,21 +9,25 @@ as they were, and so nobody's.
 import json
 import os
 import platform
+import re
 import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
+from edgefl.errors import EdgeflError
 from edgefl.run_directory.files import writing
+from edgefl.run_directory.reading import claim_of
 from edgefl.run_directory.status import same_process, this_process
 
 FOLDER = "claims"
 BEAT_S = 10.0
 # Without a beat for so long, a process on another machine is taken for dead; clocks of machines may differ a little.
 STALE_S = 120.0
+CLAIM = re.compile(r"([0-9]{1,9})\.json")
 TAKEN_OVER = 75  # exit code, EX_TEMPFAIL: the run is in other hands
 
 
@@ -77,7 +81,7 @@ class RunLocks:
         """
         folder = self._folder / run
         newest = _newest(folder)
-        if newest is None or _owner(folder / f"{newest}.json") != owner:
+        if newest is None or claim_of(folder / f"{newest}.json") != owner:
             return 0.0
         gone = owner.get("host") == platform.node() and not same_process(dict(owner))
         RunLock(folder / f"{newest}.json").release()
@@ -106,7 +110,8 @@ class RunLock:
         own = int(self._path.stem)
         for number in _numbers(self._path.parent):
             if number <= own:
-                self._path.with_name(f"{number}.json").unlink(missing_ok=True)
+                with suppress(OSError):  # gone, or a damaged one that is no file
+                    self._path.with_name(f"{number}.json").unlink()
         folder = self._path.parent
         with suppress(OSError):  # not empty
             while folder.name != FOLDER:
@@ -122,15 +127,19 @@ class RunLock:
         while not self._ended.wait(BEAT_S):
             with suppress(OSError):
                 os.utime(self._path)
-            if self.lost() and not self._ended.is_set():
-                os._exit(TAKEN_OVER)  # what this process would still write is the other's by now
+            with suppress(EdgeflError):  # claims that cannot be read now say nothing
+                if self.lost() and not self._ended.is_set():
+                    os._exit(TAKEN_OVER)  # what this process would still write is the other's
 
 
 def _numbers(folder: Path) -> list[int]:
     try:
-        return [int(name.removesuffix(".json")) for name in os.listdir(folder) if name[0].isdigit()]
-    except (FileNotFoundError, NotADirectoryError):
+        return [int(number[1]) for name in os.listdir(folder) if (number := CLAIM.fullmatch(name))]
+    except FileNotFoundError:
         return []
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise EdgeflError(f"{folder}: is no folder of claims ({why}); delete it") from error
 
 
 def _newest(folder: Path) -> int | None:
@@ -139,23 +148,12 @@ def _newest(folder: Path) -> int | None:
 
 def _alive(path: Path) -> bool:
     try:
-        silent_s = time.time() - path.stat().st_mtime
+        silent_s = time.time() - path.lstat().st_mtime
     except FileNotFoundError:
         return False
-    owner = _owner(path)
+    owner = claim_of(path)
     if owner is None:
         return False
     if owner.get("host") == platform.node():
         return same_process(owner)
     return silent_s < STALE_S
-
-
-def _owner(path: Path) -> dict[str, Any] | None:
-    """Return the owner of a claim; empty: the claim is being written, None: it is gone."""
-    try:
-        owner: dict[str, Any] = json.loads(path.read_text(encoding="utf-8") or "{}")
-    except FileNotFoundError:
-        return None
-    except ValueError:
-        return {}
-    return owner

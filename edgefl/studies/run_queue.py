@@ -19,6 +19,7 @@ class RunQueue:
         reuse: path -> what training a run takes and leaves; of all runs of the study.
         states: path -> how a run stands now.
         retry: whether failed ones are to be done too.
+        wait: whether runs that other processes do are waited for.
     """
 
     def __init__(
@@ -29,13 +30,14 @@ class RunQueue:
         states: Mapping[Path, State],
         *,
         retry: bool,
+        wait: bool = False,
     ) -> None:
         self._directory = directory
         self._reuse = reuse
         self._waiting: list[Run] = []
         self._active: set[Path] = set()
         self._tried: set[Path] = set()
-        self._retry = retry
+        self._retry, self._wait = retry, wait
         self.completed: list[Run] = []  # before this process began
         self.failed: list[Run] = []  # likewise, and left so
         self.new: list[Run] = []  # not begun by anybody
@@ -87,8 +89,8 @@ class RunQueue:
         return None
 
     def waits(self) -> bool:
-        """Whether a run waits for what another process trains for it."""
-        return len(self._waiting) > len(self.elsewhere)
+        """Whether a run waits for what another process trains for it, or for that process to end."""
+        return len(self._waiting) > (0 if self._wait else len(self.elsewhere))
 
     def put_back(self, run: Run) -> None:
         """Note that another process was quicker."""

@@ -99,8 +99,9 @@ class RunScheduler:
             IncompleteStudy: some have.
         """
         earlier = [
-            Failed(run.label, self._directory / run.path, "failed before; --retry does it again")
+            Failed(run.label, path, f"failed before ({path / status.FILE} says why); --retry does it again")
             for run in self._queue.failed
+            for path in [self._directory / run.path]
         ]
         failures = [*earlier, *self._failures]
         if failures:

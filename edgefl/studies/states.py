@@ -7,6 +7,7 @@ from typing import Any
 
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status
+from edgefl.run_directory.reading import about_of
 from edgefl.studies.run_locks import RunLocks
 
 
@@ -60,9 +61,9 @@ def standing(about: dict[str, Any], claimed: bool | None) -> State:
 
 
 def about_run(path: Path) -> dict[str, Any]:
-    """Return what run.json says; nothing where it is missing or was never written."""
+    """Return what run.json says; nothing where it is missing, was never written, or is damaged."""
     try:
-        return status.read(path)
+        return about_of(path)
     except EdgeflError:
         return {}
 

@@ -107,3 +107,17 @@ def test_a_run_by_the_clock_goes_on(digits: Path, tmp_path: Path) -> None:
     assert kill.differences(run, undisturbed) == []
     about = json.loads((run / "run.json").read_text())
     assert about["simulated_s"] == 130.0
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"status": 3}', '{"status": "interrupted"}'])
+def test_a_run_that_has_lost_its_name_is_refused_before_it_computes(
+    content: str, digits: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    left(digits, run, RuntimeError())
+    tables = {file.name: file.read_bytes() for file in run.glob("*.csv")}
+    (run / "run.json").write_text(content)
+    with pytest.raises(EdgeflError, match=r"run\.json: (cannot be read|is damaged)"):
+        resume(run)
+    assert (run / "run.json").read_text() == content
+    assert {file.name: file.read_bytes() for file in run.glob("*.csv")} == tables

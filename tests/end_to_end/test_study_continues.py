@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from edgefl.commands.cli import main
+from edgefl.commands.study import ELSEWHERE
 from edgefl.errors import EdgeflError
 from edgefl.studies import IncompleteStudy, StudyOptions, plan, run
 from edgefl.studies.merging import merge
+from edgefl.studies.run_locks import STALE_S
 from edgefl.studies.states import State, state_of
 from edgefl.version import RESULTS_VERSION
 from tests.end_to_end.directories import runs
@@ -139,7 +142,9 @@ def test_failed_runs_are_done_again_on_demand(radio: Path, tmp_path: Path) -> No
     complete, failed = out / "few" / "seed-1", out / "few" / "seed-2"
     before = about(failed)
     made = runs(out)["few/seed-1"]
-    with pytest.raises(IncompleteStudy, match=r"few seed 2: failed before; --retry does it again"):
+    with pytest.raises(
+        IncompleteStudy, match=r"few seed 2: failed before \(.*run\.json says why\); --retry does it again"
+    ):
         run(plan(radio), out, StudyOptions(jobs=1))
     with pytest.raises(IncompleteStudy, match="drops no device"):
         run(plan(radio), out, StudyOptions(jobs=1, retry=True))
@@ -180,10 +185,55 @@ def test_a_run_in_other_hands_is_left_alone(radio: Path, tmp_path: Path) -> None
     claim.write_text(json.dumps({"pid": 1, "host": "elsewhere", "started": 1}))
     run(plan(radio), out, StudyOptions(jobs=1, noted=notes.append))
     assert not (out / "b" / "seed-1").exists()
-    assert notes == ["other processes are doing b seed 1; the same command goes on with what they leave"]
+    assert notes == [
+        f"other processes are doing b seed 1 ({claim.parent}); the same command goes on with what they leave"
+    ]
+    with pytest.raises(SystemExit) as ended:
+        main(["study", str(radio), "--out", str(out)])
+    assert ended.value.code == ELSEWHERE, "what was compared is not the whole study"
     os.utime(claim, (time.time() - 1000,) * 2)
     run(plan(radio), out, StudyOptions(jobs=1))
     assert state_of(out, Path("b", "seed-1")) is State.COMPLETED
+
+
+def test_a_run_in_other_hands_is_waited_for(radio: Path, tmp_path: Path) -> None:
+    out, held = tmp_path / "out", list[str]()
+    claim = out / "claims" / "b" / "seed-1" / "1.json"
+    run(plan(radio, [2]), out, StudyOptions(jobs=1))
+    claim.parent.mkdir(parents=True)
+    claim.write_text(json.dumps({"pid": 1, "host": "elsewhere", "started": 1}))
+    os.utime(claim, (time.time() - STALE_S + 1,) * 2)  # it gives no further sign of life
+    run(plan(radio), out, StudyOptions(jobs=1, wait=True, elsewhere=held.extend))
+    assert held == []
+    assert state_of(out, Path("b", "seed-1")) is State.COMPLETED
+
+
+@pytest.mark.parametrize("content", ["[]", '"x"', '{"host": "here"}', "{", '{"host": 3, "pid": "x"}'])
+def test_a_damaged_claim_counts_by_its_age(content: str, radio: Path, tmp_path: Path) -> None:
+    out, held = tmp_path / "out", list[str]()
+    claim = out / "claims" / "b" / "seed-1" / "1.json"
+    run(plan(radio, [2]), out, StudyOptions(jobs=1))
+    claim.parent.mkdir(parents=True)
+    claim.write_text(content)
+    run(plan(radio), out, StudyOptions(jobs=1, elsewhere=held.extend))
+    assert held == ["b seed 1"]
+    os.utime(claim, (time.time() - STALE_S - 1,) * 2)
+    run(plan(radio), out, StudyOptions(jobs=1))
+    assert state_of(out, Path("b", "seed-1")) is State.COMPLETED
+
+
+@pytest.mark.parametrize("content", ["[]", '{"status": 3}', "", '{"status": "running", "process": "x"}'])
+def test_a_run_whose_description_is_damaged_has_it_again(content: str, radio: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(plan(radio, [2]), out, StudyOptions(jobs=1))
+    before = about(out / "b/seed-2")
+    (out / "b/seed-2/run.json").write_text(content)
+    run(plan(radio, [2]), out, StudyOptions(jobs=1))
+    again = about(out / "b/seed-2")
+    changing = ("wall_s",)
+    assert {key: again[key] for key in before if key not in changing} == {
+        key: before[key] for key in before if key not in changing
+    }
 
 
 def test_parts_of_a_study_make_the_whole(radio: Path, tmp_path: Path) -> None:
@@ -245,7 +295,7 @@ def test_two_processes_share_a_directory(radio: Path, tmp_path: Path) -> None:
     radio.with_name("radio.yaml").write_text(RADIO.replace("rounds: 2", "rounds: 60"))
     radio.write_text(STUDY.replace("[1, 2]", str(list(range(1, SHARED + 1)))))
     out = tmp_path / "out"
-    both = [Command(["study", str(radio), "--out", str(out), "--jobs", "2"]) for _ in range(2)]
+    both = [Command(["study", str(radio), "--out", str(out), "--jobs", "2", "--wait"]) for _ in range(2)]
     for process in both:
         _, errors = process.communicate()
         assert process.returncode == 0, errors.decode()

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from edgefl.errors import EdgeflError
-from edgefl.run_directory.status import read
+from edgefl.run_directory.reading import about_of
 from tests.tools.forked import Command
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +92,7 @@ def has_begun(run: Path, process: Command) -> bool:
     """Wait until a process is at work on the run; return False if it ended before."""
     while process.poll() is None:
         with suppress(EdgeflError, KeyError):
-            if read(run)["process"]["pid"] == process.pid:
+            if about_of(run)["process"]["pid"] == process.pid:
                 return True
         time.sleep(LOOK_S)
     return False
@@ -157,7 +157,7 @@ def check(scenario: Path, kills: int, *, seed: int, snapshot_rounds: int, again:
 def is_complete(run: Path) -> bool:
     """Return whether a run has completed: it was killed too late."""
     with suppress(EdgeflError):
-        return bool(read(run)["status"] == "completed")
+        return bool(about_of(run)["status"] == "completed")
     return False
 
 

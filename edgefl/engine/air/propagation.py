@@ -15,6 +15,7 @@ from edgefl.engine.air.indoors import Indoors, IndoorsByTrip, Obstacles
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.errors import EdgeflError
 from edgefl.mobility import Trips
+from edgefl.mobility.static import Static
 from edgefl.rng import Streams
 
 
@@ -72,6 +73,7 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
         alone = len(sites_m) == 1 or share == 0
         return None if alone else Common(streams.key("place", "all sites"), share)
 
+    stand_still = all(isinstance(extent.mobility, Static) for extent in extents)
     large_scales: list[LargeScale] = []
     for extent in extents:
         one = LargeScale(
@@ -90,6 +92,7 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
             los_common=common(radio.los_site_correlation),
             wraparound=extent.wraparound,
             same_places=large_scales[0] if large_scales else None,
+            few_places=stand_still,
         )
         large_scales.append(one)
     sectors = [panels(extent) for extent in extents]

@@ -1,5 +1,6 @@
 """Numbers as text, the terminal, LaTeX, and the pixels of the figures."""
 
+import csv
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -158,3 +159,17 @@ def test_long_names_beside_lines_are_broken_where_words_end() -> None:
     assert in_lines("handover_hexagonal") == ["handover_", "hexagonal"]
     assert in_lines("count 5, similarity") == ["count 5,", "similarity"]
     assert in_lines("withoutanyplacetobreak") == ["withoutanyplacetobreak"]
+
+
+@pytest.mark.parametrize("name", ["=cmd|calc", "+1+1", "-1+2", "@SUM(A1)", "\t=1"])
+def test_no_name_is_a_formula_in_csv(name: str) -> None:
+    """A spreadsheet computes a cell that begins with = + - @; with an apostrophe in front it is text."""
+    text = markup.csv_text(
+        pd.DataFrame({"variant": [name, "plain"], name: ["-20", "-2.5e3"], "joules": [-1.5, 2.0]})
+    )
+    cells = list(csv.reader(text.splitlines()))
+    assert cells == [
+        ["variant", f"'{name}", "joules"],
+        [f"'{name}", "-20", "-1.5"],
+        ["plain", "-2.5e3", "2.0"],
+    ]

@@ -1,12 +1,13 @@
 """Fields in one table: each layer is what it is alone, and at its nodes what was written there."""
 
 import copy
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from channel.field_stack import FieldStack
-from channel.gaussian_fields import Common, GaussianFields
+from channel.gaussian_fields import Common, GaussianFields, _node_law
 
 AREA_M = 60.0
 LAYERS = (
@@ -99,3 +100,46 @@ def test_a_copy_is_the_same() -> None:
     assert stack.equals(FieldStack(LAYERS))
     assert not stack.equals(FieldStack(LAYERS[:2]))
     assert not stack.equals(FieldStack([LAYERS[1], LAYERS[0], LAYERS[2]]))
+
+
+def test_few_places_have_the_values_that_they_have_among_all() -> None:
+    """What stands still is read again and again: its nodes alone are held, until another place is read."""
+    whole, few, positions_m = FieldStack(LAYERS), FieldStack(LAYERS, few=True), places(30)
+    fields = np.arange(30) % 3
+    for some in (slice(30), slice(7), slice(20, 25)):
+        np.testing.assert_array_equal(few.at(positions_m[some]), whole.at(positions_m[some]))
+        one = few.one_at(positions_m[some], fields[some])
+        np.testing.assert_array_equal(one, whole.one_at(positions_m[some], fields[some]))
+    assert "_table" not in vars(few)
+    elsewhere_m = places(5, seed=6)
+    np.testing.assert_array_equal(few.at(elsewhere_m), whole.at(elsewhere_m))
+    np.testing.assert_array_equal(few.at(positions_m), whole.at(positions_m))
+
+
+def test_places_may_be_told_before_they_are_read_some_at_a_time() -> None:
+    few, positions_m = FieldStack(LAYERS, few=True), places(30)
+    few.read_first(positions_m)
+    for first in range(0, 30, 10):
+        few.at(positions_m[first : first + 10])
+    assert "_table" not in vars(few)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("few", [True, False])
+@pytest.mark.parametrize("area_radius_m", [1000.0, 2500.0, 5000.0])
+def test_the_memory_that_fields_take_is_known_beforehand(area_radius_m: float, few: bool) -> None:
+    """Nine sites' shadowing, 50 m wide; the allocations are counted while the first places are read.
+
+    What is counted beforehand is there for certain: at most 3 % too much, and at least three quarters of it.
+    """
+    _node_law.cache_clear()
+    layer = GaussianFields(
+        keys=range(9), correlation_m=50.0, area_radius_m=area_radius_m, stream=0, common=Common(9, 0.5)
+    )
+    stack = FieldStack([layer], few=few)
+    FieldStack(LAYERS).at(places(90))  # imports what is used first
+    tracemalloc.start()
+    stack.at(places(90))
+    height = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.75 * height < stack.needed_bytes(90) < 1.03 * height

@@ -36,13 +36,15 @@ def under_way(done: Path, tmp_path: Path) -> Making:
         rounds: int, status: str = "running", silent_s: float = 0.0, name: str = "run", **about: object
     ) -> Path:
         path = tmp_path / name
-        path.mkdir(exist_ok=True)
+        path.mkdir(exist_ok=True, parents=True)
         (path / "scenario.yaml").write_text((done / "scenario.yaml").read_text())
         lines = (done / "rounds.csv").read_text().splitlines(keepends=True)
         (path / "rounds.csv").write_text("".join(lines[: 1 + rounds]))
         beat = (datetime.now(UTC) - timedelta(seconds=silent_s)).isoformat()
         told = {**json.loads((done / "run.json").read_text()), "status": status, **about}
-        (path / "run.json").write_text(json.dumps(told | {"process": {"heartbeat": beat}}))
+        (path / "run.json").write_text(
+            json.dumps(told | {"process": {"host": "lab", "pid": 17, "heartbeat": beat}})
+        )
         return path
 
     return make
@@ -172,3 +174,35 @@ def test_runs_stand_in_the_order_of_the_studys_file(under_way: Making, tmp_path:
     found = [each.label for each in watching.find(tmp_path)]
     assert found == ["z/seed-2", "z/seed-10", "a/seed-2", "a/seed-10"]
     assert watching.planned(tmp_path) == (2 * 2 + 2 * 3) * 3
+
+
+def test_a_damaged_run_is_a_line_and_the_others_go_on(under_way: Making, tmp_path: Path) -> None:
+    for name in ("good", "lost", "torn", "strange"):
+        under_way(3, name=name)
+    (tmp_path / "lost" / "run.json").write_text("[1, 2]")
+    with (tmp_path / "torn" / "rounds.csv").open("a") as file:
+        file.write('1,"\n')
+    (tmp_path / "strange" / "scenario.yaml").write_text("a: [")
+    standings = {each.label: each.standing() for each in watching.find(tmp_path)}
+    assert [one.status for one in standings.values()].count("damaged") == 3
+    told = text(*standings.values(), width=400)
+    assert "1 running, 3 damaged" in told
+    assert f"{tmp_path / 'lost' / 'run.json'}: is damaged" in told
+    assert f"{tmp_path / 'torn' / 'rounds.csv'}:5: is no line of a table" in told
+    assert f"{tmp_path / 'strange' / 'scenario.yaml'}" in told
+    with pytest.raises(EdgeflError, match=r"run\.json: is damaged"):
+        watching.find(tmp_path / "lost")[0].look()
+
+
+def test_runs_that_differ_by_their_seed_have_their_scenario_read_once(
+    under_way: Making, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+    monkeypatch.setattr(watching, "load", lambda file: read.append(file) or load(file))
+    for seed in range(3):
+        file = under_way(3, name=f"a/seed-{seed}") / "scenario.yaml"
+        file.write_text(file.read_text().replace("seed: 1\n", f"seed: {seed}\n"))
+    other = under_way(3, name="b/seed-1") / "scenario.yaml"
+    other.write_text(other.read_text().replace("count: 3", "count: 4"))
+    assert {each.look().rounds for each in watching.find(tmp_path)} == {3}
+    assert len(read) == 2

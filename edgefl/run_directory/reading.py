@@ -1,0 +1,236 @@
+"""Read what a run has left behind: run.json, claims and the rows of rounds.csv, checked, in one place.
+
+What is read has the types that a run writes, or an EdgeflError names the file, what is wrong with it, and a remedy.
+"""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from types import UnionType
+from typing import Any, BinaryIO
+
+from edgefl.engine.federation.seat import FEDERATION
+from edgefl.engine.records import Round
+from edgefl.errors import EdgeflError
+from edgefl.run_directory.files import reading
+from edgefl.run_directory.score import ACCURACY, field_name
+
+FILE = "run.json"
+ROUNDS = "rounds.csv"
+STATUSES = ("running", "completed", "interrupted", "failed")
+# what says which run a run.json is of; a run that never got further than its claim has none of it
+NAMES = ("schema_version", "name", "seed")
+SHOWN = 60  # characters of a wrong value
+LARGEST_PID = 2**31 - 1
+
+# key -> what it holds where it is there and not null, as a type, or again by key
+Kinds = Mapping[str, "type | UnionType | Kinds"]
+PROCESS: Kinds = {"host": str, "pid": int, "started": int, "heartbeat": str}
+ABOUT: Kinds = {
+    **dict.fromkeys(("status", "name", "error", "study", "variant", "reference", "federation"), str),
+    **dict.fromkeys(("schema_version", "seed", "resumed"), int),
+    **dict.fromkeys(("wall_s", "simulated_s"), int | float),
+    **dict.fromkeys(("notes", "variants", "journal_notes"), list),
+    **dict.fromkeys(("setting", "model", "shared", "federations"), dict),
+    "score": str,
+    "process": PROCESS,
+    "identity": {"hash": str, "data": dict, "results_version": int, "code": dict},
+    "learning_identity": {"whole": str, "pilot": str, "pilot_sessions": int, "plain": str},
+    "learner": {"name": str},
+}
+# what a part of it holds for certain
+WHOLE = {"process": ("host", "pid"), "identity": ("hash", "data", "results_version"), "learner": ("name",)}
+# whole numbers are read as such, and these are words; all else of a Round is a number or an empty cell
+WORDS = {"phase"}
+COUNTS = {field.name for field in fields(Round) if field.type in ("int", int)}
+EMPTY = {field.name for field in fields(Round) if "None" in str(field.type)}
+
+
+def about_of(path: Path) -> dict[str, Any]:
+    """Read run.json of a run directory.
+
+    Raises:
+        EdgeflError: there is none, or it is damaged.
+    """
+    file = path / FILE
+    remedy = f"delete {path} and run again; what a study lacks its command does again"
+    try:
+        about = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise EdgeflError(
+            f"{path}: is no run directory ({FILE}: {why}); give one that `edgefl run` made"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise EdgeflError(f"{file}: cannot be read: the run ended before it began; {remedy}") from error
+    if wrong := _wrong(about):
+        raise EdgeflError(f"{file}: is damaged: {wrong}; {remedy}")
+    checked: dict[str, Any] = about
+    return checked
+
+
+def claim_of(file: Path) -> dict[str, Any] | None:
+    """Read which process has made a claim; empty: it does not say so, being written or damaged; None: it is gone."""
+    try:
+        owner = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return owner if isinstance(owner, dict) and not _wrong_process(owner) else {}
+
+
+@dataclass(frozen=True)
+class RoundRow:
+    """A row of rounds.csv; federation: whose, where several share the cells."""
+
+    row: Round
+    federation: str | None
+
+
+class RoundRows:
+    """The rows of a run's rounds.csv, read as they are written.
+
+    Args:
+        path: the run directory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path / ROUNDS
+        self.again()
+
+    def again(self) -> None:
+        """Begin with the first row."""
+        self._read = self._lines = 0  # bytes and lines that have been read
+        self._head: list[str] = []
+
+    def began_anew(self) -> bool:
+        """Whether the table is another one than was read: of a resumed run, or with columns of a further federation.
+
+        Raises:
+            EdgeflError: it cannot be read.
+        """
+        if not self._read:
+            return False
+        with self._opened() as file:
+            if file is None:
+                return True
+            shorter = self._file.stat().st_size < self._read
+            return shorter or len(self._cells(file.readline(), 1)) != len(self._head)
+
+    def new(self, score: str = ACCURACY) -> Iterator[RoundRow]:
+        """Yield the rows that were written since.
+
+        Args:
+            score: what its columns of accuracy are named by.
+
+        Raises:
+            EdgeflError: it cannot be read, or is damaged; names the line.
+        """
+        with self._opened() as file:
+            if file is None:
+                return
+            file.seek(self._read)
+            written = file.read()
+        written = written[: written.rfind(b"\n") + 1]  # the last line may be under way
+        self._read += len(written)
+        for line in written.splitlines():
+            self._lines += 1
+            cells = self._cells(line, self._lines)
+            if self._head:
+                yield self._row(cells)
+            else:
+                self._head = [field_name(name, score) for name in cells]
+
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO | None]:
+        """Open the table; None: there is none yet."""
+        with reading(self._file):
+            try:
+                file = self._file.open("rb")
+            except FileNotFoundError:
+                yield None
+                return
+            with file:
+                yield file
+
+    def _cells(self, line: bytes, number: int) -> list[str]:
+        try:
+            return next(csv.reader([line.decode()], strict=True), [])
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise self._damaged(number, f"is no line of a table ({error})") from error
+
+    def _row(self, cells: list[str]) -> RoundRow:
+        if len(cells) != len(self._head):
+            many = f"has {len(cells)} cells, the header {len(self._head)}"
+            raise self._damaged(self._lines, many)
+        named = dict(zip(self._head, cells, strict=True))
+        values: dict[str, Any] = {}
+        for field in fields(Round):
+            name = field.name
+            text = named.get(name, "")
+            try:
+                values[name] = text if name in WORDS else _number(name, text)
+            except ValueError as error:
+                raise self._damaged(self._lines, f"{name} is {text[:SHOWN]!r}, no number") from error
+        return RoundRow(Round(**values), named.get(FEDERATION))
+
+    def _damaged(self, line: int, what: str) -> EdgeflError:
+        return EdgeflError(f"{self._file}:{line}: {what}; run it again, or `edgefl resume` what was left")
+
+
+def _number(name: str, text: str) -> int | float | None:
+    if name in COUNTS:
+        return int(text or 0)
+    return float(text) if text or name not in EMPTY else None
+
+
+def _wrong(about: Any) -> str:
+    """Say what is wrong with what run.json holds; empty: nothing."""
+    if not isinstance(about, dict):
+        return f"it holds {_shown(about)}, no description of a run"
+    if about.get("status") not in STATUSES:
+        return f"its status is {_shown(about.get('status'))}, none of {', '.join(STATUSES)}"
+    if wrong := _wrong_kind(about, ABOUT):
+        return wrong
+    process = about.get("process")
+    return "" if process is None else _wrong_process(process)
+
+
+def _wrong_kind(held: Mapping[str, Any], kinds: Kinds, above: str = "") -> str:
+    for key, kind in kinds.items():
+        value = held.get(key)
+        if value is None:
+            continue
+        wanted = dict if isinstance(kind, Mapping) else kind
+        if isinstance(value, bool) or not isinstance(value, wanted):
+            return f"its {above}{key} is {_shown(value)}"
+        if isinstance(kind, Mapping) and isinstance(value, dict):
+            if lost := [name for name in WHOLE.get(key, ()) if value.get(name) is None]:
+                return f"its {above}{key} has no {lost[0]}"
+            if wrong := _wrong_kind(value, kind, f"{above}{key}."):
+                return wrong
+    return ""
+
+
+def _wrong_process(process: Mapping[str, Any]) -> str:
+    if wrong := _wrong_kind({"process": process}, {"process": PROCESS}):
+        return wrong
+    if not 0 < process["pid"] <= LARGEST_PID:
+        return f"its process.pid is {_shown(process.get('pid'))}"
+    beat = process.get("heartbeat")
+    try:
+        if beat is None or datetime.fromisoformat(beat).tzinfo is not None:
+            return ""
+    except ValueError:
+        pass
+    return f"its process.heartbeat is {_shown(beat)}, no time with its zone"
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} ..."

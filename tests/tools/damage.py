@@ -1,0 +1,167 @@
+"""Damage run and study directories at random and read them: `make damage`, or `python -m tests.tools.damage`.
+
+Every command that reads a run directory, and `watch`, `resume`, `study` and `merge`, must go on, or end with one
+message that names a file, and exit code 2 (a study that waits for a claim: 3); none may show a traceback. Cases are
+numbered, and a function of seed and number.
+"""
+
+import argparse
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from random import Random
+from types import FrameType
+
+from matplotlib.figure import Figure
+
+from tests.tools import damage_bases as bases
+from tests.tools.damages import damage, restore_rights
+from tests.tools.fuzz_calls import CallResult, call
+
+CASES = 100
+CPU_S, WALL_S = 60.0, 60
+CODES = (0, 2, 3)
+READS = (
+    *("compare", "costs", "fairness", "network", "theory", "drift", "sweep", "settings", "choose"),
+    *("day", "report", "export", "reproduction", "watch"),
+)
+OPTIONS = {
+    "watch": ["--once"],
+    "export": ["--to", "tensorboard", "--out", "exported"],
+    "day": ["--out", "read"],
+    "report": ["--out", "report.html"],
+    "reproduction": [],
+    "choose": ["--by", "test", "--out", "read"],
+}
+
+
+def commands(base: str, folder: Path) -> Iterator[list[str]]:
+    """Yield the command lines that are tried on a directory, those that change it last."""
+    for name in READS:
+        yield [name, base, *OPTIONS.get(name, ["--out", "read"])]
+        if name in ("compare", "costs", "report"):
+            yield [name, base, *OPTIONS.get(name, ["--out", "read"]), *["--partial"] * (name != "report")]
+    if base in bases.PLANS:
+        yield ["merge", base, base, "--out", "merged"]
+        yield ["resume", _left(folder / base)]
+        yield ["study", f"{base}.yaml", "--out", base, "--executor", "inline", "--device", "cpu"]
+    else:
+        yield ["resume", base]
+        yield ["validate", f"{base}/scenario.yaml"]
+
+
+def _left(study: Path) -> str:
+    """Name a run of a study that was not completed, or any."""
+    for file in sorted(study.rglob("run.json")):
+        with contextlib.suppress(OSError, ValueError):
+            if '"completed"' not in file.read_text():
+                return str(file.parent.relative_to(study.parent))
+    return f"{study.name}/avg/seed-4"
+
+
+def refusals(whole: Path, base: str) -> dict[str, str]:
+    """Return what commands say that have nothing to say about a whole directory, by command."""
+    with tempfile.TemporaryDirectory(prefix="edgefl-damage-") as scratch:
+        folder = Path(scratch)
+        shutil.copytree(whole / base, folder / base)
+        lines = [line for line in commands(base, folder) if line[0] in READS]
+        return {" ".join(line): _call(line, folder).err for line in lines}
+
+
+def try_case(
+    seed: int, number: int, whole: Path, known: Callable[[str], Mapping[str, str]], verbose: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yield what breaks a rule in a damaged copy of a directory: the rule, and what was done and said."""
+    rng = Random(f"{seed} {number}")
+    base = rng.choice((bases.STUDY, bases.STUDY, bases.GRID, bases.MOVING, bases.LEFT))
+    with tempfile.TemporaryDirectory(prefix="edgefl-damage-") as scratch:
+        folder = Path(scratch)
+        for file in whole.glob("*.yaml"):
+            shutil.copy(file, folder)
+        shutil.copytree(whole / base, folder / base)
+        done = "; ".join(damage(folder / base, rng) for _ in range(rng.choice((1, 1, 1, 2, 3))))
+        for command in commands(base, folder):
+            ended = _call(command, folder)
+            if verbose:
+                print(number, done, command, ended.code, ended.err.strip()[-300:], flush=True)
+            if rule := broken(ended, base, known(base).get(" ".join(command), "")):
+                said = f"{ended.err[-900:]}{ended.crash[-1500:]}"
+                yield rule, f"case {number}: {done}\n{' '.join(command)}: {ended.code}\n{said}"
+        restore_rights(folder / base)
+
+
+def broken(ended: CallResult, base: str, known: str) -> str:
+    """Name the rule that a command's end breaks; empty: none.
+
+    Args:
+        known: what the command says about a directory that is whole.
+    """
+    if ended.crash or "Traceback" in ended.err:
+        return "no traceback"
+    if ended.code not in CODES:
+        return "exit code 0, 2 or 3"
+    if ended.code == 2 and base not in ended.err and ended.err != known:
+        return "errors name a file"
+    return ""
+
+
+def _call(command: Sequence[str], folder: Path) -> CallResult:
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError("waits for ever")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(WALL_S)
+    try:
+        return call(command, folder, CPU_S)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Damage and read, and say what broke a rule."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--cases", type=int, default=CASES)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, help="only the case of this number")
+    parser.add_argument(
+        "--whole", type=Path, help="folder of the whole directories; made where it is missing"
+    )
+    parser.add_argument("--verbose", action="store_true", help="print how each command ended")
+    options = parser.parse_args(arguments)
+    os.environ["EDGEFL_OFFLINE"] = "1"
+    began, found = time.monotonic(), Counter[str]()
+    savefig, Figure.savefig = Figure.savefig, _left_empty  # type: ignore[method-assign]
+    with tempfile.TemporaryDirectory(prefix="edgefl-whole-") as scratch:
+        whole = options.whole or Path(scratch)
+        if not (whole / bases.LEFT).exists():
+            whole.mkdir(exist_ok=True)
+            bases.make(whole)
+        known = cache(partial(refusals, whole))
+        for number in range(options.cases) if options.only is None else [options.only]:
+            for rule, detail in try_case(options.seed, number, whole, known, options.verbose):
+                found[rule] += 1
+                print(f"{rule}: {detail}\n", flush=True)
+    Figure.savefig = savefig  # type: ignore[method-assign]
+    print(
+        f"{options.cases} cases of seed {options.seed}, {time.monotonic() - began:.0f} s: {dict(found) or 'good'}"
+    )
+    return 1 if found else 0
+
+
+def _left_empty(figure: Figure, path: Path, **choices: object) -> None:
+    Path(path).write_bytes(b"")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""Whole directories for the damage tool: a study, one with a grid and a question, and a run of moving devices."""
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from edgefl import studies
+from edgefl.engine.records import Round
+from edgefl.run.simulation import simulate
+from edgefl.run_directory.interruption import Interrupted
+from edgefl.run_directory.snapshot import Every
+from edgefl.scenario.scenario import load
+
+# names that no message has by itself
+STUDY, GRID, MOVING = "a-study", "a-grid", "a-moving-run"
+LEFT = "a-left-run"  # beside the run of moving devices, and interrupted
+OFTEN = Every(rounds=2)
+LONG_AGO_S = 1e9  # since 1970: what a claim of this age says is over
+SCENARIO = """\
+name: digits
+seed: 3
+devices: {count: 6}
+record: {positions_s: none}
+sessions: {name: schedule, count: 2, rounds: 4}
+learning:
+  dataset: digits
+  model: logistic
+  steps: 1
+  batch: 8
+  scores_every: 2
+  tested_on: devices
+  theory: {every: 1}
+  drift: {name: label_swap, at: 3}
+"""
+VARIANTS = """\
+scenario: digits.yaml
+reference: prox
+variants:
+  prox: {learning.algorithm: fedprox}
+  avg: {learning.algorithm: fedavg}
+"""
+AXIS = """\
+grid:
+  learning.lr: [0.02, 0.1]
+question: {metric: accuracy_first, variants: [prox, avg], precision: 20, budget: 2}
+"""
+PLANS = {
+    STUDY: f"name: {STUDY}\nseeds: [3, 4]\n{VARIANTS}",
+    GRID: f"name: {GRID}\nseeds: [3, 4]\n{VARIANTS}{AXIS}",
+}
+MOVING_SCENARIO = """\
+name: moving
+seed: 1
+duration_s: 60
+layout: {rings: 1, isd_m: 300}
+devices: {count: 20, mobility: {name: random_waypoint, speed_min_m_s: 10, speed_max_m_s: 20}}
+record: {positions_s: 5}
+radio: {shadowing: spatial}
+sessions: {name: schedule, count: 2, rounds: 4}
+workload: {payload_bits: 2000000, flops_per_sample: 1000}
+"""
+
+
+def make(folder: Path) -> None:
+    """Make them, with their files beside; in each a run is left before its end, in a study with a claim on it."""
+    for name, text in {"digits": SCENARIO, "moving": MOVING_SCENARIO, **PLANS}.items():
+        (folder / f"{name}.yaml").write_text(text)
+    for name in PLANS:
+        plan = studies.plan(folder / f"{name}.yaml")
+        last = plan.runs[-1]
+        ends = _Interruption(last.label if name == STUDY else "")
+        options = studies.StudyOptions(
+            executor="inline", device="cpu", share=False, every=OFTEN, progress=ends.told
+        )
+        with suppress(Interrupted):
+            studies.run(plan, folder / name, options)
+        if name == STUDY:
+            _claim(folder / name / "claims" / last.path / "1.json")
+    simulate(load(folder / "moving.yaml"), folder / MOVING, device="cpu")
+    ends = _Interruption("")
+    with suppress(Interrupted):
+        simulate(
+            load(folder / "digits.yaml"),
+            folder / LEFT,
+            device="cpu",
+            every=OFTEN,
+            on_round=lambda row: ends.told("", row),
+        )
+
+
+class _Interruption:
+    """Interrupt a run after some of its rounds."""
+
+    def __init__(self, label: str) -> None:
+        self._label, self._rounds = label, 0
+
+    def told(self, label: str, row: Round | None) -> None:
+        self._rounds += label == self._label
+        if self._rounds == 5:
+            raise Interrupted
+
+
+def _claim(claim: Path) -> None:
+    """Write the claim of a machine that has been silent for long."""
+    claim.parent.mkdir(parents=True)
+    claim.write_text(json.dumps({"pid": 1, "host": "another", "started": 1}))
+    os.utime(claim, (LONG_AGO_S, LONG_AGO_S))

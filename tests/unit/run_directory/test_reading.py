@@ -1,0 +1,147 @@
+"""What a run has left behind is read with the types that a run writes, or refused with file, place and remedy."""
+
+import json
+import os
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgefl.engine.records import Round
+from edgefl.errors import EdgeflError
+from edgefl.run_directory.reading import RoundRows, about_of, claim_of
+from edgefl.run_directory.status import give_up, resumable, this_process
+
+WHOLE: dict[str, Any] = {
+    "schema_version": 1,
+    "status": "running",
+    "name": "small",
+    "seed": 3,
+    "process": {**this_process(), "heartbeat": "2026-01-02T03:04:05+00:00"},
+    "identity": {"hash": "ab", "data": {}, "results_version": 1},
+    "notes": ["one"],
+}
+ROW = Round(1, 1, 1, "train", 0.0, 0.5, 0.5, 0.4, 3, 3, 9, 9, 2.5, 1.0, 1.0, 0.5, 0.0, 0.25, None)
+HEAD = ",".join(field.name for field in fields(Round)) + "\n"
+
+
+def line(row: Round = ROW) -> str:
+    return ",".join("" if value is None else str(value) for value in asdict(row).values()) + "\n"
+
+
+def test_what_is_whole_is_read_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps(WHOLE))
+    assert about_of(tmp_path) == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "cannot be read"),
+        ('{"status": "run', "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
+        ("[1, 2]", r"it holds \[1, 2\], no description"),
+        ('"x"', "no description of a run"),
+        ("{}", "its status is null"),
+        ('{"status": 3}', "its status is 3"),
+        ('{"status": "begun"}', "none of running, completed, interrupted, failed"),
+    ],
+)
+def test_another_document_is_refused(content: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(EdgeflError, match=rf"run\.json: .*{message}.*; delete {tmp_path}"):
+        about_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("seed", "3", 'its seed is "3"'),
+        ("seed", True, "its seed is true"),
+        ("notes", {"a": 1}, "its notes is"),
+        ("process", "x", 'its process is "x"'),
+        ("process", {}, "its process has no host"),
+        ("process", {"host": "here"}, "its process has no pid"),
+        ("process", {"host": "here", "pid": "1"}, r"its process\.pid is \"1\""),
+        ("process", {"host": "here", "pid": -1}, r"its process\.pid is -1"),
+        ("process", {"host": "here", "pid": 2**70}, r"its process\.pid is"),
+        ("process", {"host": "here", "pid": 1, "heartbeat": "soon"}, 'its process.heartbeat is "soon"'),
+        (
+            "process",
+            {"host": "here", "pid": 1, "heartbeat": "2026-01-02"},
+            r"its process.heartbeat is .*, no time with its zone",
+        ),
+        ("identity", {}, "its identity has no hash"),
+        ("identity", {"hash": 3, "data": {}, "results_version": 1}, r"its identity\.hash is 3"),
+    ],
+)
+def test_a_key_of_another_kind_is_named(key: str, value: object, message: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps(WHOLE | {key: value}))
+    with pytest.raises(EdgeflError, match=rf"run\.json: is damaged: {message}"):
+        about_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[1]", '"x"', '{"host": "here"}', '{"host": "h", "pid": "1"}', "\x00"]
+)
+def test_a_damaged_claim_has_no_owner(content: str, tmp_path: Path) -> None:
+    (tmp_path / "1.json").write_text(content)
+    assert claim_of(tmp_path / "1.json") == {}
+    assert claim_of(tmp_path / "2.json") is None
+
+
+def test_what_is_no_file_is_one_message(tmp_path: Path) -> None:
+    """Of a folder, and of a link to itself, which root cannot read either."""
+    (tmp_path / "run.json").mkdir()
+    (tmp_path / "rounds.csv").symlink_to("rounds.csv")
+    os.symlink("1.json", tmp_path / "1.json")
+    assert claim_of(tmp_path / "1.json") == {}
+    with pytest.raises(EdgeflError, match=r"is no run directory \(run\.json: Is a directory\)"):
+        about_of(tmp_path)
+    with pytest.raises(EdgeflError, match=r"rounds\.csv: cannot be read"):
+        list(RoundRows(tmp_path).new())
+
+
+def test_rows_are_read_as_they_are_written(tmp_path: Path) -> None:
+    rows, file = RoundRows(tmp_path), tmp_path / "rounds.csv"
+    assert list(rows.new()) == []
+    file.write_text(HEAD + line() + line()[:9])
+    assert [one.row for one in rows.new()] == [ROW]
+    file.write_text(HEAD + 2 * line())
+    assert [one.row for one in rows.new()] == [ROW]
+    assert not rows.began_anew()
+    file.write_text(HEAD + line())
+    assert rows.began_anew()
+    rows.again()
+    assert [one.row for one in rows.new()] == [ROW]
+
+
+@pytest.mark.parametrize(
+    ("damaged", "message"),
+    [
+        (line().replace("0.25", '"'), "is no line of a table"),
+        (line()[:-3] + "\n", r"has \d+ cells, the header \d+"),
+        (line().replace("2.5", "x"), "energy_j is 'x', no number"),
+        (line().replace("2.5", ""), "energy_j is '', no number"),
+        ("1.5" + line()[1:], "session is '1.5', no number"),
+    ],
+)
+def test_a_damaged_row_is_named_by_its_line(damaged: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "rounds.csv").write_text(HEAD + line() + damaged)
+    with pytest.raises(EdgeflError, match=rf"rounds\.csv:3: {message}"):
+        list(RoundRows(tmp_path).new())
+
+
+def test_rows_of_other_bytes_are_named_by_their_line(tmp_path: Path) -> None:
+    (tmp_path / "rounds.csv").write_bytes(HEAD.encode() + b"\xa8\xff\n")
+    with pytest.raises(EdgeflError, match=r"rounds\.csv:2: is no line of a table"):
+        list(RoundRows(tmp_path).new())
+
+
+def test_a_damaged_description_is_given_up_on_demand(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("[]")
+    with pytest.raises(EdgeflError, match="is damaged"):
+        give_up(tmp_path)
+    give_up(tmp_path, damaged=True)
+    assert resumable(tmp_path) == {"status": "interrupted"}
