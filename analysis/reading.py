@@ -129,12 +129,18 @@ def _members(path: Path, federation: str) -> "pd.Series[int]":
 
 
 def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Keep of runs that are not completed the sessions that have ended."""
+    """Keep of runs that are not completed the sessions that have ended, and whose rounds all have rows.
+
+    Rows of rounds are written in their order, some seconds after their ends: as far as a run's last row they are all
+    there.
+    """
     keys = ["variant", "seed", "cell", "session"]
     partial = info.loc[info["status"] != "completed", ["variant", "seed"]].itertuples(index=False, name=None)
     some = set(partial)
-    ends = tables["events"].loc[tables["events"]["event"] == "session_end", keys]
-    ended = set(ends.itertuples(index=False, name=None))
+    until_s = tables["rounds"].groupby(keys[:2])["end_s"].max().rename("until_s")
+    ends = tables["events"].loc[tables["events"]["event"] == "session_end", [*keys, "time_s"]]
+    ends = ends.merge(until_s, left_on=keys[:2], right_index=True)
+    ended = set(ends.loc[ends["time_s"] <= ends["until_s"], keys].itertuples(index=False, name=None))
 
     def kept(frame: pd.DataFrame) -> pd.DataFrame:
         rows = frame[keys].itertuples(index=False, name=None)

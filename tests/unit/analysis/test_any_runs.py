@@ -123,6 +123,19 @@ def test_a_partial_run_counts_with_the_sessions_that_have_ended(write_run: Write
     assert any("1 of 1 runs are not completed" in note for note in comparison.notes)
 
 
+def test_a_session_is_whole_when_its_last_round_has_its_row(write_run: Write) -> None:
+    """Rows are written some seconds after their rounds, so the end of a session is told before its last rows."""
+    path = write_run("goes on", rounds(0.5), SESSIONS, status="running", simulated_s=None)
+    events = pd.read_csv(path / "events.csv")
+    whole = (path / "rounds.csv").read_text()
+    end_s = pd.read_csv(path / "rounds.csv").end_s.max()
+    end = events.iloc[[0]].assign(event="session_end", time_s=end_s)
+    pd.concat([events, end]).to_csv(path / "events.csv", index=False)
+    assert len(load_runs(path, partial=True).rounds) == len(rounds(0.5))
+    (path / "rounds.csv").write_text(whole[: whole.rstrip("\n").rindex("\n") + 1])
+    assert load_runs(path, partial=True).rounds.empty
+
+
 def test_files_read_together_are_as_if_read_one_by_one(
     write_study: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,4 +170,4 @@ def test_names_are_given_one_after_another(
         assert main(["compare", *arguments]) == 0
         assert re.search("old +new", capsys.readouterr().out)
     assert main(["compare", a, b, "--names", "old", *out]) == 2
-    assert capsys.readouterr().err == "error: 1 names for 2 folders: give one for each\n"
+    assert capsys.readouterr().err == f"error: {a}, {b}: 1 names for 2 folders: give one for each\n"
