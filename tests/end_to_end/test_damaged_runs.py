@@ -75,6 +75,7 @@ def with_words(name: str) -> Callable[[Path], None]:
     [
         (info(wall_s="long"), r"run\.json is damaged: its wall_s is 'long'"),
         (info(notes=5), r"run\.json is damaged: its notes is '5'"),
+        (info(seed=None), r"run\.json is damaged: it has no seed"),
         (info(setting=["a"]), r"run\.json is damaged: its setting is"),
         (without("layout"), r"scenario\.yaml: is not as a run writes it \(it has no key 'layout'\)"),
         (holding("layout: 3\n"), r"scenario\.yaml: is not as a run writes it"),
