@@ -61,7 +61,7 @@ def _folder(file: Path, rng: Random) -> None:
 
 
 def _endless(file: Path, rng: Random) -> None:
-    """Let nobody read it, root neither: a link to itself."""
+    """Make a file that root cannot read either: a link to itself."""
     file.unlink()
     file.symlink_to(file.name)
 
