@@ -128,11 +128,23 @@ def write(answered: Answer, folder: Path) -> list[Path]:
 
 
 def read(folder: Path) -> Answer | None:
-    """Read an answer that has been written; None: there is none."""
-    try:
-        told = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    """Read an answer that has been written; None: there is none.
+
+    Raises:
+        ValueError: it is damaged; names the file.
+    """
+    if not (folder / ABOUT).exists():
         return None
+    try:
+        return _read(folder)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{folder / ABOUT}, or {TABLE} beside it, is damaged ({error}): the study's command writes them anew"
+        ) from error
+
+
+def _read(folder: Path) -> Answer:
+    told = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     question = told.pop("question")
     texts = dict.fromkeys([*told["axes"], "better", "why"], str)
     unknown = {name: [""] for name in NUMBERS}

@@ -192,6 +192,8 @@ def _info(directory: Path, partial: bool, federation: str | None) -> dict[str, A
         value = run.get(key)
         if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
             raise _NotUsableError(f"run.json is damaged: its {key} is {str(value)[:80]!r}")
+    if run.get("seed") is None:
+        raise _NotUsableError("run.json is damaged: it has no seed")
     name = run.get("name") or directory.name
     chosen = _federation(directory, run, federation)
     own = (run.get("federations") or {}).get(chosen, {}) if chosen else run

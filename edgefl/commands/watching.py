@@ -71,12 +71,14 @@ class Watched:
     def __init__(self, path: Path, label: str, scenarios: "Scenarios") -> None:
         self.path, self.label = path, label
         self._scenarios = scenarios
-        self._rows = RoundRows(path)
         self._begin()
 
     def _begin(self) -> None:
+        """Read the rounds from the first one on."""
+        self._rows = RoundRows(self.path)
         self._progress: RunProgress | None = None
         self._latest: Round | None = None
+        self._rounds = 0
         self._accuracies: dict[tuple[int, str | None], float] = {}  # cell and federation -> the latest
         self._joules = 0.0
 
@@ -95,9 +97,12 @@ class Watched:
         """
         about = about_of(self.path)
         score = about.get("score") or ACCURACY
-        progress = self._follow(score)
-        running = about["status"] == "running"
-        share = 1.0 if about["status"] == "completed" else progress.share
+        complete, running = (about["status"] == word for word in ("completed", "running"))
+        if self._rows.began_anew():
+            self._begin()
+        progress = None if complete else self._begun()
+        self._follow(score)
+        share = progress.share if progress else 1.0
         heartbeat = (about.get("process") or {}).get("heartbeat") if running else None
         silent = datetime.now(UTC) - datetime.fromisoformat(heartbeat) if heartbeat else timedelta()
         left_s = math.nan
@@ -107,8 +112,8 @@ class Watched:
             label=self.label,
             status=about["status"],
             share=share,
-            rounds=progress.rounds,
-            where=progress.text(self._latest).partition(" · ")[0] if self._latest else "",
+            rounds=self._rounds,
+            where=progress.text(self._latest).partition(" · ")[0] if progress and self._latest else "",
             accuracy=fmean(self._accuracies.values()) if self._accuracies else None,
             score=score,
             joules=self._joules,
@@ -117,20 +122,23 @@ class Watched:
             error=about.get("error"),
         )
 
-    def _follow(self, score: str) -> RunProgress:
-        """Take in the rounds that have been written since."""
-        if self._rows.began_anew():
-            self._rows.again()
-            self._begin()
+    def _begun(self) -> RunProgress:
+        """Return how far the run has come; only of one that is not complete its scenario is read."""
         if self._progress is None:
+            self._begin()
             self._progress = RunProgress(self._scenarios.of(self.path))
+        return self._progress
+
+    def _follow(self, score: str) -> None:
+        """Take in the rounds that have been written since."""
         for new in self._rows.new(score):
             row = self._latest = new.row
-            self._progress.follow(row)
+            self._rounds += 1
+            if self._progress is not None:
+                self._progress.follow(row)
             self._joules += row.energy_j
             if row.accuracy is not None:
                 self._accuracies[row.cell, new.federation] = row.accuracy
-        return self._progress
 
 
 class Scenarios:

@@ -101,10 +101,6 @@ class RoundRows:
 
     def __init__(self, path: Path) -> None:
         self._file = path / ROUNDS
-        self.again()
-
-    def again(self) -> None:
-        """Begin with the first row."""
         self._read = self._lines = 0  # bytes and lines that have been read
         self._head: list[str] = []
 

@@ -113,6 +113,11 @@ def _copy(source: Path, target: Path) -> None:
     """Copy a run directory; a half-copied one is not a run."""
     draft = draft_of(target)
     clear(draft)
-    shutil.copytree(source, draft)
+    try:
+        shutil.copytree(source, draft)
+    except shutil.Error as error:  # of all files that it could not copy
+        file, _, why = error.args[0][0]
+        clear(draft)
+        raise EdgeflError(f"{file}: cannot be copied ({why}); make it readable, or delete it") from error
     clear(target)
     draft.rename(target)

@@ -75,6 +75,7 @@ def with_words(name: str) -> Callable[[Path], None]:
     [
         (info(wall_s="long"), r"run\.json is damaged: its wall_s is 'long'"),
         (info(notes=5), r"run\.json is damaged: its notes is '5'"),
+        (info(seed=None), r"run\.json is damaged: it has no seed"),
         (info(setting=["a"]), r"run\.json is damaged: its setting is"),
         (without("layout"), r"scenario\.yaml: is not as a run writes it \(it has no key 'layout'\)"),
         (holding("layout: 3\n"), r"scenario\.yaml: is not as a run writes it"),
@@ -107,6 +108,23 @@ def test_a_full_standard_output_is_one_message_after_the_whole_run(scenario: Pat
     assert done.stderr.endswith(told)
     assert "Traceback" not in done.stderr
     assert json.loads((tmp_path / "out/run.json").read_text())["status"] == "completed"
+
+
+def test_a_file_that_cannot_be_copied_is_named(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As shutil tells of a file without rights, which root reads all the same."""
+    part = tmp_path / "part"
+    shutil.copytree(run, part / "a/seed-1")
+    (part / "study.yaml").write_text("name: study\n")
+    locked = str(part / "a/seed-1/rounds.csv")
+
+    def refuse(*_: object) -> None:
+        raise shutil.Error([(locked, "there", "Permission denied")])
+
+    monkeypatch.setattr(shutil, "copytree", refuse)
+    with pytest.raises(EdgeflError, match=rf"{locked}: cannot be copied \(Permission denied\)"):
+        merge([part], tmp_path / "merged")
 
 
 @pytest.mark.parametrize("where", ["a/seed-1/rounds.csv", "study.yaml", "a/seed-1/beside"])

@@ -1,6 +1,7 @@
 """Ways in which a disk, a person or another program damages what a run has left behind."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ Damage = Callable[[Path, Random], None]
 
 def damage(folder: Path, rng: Random) -> str:
     """Damage one file in a folder; return what was done to which."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
+    files = sorted(file for file in folder.rglob("*") if _usable(file))
     often = [file for file in files if file.name in OFTEN]
     file = rng.choice(often if often and rng.random() < 0.7 else files)
     kinds: list[Damage] = [_cut, _emptied, _garbage, _swapped, _folder, _endless, _gone, _locked]
@@ -30,6 +31,11 @@ def damage(folder: Path, rng: Random) -> str:
     kind = rng.choice([*kinds, *(own.get(file.suffix, []) * 3)])
     kind(file, rng)
     return f"{file.relative_to(folder.parent)}: {kind.__name__.removeprefix('_')}"
+
+
+def _usable(file: Path) -> bool:
+    """Whether a file can still be damaged: an earlier damage may have taken the rights to it."""
+    return file.is_file() and not file.is_symlink() and os.access(file, os.R_OK | os.W_OK)
 
 
 def _cut(file: Path, rng: Random) -> None:
@@ -49,7 +55,7 @@ def _garbage(file: Path, rng: Random) -> None:
 
 
 def _swapped(file: Path, rng: Random) -> None:
-    other = rng.choice(sorted(one for one in file.parent.iterdir() if one.is_file()))
+    other = rng.choice(sorted(one for one in file.parent.iterdir() if _usable(one)))
     mine, theirs = file.read_bytes(), other.read_bytes()
     file.write_bytes(theirs)
     other.write_bytes(mine)
@@ -61,7 +67,7 @@ def _folder(file: Path, rng: Random) -> None:
 
 
 def _endless(file: Path, rng: Random) -> None:
-    """Let nobody read it, root neither: a link to itself."""
+    """Make a file that root cannot read either: a link to itself."""
     file.unlink()
     file.symlink_to(file.name)
 

@@ -128,3 +128,11 @@ def test_a_target_that_is_missed_has_no_answer(write_run: Write) -> None:
     pd.testing.assert_frame_equal(again.table, found.table)
     assert again.notes == found.notes
     assert read(folder) is None
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"question": 3}'])
+def test_a_damaged_answer_is_named(content: str, tmp_path: Path) -> None:
+    assert read(tmp_path) is None
+    (tmp_path / "question.json").write_text(content)
+    with pytest.raises(ValueError, match=r"question\.json, or question\.csv beside it, is damaged"):
+        read(tmp_path)
