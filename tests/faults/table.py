@@ -1,0 +1,8 @@
+"""All named faults, and where the results of the last `make faults` are."""
+
+from pathlib import Path
+
+from tests.faults import analysis, channel, engine, learning, mobility
+
+FAULTS = (*channel.FAULTS, *mobility.FAULTS, *engine.FAULTS, *learning.FAULTS, *analysis.FAULTS)
+RESULTS = Path(__file__).parent / "results.csv"
