@@ -6,3 +6,5 @@ from tests.faults import analysis, channel, engine, learning, mobility
 
 FAULTS = (*channel.FAULTS, *mobility.FAULTS, *engine.FAULTS, *learning.FAULTS, *analysis.FAULTS)
 RESULTS = Path(__file__).parent / "results.csv"
+MUTANTS = Path(__file__).parent / "mutants.csv"
+EQUIVALENT = Path(__file__).parent / "equivalent.csv"

@@ -1,0 +1,128 @@
+"""Try mutants of the code, drawn with a seed, against the tests of their modules; list those that survive.
+
+python -m tests.tools.mutants             `make mutants`: 200, as many of each room
+python -m tests.tools.mutants --each 10   fewer
+python -m tests.tools.mutants --write     keep the results in tests/faults/mutants.csv, for `make trust`
+
+Survivors that change nothing that anyone could see stand in tests/faults/equivalent.csv, with the reason.
+"""
+
+import argparse
+import csv
+import re
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from tests.faults.table import EQUIVALENT, MUTANTS
+from tests.tools.isolated import FAILED, PASSED, ROOT, SLOW, run_pytest, warm
+from tests.tools.mutating import FOLDERS, Mutant, drawn
+
+SEED, EACH, LIMIT_S = 38, 50, 40.0
+THEORY = {
+    "channel": (
+        "test_channel_fading",
+        "test_channel_large_scale",
+        "test_channel_sharing",
+        "test_channel_transfer",
+    ),
+    "engine": ("test_handover_rate", "test_background_traffic", "test_interference_shortcut"),
+    "learning": ("test_learning_drift", "test_convergence_bound"),
+    "analysis": ("test_sequential", "test_convergence_bound"),
+}
+UNIT = ROOT / "tests" / "unit"
+
+
+def stages(mutant: Mutant) -> list[list[str]]:
+    """Return the tests that a mutant is tried against, one group after the other."""
+    mirrored = mirrors(mutant.path)
+    importing = [file for file in users(mutant.module) if file not in mirrored]
+    theory = [f"tests/theory/{name}.py" for name in THEORY[mutant.room]]
+    return [group for group in (mirrored, importing, theory) if group]
+
+
+def mirrors(path: str) -> list[str]:
+    """Return the unit tests that mirror a module: of its name, or else of its folder's."""
+    inside = Path(path.removeprefix("edgefl/"))
+    name = inside.stem.strip("_")
+    for folder, wanted in ((inside.parent, name), (inside.parent.parent, inside.parent.name)):
+        for at in (folder, folder.parent):
+            singular = wanted.removesuffix("s")
+            found = [UNIT / at / f"test_{one}.py" for one in dict.fromkeys((wanted, singular, f"{wanted}s"))]
+            if there := [str(file.relative_to(ROOT)) for file in found if file.exists()]:
+                return there
+    return []
+
+
+@lru_cache
+def users(module: str) -> list[str]:
+    """Return the unit tests that import a module, or a component of its folder by name."""
+    package, _, name = module.rpartition(".")
+    found = re.compile(
+        rf"(from {re.escape(module)} import|import {re.escape(module)}\b|from {re.escape(package)} import .*\b{name}\b)"
+    )
+    files = sorted(UNIT.rglob("test_*.py"))
+    return [str(file.relative_to(ROOT)) for file in files if found.search(file.read_text())]
+
+
+def tried(mutant: Mutant) -> tuple[str, str]:
+    """Try a mutant: killed by which tests, survived, or not tried."""
+    for group in stages(mutant):
+        code, text, _ = run_pytest(group, mutant.inject, limit_s=LIMIT_S)
+        if code == FAILED:
+            failed = re.search(r"^FAILED (\S+)", text, re.MULTILINE)
+            return "killed", failed[1].partition("[")[0] if failed else group[0]
+        if code == SLOW and not _is_slow(tuple(group)):
+            return "killed", f"{group[0]} takes too long"
+        if code not in (PASSED, SLOW):
+            return (
+                ("killed", group[0])
+                if "INTERNALERROR" not in text and code == 2
+                else ("not tried", text[-500:])
+            )
+    return "survived", ""
+
+
+@lru_cache
+def _is_slow(group: tuple[str, ...]) -> bool:
+    """Whether tests take longer than the limit without any mutant."""
+    return run_pytest(group, limit_s=LIMIT_S)[0] == SLOW
+
+
+def equivalents() -> dict[str, str]:
+    """Read the survivors that change nothing that anyone could see, and why, by `path: expressions`."""
+    with EQUIVALENT.open() as file:
+        return {row["mutant"]: row["why"] for row in csv.DictReader(file)}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Try the mutants; 0 in any case but where one could not be tried."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--each", type=int, default=EACH)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--rooms", nargs="*", default=list(FOLDERS))
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args(words)
+    warm()
+    known, rows = equivalents(), []
+    for mutant in drawn(asked.seed, asked.each, asked.rooms):
+        verdict, by = ("equivalent", known[mutant.id]) if mutant.id in known else tried(mutant)
+        rows.append((mutant.room, mutant.id, verdict, by))
+        print(f"{verdict:10} {mutant.id}  {by}", flush=True)
+    for room in asked.rooms:
+        of_room = [verdict for one, _, verdict, _ in rows if one == room]
+        print(
+            f"{room}: {of_room.count('killed')} killed, {of_room.count('survived')} survived, "
+            f"{of_room.count('equivalent')} equivalent"
+        )
+    if asked.write:
+        with MUTANTS.open("w", newline="") as file:
+            written = csv.writer(file, lineterminator="\n")
+            written.writerow(["room", "mutant", "verdict", "by"])
+            written.writerows(rows)
+    return 1 if any(verdict == "not tried" for _, _, verdict, _ in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
