@@ -26,7 +26,7 @@ FAULTS = (
         edited(
             "analysis.metrics:time_to_target",
             'spells.groupby(SESSION)["energy_j"].cumsum()',
-            'spells["energy_j"].where(spells["phase"] != "probe", 0.0).groupby([spells[c] for c in SESSION]).cumsum()',
+            '(spells["energy_j"] * (spells["phase"] != "probe")).groupby([spells[c] for c in SESSION]).cumsum()',
         ),
     ),
     Fault(
@@ -120,14 +120,14 @@ FAULTS = (
         "analysis.wilcoxon_zeros",
         "Wilcoxon's test counts pairs without a difference",
         "scipy.stats.wilcoxon",
-        f"{UNIT}test_uncertainty.py::test_both_tests_agree_with_scipy",
+        f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_by_all_signs",
         edited("analysis.uncertainty:wilcoxon", "some = some[some != 0]", "some = some[some <= np.inf]"),
     ),
     Fault(
         "analysis.wilcoxon_ties",
         "Wilcoxon's ranks of ties are the highest of them",
         "mid-ranks",
-        f"{UNIT}test_uncertainty.py::test_both_tests_agree_with_scipy",
+        f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_by_all_signs",
         edited("analysis.uncertainty:wilcoxon", "(2 * last - counts + 1)[place]", "(2 * last)[place]"),
     ),
     Fault(
@@ -188,14 +188,14 @@ FAULTS = (
         "analysis.theorem_drift",
         "the bound's drift term goes with E in place of E (E - 1)",
         "journal paper, Theorem 1",
-        "tests/theory/test_convergence_bound.py::test_the_terms_by_hand",
+        "tests/theory/test_convergence_bound.py::test_drift_goes_with_the_pairs_of_steps",
         edited("analysis.theory:theorem1", "pairs = e_max * (e_max - 1)", "pairs = e_max"),
     ),
     Fault(
         "analysis.energy_without_tail",
         "energy of a run leaves tails out",
         "receive, transmit, compute, tail",
-        f"{UNIT}test_costs.py::test_energy_and_time_add_up",
+        f"{UNIT}test_costs.py::test_energy_has_the_tails",
         edited(
             "analysis.breakdown:breakdown",
             'parts["energy_j"] = parts.sum(axis=1)',
@@ -224,7 +224,7 @@ FAULTS = (
         "analysis.missed_target",
         "a missed target costs nothing in the lower bound",
         "what was spent in the session is a lower bound",
-        f"{UNIT}test_sweep.py::test_a_missed_target_is_a_lower_bound",
+        f"{UNIT}test_comparison.py::test_means_and_deviations_over_seeds",
         edited("analysis.averages:_reached", "mask(missed, timed[length])", "mask(missed, 0.0)"),
     ),
     Fault(

@@ -84,7 +84,7 @@ FAULTS = (
         "channel.shadowing_correlation",
         "shadowing's correlation distance is doubled",
         f"{TR}, 7.4.4",
-        f"{THEORY}large_scale.py::test_correlation_at_a_distance",
+        f"{THEORY}large_scale.py::test_gain_is_correlated_over_its_states_distance",
         edited(
             "channel.large_scale:_shadowing_correlation_m",
             "return model.correlation_m.los if in_sight else model.correlation_m.nlos",
@@ -126,7 +126,7 @@ FAULTS = (
         f"{UNIT}test_modulation.py::test_the_table_is_bits_per_symbol_times_code_rate",
         constant(
             "channel.modulation:EFFICIENCIES",
-            (0.1523, 0.377, 0.877, 1.4766, 1.9141, 2.4063, 2.5703, 3.3223)
+            (0.1523, 0.377, 0.877, 1.4766, 1.9141, 2.4063, 2.5703, 3.3223)  # noqa: RUF005
             + (3.9023, 4.5234, 5.1152, 5.5547, 6.2266, 6.9141, 7.4063),
         ),
     ),
@@ -134,7 +134,7 @@ FAULTS = (
         "channel.renewal_spread",
         "renewal's deviation of slots is half of what it is",
         "inverse Gaussian law of a first passage",
-        f"{THEORY}transfer.py::test_renewal_has_the_mean_and_spread_of_slot_exact",
+        f"{UNIT}test_transfer.py::test_many_renewals_are_one_after_another",
         edited("channel.renewal:slots_renewal_many", "half = 0.5 *", "half = 0.25 *"),
     ),
     Fault(

@@ -85,7 +85,7 @@ FAULTS = (
         "engine.tail_order",
         "a tail that is cut short is billed by its last stage's power",
         "stages of a tail follow one another",
-        f"{UNIT}test_power_models.py::test_a_tail_ends_when_the_device_is_switched_off",
+        f"{UNIT}test_power_models.py::test_the_states_of_tr_38840",
         edited(
             "edgefl.engine.devices.tails:Tails.energy_j",
             "in self._tails[device]",
@@ -103,7 +103,7 @@ FAULTS = (
         "engine.waiting_power",
         "waiting for a slot is not billed",
         "joules of a transfer: airtime, waiting, bits",
-        f"{UNIT}test_power_models.py::test_a_run_has_the_measured_joules_per_bit",
+        f"{UNIT}test_power_models.py::test_a_phone_draws_a_base_and_its_bits_and_then_a_tail",
         edited(
             "edgefl.engine.federation.device:Device._energy_j", "wait_s = transfer", "wait_s = 0.0 * transfer"
         ),
@@ -150,7 +150,7 @@ FAULTS = (
         "engine.stale_limit",
         "updates of the largest staleness are dropped too",
         "a limit is inclusive",
-        f"{UNIT}test_servers.py::test_updates_beyond_the_largest_staleness_are_dropped_and_their_energy_is_wasted",
+        f"{UNIT}test_servers.py::test_an_update_of_the_largest_staleness_is_taken",
         edited(
             "edgefl.engine.federation.work:WorkUnderWay.drop_stale",
             "takes(staleness)",

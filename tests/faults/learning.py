@@ -217,7 +217,7 @@ FAULTS = (
         "learning.damping",
         "what feedback sends is not damped",
         "1 / (1 + omega) makes an unbiased codec a contraction",
-        f"{UNIT}test_codec_distortion.py::test_feedback_divides_what_is_unbiased_by_one_and_its_omega_and_nothing_else",
+        f"{UNIT}test_codec_distortion.py::test_what_states_its_omega_and_no_more_is_divided_by_one_and_it",
         edited("edgefl.learning.codecs:Unbiased.damping", "1 / (1 + self.omega)", "1.0"),
     ),
     Fault(
@@ -257,7 +257,7 @@ FAULTS = (
         "learning.theory_noise",
         "the measured noise does not shrink with the batch",
         "variance of a batch without replacement",
-        "tests/theory/test_convergence_bound.py::test_estimated_constants_are_the_known_ones",
+        "tests/unit/learning/federation/test_theory.py::test_noise_shrinks_with_the_batch_as_a_draw_without_replacement",
         edited(
             "edgefl.learning.federation.theory:measure", "np.array(variances) / batch", "np.array(variances)"
         ),

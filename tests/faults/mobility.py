@@ -123,7 +123,7 @@ FAULTS = (
         "mobility.manhattan_edge",
         "at the edge of the area the turn of a junction is taken",
         "streets end at the edge",
-        f"{UNIT}test_models.py::test_manhattan_devices_turn_round_where_a_street_ends",
+        f"{UNIT}test_models.py::test_manhattan_devices_are_always_on_a_street_of_the_area",
         edited(
             "edgefl.mobility.manhattan:_Drives.next_leg",
             "np.where(at_edge, 2, turn)",

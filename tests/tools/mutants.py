@@ -11,6 +11,7 @@ import argparse
 import csv
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from tests.faults.table import EQUIVALENT, MUTANTS
 from tests.tools.isolated import FAILED, PASSED, ROOT, SLOW, run_pytest, warm
 from tests.tools.mutating import FOLDERS, Mutant, drawn
 
-SEED, EACH, LIMIT_S = 38, 50, 40.0
+SEED, EACH, LIMIT_S, MOST_USERS = 38, 50, 40.0, 6
 THEORY = {
     "channel": (
         "test_channel_fading",
@@ -37,7 +38,7 @@ UNIT = ROOT / "tests" / "unit"
 def stages(mutant: Mutant) -> list[list[str]]:
     """Return the tests that a mutant is tried against, one group after the other."""
     mirrored = mirrors(mutant.path)
-    importing = [file for file in users(mutant.module) if file not in mirrored]
+    importing = [file for file in users(mutant.module) if file not in mirrored][:MOST_USERS]
     theory = [f"tests/theory/{name}.py" for name in THEORY[mutant.room]]
     return [group for group in (mirrored, importing, theory) if group]
 
@@ -58,7 +59,8 @@ def mirrors(path: str) -> list[str]:
 @lru_cache
 def users(module: str) -> list[str]:
     """Return the unit tests that import a module, or a component of its folder by name."""
-    package, _, name = module.rpartition(".")
+    package, _, name = map(re.escape, module.rpartition("."))
+    whole = re.escape(module)
     found = re.compile(
         rf"(from {re.escape(module)} import|import {re.escape(module)}\b|from {re.escape(package)} import .*\b{name}\b)"
     )
@@ -103,25 +105,35 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--rooms", nargs="*", default=list(FOLDERS))
     parser.add_argument("--write", action="store_true")
+    parser.add_argument(
+        "--go-on", action="store_true", help="leave out those whose results are kept, and add to them"
+    )
     asked = parser.parse_args(words)
     warm()
-    known, rows = equivalents(), []
+    known, done = equivalents(), {}
+    if asked.go_on:
+        with MUTANTS.open() as file:
+            done = {row["mutant"]: row["verdict"] for row in csv.DictReader(file)}
+    elif asked.write:
+        _append(["room", "mutant", "verdict", "by"], anew=True)
+    found: dict[str, list[str]] = {room: [] for room in asked.rooms}
     for mutant in drawn(asked.seed, asked.each, asked.rooms):
+        if mutant.id in done:
+            continue
         verdict, by = ("equivalent", known[mutant.id]) if mutant.id in known else tried(mutant)
-        rows.append((mutant.room, mutant.id, verdict, by))
+        found[mutant.room].append(verdict)
         print(f"{verdict:10} {mutant.id}  {by}", flush=True)
-    for room in asked.rooms:
-        of_room = [verdict for one, _, verdict, _ in rows if one == room]
-        print(
-            f"{room}: {of_room.count('killed')} killed, {of_room.count('survived')} survived, "
-            f"{of_room.count('equivalent')} equivalent"
-        )
-    if asked.write:
-        with MUTANTS.open("w", newline="") as file:
-            written = csv.writer(file, lineterminator="\n")
-            written.writerow(["room", "mutant", "verdict", "by"])
-            written.writerows(rows)
-    return 1 if any(verdict == "not tried" for _, _, verdict, _ in rows) else 0
+        if asked.write:
+            _append([mutant.room, mutant.id, verdict, by])
+    for room, of_room in found.items():
+        print(f"{room}: " + ", ".join(f"{many} {verdict}" for verdict, many in Counter(of_room).items()))
+    return 1 if any("not tried" in of_room for of_room in found.values()) else 0
+
+
+def _append(row: Sequence[str], *, anew: bool = False) -> None:
+    """Add a row to the results, which another run may be writing too."""
+    with MUTANTS.open("w" if anew else "a", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerow(row)
 
 
 if __name__ == "__main__":

@@ -98,15 +98,14 @@ class Mutant:
 
 
 def drawn(seed: int, each: int, rooms: Sequence[str] = tuple(FOLDERS)) -> list[Mutant]:
-    """Draw mutants, as many of each room."""
+    """Draw mutants, as many of each room, in turn; fewer are the first of more."""
     some = []
     for room in rooms:
         files = sorted((ROOT / FOLDERS[room]).rglob("*.py"))
         places = [mutant for file in files for mutant in of_file(file)]
-        some += sorted(
-            random.Random(f"{seed} {room}").sample(places, each), key=lambda one: (one.path, one.number)
-        )
-    return some
+        random.Random(f"{seed} {room}").shuffle(places)
+        some.append(places[:each])
+    return [mutant for of_each in zip(*some, strict=True) for mutant in of_each]
 
 
 def of_file(file: Path) -> list[Mutant]:
