@@ -8,3 +8,5 @@ FAULTS = (*channel.FAULTS, *mobility.FAULTS, *engine.FAULTS, *learning.FAULTS, *
 RESULTS = Path(__file__).parent / "results.csv"
 MUTANTS = Path(__file__).parent / "mutants.csv"
 EQUIVALENT = Path(__file__).parent / "equivalent.csv"
+# of those that were written before any check was tried
+FIRST_SCORE = "112 of 129 were caught at first"

@@ -32,15 +32,52 @@ THEORY = {
     "learning": ("test_learning_drift", "test_convergence_bound"),
     "analysis": ("test_sequential", "test_convergence_bound"),
 }
+WHOLE_RUNS = {
+    "channel": ["tests/golden"],
+    "engine": ["tests/golden"],
+    "learning": ["tests/golden"],
+    "analysis": ["tests/unit/analysis/test_load.py", "tests/unit/analysis/test_comparison.py"],
+}
+# tests of modules that have none of their name: they are parts of what these tests are of
+OTHERS = {
+    "edgefl/engine/federation/overlapping.py": ("engine/test_servers",),
+    "edgefl/engine/federation/excess.py": ("engine/federation/test_deciding",),
+    "edgefl/engine/federation/rounds.py": ("engine/federation/test_server",),
+    "edgefl/engine/cells/serving_cells.py": ("engine/cells/test_handover", "engine/cells/test_network"),
+    "edgefl/engine/class_settings.py": ("engine/test_classes",),
+    "edgefl/engine/air/radio_settings.py": ("engine/air/test_radio", "engine/air/test_presets"),
+    "edgefl/learning/local/chunk_training.py": (
+        "learning/local/test_local_training",
+        "learning/test_algorithm_verbs",
+    ),
+    "edgefl/learning/federation/clairvoyance.py": ("learning/test_drift_methods",),
+    "edgefl/learning/federation/round_work.py": ("learning/test_partial_work", "learning/test_augmentation"),
+    "channel/many.py": ("channel/test_many",),
+    "channel/sight.py": ("channel/test_large_scale",),
+    "analysis/run_folders.py": ("analysis/test_any_runs",),
+    "analysis/theory.py": ("analysis/test_theory_figure",),
+    "analysis/drift": ("analysis/test_drift", "analysis/test_drift_figure"),
+    "analysis/figures": ("analysis/test_presentation", "analysis/test_comparison"),
+    "analysis/html": ("analysis/html/test_answer",),
+    "analysis/tables": ("analysis/test_comparison", "analysis/test_costs"),
+}
 UNIT = ROOT / "tests" / "unit"
 
 
 def stages(mutant: Mutant) -> list[list[str]]:
     """Return the tests that a mutant is tried against, one group after the other."""
     mirrored = mirrors(mutant.path)
+    others = [test for part, tests in OTHERS.items() if mutant.path.startswith(part) for test in tests]
     importing = [file for file in users(mutant.module) if file not in mirrored][:MOST_USERS]
-    theory = [f"tests/theory/{name}.py" for name in THEORY[mutant.room]]
-    return [group for group in (mirrored, importing, theory) if group]
+    laws = [f"tests/theory/{name}.py" for name in THEORY[mutant.room]]
+    groups = (
+        mirrored,
+        [f"tests/unit/{test}.py" for test in others],
+        importing,
+        WHOLE_RUNS[mutant.room],
+        laws,
+    )
+    return [group for group in groups if group]
 
 
 def mirrors(path: str) -> list[str]:
@@ -59,11 +96,9 @@ def mirrors(path: str) -> list[str]:
 @lru_cache
 def users(module: str) -> list[str]:
     """Return the unit tests that import a module, or a component of its folder by name."""
-    package, _, name = map(re.escape, module.rpartition("."))
+    package, _, name = (re.escape(part) for part in module.rpartition("."))
     whole = re.escape(module)
-    found = re.compile(
-        rf"(from {re.escape(module)} import|import {re.escape(module)}\b|from {re.escape(package)} import .*\b{name}\b)"
-    )
+    found = re.compile(rf"(from {whole} import|import {whole}\b|from {package} import .*\b{name}\b)")
     files = sorted(UNIT.rglob("test_*.py"))
     return [str(file.relative_to(ROOT)) for file in files if found.search(file.read_text())]
 
@@ -105,9 +140,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--rooms", nargs="*", default=list(FOLDERS))
     parser.add_argument("--write", action="store_true")
-    parser.add_argument(
-        "--go-on", action="store_true", help="leave out those whose results are kept, and add to them"
-    )
+    parser.add_argument("--go-on", action="store_true", help="leave out those whose results are kept")
     asked = parser.parse_args(words)
     warm()
     known, done = equivalents(), {}
