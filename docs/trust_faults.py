@@ -1,4 +1,4 @@
-"""The last section of docs/trust.md: faults that tests must notice, and mutants, as the last runs of both left them."""
+"""The last section of docs/trust.md: faults that tests must notice, and mutants, as their last runs left them."""
 
 import csv
 import sys

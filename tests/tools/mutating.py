@@ -63,12 +63,14 @@ class Mutant:
         line: where it is.
         number: of the place among the module's places.
         what: the expression before and after.
+        is_guard: whether it is a `strict=` that is there in case that lengths differ, which they never do.
     """
 
     path: str
     line: int
     number: int
     what: str
+    is_guard: bool = False
 
     @property
     def id(self) -> str:
@@ -104,19 +106,20 @@ def drawn(seed: int, each: int, rooms: Sequence[str] = tuple(FOLDERS)) -> list[M
         files = sorted((ROOT / FOLDERS[room]).rglob("*.py"))
         places = [mutant for file in files for mutant in of_file(file)]
         random.Random(f"{seed} {room}").shuffle(places)
-        some.append(places[:each])
+        some.append([place for place in places if not place.is_guard][:each])
     return [mutant for of_each in zip(*some, strict=True) for mutant in of_each]
 
 
 def of_file(file: Path) -> list[Mutant]:
     """List all mutants of a file."""
     path, tree = str(file.relative_to(ROOT)), ast.parse(file.read_text())
+    guards = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.keyword) and one.arg == "strict"}
     found = []
     for number, (_, node) in enumerate(_places(tree)):
         changed = copy.deepcopy(node)
         _change(changed)
         before, after = (ast.unparse(one) for one in (node, changed))
-        found.append(Mutant(path, node.lineno, number, f"{before} -> {after}"))
+        found.append(Mutant(path, node.lineno, number, f"{before} -> {after}", id(node) in guards))
     return found
 
 

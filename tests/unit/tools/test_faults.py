@@ -1,5 +1,6 @@
 """Faults can be injected, are told apart, and some of them, drawn with a seed, are caught."""
 
+import csv
 import subprocess
 import sys
 from collections import Counter
@@ -8,7 +9,7 @@ import pytest
 
 from tests.faults import Fault
 from tests.faults.injecting import constant, edited
-from tests.faults.table import FAULTS
+from tests.faults.table import FAULTS, RESULTS
 from tests.tools.isolated import ROOT
 
 ROOMS = ("channel", "mobility", "engine", "learning", "analysis")
@@ -29,6 +30,12 @@ def test_each_fits_the_code_and_has_a_check(fault: Fault) -> None:
         fault.inject(monkeypatch)
     file, _, test = fault.check.partition("::")
     assert f"def {test}(" in (ROOT / file).read_text()
+
+
+def test_all_were_caught_in_the_last_run() -> None:
+    with RESULTS.open() as file:
+        verdicts = {row["id"]: row["verdict"] for row in csv.DictReader(file)}
+    assert verdicts == {fault.id: "caught" for fault in FAULTS}, "run `make faults`"
 
 
 def test_a_fault_is_met_by_whoever_has_imported_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
