@@ -41,6 +41,8 @@ WHOLE_RUNS = {
 # tests of modules that have none of their name: they are parts of what these tests are of
 OTHERS = {
     "edgefl/engine/federation/overlapping.py": ("engine/test_servers",),
+    "edgefl/engine/federation/plan.py": ("engine/test_power_models",),
+    "edgefl/learning/data/device_data.py": ("learning/updates/test_members",),
     "edgefl/engine/federation/excess.py": ("engine/federation/test_deciding",),
     "edgefl/engine/federation/rounds.py": ("engine/federation/test_server",),
     "edgefl/engine/cells/serving_cells.py": ("engine/cells/test_handover", "engine/cells/test_network"),
