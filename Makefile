@@ -14,6 +14,8 @@
 # make codecs train Fashion-MNIST with every codec, each way: the table of docs/codecs.md (half a minute)
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
 # make damage damage run and study directories at random and read them; `make test` tries some of them
+# make faults inject each named fault of tests/faults; its check must fail (five minutes); `make test` does some of it
+# make mutants try 200 changed operators, constants and bounds, drawn with a seed, against the tests of their modules
 # make kill   kill runs and a study at random instants, resume them, and compare every byte
 # make schema write the JSON Schemas that editors use, beside the scenarios
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
@@ -23,7 +25,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust town city test paths quick cluster editor checks gpu codecs fuzz damage kill schema golden clean
+.PHONY: demo docs readme gallery trust town city test paths quick cluster editor checks gpu codecs fuzz damage kill schema golden clean faults mutants
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -99,6 +101,14 @@ fuzz: $(VENV)/installed-dev
 
 damage: $(VENV)/installed-dev
 	$(BIN)/python -m tests.tools.damage
+
+faults: $(VENV)/installed-dev $(FASHION)
+	$(BIN)/python -m tests.tools.faults --write
+	$(BIN)/python docs/trust.py faults
+
+mutants: $(VENV)/installed-dev $(FASHION)
+	$(BIN)/python -m tests.tools.mutants --write
+	$(BIN)/python docs/trust.py faults
 
 kill: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/python -m tests.tools.kill

@@ -1,6 +1,7 @@
 """Write docs/trust.md: each law of the radio beside its reference, and simulated quantities beside measured ones.
 
-python docs/trust.py    `make trust`; half a minute, all numbers are functions of the code
+python docs/trust.py           `make trust`; half a minute, all numbers are functions of the code
+python docs/trust.py faults    the last section alone, of what `make faults` and `make mutants` have kept
 """
 
 import csv
@@ -233,8 +234,15 @@ def sections() -> Iterator[Section]:
 
 
 def main() -> None:
-    """Write the page."""
-    (HERE / "trust.md").write_text("\n".join([HEAD, *map(section_text, sections())]))
+    """Write the page, or its last section alone."""
+    import trust_faults
+
+    page = HERE / "trust.md"
+    if sys.argv[1:] == ["faults"]:
+        laws = page.read_text().partition(f"\n{trust_faults.HEAD}")[0]
+    else:
+        laws = "\n".join([HEAD, *map(section_text, sections())])
+    page.write_text(f"{laws}\n{trust_faults.text()}")
 
 
 def _text(value: float) -> str:

@@ -142,6 +142,29 @@ def test_gain_has_the_states_deviation(seed: int, state: str, std_db: float) -> 
     assert abs(shadowing_db.std() - std_db) < STANDARD_ERRORS * std_db / math.sqrt(2 * KEYS)
 
 
+@pytest.mark.parametrize(("state", "correlation_m"), [("always", LOS[0]), ("never", NLOS[0])])
+def test_gain_is_correlated_over_its_states_distance(state: str, correlation_m: float) -> None:
+    """TR 38.901, Table 7.5-6: gains of two places 10 m apart, over sites that are independent."""
+    lag_m, std_db = 10.0, UMi().shadowing_std_db(state == "always")
+    subject = LargeScale(
+        sites_m=np.zeros((KEYS, 2)),
+        model=UMi(),
+        min_distance_m=10.0,
+        area_radius_m=40.0,
+        keys=keys(0),
+        line_of_sight=state,
+        shadowing="spatial",
+        **RADIO,
+    )
+    # at one distance, so that path loss cancels
+    side_m = math.sqrt(30.0**2 - (lag_m / 2) ** 2)
+    there, here = subject.gain_db(np.array([[side_m, -lag_m / 2], [side_m, lag_m / 2]])).astype(float)
+    law = math.exp(-lag_m / correlation_m)
+    measured = 1 - 0.5 * ((there - here) ** 2).mean() / std_db**2
+    error = (1 - law) * math.sqrt(2 / KEYS)
+    assert -STANDARD_ERRORS * error < measured - law < LAW + STANDARD_ERRORS * error
+
+
 LAWS = {"probabilistic": lambda lag: math.exp(-lag), "soft": lambda lag: math.exp(-(lag**2))}
 
 

@@ -129,6 +129,22 @@ def test_the_terms_by_hand() -> None:
     assert found.lr_limit_drift == pytest.approx(1 / (2 * 2 * math.sqrt(2 * 2)))
 
 
+def test_drift_goes_with_the_pairs_of_steps() -> None:
+    """e = 3: x = 4 * 4 * 0.0025 * 6 = 0.24, Lambda = 0.24 / 0.76 = 6/19; e (e - 1) = 6."""
+    row = {"variant": "v", "seed": 1, "cell": 0, "session": 1, "round": 1}
+    row |= {"theory_lr": 0.05, "theory_loss": 3.0, "theory_loss_after": 2.0, "theory_gradient2": 5.0}
+    row |= {
+        "theory_noise_steps": 4.0,
+        "theory_noise_drift": 2.0,
+        "theory_steps_min": 3,
+        "theory_steps_max": 3,
+    }
+    found = theorem1(pd.DataFrame([row]), beta=2.0, zeta2=0.5).iloc[0]
+    assert found.control == pytest.approx(6 / 19)
+    assert found.d == pytest.approx(8 * 4 * 0.0025 * 6 * 0.5 / (13 / 19))
+    assert found.lr_limit_drift == pytest.approx(1 / (2 * 2 * math.sqrt(2 * 6)))
+
+
 def test_a_rate_beyond_the_limit_has_no_bound_and_one_below_it_has() -> None:
     row = a_run(0).iloc[[0]]
     limit = float(theorem1(row, beta=BETA, zeta2=ZETA2)["lr_limit_drift"].iloc[0])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from analysis.sequential import SPREAD, half_width_factor, interval, pairs_wanted
+from analysis.sequential import half_width_factor, interval, pairs_wanted
 
 ERROR = 0.05
 STUDIES, PAIRS = 4_000, 60
@@ -19,7 +19,7 @@ def martingale(values: list[float] | np.ndarray, mean: float = 0.0) -> float:
     pairs = len(centred)
     if pairs < 2:
         return 1.0
-    k = 1 + pairs * SPREAD
+    k = 1 + pairs  # a mixture whose spread is one deviation
     # r = n mean^2 / sum of squares around the mean; this way it has no pole
     share = pairs * centred.mean() ** 2 / float(centred @ centred)
     return float(k**-0.5 * (1 - share + share / k) ** (-pairs / 2))

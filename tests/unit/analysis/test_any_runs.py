@@ -97,6 +97,7 @@ def test_runs_of_different_seeds_are_compared_and_it_is_said(write_run: Write) -
     comparison = compare([a, b], target=0.6, out=a.parent)
     assert list(comparison.table["accuracy_first_mean"]) == [0.5, 0.7]
     assert any("different seeds (a 1; b 2)" in note for note in comparison.notes)
+    assert set(load_runs([a, b]).info["seed"]) == {1}  # the lowest stands for all
 
 
 def test_a_partial_run_counts_with_the_sessions_that_have_ended(write_run: Write) -> None:

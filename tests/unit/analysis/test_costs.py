@@ -79,6 +79,23 @@ def test_energy_and_time_add_up(write_run: Write) -> None:
     assert found.slowest_uplink_s == (4 + 3) / 2  # device 2 in round 1, device 1 in round 2
 
 
+def test_bits_of_a_stage_are_printed_in_mbit(write_run: Write) -> None:
+    rounds = [{"session": 1, "round": n, "uplink_bits": 4e6, "downlink_bits": 1.5e6} for n in (1, 2)]
+    path = write_run("a", rounds, [{"session": 1}], model={"payload_bits": 8e6})
+    (path / "scenario.yaml").write_text("learning: {pilot_sessions: 1}\n")
+    report_costs(path)
+    text = (path / "costs.md").read_text()
+    assert "training: uplink (Mbit) | 8.00" in text
+    assert "training: downlink (Mbit) | 3.00" in text
+
+
+def test_energy_has_the_tails(write_run: Write) -> None:
+    tails = {"energy_j": 7.0, "energy_tail_j": 2.0}
+    rounds = [{"session": 1, "round": number} | tails for number in (1, 2)]
+    found = breakdown(load_runs(write_run("a", rounds, [{"session": 1}]))).iloc[0]
+    assert (found.tail_j, found.energy_j) == (4, 14)
+
+
 def test_a_run_without_rows_of_devices_has_costs(write_run: Write) -> None:
     path = a_run(write_run, {"name": "similarity"})
     header = (path / "devices.csv").read_text().splitlines()[0]

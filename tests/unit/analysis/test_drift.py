@@ -179,3 +179,11 @@ def test_runs_without_drift_are_refused(tmp_path: Path) -> None:
 def test_weights_that_a_run_has_not_recorded(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no accuracy_by_samples, which runs with learning\.tested_on"):
         compare_drift(study(tmp_path), reading=Reading(by="samples"))
+
+
+def test_rounds_are_numbered_from_1_over_all_sessions_of_a_cell() -> None:
+    rows = [(0, 1, "train"), (0, 1, "probe"), (0, 2, "train"), (1, 1, "train")]
+    rounds = pd.DataFrame(rows, columns=["cell", "session", "phase"]).assign(
+        variant="a", seed=1, start_s=range(4)
+    )
+    assert numbered(rounds)["number"].tolist() == [1, 2, 1]

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from analysis import compare, formatting, markup
 from analysis.figures.comparison import styles_of
-from analysis.figures.lines import in_lines
+from analysis.figures.lines import draw_lines, in_lines
 from analysis.formatting import natural
 from analysis.results import Comparison
 from analysis.tables.comparison import headline, report
@@ -125,6 +125,15 @@ def test_the_figure_shows_every_variant_in_its_colour(write_study: Write, choice
     assert image.shape == (1000, 1600, 4)
     for style in styles_of(comparison).values():
         assert pixels_of(image, style["color"]) > PIXELS_OF_A_LINE
+
+
+def test_a_line_lies_in_a_band_of_one_deviation_on_either_side() -> None:
+    axes = Figure().add_subplot()
+    curve = pd.DataFrame({"session": 1, "x": [1.0, 2.0], "mean": [0.5, 0.6], "std": [0.1, 0.2]})
+    draw_lines(axes, {"a": curve}, {"a": {"color": "#112233"}})
+    (band,) = axes.collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert (heights.min(), heights.max()) == pytest.approx((0.4, 0.8))
 
 
 def test_colours_differ_and_the_reference_is_emphasised(six: Comparison) -> None:

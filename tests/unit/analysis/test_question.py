@@ -106,6 +106,16 @@ def test_two_axes_are_drawn_as_a_map(tmp_path: Path) -> None:
     assert texts == ["10.0 ± 5.00\na", "10.0 ± 5.00\nb", f"10.0 ± 5.00\n{UNDECIDED}"]
 
 
+def test_one_axis_is_drawn_as_intervals_around_their_means() -> None:
+    from analysis.figures.question import question_figure
+
+    row = {"mhz": "5", "mean": 0.1, "low": 0.05, "high": 0.15, "better": "a"}
+    (axes,) = question_figure(pd.DataFrame([row]), ("mhz",), ("a", "b"), "percentage points").axes
+    interval, mean, _ = axes.get_lines()
+    assert list(interval.get_xdata()) == pytest.approx([5.0, 15.0])
+    assert list(mean.get_xdata()) == pytest.approx([10.0])
+
+
 def test_a_pair_that_is_missing_is_told_and_asks_for_nothing(studied: Callable[..., Path]) -> None:
     found = answer(studied(6, deviation=0.2), ACCURACY, {(): range(1, 9)})
     assert found.notes == ("no complete pair of the seeds 7, 8: the answer is without them",)

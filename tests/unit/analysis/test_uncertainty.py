@@ -1,5 +1,6 @@
 """Intervals and paired tests, against derivations by hand and SciPy."""
 
+import itertools
 import math
 
 import numpy as np
@@ -43,6 +44,17 @@ def test_both_tests_agree_with_scipy(n: int) -> None:
     method, corrected = ("exact", False) if n <= 25 else ("approx", True)
     expected = stats.wilcoxon(differences, method=method, correction=corrected).pvalue
     assert found.p_wilcoxon == pytest.approx(expected)
+
+
+def test_signed_ranks_with_ties_and_zeros_by_all_signs() -> None:
+    """Mid-ranks of the magnitudes without zeros; under the hypothesis each sign is as likely as the other."""
+    differences = [0.0, 0.5, -0.5, 0.5, 1.0, 1.0, 1.5, -2.0, 2.0, 2.0, 0.0, 3.0]
+    some = np.array([one for one in differences if one])
+    ranks = stats.rankdata(np.abs(some))
+    signs = np.array(list(itertools.product([0, 1], repeat=len(some))))
+    sums, seen = signs @ ranks, float(ranks[some > 0].sum())
+    smaller = min(seen, ranks.sum() - seen)
+    assert wilcoxon(differences) == pytest.approx(min(1.0, 2 * float((sums <= smaller).mean())))
 
 
 def test_pairs_with_an_infinite_number_are_left_out() -> None:

@@ -104,6 +104,7 @@ def test_capped_ergodic_rate_is_the_mean_over_fading(snr: float, cap: float) -> 
     )
     mean = below + cap * math.exp(-edge)
     assert ergodic_rate(snr, cap) == pytest.approx(mean, rel=1e-10)
+    assert ergodic_rate([snr], cap)[0] == pytest.approx(mean, rel=1e-10)
     assert spectral_efficiency(snr, cap) == min(math.log1p(snr) / math.log(2), cap)
 
 

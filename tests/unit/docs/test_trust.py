@@ -9,6 +9,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 sys.path.insert(0, str(DOCS))
 import mobility_sketch  # noqa: E402
 import trust  # noqa: E402
+import trust_faults  # noqa: E402
 import trust_rates  # noqa: E402
 import trust_runs  # noqa: E402
 
@@ -71,6 +72,11 @@ def test_rates_and_sinr_are_as_measured_in_networks() -> None:
     for what, reference, here, *_ in sinr:
         if what.startswith("load 1"):
             assert abs(float(here) - float(reference)) < 3.0, what
+
+
+def test_faults_and_mutants_are_those_of_the_last_runs() -> None:
+    """Made from what `make faults` and `make mutants` have kept: nothing is run again here."""
+    assert PAGE.endswith(f"\n{trust_faults.text()}"), "run `python docs/trust.py faults`"
 
 
 def table_of(title: str) -> list[list[str]]:

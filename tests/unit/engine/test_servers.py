@@ -152,6 +152,12 @@ def test_updates_beyond_the_largest_staleness_are_dropped_and_their_energy_is_wa
     assert models(capped)[-1] == (2.6, 3, [(1, 0, 2)])
 
 
+def test_an_update_of_the_largest_staleness_is_taken() -> None:
+    """Device 1's first update comes two models late, and two are allowed."""
+    world = computing({"name": "fedasync", "max_staleness": 2}, [1.0, 2.6], rounds=3).run()
+    assert models(world)[-1] == (2.6, 3, [(1, 0, 2)])
+
+
 def test_a_buffer_that_cannot_fill_is_made_a_model_as_it_is() -> None:
     """Device 1 leaves at 0.5 s: of three, two are left, and both wait."""
     server = {"name": "fedbuff", "buffer": 3}

@@ -101,6 +101,26 @@ def test_feedback_divides_what_is_unbiased_by_one_and_its_omega_and_nothing_else
     assert torch.equal(coded.memory["residual"], change - coded.rows)
 
 
+class Tripled(FeedbackCodec):
+    """Each number three times as large with probability 1/3, else 0: unbiased, omega = 2."""
+
+    def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
+        rows = 3 * wanted * (rng.uniform(wanted.shape[1]) < 1 / 3)
+        return rows, wanted.new_full((len(wanted),), 1).long()
+
+    def distortion(self, sizes: Sizes) -> Unbiased:
+        return Unbiased(2.0)
+
+
+def test_what_states_its_omega_and_no_more_is_divided_by_one_and_it() -> None:
+    """Damped by 1/3 what is left has omega / (1 + omega) of the square: 2/3; undamped it would be 2."""
+    change, codec = torch.ones(DRAWS, M), Tripled()
+    coded = codec.encode(change, {"residual": torch.zeros(DRAWS, M)}, chance(DRAWS), SIZES)
+    left = coded.memory["residual"].square().mean().item()
+    # a residual's square is 1 with probability 2/3, else 0
+    assert left == pytest.approx(2 / 3, abs=4 * math.sqrt(2 / 9 / (DRAWS * M)))
+
+
 def test_fedpaq_is_damped_by_the_variance_of_the_change_at_hand() -> None:
     """Three steps from 0 to 3: of 0.5 and 2.25 the variances 0.25 and 0.1875, the square 14.3125; of zeros none.
 

@@ -99,3 +99,10 @@ def test_the_next_slots_of_many_times_are_those_of_each() -> None:
         [on, np.nextafter(on, np.inf), np.nextafter(on, 0.0), on + 20 * np.spacing(on), on + 0.3 * slot_s]
     )
     assert air.next_slots(times_s).tolist() == [air.next_slot(time_s) for time_s in times_s.tolist()]
+
+
+def test_min_max_latency_is_for_flat_fading() -> None:
+    given: dict[str, Any] = {"preset": "journal", "scheduler": "min_max_latency"}
+    RadioSettings(frequency_taps=1, **given)
+    with pytest.raises(ValueError, match="knows flat fading only"):
+        RadioSettings(frequency_taps=2, **given)

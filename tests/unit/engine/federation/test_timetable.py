@@ -48,7 +48,9 @@ def test_after_an_empty_cell_the_next_time_of_the_grid_counts() -> None:
     assert without.next_s == 12.0, "without a grid the round begins with the device"
 
 
-@pytest.mark.parametrize(("now_s", "then_s"), [(1e6 + 0.1, 86_400_000.3), (0.0, 0.1), (5.0, 5.0)])
+@pytest.mark.parametrize(
+    ("now_s", "then_s"), [(1e6 + 0.1, 86_400_000.3), (0.306, 0.828), (0.0, 0.1), (5.0, 5.0)]
+)
 def test_waiting_ends_at_the_very_float(now_s: float, then_s: float) -> None:
     env = simpy.Environment(now_s)
     env.run(until=env.process(wait_until(env, then_s)))

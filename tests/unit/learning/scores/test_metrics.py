@@ -38,12 +38,14 @@ def test_macro_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
 
 
 def test_auc_is_the_share_of_pairs_in_order() -> None:
-    outputs, areas = LOGITS.softmax(1), []
-    for label in sorted(set(Y.tolist())):
-        own, column = label == Y, outputs[:, label]
+    # each row twice, once with another label: ties of outputs, not only of logits
+    logits, y = torch.cat([LOGITS, LOGITS]), torch.cat([Y, Y.roll(1)])
+    outputs, areas = logits.softmax(1), []
+    for label in sorted(set(y.tolist())):
+        own, column = label == y, outputs[:, label]
         mine, others = column[own].tolist(), column[~own].tolist()
         areas.append(np.mean([(a > b) + 0.5 * (a == b) for a, b in itertools.product(mine, others)]))
-    assert metrics.auc(LOGITS, Y) == pytest.approx(np.mean(areas), abs=EXACT)
+    assert metrics.auc(logits, y) == pytest.approx(np.mean(areas), abs=EXACT)
     assert np.isnan(metrics.auc(LOGITS[:3], torch.zeros(3, dtype=torch.int64)))
 
 

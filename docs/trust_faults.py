@@ -1,0 +1,82 @@
+"""The last section of docs/trust.md: faults that tests must notice, and mutants, as their last runs left them."""
+
+import csv
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.faults.table import FAULTS, FIRST_SCORE, MUTANTS, RESULTS
+
+HEAD = "## Would a fault be noticed?\n"
+WORDS = """
+A law that cannot fail says nothing. Each line below is a fault that `make faults` injects into the code, and the test
+that must then fail. They were written before their tests were tried: {first}, the others got a better test. Now
+**{now}** are caught.
+"""
+MUTATED = """\
+### Mutants
+
+Beside them `make mutants` draws changes with a seed: an operator, a constant or a bound inside a function becomes
+another one. Each is tried against the unit tests of its module, then against small whole runs and its room's laws. A
+mutant that no test could tell from the code, because it changes nothing that anyone could see, is equivalent and does
+not count. Of the others the tests kill **{score:.0%}**.
+"""
+
+
+def text() -> str:
+    """Make the section from the tables of both runs."""
+    verdicts = {row["id"]: row["verdict"] for row in _rows(RESULTS)}
+    caught = sum(verdicts.get(fault.id) == "caught" for fault in FAULTS)
+    now = f"{caught} of {len(FAULTS)}"
+    return "\n".join([HEAD + WORDS.format(first=FIRST_SCORE, now=now), *_faults(verdicts), _mutants()])
+
+
+def _faults(verdicts: dict[str, str]) -> Iterator[str]:
+    for room in dict.fromkeys(fault.room for fault in FAULTS):
+        lines = [f"### {room.capitalize()}\n", "| fault | reference | caught by |", "|---|---|---|"]
+        for fault in FAULTS:
+            if fault.room == room:
+                file, _, test = fault.check.partition("::")
+                by = f"`{Path(file).stem}`: {test.removeprefix('test_').replace('_', ' ')}"
+                told = (
+                    by if verdicts.get(fault.id) == "caught" else f"**{verdicts.get(fault.id, 'not tried')}**"
+                )
+                lines.append(f"| {fault.what} | {_cell(fault.reference)} | {told} |")
+        yield "\n".join(lines) + "\n"
+
+
+def _mutants() -> str:
+    rows = _rows(MUTANTS)
+    lines = ["| room | drawn | killed | equivalent | survived | score |", "|---|---|---|---|---|---|"]
+    for room in dict.fromkeys(row["room"] for row in rows):
+        count = Counter(row["verdict"] for row in rows if row["room"] == room)
+        cells = [count["killed"], count["equivalent"], count["survived"]]
+        lines.append("| " + " | ".join(map(str, [room, sum(cells), *cells, f"{_score(count):.0%}"])) + " |")
+    parts = [MUTATED.format(score=_score(Counter(row["verdict"] for row in rows))), "\n".join(lines)]
+    survivors = [_code(row["mutant"]) for row in rows if row["verdict"] == "survived"]
+    if survivors:
+        parts += ["\nThose that survive:\n", "\n".join(f"- {one}" for one in sorted(survivors))]
+    equivalent = [f"{_code(row['mutant'])}: {row['by']}" for row in rows if row["verdict"] == "equivalent"]
+    if equivalent:
+        parts += ["\nThose that are equivalent:\n", "\n".join(f"- {one}" for one in sorted(equivalent))]
+    return "\n".join(parts) + "\n"
+
+
+def _code(mutant: str) -> str:
+    place, _, change = mutant.partition(": ")
+    return f"{place}: `{change}`"
+
+
+def _cell(words: str) -> str:
+    return words.replace("|", "\\|")
+
+
+def _score(count: Counter[str]) -> float:
+    return count["killed"] / max(1, count["killed"] + count["survived"])
+
+
+def _rows(table: Path) -> list[dict[str, str]]:
+    with table.open() as file:
+        return list(csv.DictReader(file))

@@ -1,0 +1,75 @@
+"""Inject each named fault of tests/faults, and say whether its check catches it.
+
+python -m tests.tools.faults [IDS]           `make faults`; an id, a part of one, or none: all
+python -m tests.tools.faults --some 10       a share drawn with a seed, as `make test` does
+python -m tests.tools.faults --write         keep the results in tests/faults/results.csv, for `make trust`
+"""
+
+import argparse
+import csv
+import random
+import sys
+from collections.abc import Sequence
+
+from tests.faults import Fault
+from tests.faults.table import FAULTS, RESULTS
+from tests.tools.isolated import FAILED, PASSED, SLOW, run_pytest, warm
+
+SEED = 0
+
+
+def chosen(ids: Sequence[str], some: int | None) -> list[Fault]:
+    """Choose faults by parts of their ids, or some of all."""
+    faults = [fault for fault in FAULTS if not ids or any(part in fault.id for part in ids)]
+    return faults if some is None else random.Random(SEED).sample(faults, min(some, len(faults)))
+
+
+def verdict(fault: Fault) -> tuple[str, str]:
+    """Inject a fault and run its check: caught, not caught, or not tried; and what pytest wrote."""
+    code, text, _ = run_pytest([fault.check], fault.inject)
+    said = {FAILED: "caught", SLOW: "caught", PASSED: "not caught"}.get(code, "not tried")
+    return said, text
+
+
+def without_fault(faults: Sequence[Fault]) -> bool:
+    """Run every check as the code is; all must pass."""
+    checks = sorted({fault.check for fault in faults})
+    code, text, took_s = run_pytest(checks, limit_s=1800.0)
+    print(f"{len(checks)} checks without a fault: {'pass' if code == PASSED else 'fail'}, {took_s:.0f} s")
+    if code != PASSED:
+        print(text)
+    return code == PASSED
+
+
+def main() -> int:
+    """Try the faults; 1 unless each is caught."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("ids", nargs="*")
+    parser.add_argument("--some", type=int)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument(
+        "--verbose", action="store_true", help="what pytest wrote where a fault is not caught"
+    )
+    asked = parser.parse_args()
+    warm()
+    faults = chosen(asked.ids, asked.some)
+    if not without_fault(faults):
+        return 1
+    told = {}
+    for fault in faults:
+        told[fault], text = verdict(fault)
+        print(f"{told[fault]:10} {fault.id}: {fault.what}", flush=True)
+        if told[fault] == "not tried" or (asked.verbose and told[fault] != "caught"):
+            print(text)
+    caught = sum(said == "caught" for said in told.values())
+    print(f"{caught} of {len(faults)} caught")
+    if asked.write:
+        with RESULTS.open("w", newline="") as file:
+            rows = csv.writer(file, lineterminator="\n")
+            rows.writerow(["id", "verdict"])
+            rows.writerows([fault.id, said] for fault, said in told.items())
+    return 0 if caught == len(faults) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

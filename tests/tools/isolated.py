@@ -1,0 +1,88 @@
+"""Run pytest in children forked from one warm process: each begins in a tenth of a second, with all code loaded."""
+
+import contextlib
+import importlib
+import os
+import pkgutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PASSED, FAILED, SLOW = 0, 1, 124  # exit codes: pytest's own, and that of a child that ran past its limit
+OPTIONS = ("-n", "0", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--no-header", "--tb=line")
+
+
+def warm(packages: Sequence[str] = ("channel", "analysis", "edgefl")) -> None:
+    """Load all modules of the project but those whose optional packages are not there."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    import hypothesis  # noqa: F401
+
+    for package in packages:
+        found = importlib.import_module(package)
+        for module in pkgutil.walk_packages(found.__path__, f"{package}."):
+            if "edgefl.flower" in module.name or module.name.endswith("__main__"):
+                continue
+            with contextlib.suppress(ImportError):
+                importlib.import_module(module.name)
+
+
+def run_pytest(
+    nodes: Sequence[str],
+    before: Callable[[pytest.MonkeyPatch], None] | None = None,
+    *,
+    limit_s: float = 120.0,
+) -> tuple[int, str, float]:
+    """Run pytest in a forked child.
+
+    Args:
+        nodes: files or node ids.
+        before: what is done to the child's code first.
+
+    Returns:
+        pytest's exit code, or SLOW; what it wrote; and how long it took, s.
+    """
+    began = time.monotonic()
+    with tempfile.TemporaryFile("w+", errors="replace") as written:
+        child = os.fork()
+        if child == 0:
+            _be_child(nodes, before, written.fileno())
+        status = _wait(child, began + limit_s)
+        written.seek(0)
+        text = written.read()
+    return (SLOW if status is None else os.waitstatus_to_exitcode(status)), text, time.monotonic() - began
+
+
+def _be_child(nodes: Sequence[str], before: Callable[[pytest.MonkeyPatch], None] | None, output: int) -> None:
+    code = 70
+    try:
+        os.setsid()
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            if before is not None:
+                before(monkeypatch)
+            code = int(pytest.main([*OPTIONS, *nodes]))
+        sys.stdout.flush()
+    except BaseException as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+    finally:
+        os._exit(code)
+
+
+def _wait(child: int, until: float) -> int | None:
+    """Wait for a child, and end it and its group when its time is over."""
+    while time.monotonic() < until:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return status
+        time.sleep(0.01)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None

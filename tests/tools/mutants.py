@@ -1,0 +1,175 @@
+"""Try mutants of the code, drawn with a seed, against the tests of their modules; list those that survive.
+
+python -m tests.tools.mutants             `make mutants`: 200, as many of each room
+python -m tests.tools.mutants --each 10   fewer
+python -m tests.tools.mutants --write     keep the results in tests/faults/mutants.csv, for `make trust`
+
+Survivors that change nothing that anyone could see stand in tests/faults/equivalent.csv, with the reason.
+"""
+
+import argparse
+import csv
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from tests.faults.table import EQUIVALENT, MUTANTS
+from tests.tools.isolated import FAILED, PASSED, ROOT, SLOW, run_pytest, warm
+from tests.tools.mutating import FOLDERS, Mutant, drawn
+
+SEED, EACH, LIMIT_S, MOST_USERS = 38, 50, 40.0, 6
+THEORY = {
+    "channel": (
+        "test_channel_fading",
+        "test_channel_large_scale",
+        "test_channel_sharing",
+        "test_channel_transfer",
+    ),
+    "engine": ("test_handover_rate", "test_background_traffic", "test_interference_shortcut"),
+    "learning": ("test_learning_drift", "test_convergence_bound"),
+    "analysis": ("test_sequential", "test_convergence_bound"),
+}
+WHOLE_RUNS = {
+    "channel": ["tests/golden"],
+    "engine": ["tests/golden"],
+    "learning": ["tests/golden"],
+    "analysis": ["tests/unit/analysis/test_load.py", "tests/unit/analysis/test_comparison.py"],
+}
+# tests of modules that have none of their name: they are parts of what these tests are of
+OTHERS = {
+    "edgefl/engine/federation/overlapping.py": ("engine/test_servers",),
+    "edgefl/engine/federation/plan.py": ("engine/test_power_models",),
+    "edgefl/learning/data/device_data.py": ("learning/updates/test_members",),
+    "edgefl/engine/federation/excess.py": ("engine/federation/test_deciding",),
+    "edgefl/engine/federation/rounds.py": ("engine/federation/test_server",),
+    "edgefl/engine/cells/serving_cells.py": ("engine/cells/test_handover", "engine/cells/test_network"),
+    "edgefl/engine/class_settings.py": ("engine/test_classes",),
+    "edgefl/engine/air/radio_settings.py": ("engine/air/test_radio", "engine/air/test_presets"),
+    "edgefl/learning/local/chunk_training.py": (
+        "learning/local/test_local_training",
+        "learning/test_algorithm_verbs",
+    ),
+    "edgefl/learning/federation/clairvoyance.py": ("learning/test_drift_methods",),
+    "edgefl/learning/federation/round_work.py": ("learning/test_partial_work", "learning/test_augmentation"),
+    "channel/many.py": ("channel/test_many",),
+    "channel/sight.py": ("channel/test_large_scale",),
+    "analysis/run_folders.py": ("analysis/test_any_runs",),
+    "analysis/theory.py": ("analysis/test_theory_figure",),
+    "analysis/drift": ("analysis/test_drift", "analysis/test_drift_figure"),
+    "analysis/figures": ("analysis/test_presentation", "analysis/test_comparison"),
+    "analysis/html": ("analysis/html/test_answer",),
+    "analysis/tables": ("analysis/test_comparison", "analysis/test_costs"),
+}
+UNIT = ROOT / "tests" / "unit"
+
+
+def stages(mutant: Mutant) -> list[list[str]]:
+    """Return the tests that a mutant is tried against, one group after the other."""
+    mirrored = mirrors(mutant.path)
+    others = [test for part, tests in OTHERS.items() if mutant.path.startswith(part) for test in tests]
+    importing = [file for file in users(mutant.module) if file not in mirrored][:MOST_USERS]
+    laws = [f"tests/theory/{name}.py" for name in THEORY[mutant.room]]
+    groups = (
+        mirrored,
+        [f"tests/unit/{test}.py" for test in others],
+        importing,
+        WHOLE_RUNS[mutant.room],
+        laws,
+    )
+    return [group for group in groups if group]
+
+
+def mirrors(path: str) -> list[str]:
+    """Return the unit tests that mirror a module: of its name, or else of its folder's."""
+    inside = Path(path.removeprefix("edgefl/"))
+    name = inside.stem.strip("_")
+    for folder, wanted in ((inside.parent, name), (inside.parent.parent, inside.parent.name)):
+        for at in (folder, folder.parent):
+            singular = wanted.removesuffix("s")
+            found = [UNIT / at / f"test_{one}.py" for one in dict.fromkeys((wanted, singular, f"{wanted}s"))]
+            if there := [str(file.relative_to(ROOT)) for file in found if file.exists()]:
+                return there
+    return []
+
+
+@lru_cache
+def users(module: str) -> list[str]:
+    """Return the unit tests that import a module, or a component of its folder by name."""
+    package, _, name = (re.escape(part) for part in module.rpartition("."))
+    whole = re.escape(module)
+    found = re.compile(rf"(from {whole} import|import {whole}\b|from {package} import .*\b{name}\b)")
+    files = sorted(UNIT.rglob("test_*.py"))
+    return [str(file.relative_to(ROOT)) for file in files if found.search(file.read_text())]
+
+
+def tried(mutant: Mutant) -> tuple[str, str]:
+    """Try a mutant: killed by which tests, survived, or not tried."""
+    for group in stages(mutant):
+        code, text, _ = run_pytest(group, mutant.inject, limit_s=LIMIT_S)
+        if code == FAILED:
+            failed = re.search(r"^FAILED (\S+)", text, re.MULTILINE)
+            return "killed", failed[1].partition("[")[0] if failed else group[0]
+        if code == SLOW and not _is_slow(tuple(group)):
+            return "killed", f"{group[0]} takes too long"
+        if code not in (PASSED, SLOW):
+            return (
+                ("killed", group[0])
+                if "INTERNALERROR" not in text and code == 2
+                else ("not tried", text[-500:])
+            )
+    return "survived", ""
+
+
+@lru_cache
+def _is_slow(group: tuple[str, ...]) -> bool:
+    """Whether tests take longer than the limit without any mutant."""
+    return run_pytest(group, limit_s=LIMIT_S)[0] == SLOW
+
+
+def equivalents() -> dict[str, str]:
+    """Read the survivors that change nothing that anyone could see, and why, by `path: expressions`."""
+    with EQUIVALENT.open() as file:
+        return {row["mutant"]: row["why"] for row in csv.DictReader(file)}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Try the mutants; 0 in any case but where one could not be tried."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--each", type=int, default=EACH)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--rooms", nargs="*", default=list(FOLDERS))
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--go-on", action="store_true", help="leave out those whose results are kept")
+    asked = parser.parse_args(words)
+    warm()
+    known, done = equivalents(), {}
+    if asked.go_on:
+        with MUTANTS.open() as file:
+            done = {row["mutant"]: row["verdict"] for row in csv.DictReader(file)}
+    elif asked.write:
+        _append(["room", "mutant", "verdict", "by"], anew=True)
+    found: dict[str, list[str]] = {room: [] for room in asked.rooms}
+    for mutant in drawn(asked.seed, asked.each, asked.rooms):
+        if mutant.id in done:
+            continue
+        verdict, by = ("equivalent", known[mutant.id]) if mutant.id in known else tried(mutant)
+        found[mutant.room].append(verdict)
+        print(f"{verdict:10} {mutant.id}  {by}", flush=True)
+        if asked.write:
+            _append([mutant.room, mutant.id, verdict, by])
+    for room, of_room in found.items():
+        print(f"{room}: " + ", ".join(f"{many} {verdict}" for verdict, many in Counter(of_room).items()))
+    return 1 if any("not tried" in of_room for of_room in found.values()) else 0
+
+
+def _append(row: Sequence[str], *, anew: bool = False) -> None:
+    """Add a row to the results, which another run may be writing too."""
+    with MUTANTS.open("w" if anew else "a", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerow(row)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

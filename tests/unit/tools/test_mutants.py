@@ -1,0 +1,81 @@
+"""Mutants are drawn with a seed, change what they say, and are tried against the tests of their module."""
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from channel import units
+from tests.faults.table import EQUIVALENT, MUTANTS
+from tests.tools import mutating
+from tests.tools.mutants import stages
+from tests.tools.mutating import Mutant, drawn, of_file
+
+SCORE = 0.85
+CODE = '''
+"""A module with 1 number in its words."""
+LIMIT = 3
+
+def f(a: int, b: int = 4) -> float:
+    """Return 5."""
+    if a < 2 and not b:
+        raise ValueError(f"{a} is below 2")
+    for one, other in zip([a], [b], strict=True):
+        a = min(one, other) + 0.5
+    return a
+'''
+
+
+@pytest.fixture
+def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Mutant]:
+    """The mutants of CODE."""
+    monkeypatch.setattr(mutating, "ROOT", tmp_path)
+    (tmp_path / "code.py").write_text(CODE)
+    return of_file(tmp_path / "code.py")
+
+
+def test_operators_constants_and_bounds_in_bodies_are_changed_and_nothing_else(found: list[Mutant]) -> None:
+    changes = {one.what for one in found}
+    assert changes == {
+        "a < 2 and (not b) -> a < 2 or not b",
+        "a < 2 -> a <= 2",
+        "2 -> 3",
+        "not b -> not not b",
+        "True -> False",
+        "min(one, other) -> max(one, other)",
+        "min(one, other) + 0.5 -> min(one, other) - 0.5",
+        "0.5 -> 0.55",
+    }
+    assert [one.what for one in found if one.is_guard] == ["True -> False"]
+
+
+def test_fewer_are_the_first_of_more_and_a_seed_gives_the_same() -> None:
+    some = drawn(1, 3)
+    assert drawn(1, 5)[: len(some)] == some
+    assert Counter(one.room for one in some) == {"channel": 3, "engine": 3, "learning": 3, "analysis": 3}
+    assert drawn(2, 3) != some
+
+
+def test_a_mutant_is_in_force_while_it_is_injected(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = mutating.ROOT / "channel" / "units.py"
+    (one,) = (each for each in of_file(file) if each.what == "value_db / 10.0 -> value_db * 10.0")
+    one.inject(monkeypatch)
+    assert units.db_to_linear(0.1) == 10.0
+    monkeypatch.undo()
+    assert units.db_to_linear(10.0) == 10.0
+
+
+def test_a_mutant_meets_its_modules_tests_first() -> None:
+    first, *_, laws = stages(Mutant("channel/fading.py", 1, 0, ""))
+    assert first == ["tests/unit/channel/test_fading.py"]
+    assert "tests/theory/test_channel_fading.py" in laws
+
+
+def test_the_last_run_is_good_enough_and_its_equivalents_have_reasons() -> None:
+    with MUTANTS.open() as file:
+        count = Counter(row["verdict"] for row in csv.DictReader(file))
+    assert count["killed"] >= SCORE * (count["killed"] + count["survived"])
+    assert not set(count) - {"killed", "survived", "equivalent"}
+    with EQUIVALENT.open() as file:
+        assert all(row["why"] for row in csv.DictReader(file))
