@@ -4,12 +4,13 @@ make lowest
 python -m tests.tools.bounds lowest > lowest.txt && pip install -c lowest.txt -e '.[test]'
 """
 
+import argparse
 import re
-import sys
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+EXTRA = "test"
 KEPT = "torch"  # as in constraints.txt: another release of it brings gigabytes of CUDA libraries
 REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[(?P<extras>[\w, -]+)\])?(?P<bounds>[^;]*)")
 
@@ -29,28 +30,34 @@ def requirements(project: dict, extra: str) -> list[tuple[str, str]]:
     return list(dict.fromkeys(found))
 
 
-def lowest(project: dict, extra: str) -> list[str]:
-    """Return `name==version` of each dependency's lower bound; one without a bound promises nothing."""
+def lowest(project: dict, extra: str, kept: str = KEPT) -> list[str]:
+    """Return `name==version` of each dependency's lower bound but the kept one's; no bound, no line."""
     return [
         f"{name}=={bound.removeprefix('>=')}"
         for name, bounds in requirements(project, extra)
         for bound in bounds.split(",")
-        if bound.startswith(">=") and name != KEPT
+        if bound.startswith(">=") and name != kept
     ]
 
 
-def kept(constraints: str) -> str:
-    """Return the line of constraints.txt that holds in both environments."""
+def tested(constraints: str) -> str:
+    """Return the line of constraints.txt about the dependency that is kept."""
     return next(line for line in constraints.splitlines() if line.startswith(f"{KEPT}=="))
 
 
-def main(which: str, extra: str = "test") -> None:
-    """Print the constraints; the newest needs none but the kept one."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    print(kept((ROOT / "constraints.txt").read_text()))
-    if which == "lowest":
-        print("\n".join(lowest(project, extra)))
+def main() -> None:
+    """Print the constraints: of the newest none but the kept one."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("which", choices=("lowest", "newest"))
+    parser.add_argument(f"--{KEPT}", action="store_true", help=f"the lowest, or newest, of {KEPT} too")
+    asked = parser.parse_args()
+    keep = "" if getattr(asked, KEPT) else KEPT
+    lines = [tested((ROOT / "constraints.txt").read_text())] if keep else []
+    if asked.which == "lowest":
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        lines += lowest(project, EXTRA, keep)
+    print("\n".join(lines))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()
