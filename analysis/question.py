@@ -136,7 +136,9 @@ def read(folder: Path) -> Answer | None:
     question = told.pop("question")
     texts = dict.fromkeys([*told["axes"], "better", "why"], str)
     unknown = {name: [""] for name in NUMBERS}
-    table = pd.read_csv(folder / TABLE, dtype=texts, keep_default_na=False, na_values=unknown)
+    table = pd.read_csv(
+        folder / TABLE, dtype=texts, keep_default_na=False, na_values=unknown, float_precision="round_trip"
+    )
     return Answer(
         question=Question(**question | {"variants": tuple(question["variants"])}),
         axes=tuple(told["axes"]),

@@ -175,7 +175,11 @@ def _parsed(text: bytes, table: str, score: str) -> pd.DataFrame:
     columns = _header(text).decode("utf-8").strip().split(",")
     texts = [column for column in columns if column in TEXT_COLUMNS[table]]
     numbers = [column for column in columns if _as_accuracy(column, score) in FLOAT_COLUMNS]
-    frame = pd.read_csv(io.BytesIO(text), dtype=dict.fromkeys(texts, str) | dict.fromkeys(numbers, float))
+    frame = pd.read_csv(
+        io.BytesIO(text),
+        dtype=dict.fromkeys(texts, str) | dict.fromkeys(numbers, float),
+        float_precision="round_trip",
+    )
     return _with_accuracy(frame, score)
 
 

@@ -150,7 +150,7 @@ def papers_table(study: str) -> tuple[pd.DataFrame, str]:
     measured = {"mean": float, "std": float, "session": int}
     columns = pd.read_csv(file, comment="#", nrows=0).columns
     types = {column: measured.get(column, str) for column in columns}
-    table = pd.read_csv(file, comment="#", dtype=types)
+    table = pd.read_csv(file, comment="#", dtype=types, float_precision="round_trip")
     for column in ("case", "dataset"):
         if rest and column in table and rest in set(table[column]):
             table = table[table[column] == rest]
