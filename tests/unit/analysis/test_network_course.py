@@ -17,7 +17,9 @@ from analysis.tables.network import headline
 
 Write = Callable[..., Path]
 END_S = 10.0 * PERIODS  # periods of ten seconds
-COPIES_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3  # before, pandas copies columns that are taken out
+COPIES_ON_WRITE = (
+    int(pd.__version__.partition(".")[0]) >= 3
+)  # before, pandas copies columns that are taken out
 
 
 def moving(write_run: Write, variant: str = "a", seed: int = 1) -> Path:
