@@ -9,7 +9,7 @@ from tests.tools import bounds
 
 PROJECT: dict[str, Any] = {
     "name": "mine",
-    "dependencies": ["torch>=2.6", "numpy>=2.0", "rich>=13, <16"],
+    "dependencies": ["torch>=2.6", "numpy>=2.0", "rich>=13, !=13.1, <16"],
     "optional-dependencies": {
         "tables": ["pyarrow>=17"],
         "test": ["mine[tables]", "pytest", "flwr[simulation]>=1.41"],
