@@ -2,6 +2,8 @@
 # make test   install the dev extras, then lint, type-check and test
 # make paths  golden runs and training once more, with the instructions of other processors; part of `make test`
 # make quick  lint, types, golden runs, and the unit tests that are not slow with a few cases of each, in about a minute
+# make lowest quick's tests with the lowest versions that pyproject.toml declares but of torch, in an environment of its own
+# make newest the same with the newest versions that it allows
 # make readme run the demo and take its pictures into docs/
 # make gallery draw every shipped scenario into docs/gallery.md
 # make docs   build the pages of docs/ as a site (into site/), run their code and the notebooks
@@ -25,7 +27,8 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust town city test paths quick cluster editor checks gpu codecs fuzz damage kill schema golden clean faults mutants
+.PHONY: demo docs readme gallery trust town city test paths quick lowest newest cluster editor checks gpu codecs fuzz damage faults mutants \
+  kill schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -73,8 +76,17 @@ test: checks $(FASHION) $(CHROMIUM)
 paths: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/python -m tests.tools.code_paths
 
+QUICK := -m "not slow and not further" tests/unit tests/golden
+
 quick: checks $(FASHION)
-	$(BIN)/pytest -m "not slow and not further" tests/unit tests/golden
+	$(BIN)/pytest $(QUICK)
+
+# With TORCH=--torch the lowest version of torch too; PIP_EXTRA_INDEX_URL may name an index of builds for CPUs.
+lowest newest: $(FASHION)
+	test -x $(VENV)-$@/bin/python || $(PYTHON) -m venv $(VENV)-$@
+	$(PYTHON) -m tests.tools.bounds $@ $(TORCH) > $(VENV)-$@/versions.txt
+	$(VENV)-$@/bin/pip install -q -U --upgrade-strategy eager -c $(VENV)-$@/versions.txt -e '.[test]'
+	$(VENV)-$@/bin/pytest $(QUICK)
 
 checks: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -152,4 +164,4 @@ $(CHROMIUM):
 	else echo "no apt-get: the tests of reports in a browser will be skipped unless there is one"; fi
 
 clean:
-	rm -rf $(VENV) runs site fuzz-findings .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest runs site fuzz-findings .pytest_cache .mypy_cache .ruff_cache

@@ -33,7 +33,6 @@ from analysis.command_options import (
     Reference,
     Transpose,
     load,
-    one_of,
 )
 
 
@@ -53,7 +52,7 @@ def compare(
     interval: Annotated[bool, typer.Option("--interval", help="95 % intervals, not deviations.")] = False,
     recurring: Annotated[
         Recurring,
-        one_of(Recurring, "Average over sessions whose labels, or whose population, were there before."),
+        typer.Option(help="Average over sessions whose labels, or whose population, were there before."),
     ] = "labels",
     overlap: Overlap = OVERLAP,
     explain: Explain = False,
@@ -97,9 +96,8 @@ def sweep(
     ] = None,
     metric: Annotated[
         Metric | None,
-        one_of(
-            Metric,
-            "What to draw: seconds, joules or rounds to the target (without training of a round), or accuracy of"
+        typer.Option(
+            help="What to draw: seconds, joules or rounds to the target (without training of a round), or accuracy of"
             " the first rounds. Default: seconds and joules, in a map seconds.",
         ),
     ] = None,
@@ -177,7 +175,8 @@ def drift(
     out: Out = None,
     reference: Reference = None,
     by: Annotated[
-        Weights, one_of(Weights, "Whose mean an accuracy is: each device counts alike, or each test sample.")
+        Weights,
+        typer.Option(help="Whose mean an accuracy is: each device counts alike, or each test sample."),
     ] = "devices",
     window: Annotated[int, typer.Option(help="Rounds whose mean is looked at for the dip.")] = 1,
     first: Annotated[int, typer.Option("--from", help="First round of the dip; 1: the drift's.")] = 1,
@@ -186,8 +185,8 @@ def drift(
     ] = None,
     recovery: Annotated[
         Recovery,
-        one_of(
-            Recovery, "level: back at the accuracy before or at the end; plateau: it hardly rises any more."
+        typer.Option(
+            help="level: back at the accuracy before or at the end; plateau: it hardly rises any more."
         ),
     ] = "level",
     smooth: Annotated[int, typer.Option(help="Rounds whose mean has to be back, or flat.")] = SMOOTH,

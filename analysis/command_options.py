@@ -4,9 +4,8 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
 from typer.core import TyperCommand
 
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
 class ReadingCommand(TyperCommand):
     """A command that says in one line on stderr what is wrong with its runs, and takes `--names A B`."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(_each_named(args)))
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # runs left out are among the notes
@@ -42,11 +41,6 @@ def _each_named(arguments: Sequence[str]) -> Iterator[str]:
         if naming and argument != "--names" and arguments[number - 1] != "--names":
             yield "--names"
         yield argument
-
-
-def one_of(words: object, help_: str) -> Any:
-    """Make an option whose values are those of a Literal."""
-    return typer.Option(click_type=click.Choice(get_args(words)), help=help_)
 
 
 def load(

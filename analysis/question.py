@@ -16,6 +16,7 @@ from analysis.figures.question import question_figure
 from analysis.formatting import amount, ranges
 from analysis.load import Runs, Setting, load_settings
 from analysis.markup import markdown_escape, markdown_table
+from analysis.reading import EXACT
 from analysis.report import Report
 from analysis.scope import scope_of
 from analysis.sequential import Interval, interval, pairs_wanted
@@ -148,7 +149,7 @@ def _read(folder: Path) -> Answer:
     question = told.pop("question")
     texts = dict.fromkeys([*told["axes"], "better", "why"], str)
     unknown = {name: [""] for name in NUMBERS}
-    table = pd.read_csv(folder / TABLE, dtype=texts, keep_default_na=False, na_values=unknown)
+    table = pd.read_csv(folder / TABLE, dtype=texts, keep_default_na=False, na_values=unknown, **EXACT)
     return Answer(
         question=Question(**question | {"variants": tuple(question["variants"])}),
         axes=tuple(told["axes"]),

@@ -8,6 +8,9 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+# the last digit too: pandas 3 reads it by itself, and wants the word no more
+EXACT = {} if int(pd.__version__.partition(".")[0]) >= 3 else {"float_precision": "round_trip"}
+
 # what the metrics and figures rely on; further columns are kept as they are
 REQUIRED_COLUMNS = {
     "rounds": [
@@ -196,7 +199,11 @@ def _parsed(text: bytes, table: str, score: str) -> pd.DataFrame:
     columns = _header(text).decode("utf-8").strip().split(",")
     texts = [column for column in columns if column in TEXT_COLUMNS[table]]
     numbers = [column for column in columns if _as_accuracy(column, score) in FLOAT_COLUMNS]
-    frame = pd.read_csv(io.BytesIO(text), dtype=dict.fromkeys(texts, str) | dict.fromkeys(numbers, float))
+    frame = pd.read_csv(
+        io.BytesIO(text),
+        dtype=dict.fromkeys(texts, str) | dict.fromkeys(numbers, float),
+        **EXACT,
+    )
     return _with_accuracy(frame, score)
 
 

@@ -18,6 +18,7 @@ from analysis.choices import FIRST_ROUNDS
 from analysis.formatting import named_seeds
 from analysis.load import Runs, load_settings
 from analysis.markup import markdown_table
+from analysis.reading import EXACT
 
 PAPERS = Path(__file__).parent / "papers"
 AS_RUN = "_as_run"
@@ -150,7 +151,7 @@ def papers_table(study: str) -> tuple[pd.DataFrame, str]:
     measured = {"mean": float, "std": float, "session": int}
     columns = pd.read_csv(file, comment="#", nrows=0).columns
     types = {column: measured.get(column, str) for column in columns}
-    table = pd.read_csv(file, comment="#", dtype=types)
+    table = pd.read_csv(file, comment="#", dtype=types, **EXACT)
     for column in ("case", "dataset"):
         if rest and column in table and rest in set(table[column]):
             table = table[table[column] == rest]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -25,6 +26,13 @@ def test_tables_lead_with_variant_and_seed(write_run: Write) -> None:
     # a run directory itself is found as well, and its name serves as variant
     alone = write_run("alone", ROUNDS, SESSIONS)
     assert load_runs(alone).info.loc[0, "variant"] == "alone"
+
+
+def test_numbers_are_read_as_they_were_written(write_run: Write) -> None:
+    """Python writes the shortest text that reads back as the number; pandas 2 by itself errs in the last digit."""
+    instants_s = np.random.default_rng(1).exponential(10.0, 500).cumsum().tolist()
+    rounds = [{"session": 1, "round": n, "end_s": at_s} for n, at_s in enumerate(instants_s, 1)]
+    assert load_runs(write_run("a", rounds, SESSIONS)).rounds.end_s.tolist() == instants_s
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ from analysis.tables.network import headline
 
 Write = Callable[..., Path]
 END_S = 10.0 * PERIODS  # periods of ten seconds
+COPIES_ON_WRITE = (
+    int(pd.__version__.partition(".")[0]) >= 3
+)  # before, pandas copies columns that are taken out
 
 
 def moving(write_run: Write, variant: str = "a", seed: int = 1) -> Path:
@@ -68,7 +71,7 @@ def test_the_rows_of_a_run_are_found_wherever_they_stand_and_copied_only_where_t
             expected = table.loc[table["variant"] == run.variant, ["time_s"]]
             pd.testing.assert_frame_equal(cut(run), expected)
             own, all_of_them = cut(run)["time_s"].to_numpy(), table["time_s"].to_numpy()
-            assert np.shares_memory(own, all_of_them) == is_view
+            assert np.shares_memory(own, all_of_them) == (is_view and COPIES_ON_WRITE)
     assert len(_by_run(whole, ["time_s"])(whole.assign(variant="c").iloc[0])) == 0
 
 

@@ -64,7 +64,7 @@ def test_no_first_sentence_ends_at_an_abbreviation(capsys: pytest.CaptureFixture
 def test_help_tells_what_arguments_are(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It did not with typer 0.20 on click 8.5: constraints.txt pins both."""
+    """It did not with typer 0.20 on click 8.5, which pyproject.toml leaves out."""
     monkeypatch.setenv("COLUMNS", "120")
     with pytest.raises(SystemExit):
         main(["run", "--help"])

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import edgefl
+from analysis.reading import EXACT
 from edgefl.contract import BEGIN, Evaluation, LocalRound, Now, Opening, SessionStart, StageFacts
 from edgefl.errors import EdgeflError
 from edgefl.learners.own import Assignment
@@ -33,7 +34,7 @@ def test_the_example_learns_what_its_devices_sent(tmp_path: Path) -> None:
         return Ridge(one)
 
     out = edgefl.simulate(edgefl.load_scenario(SCENARIO), tmp_path / "run", learner=make)
-    rounds, devices = pd.read_csv(out / "rounds.csv"), pd.read_csv(out / "devices.csv")
+    rounds, devices = (pd.read_csv(out / f"{name}.csv", **EXACT) for name in ("rounds", "devices"))
     assert rounds.loss.iloc[-1] < rounds.loss.iloc[0] / 4  # 1 / samples: 20 rounds after 1
     assert rounds.largest_error.notna().all()
     assert (devices[devices.outcome == "completed"].uplink_bits == 64 * 72).all()
