@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import os
 import pkgutil
+import resource
 import signal
 import sys
 import tempfile
@@ -15,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PASSED, FAILED, SLOW = 0, 1, 124  # exit codes: pytest's own, and that of a child that ran past its limit
+IDLE = 10  # times its limit of CPU time a child may take where it waits
 OPTIONS = ("-n", "0", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--no-header", "--tb=line")
 
 
@@ -43,6 +45,7 @@ def run_pytest(
     Args:
         nodes: files or node ids.
         before: what is done to the child's code first.
+        limit_s: CPU time after which the child is ended: how long it takes depends on what else the machine does.
 
     Returns:
         pytest's exit code, or SLOW; what it wrote; and how long it took, s.
@@ -51,17 +54,21 @@ def run_pytest(
     with tempfile.TemporaryFile("w+", errors="replace") as written:
         child = os.fork()
         if child == 0:
-            _be_child(nodes, before, written.fileno())
-        status = _wait(child, began + limit_s)
+            _be_child(nodes, before, written.fileno(), limit_s)
+        status = _wait(child, began + IDLE * limit_s)
         written.seek(0)
         text = written.read()
-    return (SLOW if status is None else os.waitstatus_to_exitcode(status)), text, time.monotonic() - began
+    code = SLOW if status is None else os.waitstatus_to_exitcode(status)
+    return (SLOW if code == -signal.SIGXCPU else code), text, time.monotonic() - began
 
 
-def _be_child(nodes: Sequence[str], before: Callable[[pytest.MonkeyPatch], None] | None, output: int) -> None:
+def _be_child(
+    nodes: Sequence[str], before: Callable[[pytest.MonkeyPatch], None] | None, output: int, limit_s: float
+) -> None:
     code = 70
     try:
         os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (int(limit_s), int(limit_s) + 5))
         os.dup2(output, 1)
         os.dup2(output, 2)
         with pytest.MonkeyPatch.context() as monkeypatch:
