@@ -13,7 +13,7 @@
 # make cluster  get Ray, and test on a cluster of two nodes on this machine; wants a quiet one
 # make editor  get the YAML language server that editors use (needs node and npm), and test it on the scenarios
 # make gpu    all that wants a GPU, in one command: tests, speed, memory, whole runs; writes runs/gpu/gpu.md
-# make codecs train Fashion-MNIST with every codec, each way: the table of docs/codecs.md (half a minute)
+# make codecs train Fashion-MNIST with every codec, each way: the table of docs/codecs.md (some minutes)
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
 # make damage damage run and study directories at random and read them; `make test` tries some of them
 # make faults inject each named fault of tests/faults; its check must fail (five minutes); `make test` does some of it
