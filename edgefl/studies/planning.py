@@ -102,14 +102,14 @@ def load(
     for labels in product(*study.grid.values()):
         setting = dict(zip(study.grid, labels, strict=True))
         for variant, overrides in study.variants.items():
-            base = copy.deepcopy(unchanged)
+            varied = copy.deepcopy(unchanged)
             try:
                 for axis, label in setting.items():
                     for key, value in study.grid[axis][label].items():
-                        base.override(key, value, source.where(("grid", axis, label, key)))
+                        varied.override(key, value, source.where(("grid", axis, label, key)))
                 for key, value in (overrides or {}).items():
-                    base.override(key, value, source.where(("variants", variant, key)))
-                scenario = from_source(base)
+                    varied.override(key, value, source.where(("variants", variant, key)))
+                scenario = from_source(varied)
                 _check_federation(study.federation, scenario)
                 cases.append(StudyCase(setting, variant, scenario))
             except EdgeflError as error:

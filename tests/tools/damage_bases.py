@@ -31,13 +31,14 @@ learning:
   scores_every: 2
   tested_on: devices
   theory: {every: 1}
+  momentum: 0
   drift: {name: label_swap, at: 3}
 """
 VARIANTS = """\
 scenario: digits.yaml
 reference: prox
 variants:
-  prox: {learning.algorithm: fedprox}
+  prox: {learning.algorithm: fedprox, learning.theory: null}
   avg: {learning.algorithm: fedavg}
 """
 AXIS = """\
