@@ -12,13 +12,13 @@ from tests.faults.table import FAULTS, FIRST_SCORE, MUTANTS, RESULTS
 HEAD = "## Would a fault be noticed?\n"
 WORDS = """
 A law that cannot fail says nothing. Each line below is a fault that `make faults` injects into the code, and the test
-that must then fail. They were written before their tests were tried: {first}, the others got a better test. Now
-**{now}** are caught.
+that must then fail. They were written before their tests were tried: {first}; of the others
+twelve got a better test, and five name another one that was there. By their last runs **{now}** are caught.
 """
 MUTATED = """\
 ### Mutants
 
-Beside them `make mutants` draws changes with a seed: an operator, a constant or a bound inside a function becomes
+Beside them `make mutants` draws 200 changes with a seed, of which those below have been tried: an operator, a constant or a bound inside a function becomes
 another one. Each is tried against the unit tests of its module, then against small whole runs and its room's laws. A
 mutant that no test could tell from the code, because it changes nothing that anyone could see, is equivalent and does
 not count. Of the others the tests kill **{score:.0%}**.
