@@ -18,7 +18,8 @@ twelve got a better test, and five name another one that was there. By their las
 MUTATED = """\
 ### Mutants
 
-Beside them `make mutants` draws 200 changes with a seed, of which those below have been tried: an operator, a constant or a bound inside a function becomes
+Beside them `make mutants` draws 200 changes with a seed, of which those below have been tried:
+an operator, a constant or a bound inside a function becomes
 another one. Each is tried against the unit tests of its module, then against small whole runs and its room's laws. A
 mutant that no test could tell from the code, because it changes nothing that anyone could see, is equivalent and does
 not count. Of the others the tests kill **{score:.0%}**.
