@@ -42,7 +42,8 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
         accuracy x (what accuracy has gained) - seconds x (what has passed) - joules x (what the devices have spent).
 
-    `info` has these three, and round's row of rounds.csv as a dict. An episode is the whole run.
+    `info` has these three, and the round as a dict of the columns of rounds.csv, with its tails until it was over;
+    what tails draw later is in the joules of the next step. An episode is the whole run.
 
     Args:
         scenario: its file, a dict, or a `Scenario`; its selector is the environment's.
