@@ -61,7 +61,7 @@ def latex_table(caption: str, table: pd.DataFrame, corner: str) -> str:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """Write a frame as CSV of which a spreadsheet runs nothing: a run of a stranger may be called =cmd|calc.
+    """Write a frame as CSV in which a spreadsheet finds no formula, such as a variant called =cmd|calc.
 
     Text that a spreadsheet would take for a formula gets an apostrophe in front, in cells and headings. Such names
     are not refused: --names may give them, and what else the run says is sound. -20 is a number, and stays.

@@ -66,7 +66,7 @@ class FieldStack:
         return self._bytes(sum(one.width**2 for one in self.layers))
 
     def needed_bytes(self, places: int) -> int:
-        """Memory that reading the fields takes at its height, when they are made: at so many places, if few are."""
+        """Return the peak memory of reading the fields, which is while they are made; at few places, only these."""
         nodes = sum(min(4 * places, one.width**2) if self._few else one.width**2 for one in self.layers)
         making = [one.making_bytes for one in self.layers]
         law, values = (max(of, default=0) for of in zip(*making, strict=True)) if making else (0, 0)

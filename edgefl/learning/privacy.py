@@ -58,7 +58,7 @@ class Privacy:
 
     @property
     def on_devices(self) -> bool:
-        """Whether devices add the noise: then the server is an observer, who sees each upload that begins."""
+        """Return whether devices add the noise: each upload that begins then counts, as the server may observe it."""
         return self.settings.where == "device"
 
     def limited(self, rows: Tensor, start: Tensor, rng: Chance) -> Tensor:

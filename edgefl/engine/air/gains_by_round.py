@@ -69,7 +69,7 @@ class PerRoundGains:
         return LargeScaleState(ids, gains_db, of.distances_m, none, key, everywhere_m=positions_m)
 
     def _of_round(self, places_m: np.ndarray, kinds: np.ndarray) -> "_Measured":
-        """Measure places [n, 2] of devices of kinds [n]; those of the round before, where nobody has moved since."""
+        """Measure places [n, 2] of devices of kinds [n], or return the last round's measurement if nothing moved."""
         last = self._last
         if last is not None and np.array_equal(last.places_m, places_m) and np.array_equal(last.kinds, kinds):
             self.clamped += last.clamped

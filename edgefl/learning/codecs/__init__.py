@@ -215,7 +215,7 @@ class FedBack:
         return type(self.codec).distortion is Codec.distortion
 
     def check(self, sizes: Sizes) -> None:
-        """Check that the codec states a distortion of which damping makes a contraction.
+        """Check that the codec states its distortion, and that damping makes it a contraction.
 
         Raises:
             EdgeflError: names the key and the remedy.

@@ -70,9 +70,10 @@ class RoundWork:
     def expected(
         self, ids: Sequence[int], held: Sequence[int], bits: tuple[int, int], phase: str, compared: int = 0
     ) -> Expected:
-        """Tell what devices that hold so many samples would do in a round.
+        """Return the work that devices would do in a round.
 
         Args:
+            held: samples of each device.
             bits: of a transfer down, and up.
             compared: other models that run forward on each sample.
         """
