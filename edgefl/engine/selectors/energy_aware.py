@@ -1,7 +1,8 @@
 """The devices that can best afford a round."""
 
+from typing import ClassVar
+
 import numpy as np
-from pydantic import Field
 
 from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
@@ -14,9 +15,7 @@ class EnergyAware(CountedDecider):
     fewest joules are first; they are before any on a battery.
     """
 
-    reserve: float = Field(
-        1.0, ge=0, le=1e6, description="a device keeps this many times the joules of a round, or stays away"
-    )
+    reserve: ClassVar[float] = 1.0  # a device keeps this many times the joules of a round, or stays away
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

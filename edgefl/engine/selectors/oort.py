@@ -4,7 +4,6 @@ import math
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 from edgefl.engine.selectors._oort_scores import at_quantile, paced, scores
@@ -23,20 +22,16 @@ class Oort(CountedDecider):
     """
 
     asks_loss: ClassVar[bool] = True
-    exploration: float = Field(0.9, ge=0, le=1, description="share of new devices in the first round")
-    exploration_decay: float = Field(0.98, gt=0, le=1, description="by which it falls in each round")
-    exploration_min: float = Field(0.2, ge=0, le=1, description="least share of new devices")
-    penalty: float = Field(2.0, ge=0, le=100, description="alpha: exponent of the penalty for slow devices")
-    clip: float = Field(0.95, gt=0, le=1, description="quantile at which utilities are clipped")
-    cut_off: float = Field(0.7, gt=0, le=1, description="share of the last one's score that still counts")
-    window: float = Field(
-        5.0, ge=1, le=1e6, description="new devices are drawn among this many times their number"
-    )
-    pace: float = Field(
-        30.0, ge=0, le=100, description="percentile of durations that is not punished, at first"
-    )
-    pacer_step: int = Field(20, ge=1, le=1_000_000, description="rounds after which it may change")
-    pacer_delta: float = Field(10.0, ge=0, le=100, description="by how much")
+    exploration: ClassVar[float] = 0.9  # share of new devices in the first round
+    exploration_decay: ClassVar[float] = 0.98  # by which it falls in each round
+    exploration_min: ClassVar[float] = 0.2  # least share of new devices
+    penalty: ClassVar[float] = 2.0  # alpha: exponent of the penalty for slow devices
+    clip: ClassVar[float] = 0.95  # quantile at which utilities are clipped
+    cut_off: ClassVar[float] = 0.7  # share of the last one's score that still counts
+    window: ClassVar[float] = 5.0  # new devices are drawn among this many times their number
+    pace: ClassVar[float] = 30.0  # percentile of durations that is not punished, at first
+    pacer_step: ClassVar[int] = 20  # rounds after which it may change
+    pacer_delta: ClassVar[float] = 10.0  # by how much
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

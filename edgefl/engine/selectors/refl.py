@@ -1,7 +1,8 @@
 """The devices that are seldom there."""
 
+from typing import ClassVar
+
 import numpy as np
-from pydantic import Field
 
 from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
@@ -11,13 +12,11 @@ class Refl(CountedDecider):
 
     After Abdelmoniem et al., REFL, EuroSys 2023: least available first, so that data which are seldom there are
     heard. There devices foretell their availability; here it is the share of the rounds so far in which a device
-    was there, forgotten by half in `half_life` rounds. The other half of REFL, late updates that still count, is
+    was there, forgotten by half in 100 rounds. The other half of REFL, late updates that still count, is
     `rounds.server: semi_synchronous`.
     """
 
-    half_life: float = Field(
-        100.0, gt=0, le=1e9, description="rounds in which availability is forgotten by half"
-    )
+    half_life: ClassVar[float] = 100.0  # rounds in which availability is forgotten by half
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -95,11 +95,11 @@ class WeighingServer(OverlappingServer):
     staleness: Literal["constant", "polynomial", "hinge"] = Field(
         "polynomial",
         description="what an update counts of which tau models were made since it began: constant 1; polynomial"
-        " (1 + tau)^-exponent; hinge 1 up to hinge_after, then 1 / (hinge_slope (tau - hinge_after) + 1)",
+        " (1 + tau)^-exponent; hinge 1 up to 4, then 1 / (10 (tau - 4) + 1)",
     )
     exponent: float = Field(0.5, ge=0, le=100, description="of the polynomial; FedBuff and FedAsync: 0.5")
-    hinge_slope: float = Field(10.0, ge=0, le=1e6, description="a of the hinge; FedAsync: 10")
-    hinge_after: int = Field(4, ge=0, le=1_000_000, description="b of the hinge; FedAsync: 4")
+    hinge_slope: ClassVar[float] = 10.0  # a of the hinge, by FedAsync
+    hinge_after: ClassVar[int] = 4  # b of the hinge, by FedAsync
     max_staleness: int | None = Field(
         None, ge=0, le=1_000_000, description="largest tau that counts as it is; none: any"
     )

@@ -1,5 +1,7 @@
 """A session ends when the data seem to have changed."""
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from edgefl.engine.sessions import BoundedPolicy, SessionState
@@ -9,7 +11,7 @@ class Adaptive(BoundedPolicy):
     """Ends when the participants' loss of the model they receive has risen: Page's CUSUM test.
 
     Each participant reports the loss of the global model on its first mini-batch, before training; the
-    forward pass is part of its first iteration. Cost: `evidence_bits` more per upload, booked. With x_t the
+    forward pass is part of its first iteration. Cost: 32 bits more per upload, booked. With x_t the
     mean report relative to the lowest one of the session so far, S_t = max(0, S_{t-1} + x_t - 1 - slack);
     a session ends when S_t >= threshold. Loss that only wavers by less than `slack` never adds up.
 
@@ -18,7 +20,7 @@ class Adaptive(BoundedPolicy):
 
     slack: float = Field(0.1, ge=0, le=1e6, description="rise of the loss that is no evidence, relative")
     threshold: float = Field(0.5, gt=0, le=1e6, description="sum of relative rises at which the session ends")
-    evidence_bits: int = Field(32, ge=1, le=10**15, description="size of one report, bits")
+    evidence_bits: ClassVar[int] = 32  # size of one report, bits
 
     @property
     def report_bits(self) -> int:

@@ -20,12 +20,11 @@ class EarlyStopping(BoundedPolicy):
     asks_validation: ClassVar = True
 
     patience: int = Field(10, ge=1, le=1_000_000, description="tests without a new best score")
-    least_rise: float = Field(0.0, ge=0, le=1, description="rise of the score that counts as one, absolute")
 
     def evidence_of(self, state: SessionState) -> str | None:
         best, since = float("-inf"), 0
         for score in state.validated:
-            if score > best + self.least_rise:
+            if score > best:
                 best, since = score, 0
             else:
                 since += 1
