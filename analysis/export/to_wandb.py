@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.export.records import Exported, RunRecord, StudyRecord
+from analysis.reading import EXACT
 
 WHOLE = "complete"  # a file beside a run's own, so that one cut short is written again
 
@@ -74,7 +75,7 @@ def _write_files(study: StudyRecord, key: str, out: Path) -> None:
     run = _begun(study, out, key, name=f"study {study.name}", job_type="study")
     for file in study.files:
         if file.suffix == ".csv":
-            run.log({file.name: wandb.Table(dataframe=pd.read_csv(file))})
+            run.log({file.name: wandb.Table(dataframe=pd.read_csv(file, **EXACT))})
         elif file.suffix == ".png":
             run.log({file.name: wandb.Image(str(file))})
         else:

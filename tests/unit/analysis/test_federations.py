@@ -11,6 +11,7 @@ from analysis import compare, load_runs, load_settings
 from analysis.costs import report_costs
 from analysis.export.records import study_of
 from analysis.html import write_report
+from analysis.reading import EXACT
 from analysis.scenario_keys import keys_of
 from edgefl import Results, load_scenario, simulate
 from edgefl.scenario.scenario import dump
@@ -53,7 +54,7 @@ def test_tables_hold_the_rows_of_the_chosen_one(name: str, shared: Results) -> N
         assert "federation" not in frame
         if "device" in frame and table != "events":  # nobody moves: all that happens, happens to servers
             assert set(members[frame["device"]]) == {name}
-    written = pd.read_csv(shared / "rounds.csv")
+    written = pd.read_csv(shared / "rounds.csv", **EXACT)
     own = written[written["federation"] == name]
     assert runs.rounds["energy_j"].tolist() == own["energy_j"].tolist()
     assert runs.info["federation"].tolist() == [name]
