@@ -97,12 +97,13 @@ def load_model(
         there = ", ".join(file.stem for file in files)
         raise EdgeflError(f"{run}: has no model {path.stem}; it has {there}")
     about = model_files.read_about(path)
-    inputs = model_files.Inputs.of(about.pop("inputs"))
+    inputs = model_files.Inputs.of(path, about)
+    del about["inputs"]
     scenario = load(run / "scenario.yaml").of_federation(federation or "")
     assert scenario.learning is not None
     with torch.random.fork_rng(devices=[]):
         module = scenario.learning.model.build(inputs.shape, len(inputs.labels)).eval()
-    module.load_state_dict(model_files.read(path))
+    model_files.put_into(module, model_files.read(path), path)
     if device is not None or served is not None:
         rows = _rows(path, kept_models.PERSONAL) if device is not None else {}
         which = None
@@ -126,7 +127,9 @@ def load_model(
                 f"{path}: there is no model beside the global one for {wanted}: one is kept where the algorithm"
                 " makes one, devices' own with record.personal_models: true"
             )
-        module.load_state_dict({name: tensor[which] for name, tensor in own.items()}, strict=False)
+        model_files.put_into(
+            module, {name: tensor[which] for name, tensor in own.items()}, path, partial=True
+        )
     return TrainedModule(module, inputs, about)
 
 
@@ -136,7 +139,7 @@ def _folder_of(run: Path, federation: str | None) -> Path:
     Raises:
         EdgeflError: several share the cells and none is named, or there is no such.
     """
-    there = sorted(path.name for path in (run / FOLDER).glob("*") if path.is_dir())
+    there = sorted(path.name for path in (run / FOLDER).glob("*") if path.is_dir() and not path.suffix)
     if federation is None and there:
         raise EdgeflError(f"{run}: has models of federations {', '.join(there)}: give federation")
     if federation is not None and federation not in there:

@@ -5,11 +5,13 @@ A file is the whole `state_dict` of the module, what is frozen included, and its
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
@@ -17,10 +19,12 @@ from torch import Tensor, nn
 
 from edgefl.config.scenario_files import WHERE
 from edgefl.errors import EdgeflError, quoted
+from edgefl.errors import about as about_keys
 from edgefl.learning.modules.parameters import ModelLayout
 
 HEADER = "edgefl"
 SHOWN = 3  # names in an error
+MOST_INPUTS = 10**9  # numbers of a sample
 INITIAL = ("learning", "initial")
 
 
@@ -41,10 +45,35 @@ class Inputs:
     target_std: float = 1.0
 
     @classmethod
-    def of(cls, about: Mapping[str, Any]) -> Self:
-        """Return what a file's header says."""
-        known = {name: about[name] for name in ("target_mean", "target_std") if name in about}
-        return cls(tuple(about["shape"]), about["mean"], about["std"], tuple(about["labels"]), **known)
+    def of(cls, path: Path, about: Mapping[str, Any]) -> Self:
+        """Return what a file's header says under `inputs`, checked: files come from strangers, too.
+
+        Raises:
+            EdgeflError: it says nothing of the kind, or more than the file can hold.
+        """
+        try:
+            told = about["inputs"]
+            shape = tuple(int(size) for size in told["shape"] if size == int(size) and 0 < size < MOST_INPUTS)
+            if len(shape) != len(told["shape"]) or math.prod(shape) > MOST_INPUTS:
+                raise ValueError(f"shape {quoted(str(told['shape']))}")
+            labels = tuple(told["labels"])
+            # a model has a number, of four bytes, for each output at least
+            if not all(isinstance(name, str) for name in labels) or len(labels) > path.stat().st_size / 4:
+                raise ValueError(f"{len(labels)} labels")
+            scales = {
+                name: told[name] for name in ("mean", "std", "target_mean", "target_std") if name in told
+            }
+            for name, value in scales.items():
+                array = np.asarray(value, dtype=np.float32)
+                np.broadcast_shapes(array.shape, shape) if not name.startswith("target") else float(value)
+                if not np.isfinite(array).all() or (name.endswith("std") and (array <= 0).any()):
+                    raise ValueError(name)
+            return cls(shape, labels=labels, **scales)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            why = f"no {error}" if isinstance(error, KeyError) else str(error)
+            raise EdgeflError(
+                f"{path}: its header does not say what the model takes ({why}); take a file that a run has written"
+            ) from error
 
 
 def whole_state(module: nn.Module, layout: ModelLayout, model: Tensor) -> dict[str, Tensor]:
@@ -91,13 +120,22 @@ def read_about(path: Path) -> dict[str, Any]:
     """Return what a file's header says; empty: it is not one of edgefl's.
 
     Raises:
-        EdgeflError: it is no whole safetensors file.
+        EdgeflError: it is no whole safetensors file, or its header is damaged.
     """
+    _require_file(path)
     try:
         with safe_open(path, framework="pt") as file:
-            found: dict[str, Any] = json.loads((file.metadata() or {}).get(HEADER, "{}"))
+            text = (file.metadata() or {}).get(HEADER, "{}")
     except (OSError, SafetensorError) as error:
         raise EdgeflError(f"{path}: cannot be read as safetensors ({error})") from error
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise EdgeflError(
+            f"{path}: what its header says under {HEADER!r} is no JSON object; take a file that a run has written"
+        )
     return found
 
 
@@ -107,6 +145,7 @@ def read(path: Path) -> dict[str, Tensor]:
     Raises:
         EdgeflError: it is no whole safetensors file.
     """
+    _require_file(path)
     try:
         return load_file(path)
     except (OSError, SafetensorError) as error:
@@ -117,43 +156,83 @@ def read(path: Path) -> dict[str, Tensor]:
 
 
 def begin_with(module: nn.Module, path: Path, *, partial: bool) -> None:
-    """Put a file's tensors into a module.
+    """Put a file's tensors into a module that is to be trained.
 
     Args:
         partial: tensors that the file lacks, or has in another shape, stay as they are, and those that the module
             lacks are left out; else either is an error.
 
     Raises:
-        EdgeflError: the file does not fit.
+        EdgeflError: the file does not fit, or holds numbers that are not finite.
     """
-    if not path.is_file():
+    if not path.exists():
         raise EdgeflError(f"{path}: no such file in {Path.cwd()}; {WHERE}", (*INITIAL, "path"))
-    given, own = read(path), module.state_dict()
+    with about_keys(*INITIAL, "path"):
+        given = read(path)
+        fitting = _fitting(module, given, path, partial=partial)
+        for name in fitting:
+            if given[name].is_floating_point() and not torch.isfinite(given[name]).all():
+                raise EdgeflError(f"{path}: {name} is not finite")
+        module.load_state_dict({name: given[name] for name in fitting}, strict=False)
+
+
+def put_into(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, partial: bool = False) -> None:
+    """Put a trained model's tensors into a module, whatever they are; the rest of it stays if partial.
+
+    Raises:
+        EdgeflError: they do not fit the model that the run's scenario names.
+    """
+    if partial:
+        given = {**module.state_dict(), **given}
+    _fitting(module, given, path, partial=False)
+    module.load_state_dict(given)
+
+
+def _fitting(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, partial: bool) -> list[str]:
+    """Return names of the tensors that a file and a module have alike: shape, and real or whole numbers.
+
+    Raises:
+        EdgeflError: none fits, or, unless partial, not all do.
+    """
+    own = module.state_dict()
     lacking = [name for name in own if name not in given]
     strange = [name for name in given if name not in own]
-    unlike = [name for name in own if name in given and own[name].shape != given[name].shape]
-    fitting = {name: given[name] for name in own if name in given and name not in unlike}
+    unlike = [name for name in own if name in given and _like(own[name]) != _like(given[name])]
+    fitting = [name for name in own if name in given and name not in unlike]
+    differ = [f"has {name} {_shown(given[name], own[name])}" for name in unlike[:SHOWN]]
     if not fitting:
+        why = differ[0] if differ else f"its first ones are {_some(list(given))}"
         raise EdgeflError(
-            f"{path}: no tensor of it fits the model, whose first ones are {_some(list(own))}; the file's are"
-            f" {_some(list(given))}",
-            (*INITIAL, "path"),
+            f"{path}: no tensor of it fits the model, whose first ones are {_some(list(own))}: {why}"
         )
     if (lacking or strange or unlike) and not partial:
         what = [
             f"lacks {_some(lacking)}" if lacking else "",
             f"has {_some(strange)}, which the model has not" if strange else "",
-            *(f"has {name} {list(given[name].shape)} for {list(own[name].shape)}" for name in unlike[:SHOWN]),
+            *differ,
         ]
         raise EdgeflError(
-            f"{path}: does not fit the model: {'; '.join(filter(None, what))}; take the model that it is of, or"
-            " partial: true, which begins with what fits",
-            (*INITIAL, "path"),
+            f"{path}: does not fit the model: {'; '.join(filter(None, what))}; take the model that it is of, or, to"
+            " begin with what fits, partial: true"
         )
-    for name, tensor in fitting.items():
-        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
-            raise EdgeflError(f"{path}: {name} is not finite", (*INITIAL, "path"))
-    module.load_state_dict(fitting, strict=False)
+    return fitting
+
+
+def _like(tensor: Tensor) -> tuple[torch.Size, bool, bool]:
+    """Return what must be alike; real numbers of any length become the model's, whole ones are a quantised file's."""
+    return tensor.shape, tensor.is_floating_point(), tensor.is_complex()
+
+
+def _shown(given: Tensor, own: Tensor) -> str:
+    if given.shape != own.shape:
+        return f"{list(given.shape)} for {list(own.shape)}"
+    return f"as {str(given.dtype).removeprefix('torch.')} for {str(own.dtype).removeprefix('torch.')}"
+
+
+def _require_file(path: Path) -> None:
+    """Refuse what is no plain file: a named pipe would be waited for without end."""
+    if not path.is_file():
+        raise EdgeflError(f"{path}: is no file; give a safetensors file")
 
 
 def _some(names: Sequence[str]) -> str:

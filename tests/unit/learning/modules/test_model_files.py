@@ -1,6 +1,9 @@
 """A model's file is its module's whole state, and nothing else fits."""
 
+import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -44,8 +47,8 @@ def test_a_file_is_a_state_dict(tmp_path: Path) -> None:
     assert torch.equal(again.other.weight, again.one.weight)
     assert torch.equal(again.frozen.weight, module.frozen.weight)
     about = model_files.read_about(tmp_path / "one.safetensors")
-    assert model_files.Inputs.of(about.pop("inputs")) == INPUTS
-    assert about == {"cell": 0, "round": 3}
+    assert model_files.Inputs.of(tmp_path / "one.safetensors", about) == INPUTS
+    assert {name: about[name] for name in about if name != "inputs"} == {"cell": 0, "round": 3}
 
 
 def test_a_part_of_a_file_begins_a_model(tmp_path: Path) -> None:
@@ -73,3 +76,89 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     save_file({"weight": torch.full((3, 4), torch.nan), "bias": torch.zeros(3)}, path)
     with pytest.raises(EdgeflError, match="weight is not finite"):
         model_files.begin_with(nn.Linear(4, 3), path, partial=False)
+
+
+@pytest.mark.parametrize(
+    ("tensors", "said"),
+    [
+        ({"weight": torch.ones(3, 4, dtype=torch.int8)}, "has weight as int8 for float32"),
+        ({"weight": torch.ones(3, 4, dtype=torch.complex64)}, "has weight as complex64 for float32"),
+        ({"weight": torch.ones(1)}, r"has weight \[1\] for \[3, 4\]"),
+        ({}, "its first ones are $"),
+    ],
+)
+def test_tensors_of_another_kind_do_not_become_the_models(
+    tensors: dict[str, torch.Tensor], said: str, tmp_path: Path
+) -> None:
+    """PyTorch would copy whole numbers into real ones, and one number into many, without a word."""
+    module, path = nn.Linear(4, 3, bias=False), tmp_path / "x.safetensors"
+    save_file(tensors, path)
+    before = module.weight.clone()
+    for fill in (
+        lambda: model_files.begin_with(module, path, partial=False),
+        lambda: model_files.put_into(module, model_files.read(path), path),
+    ):
+        with pytest.raises(EdgeflError, match=said):
+            fill()
+    assert torch.equal(module.weight, before)
+
+
+def test_shorter_and_longer_real_numbers_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    for dtype in (torch.float16, torch.bfloat16, torch.float64):
+        save_file({"weight": torch.full((3, 4), 0.5, dtype=dtype)}, path)
+        module = nn.Linear(4, 3, bias=False)
+        model_files.begin_with(module, path, partial=False)
+        assert module.weight.dtype == torch.float32
+        assert (module.weight == 0.5).all()
+
+
+@pytest.mark.parametrize(
+    "text", ["hello", "[1]", "null", "[" * 100_000], ids=["word", "list", "null", "deep"]
+)
+def test_a_header_that_is_no_object_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    save_file({"weight": torch.zeros(3)}, path, metadata={"edgefl": text})
+    with pytest.raises(
+        EdgeflError, match=r"x\.safetensors: what its header says .* no JSON object; take a file"
+    ):
+        model_files.read_about(path)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"shape": "abc"},
+        {"shape": [10**9, 1000]},
+        {"shape": [10**400]},
+        {"shape": [-1]},
+        {"shape": [2.5]},
+        {"shape": None},
+        {"labels": 3},
+        {"labels": [1, 2]},
+        {"labels": ["a"] * 100_000},
+        {"mean": "x"},
+        {"mean": [1.0, 2.0, 3.0]},
+        {"std": 0.0},
+        {"std": float("nan")},
+        {"target_std": -1.0},
+        {"target_mean": [0.0]},
+    ],
+    ids=str,
+)
+def test_what_a_strangers_header_says_is_checked(wrong: dict[str, Any], tmp_path: Path) -> None:
+    """A size of it makes a model: what the file cannot hold is refused before memory is asked for."""
+    path = tmp_path / "x.safetensors"
+    inputs = {"shape": [4], "mean": 0.5, "std": 2.0, "labels": ["a", "b"]}
+    save_file({"weight": torch.zeros(2, 4)}, path, metadata={"edgefl": json.dumps({"inputs": inputs})})
+    assert model_files.Inputs.of(path, model_files.read_about(path)) == INPUTS
+    with pytest.raises(EdgeflError, match=r"x\.safetensors: its header does not say what the model takes"):
+        model_files.Inputs.of(path, {"inputs": {**inputs, **wrong}})
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+def test_what_is_no_file_is_not_waited_for(make: Any, tmp_path: Path) -> None:
+    make(path := tmp_path / "x.safetensors")
+    for read in (model_files.read, model_files.read_about):
+        with pytest.raises(EdgeflError, match="is no file"):
+            read(path)
