@@ -120,8 +120,9 @@ def resumable(path: Path) -> dict[str, Any]:
             if same_process(process):
                 raise EdgeflError(f"{path}: process {pid} is at work on it; let it finish, or end it first")
         elif silent_s < SILENT_S:
+            ago = f"{silent_s:.0f} s ago" if silent_s >= 0 else f"{-silent_s:.0f} s ahead of the clock here"
             raise EdgeflError(
-                f"{path}: process {pid} on {host} is at work on it, as of {silent_s:.0f} s ago; resume there,"
+                f"{path}: process {pid} on {host} is at work on it, as of {ago}; resume there,"
                 f' or, if you know that it has ended, write "status": "interrupted" into {path / FILE}'
             )
     return about
@@ -142,11 +143,16 @@ def this_process() -> dict[str, Any]:
     return {"pid": os.getpid(), "host": platform.node(), "started": _started(os.getpid())}
 
 
-def is_there(process: dict[str, Any], *, silent_s: float) -> bool:
-    """Whether a process that run.json names is at work; on another machine, if it was so long ago."""
+def is_there(process: dict[str, Any], *, claimed: bool) -> bool:
+    """Whether a process that run.json names is at work.
+
+    Args:
+        claimed: whether it had a claim on the run, which is dead; else, on another machine, it is at work if it was
+            so less than SILENT_S ago, or, by its clock, will be.
+    """
     if process["host"] == platform.node():
         return same_process(process)
-    return _silent_s(process) < silent_s
+    return not claimed and _silent_s(process) < SILENT_S
 
 
 def give_up(path: Path, *, damaged: bool = False) -> None:

@@ -1,6 +1,9 @@
 """A run under way as `edgefl watch` sees it: what is new is read, and what is half written waits."""
 
 import json
+import math
+import os
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -124,6 +127,25 @@ def test_the_end_says_how_it_came(done: Path, under_way: Making) -> None:
 
 def test_silence_is_told(under_way: Making) -> None:
     assert "silent for 10 min" in text(watching.find(under_way(3, silent_s=600.0))[0].look())
+
+
+@pytest.mark.parametrize("day_s", [86_400.0, -86_400.0])
+def test_a_clock_that_is_wrong_is_forgotten_with_the_next_sign_of_life(
+    day_s: float, under_way: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = watching.find(under_way(3, silent_s=day_s))[0]
+    now_s = time.monotonic()
+    run.look()
+    under_way(3, silent_s=day_s + 10.0)  # another sign, and by that clock time runs backwards
+    assert run.look().silent_s < 60.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s + 600.0)
+    assert run.look().silent_s == pytest.approx(600.0, abs=60.0)
+
+
+def test_a_clock_set_back_leaves_no_time_that_is_negative(under_way: Making) -> None:
+    path = under_way(3)
+    os.utime(path / "scenario.yaml", (time.time() + 1000.0,) * 2)
+    assert math.isnan(watching.find(path)[0].look().left_s)
 
 
 def test_before_the_first_round(under_way: Making) -> None:

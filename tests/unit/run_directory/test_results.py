@@ -19,7 +19,7 @@ from edgefl.engine.records import Event
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted, interruptible
 from edgefl.run_directory.results import RunDirectory, free_directory, fresh_directory
-from edgefl.run_directory.status import SILENT_S, RunStatus, resumable
+from edgefl.run_directory.status import SILENT_S, RunStatus, is_there, resumable, this_process
 from edgefl.scenario.scenario import Scenario
 
 SCENARIO = {
@@ -196,8 +196,20 @@ def test_a_process_on_another_machine(run: RunDirectory) -> None:
     left_by(run.path, host=platform.node() + "-2", heartbeat=ago(SILENT_S / 2))
     with pytest.raises(EdgeflError, match=r"is at work on it, as of 180\d s ago; resume there, or"):
         resumable(run.path)
+    left_by(run.path, host=platform.node() + "-2", heartbeat=ago(-2 * SILENT_S))  # by its clock, or by ours
+    with pytest.raises(
+        EdgeflError, match=r"as of 7\d{3} s ahead of the clock here; .*if you know that it has"
+    ):
+        resumable(run.path)
     left_by(run.path, heartbeat=ago(SILENT_S + 1))
     resumable(run.path)
+
+
+def test_a_dead_claim_leaves_no_process_of_another_machine(run: RunDirectory) -> None:
+    process = {**this_process(), "host": platform.node() + "-2"}
+    for claimed in (True, False):
+        # what it signed, by whatever clock, is older than the claim
+        assert is_there({**process, "heartbeat": ago(-1.0)}, claimed=claimed) is not claimed
 
 
 @pytest.mark.parametrize("content", [None, "", '{"status"'])
