@@ -62,7 +62,10 @@ class RunScheduler:
         if failure is None:
             self._options.progress(run.label, None)
             return
-        leave_a_trace(task, failure)  # a process that was killed has not
+        if not RunLocks(self._directory).held(
+            run.path
+        ):  # it may have failed to see that another process has it
+            leave_a_trace(task, failure)  # a process that was killed has not
         self._failures.append(Failed(run.label, task.path, failure.error, failure.trace))
         self._options.failed(self._failures[-1])
         if self._options.fail_fast:
