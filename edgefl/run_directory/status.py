@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from edgefl.errors import EdgeflError
-from edgefl.run_directory.files import draft_of, replace, writing
+from edgefl.run_directory.files import replace, writing
 from edgefl.run_directory.reading import FILE, about_of
 
 try:
@@ -89,8 +89,6 @@ class RunStatus:
         try:
             replace(self._file, text)
         except OSError:
-            with suppress(OSError):
-                draft_of(self._file).unlink(missing_ok=True)
             self._write_over(text)
 
     def _write_over(self, text: str) -> None:

@@ -78,7 +78,8 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     device = "auto" if ray else options.device  # on Ray it is another machine's
     check_builds(plan.first_runs(queue.new), device, load)
     make(directory, go_on=options.go_on)
-    files.replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
+    with files.writing(directory / FILE):
+        files.replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
     for each in queue.completed:
         options.progress(each.label, None)
     # other machines know this one's current folder by its whole name alone
