@@ -71,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
     try:
         try:
+            _require_folder()
             with seldom_at_start():
                 app(arguments, prog_name="edgefl")
         finally:
@@ -88,6 +89,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         print(f"edgefl: error: {where}\nEDGEFL_TRACEBACK=1 shows how it came there", file=sys.stderr)
         sys.exit(2)
+
+
+def _require_folder() -> None:
+    """Refuse to work in a folder that was deleted: libraries that ask for it end the process."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise EdgeflError(
+            f"the current folder cannot be found ({error.strerror}): it was deleted or moved; cd to one that is there"
+        ) from error
 
 
 def _lost(stream: TextIO) -> bool:

@@ -102,6 +102,19 @@ def _difference(path: Path, recorded: Mapping[str, object] | None, own: Identity
     return in_short(own.differences(there))
 
 
+def require_there(directory: Path) -> None:
+    """Refuse to go on with a study whose folder is gone: what is written to its name would be half a study.
+
+    Raises:
+        EdgeflError: it was moved, renamed or deleted.
+    """
+    if not (directory / FILE).exists():
+        raise EdgeflError(
+            f"{directory}: is not there any more: the study's folder was moved, renamed or deleted while it was"
+            " written; the same command goes on, with --out where it is now"
+        )
+
+
 def shard_of(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], number: int, parts: int) -> list[Run]:
     """Return one part of a study, numbered from 1 on; runs that share a training stay together if they can.
 

@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import re
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -137,6 +138,12 @@ class RunLock:
                 os.utime(self._path)
             with suppress(EdgeflError):  # claims that cannot be read now say nothing
                 if self.lost() and not self._ended.is_set():
+                    print(
+                        f"edgefl: error: {self._path}: another process has this run now, or the study's folder was"
+                        " moved; this one ends",
+                        file=sys.stderr,
+                        flush=True,
+                    )
                     os._exit(TAKEN_OVER)  # what this process would still write is the other's
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status
+from edgefl.studies.directory import require_there
 from edgefl.studies.one_run import ELSEWHERE, RunTask, leave_a_trace, work
 from edgefl.studies.options import StudyOptions
 from edgefl.studies.outcome import Failed, IncompleteStudy
@@ -33,7 +34,12 @@ class RunScheduler:
         self._failures: list[Failed] = []
 
     def take(self, threads: int | None = 1) -> RunTask | None:
-        """Return the next run as a task."""
+        """Return the next run as a task.
+
+        Raises:
+            EdgeflError: the study's folder is gone.
+        """
+        require_there(self._directory)
         run = self._queue.take()
         if run is None:
             return None
@@ -58,6 +64,7 @@ class RunScheduler:
             self._elsewhere.discard(run.path)
             self._queue.put_back(run)
             return
+        require_there(self._directory)
         self._queue.ended(run)
         if failure is None:
             self._options.progress(run.label, None)

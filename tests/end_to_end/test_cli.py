@@ -218,3 +218,16 @@ def test_validate_takes_overrides_as_run_does(edgefl: Edgefl, digits: Path) -> N
     study = digits.with_name("study.yaml")
     study.write_text(f"name: s\nscenario: {digits.name}\nseeds: [1]\nvariants: {{a: {{}}}}\n")
     assert "is a study; --set is for scenarios" in edgefl("validate", study, "--set", "seed=1").stderr
+
+
+def test_a_folder_that_was_deleted_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(SystemExit) as ended:
+        main(["list"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("edgefl: error: the current folder cannot be found")

@@ -11,6 +11,7 @@ import pytest
 
 from edgefl.commands.cli import main
 from edgefl.commands.study import ELSEWHERE
+from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.studies import IncompleteStudy, StudyOptions, plan, run, run_locks, scheduler
 from edgefl.studies.merging import merge
@@ -219,6 +220,20 @@ def test_an_error_leaves_no_trace_in_a_run_that_another_process_has(
     with pytest.raises(IncompleteStudy, match="4 of 4 runs failed"):
         run(plan(radio), out, StudyOptions(jobs=1))
     assert not runs(out)
+
+
+def test_a_study_whose_folder_is_moved_ends_and_goes_on_where_it_is(radio: Path, tmp_path: Path) -> None:
+    out, moved = tmp_path / "out", tmp_path / "moved"
+
+    def move(label: str, row: Round | None) -> None:
+        if out.exists():
+            out.rename(moved)
+
+    with pytest.raises(EdgeflError, match="with --out where it is now"):
+        run(plan(radio), out, StudyOptions(jobs=1, progress=move))
+    assert not out.exists()
+    run(plan(radio), moved, StudyOptions(jobs=1))
+    assert len(runs(moved)) == 4
 
 
 def test_a_run_in_other_hands_is_waited_for(radio: Path, tmp_path: Path) -> None:

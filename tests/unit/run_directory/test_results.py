@@ -291,3 +291,20 @@ def test_a_long_error_fits_into_what_is_there(run: RunDirectory, monkeypatch: py
         raise ZeroDivisionError("x" * 2 * size)
     assert about(run.path)["status"] == "failed"
     assert (run.path / "run.json").stat().st_size == size
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_folder_that_is_moved_ends_the_run_and_is_not_made_again(replaced: bool, tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run", Scenario.model_validate(SCENARIO).described, {})
+    moved = run.path.rename(tmp_path / "moved")
+    if replaced:  # by a run of another process
+        run.path.mkdir()
+        (run.path / "run.json").write_text((moved / "run.json").read_text())
+        left_by(run.path, host="elsewhere", pid=1)
+    before = sorted(run.path.rglob("*"))
+    for call in (run.flush, run.complete):
+        with pytest.raises(EdgeflError, match="was moved, renamed or deleted while it was written"), run:
+            call()
+    assert run.path.exists() == replaced
+    assert sorted(run.path.rglob("*")) == before
+    assert about(moved)["status"] == "running"
