@@ -11,6 +11,7 @@ import numpy as np
 from edgefl.config.yaml_source import Source
 from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
+from edgefl.learning.settings import LearningSettings
 from edgefl.run.plan import RunPlan, prepare
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
@@ -27,7 +28,8 @@ class BuildCheck:
     sessions: None: as many as begin within duration_s. longest: None: a session ends at a time, not after rounds.
     samples: fewest, median and most training samples of a device in session 1; None: nothing is trained.
     parameters: M; None: nothing is trained. notes: what is allowed, but hardly wanted. shared_by: where several
-    federations share the cells, what each is; payload and sessions are then theirs.
+    federations share the cells, what each is; payload and sessions are then theirs. transfers: what goes down and up,
+    where that differs; empty: the payload both ways.
     """
 
     devices: int
@@ -42,6 +44,7 @@ class BuildCheck:
     samples: tuple[int, float, int] | None
     notes: tuple[str, ...] = ()
     shared_by: tuple[str, ...] = ()
+    transfers: str = ""
 
     @property
     def where(self) -> str:
@@ -59,7 +62,7 @@ class BuildCheck:
         if self.parameters is not None:
             flops = f"{self.flops_per_sample:,.0f} FLOPs per sample"
             lines.append(f"model {self.model}: {self.parameters:,} parameters, {flops}")
-        lines.append(f"bits per transfer: {self.payload_bits:,}")
+        lines.append(self.transfers or f"bits per transfer: {self.payload_bits:,}")
         if self.samples is not None:
             fewest, median, most = self.samples
             lines.append(f"samples per device: {fewest} to {most}, median {median:g}")
@@ -147,6 +150,7 @@ def facts_of(run: RunPlan) -> BuildCheck:
         model=run.model["model"]["name"],
         parameters=run.model["model"]["parameters"],
         samples=None if scenario.federations else _samples(run, ""),
+        transfers=_transfers(scenario.learning, learner),
         shared_by=tuple(_shared(run, name, one.weight) for name, one in (scenario.federations or {}).items()),
         notes=(*run.notes, *_day_that_hardly_passes(scenario)),
     )
@@ -176,7 +180,28 @@ def _shared(run: RunPlan, name: str, weight: float) -> str:
         model = run.model["federations"][name]["model"]["name"]
         said += f", model {model}: {learner.parameters:,} parameters, samples per device: {fewest} to {most}"
         said += f", median {median:g}"
-    return f"{said}, bits per transfer: {learner.payload_bits:,}"
+    sent = _transfers(run.world.of_federation(name).scenario.learning, learner)
+    return f"{said}, {sent or f'bits per transfer: {learner.payload_bits:,}'}"
+
+
+def _transfers(learning: LearningSettings | None, learner: Any) -> str:
+    """Say what goes down and up in bits, where that is not the same; no codec is counted."""
+    if learning is None or learning.payload == "model" or not learner.payload_bits:
+        return ""
+    algorithm, up_bits = learning.algorithm, learner.payload_bits
+    model_bits = learning.bits_per_parameter * learner.parameters
+    up = f"{up_bits:,} up"
+    if algorithm.chooses_model:
+        return f"bits per transfer: {up_bits:,} down for each model that devices choose from, {up}"
+    if algorithm.vectors_down != algorithm.vectors_up or algorithm.vectors_at_start:
+        down_bits = up_bits + (algorithm.vectors_down - algorithm.vectors_up) * model_bits
+        more = (
+            f" ({down_bits + model_bits:,} as a device begins a session)"
+            if algorithm.vectors_at_start
+            else ""
+        )
+        return f"bits per transfer: {down_bits:,} down{more}, {up}"
+    return ""
 
 
 def summary(checks: list[BuildCheck]) -> list[str]:
