@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edgefl.errors import EdgeflError
+from edgefl.learning.user_cache import without_tilde
 from edgefl.run_directory.circumstances import SCENARIO
 from edgefl.run_directory.results import fresh_directory
 from edgefl.scenario.data_loading import Loaded
@@ -32,7 +33,7 @@ def place(
         EdgeflError: it holds something else; it says what differs.
     """
     if out is not None:
-        path = Path(out)
+        path = without_tilde(Path(out))
         return path, check_unchanged(plan, path, load) if _holds_a_study(path) and go_on else {}
     for number in count(1):
         path = Path("runs", plan.name if number == 1 else f"{plan.name}-{number}")
