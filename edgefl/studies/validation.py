@@ -1,5 +1,7 @@
 """The checks of `edgefl validate`: everything that can be known of a scenario or a study before it runs."""
 
+import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,13 +13,16 @@ import numpy as np
 from edgefl.config.yaml_source import Source
 from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
+from edgefl.learning import memory
 from edgefl.learning.settings import LearningSettings
 from edgefl.run.plan import RunPlan, prepare
+from edgefl.scenario import memory_needs
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.studies import planning
 
+PYTORCH_BYTES = 180e6  # of its code, where it is only loaded as the run begins; measured
 MOST_OWN = 6  # lines that only some runs of a study have
 
 
@@ -29,7 +34,7 @@ class BuildCheck:
     samples: fewest, median and most training samples of a device in session 1; None: nothing is trained.
     parameters: M; None: nothing is trained. notes: what is allowed, but hardly wanted. shared_by: where several
     federations share the cells, what each is; payload and sessions are then theirs. transfers: what goes down and up,
-    where that differs; empty: the payload both ways.
+    where that differs; empty: the payload both ways. memory_bytes: about what a run will hold; nan: not known.
     """
 
     devices: int
@@ -45,6 +50,7 @@ class BuildCheck:
     notes: tuple[str, ...] = ()
     shared_by: tuple[str, ...] = ()
     transfers: str = ""
+    memory_bytes: float = math.nan
 
     @property
     def where(self) -> str:
@@ -139,6 +145,8 @@ def built(scenario: Scenario, device: str = "auto", load: Loaded | None = None) 
 def facts_of(run: RunPlan) -> BuildCheck:
     """Return what is known of a run that has been built."""
     scenario, learner = run.world.scenario, next(iter(run.learners.values()))
+    added = sum(_added(run, name) for name in scenario.by_federation)
+    loads = scenario.trains and "torch" not in sys.modules
     return BuildCheck(
         devices=run.world.count,
         cells=scenario.layout.cells,
@@ -150,9 +158,23 @@ def facts_of(run: RunPlan) -> BuildCheck:
         model=run.model["model"]["name"],
         parameters=run.model["model"]["parameters"],
         samples=None if scenario.federations else _samples(run, ""),
+        memory_bytes=memory.held_bytes() + added + (PYTORCH_BYTES if loads else 0),
         transfers=_transfers(scenario.learning, learner),
         shared_by=tuple(_shared(run, name, one.weight) for name, one in (scenario.federations or {}).items()),
         notes=(*run.notes, *_day_that_hardly_passes(scenario)),
+    )
+
+
+def _added(run: RunPlan, federation: str) -> float:
+    """Return about what a round of a federation adds to the memory that a run holds when it begins."""
+    world, one = run.world.of_federation(federation), _learner(run, federation)
+    count = world.count if world.only is None else len(world.only)
+    return memory_needs.of_first_round(
+        world.scenario,
+        count,
+        numbers=one.parameters if world.scenario.learning else 0,
+        bits=one.payload_bits,
+        flops=one.flops_per_sample,
     )
 
 
@@ -207,13 +229,21 @@ def _transfers(learning: LearningSettings | None, learner: Any) -> str:
 def summary(checks: list[BuildCheck]) -> list[str]:
     """Say in a few lines what is known of the runs of a file; what all of them share is said once."""
     counts = Counter(line for each in checks for line in each.lines())
+    most = _memory(max(each.memory_bytes for each in checks))
     if len(checks) == 1:
-        return list(counts)
+        return [*counts, *most]
     own = [f"{line}   ({count} of them)" for line, count in counts.items() if count < len(checks)]
     if len(own) > MOST_OWN:
         own = [*own[:MOST_OWN], f"... and {len(own) - MOST_OWN} more lines that not all of them share"]
     shared = [line for line, count in counts.items() if count == len(checks)]
-    return [f"{len(checks)} runs for each seed; here with the first:", *shared, *own]
+    return [f"{len(checks)} runs for each seed; here with the first:", *shared, *own, *most]
+
+
+def _memory(held_bytes: float) -> list[str]:
+    """Say what a run will hold, with no more digits than are known."""
+    if math.isnan(held_bytes):
+        return []
+    return [f"memory: about {float(f'{held_bytes:.2g}') / 1e9:g} GB for a run"]
 
 
 def _day_that_hardly_passes(scenario: Scenario) -> list[str]:
