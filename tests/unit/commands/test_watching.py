@@ -3,8 +3,10 @@
 import json
 import math
 import os
+import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -228,3 +230,29 @@ def test_runs_that_differ_by_their_seed_have_their_scenario_read_once(
     other.write_text(other.read_text().replace("count: 3", "count: 4"))
     assert {each.look().rounds for each in watching.find(tmp_path)} == {3}
     assert len(read) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a terminal of POSIX")
+@pytest.mark.parametrize("leaves", [False, True], ids=["to the end", "Ctrl-C"])
+def test_on_a_terminal_it_ends_with_the_run_or_is_left_clean(under_way: Making, leaves: bool) -> None:
+    import pty
+
+    path, screen, since_s = under_way(3), b"", time.monotonic()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        code = "import sys; from edgefl.commands.cli import main; main(sys.argv[1:])"
+        words = ["watch", str(path), "--every-s", "0.1"]
+        os.execve(sys.executable, [sys.executable, "-c", code, *words], {**os.environ, "TERM": "xterm"})
+    said = False
+    with suppress(OSError):  # so Linux says that nobody has it open any more
+        while time.monotonic() - since_s < 60 and (some := os.read(terminal, 65536)):
+            screen += some
+            if b"1 running" in screen and not said:
+                said = True
+                os.write(terminal, b"\x03") if leaves else under_way(8, "completed")
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == (130 if leaves else 0)
+    assert b"Traceback" not in screen
+    assert screen.rindex(b"\x1b[?25h") > screen.rindex(b"\x1b[?25l"), "the cursor is there again"
+    assert leaves or b"1 completed" in screen
