@@ -1,5 +1,6 @@
 """The commands that read run directories, as one Typer app: `python -m analysis`, and a part of `edgefl`."""
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -295,8 +296,15 @@ for command in COMMANDS:
     app.command(cls=ReadingCommand)(command)
 
 
+def keep_matplotlib_quiet() -> None:
+    """Leave out what matplotlib says where it cannot keep its list of fonts; it then makes one for this process."""
+    logging.getLogger("matplotlib").addFilter(lambda record: "MPLCONFIGDIR" not in record.getMessage())
+    logging.getLogger("matplotlib").addFilter(lambda record: "mkdir -p failed" not in record.getMessage())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0, or 2 for bad input, which is named on stderr."""
+    keep_matplotlib_quiet()
     try:
         app(arguments)
     except SystemExit as ended:

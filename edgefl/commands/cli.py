@@ -1,15 +1,18 @@
 """The `edgefl` command line. Bad input ends with one clear message and exit code 2."""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
 
 import edgefl
 from analysis.command_line import app as reading
+from analysis.command_line import keep_matplotlib_quiet
 from edgefl.commands import bench
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.doctor import doctor
@@ -27,7 +30,10 @@ from edgefl.commands.validate import validate
 from edgefl.commands.watch import watch
 from edgefl.config import outside
 from edgefl.errors import EdgeflError
+from edgefl.learning.user_cache import without_tilde
 from edgefl.run.garbage import seldom_at_start
+
+OPTION = re.compile(r"--[a-z-]+=~")
 
 app = typer.Typer(
     name="edgefl",
@@ -71,8 +77,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
     try:
         try:
+            _require_folder()
+            keep_matplotlib_quiet()
+            given = sys.argv[1:] if arguments is None else arguments
             with seldom_at_start():
-                app(arguments, prog_name="edgefl")
+                app([_without_tilde(each) for each in given], prog_name="edgefl")
         finally:
             sys.stdout.flush()  # what cannot be printed is an error here, and not only when Python ends
     except EdgeflError as error:
@@ -88,6 +97,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         print(f"edgefl: error: {where}\nEDGEFL_TRACEBACK=1 shows how it came there", file=sys.stderr)
         sys.exit(2)
+
+
+def _without_tilde(argument: str) -> str:
+    """Return an argument with the home folder in place of a tilde, also behind `--out=`, where shells leave it."""
+    option, sign, path = argument.partition("=") if OPTION.match(argument) else ("", "", argument)
+    if path != "~" and not path.startswith("~/"):
+        return argument
+    return f"{option}{sign}{without_tilde(Path(path))}"
+
+
+def _require_folder() -> None:
+    """Refuse to work in a folder that was deleted: libraries that ask for it end the process."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise EdgeflError(
+            f"the current folder cannot be found ({error.strerror}): it was deleted or moved; cd to one that is there"
+        ) from error
 
 
 def _lost(stream: TextIO) -> bool:

@@ -179,11 +179,13 @@ def _data() -> Iterator[Finding]:
     yield Finding("data here", ", ".join(here))
     offline = os.environ.get("EDGEFL_OFFLINE", "0") not in ("", "0")
     if offered:
-        when = (
-            "not downloaded, EDGEFL_OFFLINE forbids it"
-            if offline
-            else f"downloaded into {user_cache() or '$XDG_CACHE_HOME, as there is no home folder,'} when used"
-        )
+        cache = user_cache()
+        if offline:
+            when = "not downloaded, EDGEFL_OFFLINE forbids it"
+        elif cache is None or _in_the_way(cache):
+            when = "not downloaded, there is no folder to keep them in (see cache)"
+        else:
+            when = f"downloaded into {cache} when used"
         yield Finding("data online", f"{', '.join(offered)}: {when}")
     if apart:
         yield Finding("data apart", f"{', '.join(apart)}: a run that names one says how to get it")
@@ -195,19 +197,20 @@ def _data() -> Iterator[Finding]:
 def _folders() -> Iterator[Finding]:
     from edgefl.learning.user_cache import user_cache
 
-    for what, folder, needed in (
-        ("runs", Path.cwd(), True),
-        ("scratch", Path(tempfile.gettempdir()), True),
-        ("cache", user_cache(), False),
+    elsewhere = "go to a folder of yours"
+    own_cache = "set XDG_CACHE_HOME to a folder of yours"
+    for what, folder, needed, remedy in (
+        ("runs", Path.cwd(), True, elsewhere),
+        ("scratch", Path(tempfile.gettempdir()), True, "set TMPDIR to a folder of yours"),
+        ("cache", user_cache(), False, own_cache),
     ):
         if folder is None:
-            yield Finding(what, "no home folder", "set XDG_CACHE_HOME to a folder of yours", needed)
+            yield Finding(what, "no home folder", remedy, needed)
             continue
-        there = next(each for each in (folder, *folder.parents) if each.exists())
-        if not os.access(there, os.W_OK | os.X_OK):
-            yield Finding(
-                what, f"{there} cannot be written", f"go to a folder of yours, or chmod u+w {there}", needed
-            )
+        there = _nearest(folder)
+        if wrong := _in_the_way(folder):
+            also = f", or chmod u+w {there}" if there.is_dir() else ""
+            yield Finding(what, wrong, f"{remedy}{also}", needed)
             continue
         free = shutil.disk_usage(there).free
         little = (
@@ -216,3 +219,16 @@ def _folders() -> Iterator[Finding]:
             else ""
         )
         yield Finding(what, f"{folder} can be written, {free / 1e9:,.1f} GB free", little)
+
+
+def _nearest(folder: Path) -> Path:
+    """Return a folder, or the nearest of those above that is there."""
+    return next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+
+
+def _in_the_way(folder: Path) -> str:
+    """Say why nothing can be written into a folder that may still have to be made; nothing: it can."""
+    there = _nearest(folder)
+    if not there.is_dir():
+        return f"{there} is no folder"
+    return "" if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written"

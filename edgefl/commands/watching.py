@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -40,7 +40,8 @@ class Standing:
 
     Attributes:
         share: of it that is over. left_s: wall time left if the rest goes on like that; NaN: not known.
-        silent_s: wall time since its process gave a sign of life, while it runs.
+        silent_s: wall time since its process gave a sign of life, while it runs; by this process's own watch once it
+            has seen one, as clocks differ and are set.
     """
 
     label: str
@@ -71,6 +72,7 @@ class Watched:
     def __init__(self, path: Path, label: str, scenarios: "Scenarios") -> None:
         self.path, self.label = path, label
         self._scenarios = scenarios
+        self._heard: tuple[str, float] | None = None  # the last sign of life, and when it came, monotonic
         self._begin()
 
     def _begin(self) -> None:
@@ -104,10 +106,11 @@ class Watched:
         self._follow(score)
         share = progress.share if progress else 1.0
         heartbeat = (about.get("process") or {}).get("heartbeat") if running else None
-        silent = datetime.now(UTC) - datetime.fromisoformat(heartbeat) if heartbeat else timedelta()
         left_s = math.nan
         if running and 0.01 < share < 1:
-            left_s = (time.time() - (self.path / SCENARIO).stat().st_mtime) * (1 / share - 1)
+            with reading(self.path / SCENARIO):
+                lasted_s = time.time() - (self.path / SCENARIO).stat().st_mtime
+            left_s = lasted_s * (1 / share - 1) if lasted_s > 0 else math.nan  # a clock was set back
         return Standing(
             label=self.label,
             status=about["status"],
@@ -118,9 +121,19 @@ class Watched:
             score=score,
             joules=self._joules,
             left_s=left_s,
-            silent_s=silent.total_seconds(),
+            silent_s=self._silent_s(heartbeat) if heartbeat else 0.0,
             error=about.get("error"),
         )
+
+    def _silent_s(self, heartbeat: str) -> float:
+        """Return how long there has been no sign of life: for the first one the clock has to do."""
+        now_s = time.monotonic()
+        if self._heard is None:
+            ago = datetime.now(UTC) - datetime.fromisoformat(heartbeat)
+            self._heard = heartbeat, now_s - max(0.0, ago.total_seconds())
+        elif self._heard[0] != heartbeat:
+            self._heard = heartbeat, now_s
+        return now_s - self._heard[1]
 
     def _begun(self) -> RunProgress:
         """Return how far the run has come; only of one that is not complete its scenario is read."""

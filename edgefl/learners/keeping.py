@@ -113,7 +113,11 @@ class ModelKeeper:
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
             path = self._path(seat, f"{suffix}{ending}")
             with writing(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
+                for folder in (
+                    self._folder,
+                    path.parent,
+                ):  # not the run's own: it was moved where that is gone
+                    folder.mkdir(exist_ok=True)
                 try:
                     model_files.write(draft_of(path), tensors, {"kind": kind, **about}, inputs)
                     settle(path)

@@ -41,8 +41,8 @@ def require(needs: Sequence[Need], available: float | None = None) -> None:
         return
     largest = max(needs, key=lambda need: need.size)
     raise EdgeflError(
-        f"needs at least {_gb(total)} of memory, {_gb(largest.size)} of it for {largest.what};"
-        f" {_gb(available)} are available here",
+        f"needs at least {gb(total)} of memory, {gb(largest.size)} of it for {largest.what};"
+        f" {gb(available)} are available here",
         largest.place,
     )
 
@@ -64,6 +64,15 @@ def available_bytes(root: Path = Path("/")) -> float:
     elif hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         limits.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
     return min(limits, default=math.inf)
+
+
+def held_bytes(root: Path = Path("/")) -> float:
+    """Return the memory that this process holds now; nan where nobody says."""
+    for line in _lines(root / "proc/self/status"):
+        name, _, value = line.partition(":")
+        if name == "VmRSS":
+            return 1024.0 * int(value.split()[0])
+    return math.nan
 
 
 @cache
@@ -109,5 +118,5 @@ def _lines(path: Path) -> list[str]:
         return []  # not on this system
 
 
-def _gb(size: float) -> str:
+def gb(size: float) -> str:
     return f"{size / 1e9:,.3g} GB" if size < 1e14 else f"{size / 1e12:,.0f} TB"

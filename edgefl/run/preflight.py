@@ -159,6 +159,8 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
     for many, way in ((algorithm.vectors_down, "down"), (algorithm.vectors_up, "up")):
         if many > 1:
             yield f"{many - 1} of {many} vectors on the way {way}"
+    if algorithm.vectors_at_start:
+        yield "a further vector on the way down until a device's first update of a session"
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:

@@ -17,6 +17,7 @@ from edgefl.engine.records import LedgerRow, Recorder, Round
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learners.keeping import ModelKeeper
 from edgefl.learners.own import Maker
+from edgefl.learning.user_cache import without_tilde
 from edgefl.run import notes
 from edgefl.run.composition import compose
 from edgefl.run.garbage import seldom_while_a_run_goes
@@ -93,7 +94,7 @@ def simulate(
         )
         for note in plan.notes:
             on_note(note)
-        path = resume_from or (Path(out) if out else free_directory(Path("runs"), plan.folder))
+        path = resume_from or (without_tilde(Path(out)) if out else free_directory(Path("runs"), plan.folder))
         about = plan.about | (member.written() if member else {})
         counts = notes.Counts()
         with (

@@ -33,6 +33,7 @@ import simpy
 
 from edgefl.engine.records import Event, Nowhere
 from edgefl.errors import EdgeflError
+from edgefl.learning.user_cache import without_tilde
 from edgefl.rng import Streams
 from edgefl.run import world_costs
 from edgefl.run.composition import compose
@@ -87,7 +88,7 @@ def record(
         EdgeflError: the world cannot be had, has no end, or the folder holds something.
     """
     scenario = given(scenario)
-    how, out = how or Recording(), Path(out)
+    how, out = how or Recording(), without_tilde(Path(out))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise EdgeflError(f"{out}: is not empty; give a new folder")
     if how.tables == "parquet":

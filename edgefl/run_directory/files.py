@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from uuid import uuid4
 
 from edgefl.errors import EdgeflError
 
@@ -36,10 +37,15 @@ def draft_of(path: Path) -> Path:
 
 
 def replace(path: Path, text: str) -> None:
-    """Write a file in one step: a reader never sees half of it."""
-    draft = draft_of(path)
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    """Write a file in one step: a reader never sees half of it, nor do two that write it at a time meet."""
+    draft = path.with_name(f"{path.name}.{uuid4().hex}.part")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
 
 
 def keep(path: Path, text: str) -> None:

@@ -28,10 +28,8 @@ class _Holder:
     def __init__(self) -> None:
         self.depth = 0
         self.waiting: int | None = None
-        self.raised: int | None = None
 
     def interrupt(self, number: int) -> None:
-        self.raised = number
         raise Interrupted(number)
 
     def arrived(self, number: int, frame: FrameType | None) -> None:
@@ -64,11 +62,10 @@ def interruptible() -> Iterator[None]:
             before[number] = signal.signal(number, _holder.arrived)
         except ValueError:
             break
-    _holder.waiting = _holder.raised = None
+    _holder.waiting = None
     try:
         yield
     finally:
-        _holder.raised = None
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -82,9 +79,3 @@ def held() -> Iterator[None]:
     finally:
         _holder.depth -= 1
     _holder.release()
-
-
-def interrupt_again() -> None:
-    """Raise the interruption again that a signal has raised: SimPy delays it until all else of its moment is done."""
-    if _holder.raised is not None:
-        raise Interrupted(_holder.raised)

@@ -139,7 +139,11 @@ class RunDirectory:
             self._status = RunStatus.take_over(path, {**name, **seed})
         else:
             fresh_directory(path)
-            self._status = RunStatus(path, {**name, **NO_STUDY, **seed})
+            try:
+                self._status = RunStatus(path, {**name, **NO_STUDY, **seed})
+            except EdgeflError:  # on a full disk: the next attempt finds the folder free
+                (path / run_status.FILE).unlink()
+                raise
         try:
             if not resume:
                 with writing(path / "scenario.yaml"):

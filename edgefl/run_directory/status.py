@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from edgefl.errors import EdgeflError
-from edgefl.run_directory.files import draft_of, replace, writing
+from edgefl.run_directory.files import replace, writing
 from edgefl.run_directory.reading import FILE, about_of
 
 try:
@@ -41,6 +41,7 @@ class RunStatus:
         self._began = time.monotonic()
         self._earlier_s = float(about.get("wall_s") or 0.0)
         self._beat = -math.inf
+        self._folder: tuple[int, int] | None = None  # which one it is, whatever it is called
         self.beat()
 
     @classmethod
@@ -60,27 +61,48 @@ class RunStatus:
             return cls(path, {**left, "status": "running", "resumed": (left.get("resumed") or 0) + 1})
 
     def beat(self) -> None:
-        """A sign of life, at most one in HEARTBEAT_S."""
+        """A sign of life, at most one in HEARTBEAT_S.
+
+        Raises:
+            EdgeflError: the folder is not there any more; also what tells anything else raises this.
+        """
+        self._require_own()
         if time.monotonic() - self._beat < HEARTBEAT_S:
             return
         self._beat = time.monotonic()
         self._about["process"] = {**this_process(), "heartbeat": _now().isoformat(timespec="seconds")}
         with writing(self._file):
             self._write()
+            self._folder = self._folder or _which(self._file.parent)
 
     def tell(self, **about: Any) -> None:
         """Say something at once."""
+        self._require_own()
         self._about |= about
         with writing(self._file):
             self._write()
 
     def end(self, status: str, **about: Any) -> None:
         """The run has ended so; `wall_s` is that of all its processes together."""
+        self._require_own()
         self._about.pop("process", None)
         wall_s = about.pop("wall_s", time.monotonic() - self._began)
         self._about |= {"status": status, **about, "wall_s": round(self._earlier_s + wall_s, 3)}
         with writing(self._file):
             self._write()
+
+    def _require_own(self) -> None:
+        """Refuse to go on in a folder that is gone, or that another run has made in its place."""
+        path = self._file.parent
+        if self._folder is None or (self._file.exists() and _which(path) == self._folder):
+            return
+        with suppress(EdgeflError):  # file systems may number a folder anew
+            if self._file.exists() and (about_of(path).get("process") or {}).get("pid") == os.getpid():
+                return
+        raise EdgeflError(
+            f"{path}: is not there any more: the run's folder was moved, renamed or deleted while it was written;"
+            " where it is now, go on with: edgefl resume FOLDER"
+        )
 
     def _write(self) -> None:
         text = json.dumps(self._about, indent=2) + "\n"
@@ -89,8 +111,6 @@ class RunStatus:
         try:
             replace(self._file, text)
         except OSError:
-            with suppress(OSError):
-                draft_of(self._file).unlink(missing_ok=True)
             self._write_over(text)
 
     def _write_over(self, text: str) -> None:
@@ -120,11 +140,19 @@ def resumable(path: Path) -> dict[str, Any]:
             if same_process(process):
                 raise EdgeflError(f"{path}: process {pid} is at work on it; let it finish, or end it first")
         elif silent_s < SILENT_S:
+            ago = f"{silent_s:.0f} s ago" if silent_s >= 0 else f"{-silent_s:.0f} s ahead of the clock here"
             raise EdgeflError(
-                f"{path}: process {pid} on {host} is at work on it, as of {silent_s:.0f} s ago; resume there,"
+                f"{path}: process {pid} on {host} is at work on it, as of {ago}; resume there,"
                 f' or, if you know that it has ended, write "status": "interrupted" into {path / FILE}'
             )
     return about
+
+
+def _which(folder: Path) -> tuple[int, int]:
+    """Return the number of a folder, and that of its file system."""
+    with writing(folder):
+        status = folder.stat()
+    return status.st_dev, status.st_ino
 
 
 def _now() -> datetime:
@@ -142,11 +170,16 @@ def this_process() -> dict[str, Any]:
     return {"pid": os.getpid(), "host": platform.node(), "started": _started(os.getpid())}
 
 
-def is_there(process: dict[str, Any], *, silent_s: float) -> bool:
-    """Whether a process that run.json names is at work; on another machine, if it was so long ago."""
+def is_there(process: dict[str, Any], *, claimed: bool) -> bool:
+    """Whether a process that run.json names is at work.
+
+    Args:
+        claimed: whether it had a claim on the run, which is dead; else, on another machine, it is at work if it was
+            so less than SILENT_S ago, or, by its clock, will be.
+    """
     if process["host"] == platform.node():
         return same_process(process)
-    return _silent_s(process) < silent_s
+    return not claimed and _silent_s(process) < SILENT_S
 
 
 def give_up(path: Path, *, damaged: bool = False) -> None:

@@ -7,12 +7,13 @@ passes may still need several times as much.
 import math
 
 from channel.fading import BLOCK
+from channel.transfer import AUTO_SLOTS
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.federation.plan import LINKS_AT_ONCE
 from edgefl.engine.selectors import CountedSelector
 from edgefl.engine.selectors.all import All
-from edgefl.learning.memory import Need, available_bytes, require
+from edgefl.learning.memory import KEPT_FREE, LARGEST_REUSED, Need, available_bytes, require
 from edgefl.mobility.static import Static
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
@@ -20,6 +21,11 @@ from edgefl.scenario.world import World
 DEVICE_BYTES = 300  # of the objects and arrays that every device has; measured 330 to 360
 CELL_BYTES = 12  # per device and cell: when a neighbour became better (8), and the measured power (4)
 PARTICIPANT_BYTES = 2_500  # of a round: a link, a part, a row of devices.csv; measured 3,400
+# about, for what a run will hold: measured
+ROUND_BYTES = 3_400  # of a round, per participant
+RENEWAL_BYTES = 27_000  # per link whose transfers take so many slots that they are not drawn
+EFFICIENCY = 3.0  # bit/s/Hz of a mean link
+REUSED_WEIGHTS = 20  # FLOPs per sample and parameter: convolutions, whose batches leave much to be used again
 FADING_BYTES = 2 * 2 * 8 * BLOCK  # per link and tap: two pages of real and imaginary parts
 STEP_BYTES = 20  # per device and local step: sample and weight of a batch of one (12), and its size (8)
 NUMBER_BYTES = 4  # of a model
@@ -52,6 +58,26 @@ def of_world(scenario: Scenario) -> list[Need]:
             where = scenario.place_in(name, "learning", "dataset")
             needs.append(Need(where, one.learning.dataset.least_bytes(), "the data set"))
     return needs
+
+
+def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: float, flops: float) -> float:
+    """Return about how many bytes a round adds to what a run holds when it begins.
+
+    Args:
+        devices: number of devices.
+        numbers: parameters and statistics of a model; 0: nothing is trained. bits: of a transfer. flops: per sample.
+    """
+    _, together = least_participants(scenario, devices)
+    if isinstance(scenario.rounds.selector, CountedSelector):
+        together = min(scenario.rounds.selector.count, devices)
+    radio = scenario.radio
+    slots = together * bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
+    drawn = radio.sharing == "dynamic" or radio.fidelity == "slot" or slots < AUTO_SLOTS
+    links = min(together * radio.frequency_taps, LINKS_AT_ONCE)
+    fading = links * (2 * FADING_BYTES if drawn and radio.fidelity != "renewal" else RENEWAL_BYTES)
+    training = sum(need.size for need in of_training(scenario, devices, numbers)) if numbers else 0.0
+    kept = KEPT_FREE + LARGEST_REUSED if numbers and flops > REUSED_WEIGHTS * numbers else 0
+    return ROUND_BYTES * together + fading + training + kept
 
 
 def check_places(world: World) -> None:

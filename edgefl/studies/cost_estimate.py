@@ -238,7 +238,9 @@ def probe(
     def note(row: Round) -> None:
         rows.append(row)
         walls_s.append(clock() - began_s)
-        if len(rows) >= most_rounds or over():
+        # first rounds that end at one time are all seen
+        all_began = len(rows) >= servers or row.end_s > rows[0].end_s
+        if len(rows) >= most_rounds or (all_began and over()):
             raise ProbeEnds
 
     with tempfile.TemporaryDirectory(prefix="edgefl-probe-") as scratch:

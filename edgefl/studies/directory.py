@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edgefl.errors import EdgeflError
+from edgefl.learning.user_cache import without_tilde
 from edgefl.run_directory.circumstances import SCENARIO
 from edgefl.run_directory.results import fresh_directory
 from edgefl.scenario.data_loading import Loaded
@@ -32,7 +33,7 @@ def place(
         EdgeflError: it holds something else; it says what differs.
     """
     if out is not None:
-        path = Path(out)
+        path = without_tilde(Path(out))
         return path, check_unchanged(plan, path, load) if _holds_a_study(path) and go_on else {}
     for number in count(1):
         path = Path("runs", plan.name if number == 1 else f"{plan.name}-{number}")
@@ -100,6 +101,19 @@ def _difference(path: Path, recorded: Mapping[str, object] | None, own: Identity
     keys = {key: value for key, value in keys.items() if key in own.scenario or key != "name"}
     there = Identity(keys, recorded["data"], recorded["results_version"], recorded.get("code", {}))  # type: ignore[arg-type]
     return in_short(own.differences(there))
+
+
+def require_there(directory: Path) -> None:
+    """Refuse to go on with a study whose folder is gone: what is written to its name would be half a study.
+
+    Raises:
+        EdgeflError: it was moved, renamed or deleted.
+    """
+    if not (directory / FILE).exists():
+        raise EdgeflError(
+            f"{directory}: is not there any more: the study's folder was moved, renamed or deleted while it was"
+            " written; the same command goes on, with --out where it is now"
+        )
 
 
 def shard_of(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], number: int, parts: int) -> list[Run]:

@@ -8,6 +8,7 @@ from edgefl.learners.building import available_cores, may_have_gpu, torch_device
 from edgefl.run.results import StudyResults
 from edgefl.run_directory import files
 from edgefl.run_directory.interruption import interruptible
+from edgefl.run_directory.reading import FILE as ABOUT
 from edgefl.scenario.data_loading import Loaded
 from edgefl.studies import on_ray
 from edgefl.studies.adding_seeds import answered, ask
@@ -77,7 +78,8 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     device = "auto" if ray else options.device  # on Ray it is another machine's
     check_builds(plan.first_runs(queue.new), device, load)
     make(directory, go_on=options.go_on)
-    files.replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
+    with files.writing(directory / FILE):
+        files.replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
     for each in queue.completed:
         options.progress(each.label, None)
     # other machines know this one's current folder by its whole name alone
@@ -104,9 +106,11 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     if queue.to_do:
         labels = ", ".join(each.label for each in queue.to_do[:3])
         more = f" and {len(queue.to_do) - 3} more" if len(queue.to_do) > 3 else ""
-        claim = directory / FOLDER / queue.to_do[0].path
+        path = queue.to_do[0].path
+        claim = directory / FOLDER / path
+        said_by = claim if claim.exists() else directory / path / ABOUT  # `edgefl resume` makes no claim
         options.noted(
-            f"other processes are doing {labels}{more} ({claim}); the same command goes on with what they leave"
+            f"other processes are doing {labels}{more} ({said_by}); the same command goes on with what they leave"
         )
     scheduler.conclude(plan.runs)
     return directory

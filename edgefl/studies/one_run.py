@@ -15,6 +15,7 @@ from edgefl.run_directory.results import RunDirectory
 from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import identity
+from edgefl.studies.directory import FILE
 from edgefl.studies.planning import Run
 from edgefl.studies.run_locks import RunLocks
 from edgefl.studies.states import LEFT, State, about_run, clear, standing
@@ -62,9 +63,12 @@ def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
 
 
 def leave_a_trace(task: RunTask, failure: Failure) -> None:
-    """Make the directory of a run that failed before making one, so that a comparison can name the run."""
+    """Make the directory of a run that failed before making one, so that a comparison can name the run.
+
+    None where the study's folder has been moved: it would come back with no more than this in it.
+    """
     scenario, about = task.run.scenario, {"notes": [], **task.run.member.written()}
-    if not (task.path / status.FILE).exists():
+    if not (task.path / status.FILE).exists() and (task.directory / FILE).exists():
         with suppress(EdgeflError):  # of data that cannot be had
             about["identity"] = identity(scenario, _LOADED.checksums(scenario)).written()
         with suppress(EdgeflError):

@@ -4,12 +4,16 @@
 that nobody works on any more, and only one process can. Its owner changes the file's time every few seconds; one that
 finds a newer claim than its own has been taken for dead, and ends at once. A copy made by rsync -a has claims as old
 as they were, and so nobody's.
+
+Clocks of machines differ, and are set. So what a file's time says is only a reason to look longer: a claim of another
+machine is taken over once nothing has changed it for longer than its owner's time between two signs of life.
 """
 
 import json
 import os
 import platform
 import re
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -25,7 +29,7 @@ from edgefl.run_directory.status import same_process, this_process
 
 FOLDER = "claims"
 BEAT_S = 10.0
-# Without a beat for so long, a process on another machine is taken for dead; clocks of machines may differ a little.
+# Without a beat for so long, by the clock here, a process on another machine seems dead; likewise one of the future.
 STALE_S = 120.0
 CLAIM = re.compile(r"([0-9]{1,9})\.json")
 TAKEN_OVER = 75  # exit code, EX_TEMPFAIL: the run is in other hands
@@ -51,11 +55,16 @@ class RunLocks:
         return None if newest is None else _alive(self._folder / run / f"{newest}.json")
 
     def take(self, run: Path) -> "RunLock | None":
-        """Lock a run; None: another process has it."""
+        """Lock a run; None: another process has it.
+
+        One that another machine seems to have left is watched for 1.5 BEAT_S before.
+        """
         folder = self._folder / run
         while True:
             newest = _newest(folder)
-            if newest is not None and _alive(folder / f"{newest}.json"):
+            if newest is not None and (
+                _alive(folder / f"{newest}.json") or _beats(folder / f"{newest}.json")
+            ):
                 return None
             path = folder / f"{(newest or 0) + 1}.json"
             with writing(path):
@@ -129,6 +138,12 @@ class RunLock:
                 os.utime(self._path)
             with suppress(EdgeflError):  # claims that cannot be read now say nothing
                 if self.lost() and not self._ended.is_set():
+                    print(
+                        f"edgefl: error: {self._path}: another process has this run now, or the study's folder was"
+                        " moved; this one ends",
+                        file=sys.stderr,
+                        flush=True,
+                    )
                     os._exit(TAKEN_OVER)  # what this process would still write is the other's
 
 
@@ -147,6 +162,7 @@ def _newest(folder: Path) -> int | None:
 
 
 def _alive(path: Path) -> bool:
+    """Whether a claim's process seems to be alive; of this machine it is known."""
     try:
         silent_s = time.time() - path.lstat().st_mtime
     except FileNotFoundError:
@@ -156,4 +172,21 @@ def _alive(path: Path) -> bool:
         return False
     if owner.get("host") == platform.node():
         return same_process(owner)
-    return silent_s < STALE_S
+    return abs(silent_s) < STALE_S
+
+
+def _beats(path: Path) -> bool:
+    """Watch a claim that seems dead for longer than a beat: whether its process on another machine changes it."""
+    try:
+        before = path.lstat().st_mtime_ns
+        owner = claim_of(path)
+        if owner is None or owner.get("host") == platform.node():
+            return False
+        until = time.monotonic() + 1.5 * BEAT_S
+        while time.monotonic() < until:
+            time.sleep(BEAT_S / 10)
+            if path.lstat().st_mtime_ns != before:
+                return True
+    except FileNotFoundError:  # released
+        pass
+    return False

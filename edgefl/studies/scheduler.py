@@ -9,6 +9,7 @@ from pathlib import Path
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status
+from edgefl.studies.directory import require_there
 from edgefl.studies.one_run import ELSEWHERE, RunTask, leave_a_trace, work
 from edgefl.studies.options import StudyOptions
 from edgefl.studies.outcome import Failed, IncompleteStudy
@@ -33,7 +34,12 @@ class RunScheduler:
         self._failures: list[Failed] = []
 
     def take(self, threads: int | None = 1) -> RunTask | None:
-        """Return the next run as a task."""
+        """Return the next run as a task.
+
+        Raises:
+            EdgeflError: the study's folder is gone.
+        """
+        require_there(self._directory)
         run = self._queue.take()
         if run is None:
             return None
@@ -58,11 +64,15 @@ class RunScheduler:
             self._elsewhere.discard(run.path)
             self._queue.put_back(run)
             return
+        require_there(self._directory)
         self._queue.ended(run)
         if failure is None:
             self._options.progress(run.label, None)
             return
-        leave_a_trace(task, failure)  # a process that was killed has not
+        if not RunLocks(self._directory).held(
+            run.path
+        ):  # it may have failed to see that another process has it
+            leave_a_trace(task, failure)  # a process that was killed has not
         self._failures.append(Failed(run.label, task.path, failure.error, failure.trace))
         self._options.failed(self._failures[-1])
         if self._options.fail_fast:

@@ -55,7 +55,8 @@ def standing(about: dict[str, Any], claimed: bool | None) -> State:
         return State.RUNNING
     if recorded in (State.FAILED, State.INTERRUPTED):
         return State(recorded)
-    if about and _process_is_there(about, claimed=claimed is not None):
+    # a dead claim was the younger sign of life; on this machine the process itself is looked up
+    if (process := about.get("process")) and status.is_there(process, claimed=claimed is not None):
         return State.RUNNING
     return State.PLANNED if claimed is None and not about else State.STALE
 
@@ -72,11 +73,3 @@ def clear(path: Path) -> None:
     """Remove what is left of a run that starts again."""
     if path.exists():
         shutil.rmtree(path)
-
-
-def _process_is_there(about: dict[str, Any], *, claimed: bool) -> bool:
-    process = about.get("process")
-    if not process:
-        return False
-    # a claim has the younger sign of life
-    return status.is_there(process, silent_s=0.0 if claimed else status.SILENT_S)

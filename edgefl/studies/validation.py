@@ -1,5 +1,7 @@
 """The checks of `edgefl validate`: everything that can be known of a scenario or a study before it runs."""
 
+import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,12 +13,16 @@ import numpy as np
 from edgefl.config.yaml_source import Source
 from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
+from edgefl.learning import memory
+from edgefl.learning.settings import LearningSettings
 from edgefl.run.plan import RunPlan, prepare
+from edgefl.scenario import memory_needs
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.studies import planning
 
+PYTORCH_BYTES = 180e6  # of its code, where it is only loaded as the run begins; measured
 MOST_OWN = 6  # lines that only some runs of a study have
 
 
@@ -27,7 +33,8 @@ class BuildCheck:
     sessions: None: as many as begin within duration_s. longest: None: a session ends at a time, not after rounds.
     samples: fewest, median and most training samples of a device in session 1; None: nothing is trained.
     parameters: M; None: nothing is trained. notes: what is allowed, but hardly wanted. shared_by: where several
-    federations share the cells, what each is; payload and sessions are then theirs.
+    federations share the cells, what each is; payload and sessions are then theirs. transfers: what goes down and up,
+    where that differs; empty: the payload both ways. memory_bytes: about what a run will hold; nan: not known.
     """
 
     devices: int
@@ -42,6 +49,8 @@ class BuildCheck:
     samples: tuple[int, float, int] | None
     notes: tuple[str, ...] = ()
     shared_by: tuple[str, ...] = ()
+    transfers: str = ""
+    memory_bytes: float = math.nan
 
     @property
     def where(self) -> str:
@@ -59,7 +68,7 @@ class BuildCheck:
         if self.parameters is not None:
             flops = f"{self.flops_per_sample:,.0f} FLOPs per sample"
             lines.append(f"model {self.model}: {self.parameters:,} parameters, {flops}")
-        lines.append(f"bits per transfer: {self.payload_bits:,}")
+        lines.append(self.transfers or f"bits per transfer: {self.payload_bits:,}")
         if self.samples is not None:
             fewest, median, most = self.samples
             lines.append(f"samples per device: {fewest} to {most}, median {median:g}")
@@ -136,6 +145,8 @@ def built(scenario: Scenario, device: str = "auto", load: Loaded | None = None) 
 def facts_of(run: RunPlan) -> BuildCheck:
     """Return what is known of a run that has been built."""
     scenario, learner = run.world.scenario, next(iter(run.learners.values()))
+    added = sum(_added(run, name) for name in scenario.by_federation)
+    loads = scenario.trains and "torch" not in sys.modules
     return BuildCheck(
         devices=run.world.count,
         cells=scenario.layout.cells,
@@ -147,8 +158,23 @@ def facts_of(run: RunPlan) -> BuildCheck:
         model=run.model["model"]["name"],
         parameters=run.model["model"]["parameters"],
         samples=None if scenario.federations else _samples(run, ""),
+        memory_bytes=memory.held_bytes() + added + (PYTORCH_BYTES if loads else 0),
+        transfers=_transfers(scenario.learning, learner),
         shared_by=tuple(_shared(run, name, one.weight) for name, one in (scenario.federations or {}).items()),
         notes=(*run.notes, *_day_that_hardly_passes(scenario)),
+    )
+
+
+def _added(run: RunPlan, federation: str) -> float:
+    """Return about what a round of a federation adds to the memory that a run holds when it begins."""
+    world, one = run.world.of_federation(federation), _learner(run, federation)
+    count = world.count if world.only is None else len(world.only)
+    return memory_needs.of_first_round(
+        world.scenario,
+        count,
+        numbers=one.parameters if world.scenario.learning else 0,
+        bits=one.payload_bits,
+        flops=one.flops_per_sample,
     )
 
 
@@ -176,19 +202,48 @@ def _shared(run: RunPlan, name: str, weight: float) -> str:
         model = run.model["federations"][name]["model"]["name"]
         said += f", model {model}: {learner.parameters:,} parameters, samples per device: {fewest} to {most}"
         said += f", median {median:g}"
-    return f"{said}, bits per transfer: {learner.payload_bits:,}"
+    sent = _transfers(run.world.of_federation(name).scenario.learning, learner)
+    return f"{said}, {sent or f'bits per transfer: {learner.payload_bits:,}'}"
+
+
+def _transfers(learning: LearningSettings | None, learner: Any) -> str:
+    """Say what goes down and up in bits, where that is not the same; no codec is counted."""
+    if learning is None or learning.payload == "model" or not learner.payload_bits:
+        return ""
+    algorithm, up_bits = learning.algorithm, learner.payload_bits
+    model_bits = learning.bits_per_parameter * learner.parameters
+    up = f"{up_bits:,} up"
+    if algorithm.chooses_model:
+        return f"bits per transfer: {up_bits:,} down for each model that devices choose from, {up}"
+    if algorithm.vectors_down != algorithm.vectors_up or algorithm.vectors_at_start:
+        down_bits = up_bits + (algorithm.vectors_down - algorithm.vectors_up) * model_bits
+        more = (
+            f" ({down_bits + model_bits:,} as a device begins a session)"
+            if algorithm.vectors_at_start
+            else ""
+        )
+        return f"bits per transfer: {down_bits:,} down{more}, {up}"
+    return ""
 
 
 def summary(checks: list[BuildCheck]) -> list[str]:
     """Say in a few lines what is known of the runs of a file; what all of them share is said once."""
     counts = Counter(line for each in checks for line in each.lines())
+    most = _memory(max(each.memory_bytes for each in checks))
     if len(checks) == 1:
-        return list(counts)
+        return [*counts, *most]
     own = [f"{line}   ({count} of them)" for line, count in counts.items() if count < len(checks)]
     if len(own) > MOST_OWN:
         own = [*own[:MOST_OWN], f"... and {len(own) - MOST_OWN} more lines that not all of them share"]
     shared = [line for line, count in counts.items() if count == len(checks)]
-    return [f"{len(checks)} runs for each seed; here with the first:", *shared, *own]
+    return [f"{len(checks)} runs for each seed; here with the first:", *shared, *own, *most]
+
+
+def _memory(held_bytes: float) -> list[str]:
+    """Say what a run will hold, with no more digits than are known."""
+    if math.isnan(held_bytes):
+        return []
+    return [f"memory: about {float(f'{held_bytes:.2g}') / 1e9:g} GB for a run"]
 
 
 def _day_that_hardly_passes(scenario: Scenario) -> list[str]:

@@ -1,6 +1,7 @@
 """The command line as a user meets it: messages and exit codes in this process, whole studies as slow tests."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -218,3 +219,46 @@ def test_validate_takes_overrides_as_run_does(edgefl: Edgefl, digits: Path) -> N
     study = digits.with_name("study.yaml")
     study.write_text(f"name: s\nscenario: {digits.name}\nseeds: [1]\nvariants: {{a: {{}}}}\n")
     assert "is a study; --set is for scenarios" in edgefl("validate", study, "--set", "seed=1").stderr
+
+
+def test_a_folder_that_was_deleted_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(SystemExit) as ended:
+        main(["list"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("edgefl: error: the current folder cannot be found")
+
+
+@pytest.mark.parametrize("out", [["--out", "~/x"], ["--out=~/x"]])
+def test_a_tilde_that_the_shell_leaves_is_the_home_folder(
+    out: list[str], digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    for words in (["run", str(digits), "--set", "sessions.count=1", *out], ["watch", "~/x", "--once"]):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert not ended.value.code
+    assert (tmp_path / "home" / "x" / "run.json").exists()
+    assert not (tmp_path / "~").exists()
+
+
+def test_without_a_home_a_figure_needs_no_notice(tmp_path: Path) -> None:
+    """Of matplotlib's folder for lists of fonts, which is nobody's business here."""
+    file = tmp_path / "home"
+    file.touch()
+    code = (
+        "from analysis.command_line import keep_matplotlib_quiet as quiet; quiet();"
+        " import matplotlib; print(matplotlib.get_cachedir())"
+    )
+    environment = {key: value for key, value in os.environ.items() if key != "MPLCONFIGDIR"}
+    environment |= {"HOME": str(file), "XDG_CONFIG_HOME": "", "XDG_CACHE_HOME": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""

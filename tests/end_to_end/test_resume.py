@@ -121,3 +121,25 @@ def test_a_run_that_has_lost_its_name_is_refused_before_it_computes(
         resume(run)
     assert (run / "run.json").read_text() == content
     assert {file.name: file.read_bytes() for file in run.glob("*.csv")} == tables
+
+
+def test_an_error_of_on_round_leaves_nothing_half_written_where_cells_act_at_one_instant(
+    digits: Path, tmp_path: Path
+) -> None:
+    cells = ["devices.count=24", "layout={rings: 1, isd_m: 300, federations: [0, 1, 2]}", "sessions.count=1"]
+    alike = ["learning.partition=iid", "sessions.rounds=4"]
+    scenario = load_scenario(digits, [*cells, *alike])
+    rows: list[Round] = []
+    whole = simulate(scenario, tmp_path / "whole", on_round=rows.append)
+    ends_s = [row.end_s for row in rows]
+    at = next(place for place, end_s in enumerate(ends_s[:-1], 1) if place > 3 and end_s == ends_s[place])
+
+    def fail(row: Round) -> None:
+        if (row.cell, row.round) == (rows[at - 1].cell, rows[at - 1].round):
+            raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        simulate(scenario, tmp_path / "left", on_round=fail, every=Every(rounds=1))
+    resume(tmp_path / "left")
+    for table in sorted(whole.glob("*.csv")):
+        assert (tmp_path / "left" / table.name).read_bytes() == table.read_bytes(), table.name

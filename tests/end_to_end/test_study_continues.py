@@ -11,9 +11,11 @@ import pytest
 
 from edgefl.commands.cli import main
 from edgefl.commands.study import ELSEWHERE
+from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.studies import IncompleteStudy, StudyOptions, plan, run
+from edgefl.studies import IncompleteStudy, StudyOptions, plan, run, run_locks, scheduler
 from edgefl.studies.merging import merge
+from edgefl.studies.one_run import RunTask
 from edgefl.studies.run_locks import STALE_S
 from edgefl.studies.states import State, state_of
 from edgefl.version import RESULTS_VERSION
@@ -42,6 +44,12 @@ def radio(tmp_path: Path) -> Path:
     (tmp_path / "radio.yaml").write_text(RADIO)
     (tmp_path / "study.yaml").write_text(STUDY)
     return tmp_path / "study.yaml"
+
+
+@pytest.fixture(autouse=True)
+def beats_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim that seems left is watched for longer than a beat, which is 10 s."""
+    monkeypatch.setattr(run_locks, "BEAT_S", 0.2)
 
 
 def about(path: Path) -> dict[str, Any]:
@@ -194,6 +202,38 @@ def test_a_run_in_other_hands_is_left_alone(radio: Path, tmp_path: Path) -> None
     os.utime(claim, (time.time() - 1000,) * 2)
     run(plan(radio), out, StudyOptions(jobs=1))
     assert state_of(out, Path("b", "seed-1")) is State.COMPLETED
+
+
+def test_an_error_leaves_no_trace_in_a_run_that_another_process_has(
+    radio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as one on the way to the claim: a directory that is there would be the other's end."""
+    out = tmp_path / "out"
+
+    def work(task: RunTask, report: object) -> None:
+        claim = task.directory / "claims" / task.run.path / "1.json"
+        claim.parent.mkdir(parents=True)
+        claim.write_text(json.dumps({"pid": 1, "host": "elsewhere", "started": 1}))
+        raise PermissionError("claims")
+
+    monkeypatch.setattr(scheduler, "work", work)
+    with pytest.raises(IncompleteStudy, match="4 of 4 runs failed"):
+        run(plan(radio), out, StudyOptions(jobs=1))
+    assert not runs(out)
+
+
+def test_a_study_whose_folder_is_moved_ends_and_goes_on_where_it_is(radio: Path, tmp_path: Path) -> None:
+    out, moved = tmp_path / "out", tmp_path / "moved"
+
+    def move(label: str, row: Round | None) -> None:
+        if out.exists():
+            out.rename(moved)
+
+    with pytest.raises(EdgeflError, match="with --out where it is now"):
+        run(plan(radio), out, StudyOptions(jobs=1, progress=move))
+    assert not out.exists()
+    run(plan(radio), moved, StudyOptions(jobs=1))
+    assert len(runs(moved)) == 4
 
 
 def test_a_run_in_other_hands_is_waited_for(radio: Path, tmp_path: Path) -> None:

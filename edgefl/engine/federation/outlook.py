@@ -37,6 +37,14 @@ class Outlook:
         """Return [n] the joules that devices [n] draw for bits [n] that they send, however they send them."""
         return self._j_bit[1, ids] * bits
 
+    def _tails_j(self, ids: np.ndarray, compute_s: FloatArray) -> FloatArray:
+        """Return [ids] the joules of the tails of a part: the first one lasts for at most the computing."""
+        tails = self._simulation.network.power.tails
+        if not tails.any:
+            return np.empty(0)
+        both_j = zip(ids.tolist(), compute_s.tolist(), strict=True)
+        return np.array([tails.energy_j(id_, of_s) + tails.energy_j(id_, math.inf) for id_, of_s in both_j])
+
     def candidates(
         self, state: LargeScaleState, past: History, turn: int, wanted: int, *, fades: bool = False
     ) -> Candidates:
@@ -102,6 +110,7 @@ class Outlook:
             down_j=joules(receive_w, down_s) + self._j_bit[0, ids] * down_bits,
             compute_j=compute_j,
             up_j=joules(send_w + amplifier_w * radiated, up_s) + self.bits_j(ids, up_bits),
+            tail_j=self._tails_j(ids, compute_s),
             charge_j=charge_j,
             packet_errors=radio.packet_errors,
             loss=past.loss[ids],

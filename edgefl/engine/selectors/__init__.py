@@ -49,7 +49,8 @@ class Candidates:
         lowest_snr: below which an uplink carries nothing, on its share.
         receive_w: what it draws while it receives. amplifier_w: what its amplifier draws at full power. send_w:
             what it draws beside that while it sends. In the mean over a TDD frame.
-        down_s, compute_s, up_s: seconds of each stage. down_j, compute_j, up_j: its joules.
+        down_s, compute_s, up_s: seconds of each stage. down_j, compute_j, up_j: its joules. tail_j: what the radio
+            draws after the two transfers, to the end of the second tail; empty: no radio has a tail.
         charge_j: left in its battery; inf on mains.
         packet_errors: what loses uploads: `arrives(snr, static)` by the SNR on their shares; None: nothing does.
         loss, norm: that it reported last; nan: none yet, or not asked for (`Decider.asks_loss`, `asks_norm`).
@@ -86,6 +87,7 @@ class Candidates:
     down_j: FloatArray = field(default_factory=_none)
     compute_j: FloatArray = field(default_factory=_none)
     up_j: FloatArray = field(default_factory=_none)
+    tail_j: FloatArray = field(default_factory=_none)
     charge_j: FloatArray = field(default_factory=_none)
     packet_errors: PacketErrors | None = None
     loss: FloatArray = field(default_factory=_none)
@@ -107,8 +109,9 @@ class Candidates:
 
     @property
     def total_j(self) -> FloatArray:
-        """[ids] joules of all three stages."""
-        return self.down_j + self.compute_j + self.up_j
+        """[ids] joules of all three stages and of the tails, all of which a battery pays."""
+        stages_j = self.down_j + self.compute_j + self.up_j
+        return stages_j + self.tail_j if len(self.tail_j) else stages_j
 
     def at(self, rows: npt.ArrayLike) -> "Candidates":
         """Return some of the candidates, by their ascending places here."""

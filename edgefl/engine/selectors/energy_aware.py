@@ -11,8 +11,8 @@ class EnergyAware(CountedDecider):
     """Take the devices that spend the smallest share of their charge on a round; on mains, the fewest joules.
 
     A device whose charge would fall below the reserve takes part only if too few others can. Joules are those
-    expected of the round: download, computing, upload. Of devices on mains, which spend no charge, those of the
-    fewest joules are first; they are before any on a battery.
+    expected of the round: download, computing, upload, and the tails that follow the transfers. Of devices on
+    mains, which spend no charge, those of the fewest joules are first; they are before any on a battery.
     """
 
     reserve: ClassVar[float] = 1.0  # a device keeps this many times the joules of a round, or stays away

@@ -79,6 +79,8 @@ class Algorithm(Component):
     # device keeps the statistics of its own model too
     vectors_down: ClassVar[int] = 1
     vectors_up: ClassVar[int] = 1
+    # vectors that a device receives besides in a session, until an update of it has arrived
+    vectors_at_start: ClassVar[int] = 0
 
     def remembered(self) -> tuple[str, ...]:
         """Return the names of notes that each device remembers; overridden where parameters say which."""

@@ -36,6 +36,7 @@ class FedDc(Scaffold):
     """
 
     device_vectors: ClassVar = ("control", "drift")
+    vectors_at_start: ClassVar = 1
 
     alpha: float = Field(0.1, ge=0, le=1e9, description="weight of the pull; FLASH: 0.01 to 0.5")
     correction: bool = Field(True, description="correct gradients by control variates; without: FedDyn")
@@ -51,7 +52,10 @@ class FedDc(Scaffold):
         return {**state, **super().join(state, members, newcomers), "drift": members.mean("drift")}
 
     def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
-        return Received(model, vectors=self.vectors_down + (devices.starting & state["shifted"]).long())
+        return Received(
+            model,
+            vectors=self.vectors_down + self.vectors_at_start * (devices.starting & state["shifted"]).long(),
+        )
 
     def correct(
         self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]

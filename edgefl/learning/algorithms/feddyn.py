@@ -43,6 +43,7 @@ class FedDyn(FedAvg):
     """
 
     device_vectors: ClassVar = ("gradient",)
+    vectors_at_start: ClassVar = 1
     one_round: ClassVar = True
 
     alpha: float = Field(
@@ -63,7 +64,9 @@ class FedDyn(FedAvg):
         return {**state, "gradient": members.mean("gradient")}
 
     def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
-        return Received(model, vectors=1 + (devices.starting & state["shifted"]).long())
+        return Received(
+            model, vectors=1 + self.vectors_at_start * (devices.starting & state["shifted"]).long()
+        )
 
     def correct(
         self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]

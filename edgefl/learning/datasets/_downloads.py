@@ -25,14 +25,16 @@ def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = F
     """
     import urllib.request  # with all of SSL, for which reading files need not wait
 
-    log.warning("%s is not on this machine: downloading %s", what, address)
     made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-    path.parent.mkdir(parents=True, exist_ok=True)
     # a random name keeps runs that start together, perhaps on several machines, apart
     part = path.parent / f".{path.name}.{uuid4().hex}.part"
     try:
-        with urllib.request.urlopen(address, timeout=TIMEOUT_S) as response, part.open("wb") as file:
-            shutil.copyfileobj(response, file, CHUNK)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            # said once there is a place for it
+            log.warning("%s is not on this machine: downloading %s", what, address)
+            with urllib.request.urlopen(address, timeout=TIMEOUT_S) as response:
+                shutil.copyfileobj(response, file, CHUNK)
         try:
             if (digest := _md5(part, unpack)) != md5 and md5 is not None:
                 raise ValueError(f"md5 is {digest}, expected {md5}")
@@ -40,7 +42,8 @@ def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = F
             raise OSError(f"{path.name} arrived damaged: {error}") from error
         part.replace(path)
     except BaseException:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # where a file is in the place of a folder
+            part.unlink(missing_ok=True)
         for folder in made:
             with suppress(OSError):  # another run has put something there
                 folder.rmdir()

@@ -54,3 +54,18 @@ def test_data_that_are_looked_for_in_no_folder_are_no_fault(
     code, screen = run(capsys)
     assert code == 0
     assert "EDGEFL_DATA: make it, or unset EDGEFL_DATA" in screen
+
+
+def test_a_file_in_place_of_the_home_folder_is_said_once_and_with_what_helps(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    home.touch()
+    for name in ("XDG_CACHE_HOME", "EDGEFL_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    code, screen = run(capsys)
+    assert code == 0, "downloads are all that it hinders"
+    assert f"{home} is no folder" in screen
+    assert "cache: set XDG_CACHE_HOME to a folder of yours\n" in screen
+    assert "downloaded into" not in screen

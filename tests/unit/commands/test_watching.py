@@ -1,7 +1,12 @@
 """A run under way as `edgefl watch` sees it: what is new is read, and what is half written waits."""
 
 import json
+import math
+import os
+import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -126,6 +131,25 @@ def test_silence_is_told(under_way: Making) -> None:
     assert "silent for 10 min" in text(watching.find(under_way(3, silent_s=600.0))[0].look())
 
 
+@pytest.mark.parametrize("day_s", [86_400.0, -86_400.0])
+def test_a_clock_that_is_wrong_is_forgotten_with_the_next_sign_of_life(
+    day_s: float, under_way: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = watching.find(under_way(3, silent_s=day_s))[0]
+    now_s = time.monotonic()
+    run.look()
+    under_way(3, silent_s=day_s + 10.0)  # another sign, and by that clock time runs backwards
+    assert run.look().silent_s < 60.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s + 600.0)
+    assert run.look().silent_s == pytest.approx(600.0, abs=60.0)
+
+
+def test_a_clock_set_back_leaves_no_time_that_is_negative(under_way: Making) -> None:
+    path = under_way(3)
+    os.utime(path / "scenario.yaml", (time.time() + 1000.0,) * 2)
+    assert math.isnan(watching.find(path)[0].look().left_s)
+
+
 def test_before_the_first_round(under_way: Making) -> None:
     path = under_way(0)
     (path / "rounds.csv").unlink()
@@ -206,3 +230,29 @@ def test_runs_that_differ_by_their_seed_have_their_scenario_read_once(
     other.write_text(other.read_text().replace("count: 3", "count: 4"))
     assert {each.look().rounds for each in watching.find(tmp_path)} == {3}
     assert len(read) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a terminal of POSIX")
+@pytest.mark.parametrize("leaves", [False, True], ids=["to the end", "Ctrl-C"])
+def test_on_a_terminal_it_ends_with_the_run_or_is_left_clean(under_way: Making, leaves: bool) -> None:
+    import pty
+
+    path, screen, since_s = under_way(3), b"", time.monotonic()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        code = "import sys; from edgefl.commands.cli import main; main(sys.argv[1:])"
+        words = ["watch", str(path), "--every-s", "0.1"]
+        os.execve(sys.executable, [sys.executable, "-c", code, *words], {**os.environ, "TERM": "xterm"})
+    said = False
+    with suppress(OSError):  # so Linux says that nobody has it open any more
+        while time.monotonic() - since_s < 60 and (some := os.read(terminal, 65536)):
+            screen += some
+            if b"1 running" in screen and not said:
+                said = True
+                os.write(terminal, b"\x03") if leaves else under_way(8, "completed")
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == (130 if leaves else 0)
+    assert b"Traceback" not in screen
+    assert screen.rindex(b"\x1b[?25h") > screen.rindex(b"\x1b[?25l"), "the cursor is there again"
+    assert leaves or b"1 completed" in screen

@@ -70,6 +70,9 @@ DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
     (EnergyAware(count=1), JOULES, 1, [5]),
     (EnergyAware(count=2), JOULES, 2, [3, 5]),
     (EnergyAware(count=4), JOULES, 4, [3, 5, 7, 11]),
+    (EnergyAware(count=3), JOULES, 3, [3, 5, 11]),
+    # with its tail the last one needs 61 J of its 100, and 122 with the reserve
+    (EnergyAware(count=3), {**JOULES, "tail_j": np.array([0.0, 0.0, 0.0, 0.0, 60.0])}, 3, [3, 5, 7]),
     # 40 now is little for who had 160 before
     (
         ProportionalFair(count=1, past=0.5),

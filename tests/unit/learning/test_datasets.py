@@ -13,6 +13,7 @@ import pytest
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, _files
+from edgefl.learning.datasets._downloads import fetch
 from edgefl.learning.datasets._files import FileSet, locate, obtain
 from edgefl.learning.datasets._idx import parse_idx, read_idx_split
 from edgefl.learning.datasets.digits import Digits
@@ -332,6 +333,21 @@ def test_offline_forbids_downloads(
         assert not user_cache().exists()
     else:
         assert obtain(small).keys() == CONTENT.keys()
+
+
+def test_a_download_is_told_of_once_there_is_a_place_for_it(
+    tmp_path: Path, small: FileSet, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        fetch("small", f"{small.url}x", tmp_path / "file" / "cache" / "x", None)
+    assert not caplog.records
+    with pytest.raises(OSError, match="nothing-of-this-name"):
+        fetch("small", f"{small.url}nothing-of-this-name", tmp_path / "cache" / "x", None)
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        "small is not on this machine"
+    ]
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
 
 
 def test_looking_never_downloads(tmp_path: Path, small: FileSet) -> None:

@@ -185,6 +185,7 @@ def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) ->
 
 
 BOTH_WAYS = "1 of 2 vectors on the way down and 1 of 2 vectors on the way up"
+AS_IT_BEGINS = "a further vector on the way down until a device's first update of a session"
 CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all models but one on the way down"
 
 
@@ -193,7 +194,7 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all models bu
     [
         (["learning.algorithm=fedprox"], "", ""),
         (["learning.algorithm=scaffold"], BOTH_WAYS, ""),
-        (["learning.algorithm=feddc"], BOTH_WAYS, ""),
+        (["learning.algorithm=feddc"], f"{BOTH_WAYS} and {AS_IT_BEGINS}", ""),
         (["learning.algorithm=hypcluster"], ONE_MODEL, CHOICE),
         (["learning.algorithm=feddrift"], ONE_MODEL, CHOICE),
         (["learning.algorithm=moon"], "", "the passes of the models that its loss compares with"),

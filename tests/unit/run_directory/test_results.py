@@ -19,7 +19,7 @@ from edgefl.engine.records import Event
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted, interruptible
 from edgefl.run_directory.results import RunDirectory, free_directory, fresh_directory
-from edgefl.run_directory.status import SILENT_S, RunStatus, resumable
+from edgefl.run_directory.status import SILENT_S, RunStatus, is_there, resumable, this_process
 from edgefl.scenario.scenario import Scenario
 
 SCENARIO = {
@@ -196,8 +196,20 @@ def test_a_process_on_another_machine(run: RunDirectory) -> None:
     left_by(run.path, host=platform.node() + "-2", heartbeat=ago(SILENT_S / 2))
     with pytest.raises(EdgeflError, match=r"is at work on it, as of 180\d s ago; resume there, or"):
         resumable(run.path)
+    left_by(run.path, host=platform.node() + "-2", heartbeat=ago(-2 * SILENT_S))  # by its clock, or by ours
+    with pytest.raises(
+        EdgeflError, match=r"as of 7\d{3} s ahead of the clock here; .*if you know that it has"
+    ):
+        resumable(run.path)
     left_by(run.path, heartbeat=ago(SILENT_S + 1))
     resumable(run.path)
+
+
+def test_a_dead_claim_leaves_no_process_of_another_machine(run: RunDirectory) -> None:
+    process = {**this_process(), "host": platform.node() + "-2"}
+    for claimed in (True, False):
+        # what it signed, by whatever clock, is older than the claim
+        assert is_there({**process, "heartbeat": ago(-1.0)}, claimed=claimed) is not claimed
 
 
 @pytest.mark.parametrize("content", [None, "", '{"status"'])
@@ -279,3 +291,20 @@ def test_a_long_error_fits_into_what_is_there(run: RunDirectory, monkeypatch: py
         raise ZeroDivisionError("x" * 2 * size)
     assert about(run.path)["status"] == "failed"
     assert (run.path / "run.json").stat().st_size == size
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_folder_that_is_moved_ends_the_run_and_is_not_made_again(replaced: bool, tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run", Scenario.model_validate(SCENARIO).described, {})
+    moved = run.path.rename(tmp_path / "moved")
+    if replaced:  # by a run of another process
+        run.path.mkdir()
+        (run.path / "run.json").write_text((moved / "run.json").read_text())
+        left_by(run.path, host="elsewhere", pid=1)
+    before = sorted(run.path.rglob("*"))
+    for call in (run.flush, run.complete):
+        with pytest.raises(EdgeflError, match="was moved, renamed or deleted while it was written"), run:
+            call()
+    assert run.path.exists() == replaced
+    assert sorted(run.path.rglob("*")) == before
+    assert about(moved)["status"] == "running"

@@ -6,6 +6,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -71,10 +72,25 @@ def test_a_process_of_this_machine_that_is_gone_holds_nothing(tmp_path: Path) ->
     assert taken(tmp_path)._path.name == "2.json"
 
 
-@pytest.mark.parametrize(("age_s", "held"), [(0.0, True), (STALE_S + 1, False)])
+@pytest.mark.parametrize(("age_s", "held"), [(0.0, True), (STALE_S + 1, False), (-STALE_S - 1, False)])
 def test_one_of_another_machine_is_believed_while_it_beats(age_s: float, held: bool, tmp_path: Path) -> None:
     another(tmp_path, age_s=age_s)
     assert RunLocks(tmp_path).held(RUN) is held
+
+
+@pytest.mark.parametrize("age_s", [STALE_S + 1, -1e9])
+@pytest.mark.parametrize("lives", [True, False])
+def test_a_clock_that_is_wrong_neither_takes_a_run_nor_keeps_it_for_ever(
+    age_s: float, lives: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_locks, "BEAT_S", 0.2)
+    theirs = another(tmp_path, age_s=age_s)
+    beats = threading.Timer(0.1, os.utime, (theirs, (1.0, time.time() - age_s + 0.2)))
+    if lives:  # its owner's clock is as wrong as before
+        beats.start()
+    claim = RunLocks(tmp_path).take(RUN)
+    assert (claim is None) == lives
+    assert theirs.exists()
 
 
 def test_a_copy_of_old_claims_is_nobodys(tmp_path: Path) -> None:

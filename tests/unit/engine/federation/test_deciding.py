@@ -64,6 +64,17 @@ def test_what_is_expected_is_what_happens() -> None:
     assert memory == {"rounds": 1}
 
 
+def test_tails_that_are_expected_are_those_that_are_booked() -> None:
+    """A battery pays them: between two rounds that are far apart the second tail is over, and the first was short."""
+    decider, tail = Asked(), {"name": "phone_5g", "tail_s": 0.03, "tail_w": 1.5}
+    run = world(decider, devices={"power": tail}, rules={"pause_s": 60.0}).run()
+    (told, _), *_ = decider._told
+    booked_j = [row.energy_tail_j for row in run.rows.of[DeviceRound][:3]]
+    assert min(booked_j) > 0
+    assert told.tail_j == pytest.approx(booked_j)
+    assert told.total_j == pytest.approx(told.down_j + told.compute_j + told.up_j + booked_j)
+
+
 def test_a_decision_is_carried_out() -> None:
     """Shares, power and clock by hand: on a share b with x of its power a link has an SNR of x snr / b."""
     shares, power, clock_hz = [0.5, 0.2, 0.3], [0.5, 1.0, 0.25], [1e9, 5e8, 2.5e8]

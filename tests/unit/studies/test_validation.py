@@ -1,0 +1,90 @@
+"""What `edgefl validate` says of a run: bits each way, and memory."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import edgefl
+from edgefl.studies.validation import check, summary
+
+DIGITS = """\
+name: digits
+devices: {count: 8}
+sessions: {name: schedule, count: 2, rounds: 3}
+learning: {dataset: digits, partition: iid, model: logistic, batch: 16}
+"""
+
+WORLD = """\
+name: world
+devices: {count: 20000, mobility: random_waypoint}
+layout: {rings: 1, isd_m: 500, federations: all}
+rounds: {selector: {name: uniform, count: 20}}
+sessions: {name: schedule, count: 1, rounds: 1}
+workload: {payload_bits: 100000, flops_per_sample: 1000}
+"""
+# a process of its own, which says at last how much it has held at most
+COMMAND = """\
+import resource, sys
+from edgefl.commands.cli import main
+try:
+    main(sys.argv[1:])
+finally:
+    print("held", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+OFF = 0.25  # of what a run holds
+
+
+@pytest.fixture
+def digits(tmp_path: Path) -> Path:
+    path = tmp_path / "digits.yaml"
+    path.write_text(DIGITS)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "said"),
+    [
+        ("fedavg", "20,800"),
+        ("scaffold", "41,600"),
+        ("hypcluster", "20,800 down for each model that devices choose from, 20,800 up"),
+        ("feddyn", "20,800 down (41,600 as a device begins a session), 20,800 up"),
+        ("feddc", "41,600 down (62,400 as a device begins a session), 41,600 up"),
+    ],
+)
+def test_what_goes_down_and_up_is_said(algorithm: str, said: str, digits: Path) -> None:
+    """Logistic regression of 8 x 8 pixels and ten classes has 650 numbers of 32 bits."""
+    checked = check(digits, overrides=[f"learning.algorithm={algorithm}"])
+    assert f"bits per transfer: {said}" in summary(checked)
+
+
+@pytest.mark.parametrize("algorithm", ["feddyn", "feddc"])
+def test_what_devices_receive_as_a_session_begins_is_in_the_note_of_costs(
+    algorithm: str, digits: Path
+) -> None:
+    sets = [f"learning.algorithm={algorithm}", "learning.payload=model"]
+    (note,) = [one for one in check(digits, overrides=sets)[0].notes if "leave out" in one]
+    assert "a further vector on the way down until a device's first update of a session" in note
+
+
+def printed(folder: Path, *words: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(Path(edgefl.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", COMMAND, *words]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="says in kilobytes of Linux what a process has held")
+@pytest.mark.parametrize("text", [DIGITS, WORLD], ids=["training", "world"])
+def test_memory_is_about_what_a_run_holds(text: str, tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(text)
+    told = re.search(r"memory: about ([\d.]+) GB for a run", printed(tmp_path, "validate", "one.yaml"))
+    held = re.search(r"held (\d+)", printed(tmp_path, "run", "one.yaml"))
+    assert told is not None
+    assert held is not None
+    assert float(told[1]) == pytest.approx(1024 * int(held[1]) / 1e9, rel=OFF)
