@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import simpy
-
 from edgefl.contract import Learner
 from edgefl.engine.air.radio import Radio
+from edgefl.engine.clock import Clock
 from edgefl.engine.records import Nowhere
 from edgefl.learners import model_size
 from edgefl.learners.building import available_cores, notes_at_start
@@ -100,7 +99,7 @@ def prepare(
         world = World(scenario, Streams(scenario.seed))
         memory_needs.check_places(world)
         check_world(world, reports=learner is not None)
-        radio = world.radio(simpy.Environment())
+        radio = world.radio(Clock())
         sizes = {
             name: model_size.of(world.of_federation(name), device, load) if sizes_only else None
             for name in scenario.by_federation
@@ -108,7 +107,7 @@ def prepare(
         threads = threads or available_cores()
         learners, model, training = learners_of(world, device, threads, load, sizes, learner, trainers)
         rehearsal = world.rehearsal()
-        simulation, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
+        simulation, _ = compose(rehearsal, rehearsal.radio(Clock()), Nowhere(), {})
         notes = [*notes_at_start(scenario, training), *check_learners(world, simulation, learners)]
     plan = RunPlan(scenario.described, world, radio, learners, model, training, notes)
     if sizes_only:

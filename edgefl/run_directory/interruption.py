@@ -16,7 +16,7 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, signal_: int = signal.SIGINT, path: Path | None = None) -> None:
-        # both in args: SimPy rebuilds an exception from its args
+        # both in args: pickle rebuilds an exception from its args
         super().__init__(signal_, path)
         self.path = path
         self.exit_code = 128 + signal_
@@ -28,22 +28,17 @@ class _Holder:
     def __init__(self) -> None:
         self.depth = 0
         self.waiting: int | None = None
-        self.raised: int | None = None
-
-    def interrupt(self, number: int) -> None:
-        self.raised = number
-        raise Interrupted(number)
 
     def arrived(self, number: int, frame: FrameType | None) -> None:
         if self.depth and self.waiting is None:
             self.waiting = number
             return
-        self.interrupt(number)
+        raise Interrupted(number)
 
     def release(self) -> None:
         if self.waiting is not None and not self.depth:
             number, self.waiting = self.waiting, None
-            self.interrupt(number)
+            raise Interrupted(number)
 
 
 _holder = _Holder()
@@ -64,11 +59,10 @@ def interruptible() -> Iterator[None]:
             before[number] = signal.signal(number, _holder.arrived)
         except ValueError:
             break
-    _holder.waiting = _holder.raised = None
+    _holder.waiting = None
     try:
         yield
     finally:
-        _holder.raised = None
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -82,9 +76,3 @@ def held() -> Iterator[None]:
     finally:
         _holder.depth -= 1
     _holder.release()
-
-
-def interrupt_again() -> None:
-    """Raise the interruption again that a signal has raised: SimPy delays it until all else of its moment is done."""
-    if _holder.raised is not None:
-        raise Interrupted(_holder.raised)

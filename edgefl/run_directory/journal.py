@@ -18,7 +18,7 @@ from edgefl.engine.federation.seat import FEDERATION, Seat
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.circumstances import SCENARIO, differences
 from edgefl.run_directory.files import reading, writing
-from edgefl.run_directory.interruption import held, interrupt_again
+from edgefl.run_directory.interruption import held
 from edgefl.run_directory.plain import decoded, encoded, words
 from edgefl.run_directory.questions import Place
 from edgefl.run_directory.seal import sealed, unsealed
@@ -108,7 +108,6 @@ class Journal:
         self._restorable = recovered.snapshot
         self._in_snapshot = self._count = len(recovered.entries)
         self._aggregations = sum(entry["call"] == "aggregate" for entry in recovered.entries)
-        self._error: BaseException | None = None
         self._last_present: tuple[Any, Any] = (None, None)  # as it was asked, and as it was written
         # whether the learners' state is that after the last entry
         self._settled = not recovered.entries
@@ -171,22 +170,6 @@ class Journal:
         if self._last_present[0] is not value:
             self._last_present = value, encoded(value)
         return self._last_present[1]
-
-    @contextmanager
-    def asking(self) -> Iterator[None]:
-        """Refuse all that is asked after an error or an interruption.
-
-        It ends the run, but in SimPy only once all else of its moment is done, which may be other cells' questions:
-        entries behind one that is missing are of no use.
-        """
-        interrupt_again()
-        if self._error is not None:
-            raise self._error
-        try:
-            yield
-        except BaseException as error:
-            self._error = error
-            raise
 
     @contextmanager
     def changing(self) -> Iterator[None]:

@@ -36,8 +36,7 @@ class JournaledLearner(Answering):
             if call not in KEEPS_TRAINING:
                 self._untrained = (asked, now, answered) if call == "train" else None
             return answered
-        with journal.asking():
-            return self._answer_live(call, asked, now)
+        return self._answer_live(call, asked, now)
 
     def _answer_live(self, call: str, asked: Mapping[str, Any], now: Now) -> Any:
         journal = self._journal

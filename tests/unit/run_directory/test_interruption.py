@@ -2,12 +2,10 @@
 
 import os
 import signal
-from collections.abc import Generator
 
 import pytest
-import simpy
 
-from edgefl.run_directory.interruption import Interrupted, held, interrupt_again, interruptible
+from edgefl.run_directory.interruption import Interrupted, held, interruptible
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -47,29 +45,6 @@ def test_a_signal_waits_and_a_second_one_does_not(times: int, done: list[str]) -
         pass  # nothing is left over
 
 
-def test_simpy_can_rebuild_it() -> None:
+def test_pickle_can_rebuild_it() -> None:
     error = Interrupted(signal.SIGTERM)
     assert type(error)(*error.args).exit_code == 143
-
-
-def test_nothing_goes_on_in_the_moment_of_an_interruption() -> None:
-    """SimPy puts it off until both cells have acted; the second one is stopped where it asks."""
-    env, acted = simpy.Environment(), list[str]()
-
-    def cell(name: str, *, interrupted: bool) -> Generator[simpy.Event, None, None]:
-        yield env.timeout(1.0)
-        interrupt_again()
-        if interrupted:
-            os.kill(os.getpid(), signal.SIGINT)
-        acted.append(name)
-
-    def run() -> None:
-        with interruptible():
-            env.process(cell("first", interrupted=True))
-            env.process(cell("second", interrupted=False))
-            env.run()
-
-    with pytest.raises(Interrupted):
-        run()
-    assert acted == []
-    interrupt_again()  # it is over
