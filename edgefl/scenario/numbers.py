@@ -68,7 +68,7 @@ class Numbers:
         count = getattr(selector, "count", None)
         if count and count > devices:
             raise EdgeflError(
-                f"{count} exceeds {them}: a round could never have its participants",
+                f"{count} exceeds {them}: a round could never have its participants; lower it",
                 ("rounds", "selector", "count"),
             )
         factor = self.rounds.over_selection

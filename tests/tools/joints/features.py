@@ -201,6 +201,8 @@ def decider(data: Data, rng: Random) -> None:
     own: Data = {"name": name, "count": rng.randint(1, 4)}
     if name in ("fedcs", "least_energy"):
         own["deadline_s"] = rng.choice((0.05, 1))
+    if name == "hungarian":
+        put(data, ("radio", "uplink_waterfall_db"), rng.choice((0.023, 10)))
     put(data, ("rounds", "selector"), own)
     put(data, ("radio", "uplink_power_over_share"), "full")
 

@@ -61,7 +61,7 @@ def made(draw: Draw) -> Data:
         "devices": {"count": rng.choice((4, 6, 8)), "clock_hz": rng.choice((1e7, 1e9))},
         "radio": {"preset": rng.choice(("nr", "journal")), "bandwidth_hz": rng.choice((5e5, 2e6, 2e7))},
         "sessions": {"name": "schedule", "count": 2, "rounds": 3},
-        "rounds": {"max_wait_s": 30.0},
+        "rounds": {"max_wait_s": 3.0},
     }
     if draw.trains:
         data["learning"] = {"dataset": "digits", "model": "logistic", "batch": 16, "steps": 2, "lr": 0.05}
@@ -98,6 +98,9 @@ def _fit_devices(devices: Data) -> None:
     if "classes" in devices or "populations" in devices:
         devices.pop("density_per_km2", None)
         devices["count"] = max(10, devices.get("count", 0))
+    if name_at(devices, ("churn",)) == "client_pattern":
+        devices.pop("density_per_km2", None)
+        devices["count"] = max(6, devices.get("count", 0))
     if "density_per_km2" in devices:
         devices.pop("count", None)
 

@@ -29,7 +29,9 @@ CPU_S = 40.0  # after which a run hangs
 AGAIN = 3  # one run of as many is repeated, another one is left and gone on with
 FILE = "scenario.yaml"
 # what a run that stops says to do
-REMEDY = re.compile(r"\b(set|give|take|raise|lower|allow|leave|make|choose|add|use|shorten|begin|start)\b")
+REMEDY = re.compile(
+    r"\b(set|give|take|raise|lower|allow|leave|make|choose|add|use|shorten|begin|start|needs?)\b"
+)
 
 
 @dataclass(frozen=True)
