@@ -85,7 +85,8 @@ class Numbers:
             unknown = [id_ for id_ in sorted(ids) if id_ >= devices]
             if unknown:
                 raise EdgeflError(
-                    f"session {number} names device {unknown[0]}, but there are {devices}, 0 to {devices - 1}",
+                    f"session {number} names device {unknown[0]}, but there are {devices}, 0 to {devices - 1}:"
+                    " raise devices.count, or leave it out",
                     ("devices", "churn", "sessions", str(number - 1)),
                 )
 
