@@ -14,7 +14,7 @@ from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio import Radio
 from edgefl.scenario.scenario import Scenario, load
 
-Row = Mapping[str, str]
+Row = dict[str, str]
 TIME_DIGIT_S = 2e-9  # times have nine decimals
 SHARE_ROUNDING = 1e-9  # of a sum of shares
 JOULES_ROUNDING = 1e-9  # relative

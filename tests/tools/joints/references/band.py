@@ -1,7 +1,7 @@
 """A band shared by few devices in a TDD frame, slot by slot in fractions: transfers, rounds and joules.
 
-So strong a link that its rate is the cap in every slot: a share b of a band W carries b W cap bits a second, as long as
-its direction is served. A transfer begins with a slot and ends with the one in which its last bit arrives.
+Links are so strong that their rate is the cap in every slot: a share b of a band W carries b W cap bits a second,
+while its direction is served. A transfer begins with a slot and ends with the one in which its last bit arrives.
 """
 
 from collections.abc import Mapping, Sequence

@@ -27,7 +27,7 @@ class Tie(Exception):
 
 @dataclass
 class Done:
-    """A round of a cell: begin, end, the cloud's model that it ended with, the wait for that, and the cell's model."""
+    """A round of a cell: begin, end, the cloud's model that it ended with, the wait for it, and the cell's model."""
 
     begin_s: Fraction
     end_s: Fraction
@@ -81,7 +81,7 @@ class Hierarchy:
         sent_s = [(ceil((received_s + self.case["compute_s"][id_]) / SLOT_S) + 1) * SLOT_S for id_ in ids]
         trained = [self.learning.trained(id_, self.values[cell]) for id_ in ids]
         samples = [self.learning.sizes[id_] for id_ in ids]
-        self.values[cell] = sum(many * one for many, one in zip(samples, trained, strict=True)) / sum(samples)
+        self.values[cell] = np.average(trained, axis=0, weights=samples)
         end_s = max(sent_s) + self.case["server_s"]
         if done % self.case["every"]:
             self._end(cell, now_s, end_s)
@@ -96,7 +96,7 @@ class Hierarchy:
         of = self.waiting.keys() if waits else self.sent.keys()
         samples = {cell: sum(self.learning.sizes[id_] for id_ in self.members[cell]) for cell in sorted(of)}
         shares = {cell: many / sum(samples.values()) for cell, many in samples.items()}
-        mean = sum(share * self.sent[cell] for cell, share in shares.items())
+        mean = np.average([self.sent[cell] for cell in shares], axis=0, weights=[*shares.values()])
         self.made.append((now_s, shares))
         waiting, self.waiting = self.waiting, {}
         for cell, (begin_s, arrival_s) in waiting.items():

@@ -144,10 +144,10 @@ def drawn(rng: Random) -> tuple[dict[str, Any], list[Walk], dict[str, Any]]:
         "sectors": sectors,
         "azimuth_deg": rng.randint(0, 119),
         "offset_db": rng.choice((-1, 0, 2)),
-        "hysteresis_db": rng.choice((0, 0.5, 2)),
+        "hysteresis_db": rng.choice((0, 0.5, 2, 4)),
         "interval_ms": (interval := rng.choice((40, 100, 200, 480))),
         # between two measurements, at one, and many later
-        "trigger_ms": rng.choice((0, 7, interval, 2 * interval, 333)),
+        "trigger_ms": rng.choice((0, 7, interval, 2 * interval, 333, 2003)),
         "latency_ms": rng.choice((0, 50, 150)),
         "filter_k": rng.choice((0, 4, 9)),
         "end_ms": 20_003,
@@ -184,4 +184,4 @@ def drawn(rng: Random) -> tuple[dict[str, Any], list[Walk], dict[str, Any]]:
 
 
 def _place(rng: Random) -> Point:
-    return round(rng.uniform(-150, 150), 3), round(rng.uniform(-150, 150), 3)
+    return round(rng.uniform(-200, 200), 3), round(rng.uniform(-200, 200), 3)

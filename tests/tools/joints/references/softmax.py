@@ -78,8 +78,15 @@ class Learning:
             np.concatenate([one.y for one in self.devices]),
         )
         groups = np.repeat(np.arange(len(self.devices)), self.sizes)
-        test = {"x_test": self.test.x, "y_test": self.test.y, "groups_test": np.zeros(len(self.test.y), int)}
-        np.savez(folder / "data.npz", x_train=x, y_train=y, groups_train=groups, **test)
+        np.savez(
+            folder / "data.npz",
+            x_train=x,
+            y_train=y,
+            groups_train=groups,
+            x_test=self.test.x,
+            y_test=self.test.y,
+            groups_test=np.zeros(len(self.test.y), int),
+        )
         parameters = {"1.weight": self.first[:, :-1], "1.bias": self.first[:, -1]}
         save_file(
             {name: np.ascontiguousarray(of, np.float32) for name, of in parameters.items()},
