@@ -1,8 +1,10 @@
 """The clock of a run: SimPy's, in which an error ends the run at once."""
 
-from typing import Any
-
 import simpy
+from simpy.core import SimTime
+from simpy.events import NORMAL, EventPriority
+
+_schedule = simpy.Environment.schedule
 
 
 class Clock(simpy.Environment):
@@ -12,8 +14,8 @@ class Clock(simpy.Environment):
     has returned, and other cells would ask their learners what a run that goes on asks in another order.
     """
 
-    def schedule(self, event: simpy.Event, *priority_and_delay: Any, **named: Any) -> None:
+    def schedule(self, event: simpy.Event, priority: EventPriority = NORMAL, delay: SimTime = 0) -> None:
         """Schedule an event; raise the error of a process that has failed."""
         if not event._ok and isinstance(event, simpy.Process):
             raise event._value
-        super().schedule(event, *priority_and_delay, **named)
+        _schedule(self, event, priority, delay)
