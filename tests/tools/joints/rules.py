@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,16 @@ from edgefl.scenario.scenario import Scenario, load
 Row = dict[str, str]
 TIME_DIGIT_S = 2e-9  # times have nine decimals
 SHARE_ROUNDING = 1e-9  # of a sum of shares
-JOULES_ROUNDING = 1e-9  # relative
+ROUNDING = 1e-9  # relative
+SLOT_ROUNDING = 1e-3  # of a slot, of times with nine decimals
+HIGHEST_CQI = 948 / 1024 * 8  # 38.214, Table 5.2.2.1-3: bits/s/Hz
 
 
 def broken_rules(out: Path) -> Iterator[str]:
     """Yield what is wrong with a completed run."""
     tables = {file.stem: list(csv.DictReader(file.open(encoding="utf-8"))) for file in out.glob("*.csv")}
     scenario = load(out / "scenario.yaml")
-    for check in (_finite, _whole_bits, _on_slots, _staleness, _batteries, _scores):
+    for check in (_finite, _whole_bits, _on_slots, _band_carries, _staleness, _batteries, _scores):
         yield from check(tables, scenario)
 
 
@@ -66,6 +69,30 @@ def _on_slots(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[s
                 yield f"devices.csv, line {line}: {way} ends in slot {last} of {pattern.pattern}"
 
 
+def _band_carries(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
+    """A cell moves no more bits than its band can at the highest rate, while somebody transfers in its direction."""
+    radio = scenario.radio
+    if radio.downlink == "broadcast" or (radio.rates == "shannon" and radio.max_efficiency is None):
+        return
+    highest = radio.max_efficiency or HIGHEST_CQI
+    pattern = radio.tdd.pattern_of() if radio.tdd else None
+    for way in DIRECTIONS:
+        layers = radio.downlink_layers if way == "downlink" else 1
+        weights = pattern.weights(way) if pattern else (1.0,)
+        bits, slots = Counter[str](), defaultdict[str, set[int]](set)
+        for row in tables["devices"]:
+            # a transfer that went on in another cell is in two of them
+            if row[f"{way}_end_s"] and not int(row.get("link_failures") or 0):
+                begin, end = (float(row[f"{way}_{each}_s"]) / radio.slot_s for each in ("start", "end"))
+                slots[row["cell"]].update(range(round(begin), math.ceil(end - SLOT_ROUNDING)))
+                bits[row["cell"]] += int(row[f"{way}_bits"])
+        for cell, many in bits.items():
+            airtime_s = radio.slot_s * sum(weights[slot % len(weights)] for slot in slots[cell])
+            most = radio.bandwidth_hz * radio.goodput * highest * layers * airtime_s
+            if many > most * (1 + ROUNDING):
+                yield f"devices.csv: cell {cell} has moved {many} bits {way}, its band carries {most:.6g}"
+
+
 def _staleness(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
     """An update is as stale as models were made since its device began, and no staler than is taken."""
     made = {_round(row): int(row["version"]) for row in tables["rounds"]}
@@ -84,7 +111,7 @@ def _batteries(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[
     capacities = [one.battery_j for one in scenario.devices.kinds()]
     most_j = max((each for each in capacities if each is not None), default=math.inf)
     for line, row in enumerate(tables["ledger"], start=2):
-        if row["left_j"] and not 0 <= float(row["left_j"]) <= most_j * (1 + JOULES_ROUNDING):
+        if row["left_j"] and not 0 <= float(row["left_j"]) <= most_j * (1 + ROUNDING):
             yield f"ledger.csv, line {line}: left_j is {row['left_j']}, of {most_j}"
 
 
