@@ -135,8 +135,8 @@ def begin_with(module: nn.Module, path: Path, *, partial: bool) -> None:
     fitting = {name: given[name] for name in own if name in given and name not in unlike}
     if not fitting:
         raise EdgeflError(
-            f"{path}: no tensor of it fits the model, whose first ones are {_some(list(own))}; the file's are"
-            f" {_some(list(given))}",
+            f"{path}: no tensor of it fits the model, whose first ones are {_shaped(own)}; the file's are"
+            f" {_shaped(given)}: take the model that it is of, or leave initial out",
             (*INITIAL, "path"),
         )
     if (lacking or strange or unlike) and not partial:
@@ -154,6 +154,12 @@ def begin_with(module: nn.Module, path: Path, *, partial: bool) -> None:
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise EdgeflError(f"{path}: {name} is not finite", (*INITIAL, "path"))
     module.load_state_dict(fitting, strict=False)
+
+
+def _shaped(tensors: Mapping[str, Tensor]) -> str:
+    """Return names and shapes: those of another data set's model have the names and not the shapes."""
+    more = f" and {len(tensors) - SHOWN} more" if len(tensors) > SHOWN else ""
+    return ", ".join(f"{quoted(name)} {list(tensors[name].shape)}" for name in [*tensors][:SHOWN]) + more
 
 
 def _some(names: Sequence[str]) -> str:

@@ -265,6 +265,26 @@ def federations(data: Data, rng: Random) -> None:
     put(data, ("radio", "downlink"), "unicast")
 
 
+def extremes(data: Data, rng: Random) -> None:
+    """Numbers at the edges of what is allowed: next to nothing, or many times what is usual."""
+    choices: dict[tuple[str, str], tuple[float, ...]] = {
+        ("radio", "slot_s"): (2.5e-4, 1e-2),
+        ("radio", "bandwidth_hz"): (1e5, 1e8),
+        ("radio", "control_overhead"): (0.9,),
+        ("radio", "harq_bler"): (0.5,),
+        ("rounds", "deadline_s"): (1e-6, 1e-3),
+        ("rounds", "movement_tick_s"): (0.01, 5.0),
+        ("handover", "measurement_interval_s"): (0.01, 2.0),
+        ("handover", "min_time_of_stay_s"): (0.0, 100.0),
+        ("devices", "clock_hz"): (1e6, 1e11),
+        ("devices", "transmit_power_dbm"): (-40.0, 40.0),
+        ("devices", "capacitance"): (0.0, 1e-20),
+        ("devices", "pa_efficiency"): (1e-3,),
+    }
+    for place in rng.sample(sorted(choices), rng.randint(1, 3)):
+        put(data, place, rng.choice(choices[place]))
+
+
 def records(data: Data, rng: Random) -> None:
     choices = {
         "devices": ("all", "none", 2),
@@ -282,5 +302,6 @@ WORLD: dict[str, Feature] = {
         *(mobility, churn, cells, losses_of_paths, fading, interference, duplex, sharing, background),
         *(broadcast, uplink, loss_on_air, weak_links, power, batteries, classes, indoors, density),
         *(populations, handover, deadlines, selector, decider, server, sessions, cloud, federations, records),
+        extremes,
     )
 }

@@ -70,6 +70,11 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     save_file({"else": torch.zeros(1)}, path)
     with pytest.raises(EdgeflError, match="no tensor of it fits the model, whose first ones are 'weight'"):
         model_files.begin_with(nn.Linear(4, 3), path, partial=True)
+    save_file({"weight": torch.zeros(2, 4), "bias": torch.zeros(2)}, path)
+    with pytest.raises(
+        EdgeflError, match=r"'weight' \[3, 4\], .* the file's are .*'weight' \[2, 4\].*: take the model"
+    ):
+        model_files.begin_with(nn.Linear(4, 3), path, partial=True)
     save_file({"weight": torch.full((3, 4), torch.nan), "bias": torch.zeros(3)}, path)
     with pytest.raises(EdgeflError, match="weight is not finite"):
         model_files.begin_with(nn.Linear(4, 3), path, partial=False)
