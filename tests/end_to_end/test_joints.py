@@ -72,7 +72,7 @@ def test_most_draws_run() -> None:
     draws = [drawn(SEED, number) for number in range(200)]
     assert {feature for draw in draws for feature in draw.features} == {*FEATURES}
     accepted = 0
-    for draw in draws[:40]:
+    for draw in draws[:20]:
         assert draw.text == drawn(SEED, draw.number).text
         assert len(draw.without(draw.features[0]).features) == len(draw.features) - 1
         try:
@@ -80,7 +80,7 @@ def test_most_draws_run() -> None:
         except EdgeflError:
             continue
         accepted += 1
-    assert accepted > 25
+    assert accepted > 12
 
 
 def compared(name: str, folder: Path) -> Compared:
