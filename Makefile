@@ -15,6 +15,7 @@
 # make gpu    all that wants a GPU, in one command: tests, speed, memory, whole runs; writes runs/gpu/gpu.md
 # make codecs train Fashion-MNIST with every codec, each way: the table of docs/codecs.md (some minutes)
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
+# make joints random combinations of features through small runs, by rules and references; a few minutes
 # make damage damage run and study directories at random and read them; `make test` tries some of them
 # make faults inject each named fault of tests/faults; its check must fail (five minutes); `make test` does some of it
 # make mutants try 200 changed operators, constants and bounds, drawn with a seed, against the tests of their modules
@@ -27,7 +28,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust town city test paths quick lowest newest cluster editor checks gpu codecs fuzz damage faults mutants \
+.PHONY: demo docs readme gallery trust town city test paths quick lowest newest cluster editor checks gpu codecs fuzz joints damage faults mutants \
   kill schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
@@ -110,6 +111,9 @@ codecs: $(VENV)/installed-dev $(FASHION)
 
 fuzz: $(VENV)/installed-dev
 	$(BIN)/python -m tests.tools.fuzz
+
+joints: $(VENV)/installed-dev
+	$(BIN)/python -m tests.tools.joints
 
 damage: $(VENV)/installed-dev
 	$(BIN)/python -m tests.tools.damage

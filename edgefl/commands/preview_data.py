@@ -13,11 +13,11 @@ from itertools import islice, takewhile
 from typing import Any
 
 import numpy as np
-import simpy
 
 from channel.units import db_to_linear
 from edgefl.engine.air.budget import carriers_of
 from edgefl.engine.air.gains import SpatialGains
+from edgefl.engine.clock import Clock
 from edgefl.engine.records import Event, EventName, Nowhere
 from edgefl.engine.sessions.schedule import Schedule
 from edgefl.engine.settings import WorkloadSettings
@@ -255,7 +255,7 @@ def _walk(world: World, span_s: float) -> tuple[np.ndarray, int, float]:
     if not (world.scenario.layout.several and world.movement.moves):
         return np.empty((0, 2)), 0, span_s
     events = _Handovers()
-    simulation, _ = compose(world, world.radio(simpy.Environment()), events, {})
+    simulation, _ = compose(world, world.radio(Clock()), events, {})
     began_s, places_m, time_s = time.process_time(), [], 0.0
     step_s = max(world.scenario.handover.measurement_interval_s, span_s / 2000)
     while time_s < span_s and time.process_time() - began_s < WALK_S:

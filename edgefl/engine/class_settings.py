@@ -210,11 +210,17 @@ def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> No
         given = sum(counts)
         if given > devices or (given == devices) == bool(open_):
             rest = f", which leaves none for {open_[0]}" if open_ else ""
-            raise ValueError(f"the classes' counts sum to {given}, devices.count is {devices}{rest}")
+            way = ("raise", "lower") if given >= devices else ("lower", "raise")
+            raise ValueError(
+                f"the classes' counts sum to {given}, devices.count is {devices}{rest}: {way[0]} devices.count, or"
+                f" {way[1]} a class's count"
+            )
         return
     given = math.fsum(shares)
     if given > 1 + SHARE_TOLERANCE or (given > 1 - SHARE_TOLERANCE) == bool(open_):
-        rest = f", which leaves none for {open_[0]}" if open_ else ": make it 1, or leave one class's out"
+        rest = ": make it 1, or leave one class's out"
+        if open_:
+            rest = f", which leaves none for {open_[0]}: lower one"
         raise ValueError(f"the classes' shares sum to {given:g}{rest}")
     if devices is not None:
         empty = [name for name, size in zip(classes, class_sizes(classes, devices), strict=True) if not size]

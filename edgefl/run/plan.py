@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgefl.contract import Learner
 from edgefl.engine.air.radio import Radio
-from edgefl.engine.federation.clock import Clock
+from edgefl.engine.clock import Clock
 from edgefl.engine.records import Nowhere
 from edgefl.learners import model_size
 from edgefl.learners.building import available_cores, notes_at_start

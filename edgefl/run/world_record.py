@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 import simpy
 
+from edgefl.engine.clock import Clock
 from edgefl.engine.records import Event, Nowhere
 from edgefl.errors import EdgeflError
 from edgefl.learning.user_cache import without_tilde
@@ -146,7 +147,7 @@ class _Seen(Nowhere):
 
     def live(self) -> None:
         """Let the network live to the end, and look at it."""
-        env = simpy.Environment()
+        env = Clock()
         radio = self.world.radio(env)
         simulation, _ = compose(self.world, radio, self, {})
         looks = int(self.duration_s / self.links_s + 1e-9) + 1

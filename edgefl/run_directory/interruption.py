@@ -16,7 +16,7 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, signal_: int = signal.SIGINT, path: Path | None = None) -> None:
-        # both in args: SimPy rebuilds an exception from its args
+        # both in args: pickle rebuilds an exception from its args
         super().__init__(signal_, path)
         self.path = path
         self.exit_code = 128 + signal_
@@ -29,19 +29,16 @@ class _Holder:
         self.depth = 0
         self.waiting: int | None = None
 
-    def interrupt(self, number: int) -> None:
-        raise Interrupted(number)
-
     def arrived(self, number: int, frame: FrameType | None) -> None:
         if self.depth and self.waiting is None:
             self.waiting = number
             return
-        self.interrupt(number)
+        raise Interrupted(number)
 
     def release(self) -> None:
         if self.waiting is not None and not self.depth:
             number, self.waiting = self.waiting, None
-            self.interrupt(number)
+            raise Interrupted(number)
 
 
 _holder = _Holder()

@@ -68,7 +68,7 @@ class Numbers:
         count = getattr(selector, "count", None)
         if count and count > devices:
             raise EdgeflError(
-                f"{count} exceeds {them}: a round could never have its participants",
+                f"{count} exceeds {them}: a round could never have its participants; lower it",
                 ("rounds", "selector", "count"),
             )
         factor = self.rounds.over_selection
@@ -85,7 +85,8 @@ class Numbers:
             unknown = [id_ for id_ in sorted(ids) if id_ >= devices]
             if unknown:
                 raise EdgeflError(
-                    f"session {number} names device {unknown[0]}, but there are {devices}, 0 to {devices - 1}",
+                    f"session {number} names device {unknown[0]}, but there are {devices}, 0 to {devices - 1}:"
+                    " raise devices.count, or leave it out",
                     ("devices", "churn", "sessions", str(number - 1)),
                 )
 

@@ -21,6 +21,7 @@ from edgefl.contract import (
     StageFacts,
 )
 from edgefl.engine.churn import Churn
+from edgefl.engine.clock import Clock
 from edgefl.engine.federation.server import Server
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.records import DeviceRound, DeviceScore, Event, LedgerRow, Position, Round, Session
@@ -259,5 +260,5 @@ def small_world(
     )
     world, rows = World(scenario, Streams(seed)), Rows()
     learner = learner or Scripted()
-    simulation, servers = compose(world, world.radio(simpy.Environment()), rows, {0: learner})
+    simulation, servers = compose(world, world.radio(Clock()), rows, {0: learner})
     return SmallWorld(simulation, servers[0], learner, rows)

@@ -23,64 +23,15 @@ from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing.cell import Rows
 from edgefl.testing.invariants import check_run
+from tests.tools.movements import AREAS, CHURN, DEVICES, MOBILITY, write_trace
 
-DEVICES = 10
 RADIUS_M, ISD_M = 60.0, 50.0
 SEEDS, MAP_S, MAP_END_S = 4, 0.07, 20.0  # times that are no ticks
-AVAILABILITY = Path(__file__).parents[2] / "scenarios" / "traces" / "availability.json"
-FAST: dict[str, Any] = {"speed_min_m_s": 15, "speed_max_m_s": 30}
-# all leave the cell, or the layout, within seconds
-MOBILITY: dict[str, dict[str, Any]] = {
-    "static": {},
-    "random_waypoint": {**FAST, "area_factor": 1.4, "pause_s": 0.5},
-    "random_direction": {**FAST, "area_factor": 1.3, "travel_s": 2},
-    "gauss_markov": {"area_factor": 1.3, "speed_mean_m_s": 20, "speed_std_m_s": 5, "step_s": 0.3},
-    "manhattan": {**FAST, "block_m": 30},  # streets end at the edge of a square: its corners lie beyond
-    "highway": {"area_factor": 1.0, "away_s": 1, "offset_m": 10},  # vehicles vanish where the cell ends
-    "attraction": {**FAST, "day_s": 60, "stay_s": 3, "spread_m": 10},
-    "od_flows": {
-        **FAST,
-        "begin": {"near": 0.5, "far": 0.5},
-        "flows": [{"from_hour": 0, "trips_per_hour": {"near": {"far": 3}, "far": {"near": 2, "far": 1}}}],
-        "day_s": 60,
-    },
-    "itinerary": {
-        **FAST,
-        "addresses": {"home": "near", "work": "far"},
-        "plan": [
-            {"leave": "1:00", "spread_min": 60, "to": "work", "days": "weekdays"},
-            {"leave": "6:00", "spread_min": 90, "to": "home"},
-        ],
-        "day_s": 60,
-    },
-    "trace": {"path": "trace.csv", "max_gap_s": 0.5},
-}
-CHURN: dict[str, dict[str, Any]] = {
-    "always_on": {},
-    "poisson": {"lifetime_s": 0.8, "absence_s": 0.3},
-    "duty_cycle": {"on_s": 0.7, "off_s": 0.2},
-    "availability_trace": {"path": str(AVAILABILITY), "reuse": True, "time_scale": 0.1},
-    "client_pattern": {"sessions": [[0, 1, 2, 3, 4, 5], [2, 3, 4, 5, 6, 7]]},
-}
 WORLDS = {
     "one cell, round": {},
     "one cell, spatial": {"shadowing": "spatial", "line_of_sight": "probabilistic"},
     "seven cells": {"shadowing": "spatial", "line_of_sight": "probabilistic", "neighbour_load": 0.2},
 }
-
-
-def write_trace(path: Path) -> None:
-    """Devices that come late, go early, have gaps of 0.6 s, and drive out of every cell at up to 30 m/s."""
-    with path.open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(("t", "id", "x", "y"))
-        for tick in range(200):
-            t = 0.2 * tick
-            for device in range(DEVICES):
-                there = 0.05 * device <= t <= 30 - device and tick % (11 + device) > 2
-                if there:
-                    way_m, angle = 8.0 * device + 15.0 * t, 2.4 * device
-                    rows.writerow((t, device, way_m % 180 * math.cos(angle), way_m % 180 * math.sin(angle)))
 
 
 def scenario(mobility: str, world: str, sharing: str, churn: str = "always_on", **devices: Any) -> Scenario:
@@ -90,10 +41,7 @@ def scenario(mobility: str, world: str, sharing: str, churn: str = "always_on", 
             "name": "matrix",
             "seed": 4,
             "cell": {"radius_m": RADIUS_M},
-            "areas": {  # the second one reaches out of the cell, and out of seven
-                "near": {"disc": {"centre_m": [10, 0], "radius_m": 30}},
-                "far": {"rectangle": {"from_m": [30, 20], "to_m": [90, 60]}},
-            },
+            "areas": AREAS,
             "layout": {"rings": 1, "isd_m": ISD_M} if seven else {},
             "handover": {
                 "hysteresis_db": 1,

@@ -55,6 +55,35 @@ def test_a_run_goes_on(digits: Path, tmp_path: Path, undisturbed: Path, error: B
         resume(run)
 
 
+@pytest.mark.parametrize("number", [1, 4])
+@pytest.mark.parametrize("error", [Interrupted(signal.SIGTERM), EdgeflError("no space left")])
+def test_a_run_of_several_cells_goes_on_after_an_error_outside_of_its_learners(
+    error: BaseException, number: int, digits: Path, tmp_path: Path
+) -> None:
+    """Both cells' rounds end at one deadline: what is asked behind the row that failed no run asks again."""
+    file = tmp_path / "cells.yaml"
+    file.write_text(
+        digits.read_text()
+        + "layout: {sites: [[0, 0], [60, 0]], federations: all}\nrounds: {deadline_s: 0.007}\n"
+        "radio: {preset: journal, shadowing: spatial, bandwidth_hz: 1.0e+6}\n"
+    )
+    undisturbed, run = (tmp_path / name for name in ("undisturbed", "run"))
+    rounds = simulate(load_scenario(file), undisturbed, device="cpu").rounds
+    assert (rounds.groupby("end_s").size() == 2).any()
+    seen = 0
+
+    def fail(row: Round) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == number:
+            raise error
+
+    with pytest.raises(type(error)):
+        simulate(load_scenario(file), run, device="cpu", on_round=fail, every=Every(rounds=1))
+    resume(run)
+    assert kill.differences(run, undisturbed) == []
+
+
 def test_another_scenario_is_not_this_run(digits: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     left(digits, run, RuntimeError())

@@ -39,7 +39,7 @@ LEARNING = [
     ["federation"],
 ]
 ENGINE = [
-    ["parts", "class_settings", "power_models", "sessions", "selectors", "servers", "backgrounds"],
+    ["clock", "parts", "class_settings", "power_models", "sessions", "selectors", "servers", "backgrounds"],
     ["records", "settings", "churn"],
     ["devices"],
     ["air"],

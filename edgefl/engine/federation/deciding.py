@@ -103,6 +103,8 @@ class Deciding:
 
     def _check(self, decision: Decision, candidates: Candidates, number: int) -> None:
         """Refuse what is no decision."""
+        if not isinstance(decision, Decision):
+            raise self._wrong(f"returned {decision!r:.40}: return a Decision")
         ids = list(decision.ids)
         if not 1 <= len(ids) <= number or ids != sorted(set(ids)) or not set(ids) <= set(candidates.ids):
             raise self._wrong(f"chose {ids}: return 1 to {number} of the candidates' ids, in ascending order")

@@ -201,9 +201,9 @@ def _fitting(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, part
     fitting = [name for name in own if name in given and name not in unlike]
     differ = [f"has {name} {_shown(given[name], own[name])}" for name in unlike[:SHOWN]]
     if not fitting:
-        why = differ[0] if differ else f"its first ones are {_some(list(given))}"
         raise EdgeflError(
-            f"{path}: no tensor of it fits the model, whose first ones are {_some(list(own))}: {why}"
+            f"{path}: no tensor of it fits the model, whose first ones are {_shaped(own)}; the file's are"
+            f" {_shaped(given)}: take the model that it is of"
         )
     if (lacking or strange or unlike) and not partial:
         what = [
@@ -233,6 +233,17 @@ def _require_file(path: Path) -> None:
     """Refuse what is no plain file: a named pipe would be waited for without end."""
     if not path.is_file():
         raise EdgeflError(f"{path}: is no file; give a safetensors file")
+
+
+def _shaped(tensors: Mapping[str, Tensor]) -> str:
+    """Return names and shapes: those of another data set's model have the names and not the shapes."""
+    more = f" and {len(tensors) - SHOWN} more" if len(tensors) > SHOWN else ""
+    some = [(name, tensors[name]) for name in [*tensors][:SHOWN]]
+    return ", ".join(f"{quoted(name)} {list(one.shape)}{_kind(one)}" for name, one in some) + more
+
+
+def _kind(tensor: Tensor) -> str:
+    return "" if tensor.is_floating_point() else f" of {str(tensor.dtype).removeprefix('torch.')}"
 
 
 def _some(names: Sequence[str]) -> str:

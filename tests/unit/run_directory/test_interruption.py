@@ -45,6 +45,6 @@ def test_a_signal_waits_and_a_second_one_does_not(times: int, done: list[str]) -
         pass  # nothing is left over
 
 
-def test_simpy_can_rebuild_it() -> None:
+def test_pickle_can_rebuild_it() -> None:
     error = Interrupted(signal.SIGTERM)
     assert type(error)(*error.args).exit_code == 143

@@ -1,59 +1,331 @@
-"""The clock of a run: an error ends it at once, with nothing done after it, and is the error itself."""
+"""Rounds on a grid, pauses, the server's time, a run of a given duration: times by hand.
 
-import os
-import signal
-from collections.abc import Callable, Generator
+One device at 50 m whose link never changes: every round takes the same LATENCY_S, worked out in `test_server`.
+"""
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
 
 import pytest
-import simpy
+from pydantic import ValidationError
 
-from edgefl.engine.federation.clock import Clock
-from edgefl.run_directory.interruption import Interrupted, interruptible
+from edgefl.contract import Now
+from edgefl.engine.records import Event, Round, Session
+from edgefl.engine.sessions.daily import Daily
+from edgefl.engine.sessions.interval import FixedInterval
+from edgefl.engine.sessions.membership import Membership
+from edgefl.engine.sessions.schedule import Schedule
+from edgefl.errors import EdgeflError
+from edgefl.run.simulation import simulate
+from edgefl.scenario.scenario import Scenario, dump, load
+from edgefl.testing import Rows, Scripted, SmallWorld, small_world
 
-
-class Stubborn(Exception):
-    """One that cannot be made from its arguments, as those of pydantic and json cannot."""
-
-    def __init__(self, what: str, where: str) -> None:
-        super().__init__(f"{what} {where}")
-
-
-def fail() -> None:
-    raise Stubborn("mine", "here")
-
-
-def be_interrupted() -> None:
-    os.kill(os.getpid(), signal.SIGINT)
+EXACT = 1e-9
+SLOT_S = 0.5e-3
 
 
-@pytest.mark.parametrize(("end", "error"), [(fail, Stubborn), (be_interrupted, Interrupted)])
-@pytest.mark.parametrize("waits", ["each for itself", "for one event", "for a part"])
-def test_nothing_goes_on_in_the_moment_of_an_error(
-    end: Callable[[], None], error: type[BaseException], waits: str
-) -> None:
-    env, acted = Clock(), list[str]()
-    together = env.timeout(1.0)
+def ran(**options: Any) -> SmallWorld:
+    return small_world([50.0], **options).run()
 
-    def part() -> Generator[simpy.Event, None, None]:
-        yield env.timeout(1.0)
-        end()
 
-    def cell(name: str, *, fails: bool) -> Generator[simpy.Event, None, None]:
-        if fails and waits == "for a part":
-            yield env.process(part())
-        else:
-            yield together if waits == "for one event" else env.timeout(1.0)
-            if fails:
-                end()
-        yield env.timeout(0.0)
-        acted.append(name)
+def starts_s(rows: Rows) -> list[float]:
+    return [row.start_s for row in rows.of[Round]]
 
-    def run() -> None:
-        with interruptible():
-            ends = [env.process(cell(name, fails=name == "first")) for name in ("first", "second", "third")]
-            env.run(until=env.all_of(ends))
 
-    with pytest.raises(error):
-        run()
-    assert env.now == 1.0
-    assert acted == []
+def session_events(rows: Rows) -> list[tuple[float, str, int | None, str]]:
+    events = [event for event in rows.of[Event] if event.event.startswith("session")]
+    return [(event.time_s, event.event, event.session, event.detail) for event in events]
+
+
+@pytest.fixture(scope="module")
+def latency_s() -> float:
+    """Of a round that begins with a slot."""
+    return ran().rows.of[Round][0].latency_s
+
+
+def test_rounds_begin_at_multiples(latency_s: float) -> None:
+    world = ran(rules={"every_s": 0.5}, policy=Schedule(count=2, rounds=2))
+    assert starts_s(world.rows) == [0.0, 0.5, 1.0, 1.5], "across sessions, to the last bit"
+    assert [row.latency_s for row in world.rows.of[Round]] == pytest.approx([latency_s] * 4, abs=EXACT)
+    # a session begins with its first round
+    assert [row.start_s for row in world.rows.of[Session]] == [0.0, 1.0]
+    assert session_events(world.rows)[1][0] == pytest.approx(0.5 + latency_s, abs=EXACT)
+    assert world.env.now == pytest.approx(1.5 + latency_s, abs=EXACT), "nobody waits behind the last round"
+
+
+def test_a_round_that_takes_longer_is_followed_at_once(latency_s: float) -> None:
+    every_s = 0.75 * latency_s
+    world = ran(rules={"every_s": every_s}, policy=Schedule(count=1, rounds=3))
+    rounds = world.rows.of[Round]
+    # in latencies: 0.75 has passed when round 1 ends at 1, and 1.5 when round 2 ends at 2
+    assert [row.start_s for row in rounds] == [0.0, rounds[0].end_s, rounds[1].end_s]
+
+
+def test_what_follows_a_probe_begins_at_once(latency_s: float) -> None:
+    """Two probes open each session: they begin on the grid, and its first round of training when they are done."""
+    world = ran(
+        rules={"every_s": 0.5}, policy=Schedule(count=2, rounds=2), learner=Scripted(probes=2, share=1.0)
+    )
+    rounds = world.rows.of[Round]
+    assert [row.phase for row in rounds] == ["probe", "probe", "train", "train"] * 2
+    assert 3 * latency_s < 0.5, "all of it fits between two times of the grid"
+    assert [row.start_s for row in rounds] == [
+        0.0, rounds[0].end_s, rounds[1].end_s, 0.5, 1.0, rounds[4].end_s, rounds[5].end_s, 1.5,
+    ]  # fmt: skip
+    assert rounds[2].start_s == pytest.approx(2 * latency_s, abs=EXACT)
+    assert rounds[6].start_s == pytest.approx(1.0 + 2 * latency_s, abs=EXACT)
+
+
+def test_a_pause_follows_a_probe_too(latency_s: float) -> None:
+    world = ran(
+        rules={"every_s": 1.0, "pause_s": 0.2},
+        policy=Schedule(count=1, rounds=2),
+        learner=Scripted(probes=1, share=1.0),
+    )
+    probe, first, second = world.rows.of[Round]
+    assert first.start_s == pytest.approx(probe.end_s + 0.2, abs=EXACT)
+    assert second.start_s == 1.0
+
+
+def test_a_pause_follows_each_round(latency_s: float) -> None:
+    world = ran(rules={"pause_s": 0.3}, policy=Schedule(count=3, rounds=1))
+    first, second, third = world.rows.of[Round]
+    assert second.start_s == pytest.approx(first.end_s + 0.3, abs=EXACT)
+    assert third.start_s == pytest.approx(second.end_s + 0.3, abs=EXACT)
+    assert world.env.now == third.end_s
+
+
+def test_the_servers_time_is_part_of_the_latency_and_costs_its_power(latency_s: float) -> None:
+    world = ran(rules={"server_s": 0.25, "server_power_w": 40.0})
+    (row,) = world.rows.of[Round]
+    (plain,) = ran().rows.of[Round]
+    assert row.latency_s == pytest.approx(latency_s + 0.25, abs=EXACT)
+    assert row.latency_mean_s == plain.latency_mean_s, "of the devices, until their updates are there"
+    assert row.energy_server_j == pytest.approx(plain.energy_server_j + 10.0)
+    assert row.energy_j == plain.energy_j
+
+
+def test_without_updates_there_is_nothing_to_aggregate() -> None:
+    rules = {"server_s": 0.25, "server_power_w": 40.0}
+    world = ran(rules=rules, crossings_s={0: [0.02, 0.5]}, policy=Schedule(count=1, rounds=2))
+    first, second = world.rows.of[Round]
+    assert (first.completed, first.end_s) == (0, pytest.approx(0.02, abs=EXACT))
+    assert (second.completed, second.version) == (1, 1)
+    assert second.energy_server_j > 10.0 > first.energy_server_j
+
+
+def test_a_run_ends_at_its_duration_between_rounds() -> None:
+    world = ran(rules={"every_s": 0.5}, policy=Schedule(rounds=2), duration_s=1.75)
+    assert starts_s(world.rows) == [0.0, 0.5, 1.0, 1.5]
+    events = session_events(world.rows)
+    assert [event[1:] for event in events] == [
+        ("session_start", 1, "start"),
+        ("session_end", 1, "schedule"),
+        ("session_start", 2, "schedule"),
+        ("session_end", 2, "schedule"),
+    ]
+    assert world.env.now == 1.75, "the world goes on until then: devices move, and draw their idle power"
+    ended = ran(rules={"every_s": 0.5}, policy=Schedule(rounds=9), duration_s=1.0)
+    assert starts_s(ended.rows) == [0.0, 0.5], "no round begins at the very end"
+    assert session_events(ended.rows)[-1] == (1.0, "session_end", 1, "duration")
+
+
+def test_the_round_under_way_at_the_end_is_finished(latency_s: float) -> None:
+    world = ran(rules={"every_s": 0.5}, policy=Schedule(rounds=9), duration_s=0.5 + latency_s / 2)
+    assert starts_s(world.rows) == [0.0, 0.5]
+    assert world.env.now == pytest.approx(0.5 + latency_s, abs=EXACT)
+    assert session_events(world.rows)[-1] == (world.env.now, "session_end", 1, "duration")
+    assert world.rows.of[Round][-1].completed == 1
+
+
+def test_idle_energy_and_simulated_time_reach_to_the_duration(tmp_path: Path) -> None:
+    scenario = Scenario.model_validate(
+        {
+            "name": "idle",
+            "duration_s": 50.0,
+            "devices": {"count": 3, "idle_power_w": 2.0},
+            "radio": {"preset": "journal"},
+            "sessions": {"name": "interval", "length_s": 20.0},
+            "rounds": {"every_s": 10.0},
+            "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1e6},
+        }
+    )
+    out = simulate(scenario, tmp_path / "run")
+    about = json.loads((out / "run.json").read_text())
+    assert about["simulated_s"] == 50.0
+    with (out / "rounds.csv").open() as file:
+        assert [float(row["start_s"]) for row in csv.DictReader(file)] == [0.0, 10.0, 20.0, 30.0, 40.0]
+    busy_s = dict.fromkeys("012", 0.0)
+    with (out / "devices.csv").open() as file:
+        for row in csv.DictReader(file):
+            for stage in ("downlink", "compute", "uplink"):
+                busy_s[row["device"]] += float(row[f"{stage}_end_s"]) - float(row[f"{stage}_start_s"])
+    with (out / "ledger.csv").open() as file:
+        for row in csv.DictReader(file):
+            # times in the tables have nine decimals
+            assert float(row["idle_j"]) == pytest.approx(2.0 * (50.0 - busy_s[row["device"]]), abs=1e-6)
+    assert dump(load(out / "scenario.yaml")) == dump(scenario), "what is left out stays left out"
+
+
+def test_whichever_ends_first(latency_s: float) -> None:
+    world = ran(policy=Schedule(count=1, rounds=2), duration_s=100.0)
+    assert world.env.now == pytest.approx(world.rows.of[Round][-1].end_s), "its sessions are over long before"
+    assert session_events(world.rows)[-1][3] == "schedule"
+
+
+def test_a_run_may_end_while_a_cell_is_empty() -> None:
+    """The device leaves amid round 2 and never comes back: the session ends with the run, without a fault."""
+    for max_wait_s in (100.0, 1.0):  # however long a run without a duration would wait
+        rules = {"every_s": 0.5, "max_wait_s": max_wait_s}
+        world = ran(rules=rules, crossings_s={0: [0.52]}, policy=Schedule(rounds=9), duration_s=2.0)
+        assert starts_s(world.rows) == [0.0, 0.5]
+        assert session_events(world.rows)[-1] == (2.0, "session_end", 1, "duration")
+    with pytest.raises(EdgeflError, match="has had no device for 1 s"):
+        ran(rules=rules, crossings_s={0: [0.52]}, policy=Schedule(count=1, rounds=9))
+
+
+def test_who_comes_into_an_empty_cell_waits_for_the_grid() -> None:
+    world = ran(rules={"every_s": 0.5}, crossings_s={0: [0.0, 0.73]}, policy=Schedule(count=1, rounds=2))
+    assert starts_s(world.rows) == [1.0, 1.5]
+
+
+def test_probes_of_a_session_that_the_duration_ends_leave_no_training() -> None:
+    world = ran(
+        learner=Scripted(probes=3), rules={"pause_s": 0.4}, policy=Schedule(rounds=2), duration_s=0.75
+    )
+    first, second = world.rows.of[Round]
+    assert (first.phase, second.phase) == ("probe", "probe")
+    assert second.start_s == pytest.approx(first.end_s + 0.4, abs=EXACT)
+    assert session_events(world.rows)[-1] == (0.75, "session_end", 1, "duration")
+    assert len(world.rows.of[Session]) == 1
+    assert world.learner.calls[-1] == ("close",), "its learner has ended the session, too"
+
+
+def test_sessions_of_an_interval() -> None:
+    world = ran(rules={"every_s": 0.5}, policy=FixedInterval(length_s=1.2), duration_s=4.0)
+    assert session_events(world.rows) == [
+        (0.0, "session_start", 1, "start"),
+        (1.2, "session_end", 1, "interval"),
+        (1.5, "session_start", 2, "interval"),  # with the next round
+        (pytest.approx(2.7), "session_end", 2, "interval"),
+        (3.0, "session_start", 3, "interval"),
+        (4.0, "session_end", 3, "duration"),
+    ]
+    assert [row.session for row in world.rows.of[Round]] == [1, 1, 1, 2, 2, 2, 3, 3]
+    # what the learning rate follows: the time that is over, of 1.2 s
+    told = [0.0, 0.5 / 1.2, 1.0 / 1.2]
+    assert [now.progress for now in world.learner.moments] == pytest.approx([*told, *told, *told[:2]])
+    assert world.learner.moments[3] == Now(1.5, 0.0)
+
+
+def test_sessions_begin_at_hours_and_the_hours_round_is_theirs() -> None:
+    """A day of 24 s from 7:00 on: 8:00 is at 1 s, 9:00 at 2 s; a round every half hour."""
+    policy = Daily(at_hours=(8, 9), begin_hour=7, day_s=24.0)
+    world = ran(rules={"every_s": 0.5}, policy=policy, duration_s=2.5)
+    assert session_events(world.rows) == [
+        (0.0, "session_start", 1, "start"),
+        (1.0, "session_end", 1, "daily"),
+        (1.0, "session_start", 2, "daily"),
+        (2.0, "session_end", 2, "daily"),
+        (2.0, "session_start", 3, "daily"),
+        (2.5, "session_end", 3, "duration"),
+    ]
+    assert [(row.session, row.start_s) for row in world.rows.of[Round]] == [
+        (1, 0.0),
+        (1, 0.5),
+        (2, 1.0),
+        (2, 1.5),
+        (3, 2.0),
+    ]
+
+
+def test_a_session_by_time_has_one_round_of_training_whatever_its_probes_take(latency_s: float) -> None:
+    world = ran(learner=Scripted(probes=2), policy=FixedInterval(count=2, length_s=latency_s / 2))
+    assert [(row.session, row.phase) for row in world.rows.of[Round]] == [
+        *((1, phase) for phase in ("probe", "probe", "train")),
+        *((2, phase) for phase in ("probe", "probe", "train")),
+    ]
+    shares = [now.progress for now in world.learner.moments]
+    assert shares == [None, None, math.nextafter(1.0, 0.0)] * 2
+
+
+def test_a_session_by_time_ends_in_an_empty_cell() -> None:
+    world = ran(
+        rules={"every_s": 0.5},
+        crossings_s={0: [0.52, 2.2]},
+        policy=FixedInterval(count=2, length_s=1.2),
+    )
+    assert session_events(world.rows) == [
+        (0.0, "session_start", 1, "start"),
+        (1.2, "session_end", 1, "interval"),
+        (2.5, "session_start", 2, "interval"),
+        (pytest.approx(3.7), "session_end", 2, "interval"),
+    ]
+
+
+def test_policies_by_rounds_tell_their_share_of_the_longest_session() -> None:
+    world = ran(policy=Membership(count=1, min_rounds=1, max_rounds=3))
+    assert [now.progress for now in world.learner.moments] == [0.0, 1 / 3, 2 / 3]
+
+
+def test_a_policy_knows_the_populations_of_earlier_sessions() -> None:
+    asked = []
+
+    class Asking(Schedule):
+        """Notes what it is told."""
+
+        def reason_to_end(self, state: Any) -> str | None:
+            asked.append((state.time_s, state.start_s, state.seen))
+            return super().reason_to_end(state)
+
+    world = small_world(
+        [50.0, 60.0], crossings_s={1: [0.6]}, rules={"every_s": 0.5}, policy=Asking(count=3, rounds=1)
+    ).run()
+    both, one = frozenset({0, 1}), frozenset({0})
+    assert [seen for _, _, seen in asked] == [(), (both,), (both, both)]
+    ends_s = [row.end_s for row in world.rows.of[Round]]
+    assert [(now_s, began_s) for now_s, began_s, _ in asked] == list(
+        zip(ends_s, [0.0, 0.5, 1.0], strict=True)
+    )
+    assert world.rows.of[Session][2].devices == "0"
+    assert one not in asked[-1][2]
+
+
+def test_a_policy_that_never_names_its_reason_is_told() -> None:
+    class Mute(FixedInterval):
+        """Ends without a reason."""
+
+        def reason_to_end(self, state: Any) -> str | None:
+            return None
+
+    with pytest.raises(EdgeflError, match=r"Mute ends a session at 1\.2 s by until_s"):
+        ran(rules={"every_s": 0.5}, policy=Mute(count=1, length_s=1.2))
+
+
+def test_a_run_without_an_end_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"give sessions\.count, or duration_s"):
+        small_world([50.0], policy=Schedule(rounds=2))
+
+
+def test_two_clocks_are_refused() -> None:
+    walkers = {"name": "attraction", "begin_hour": 6, "day_s": 86_400}
+    with pytest.raises(
+        ValidationError, match=r"two clocks in one run: sessions has begin_hour 7 and day_s 86400"
+    ):
+        small_world(
+            [50.0], devices={"mobility": walkers}, policy=Daily(at_hours=(8,), begin_hour=7), duration_s=10.0
+        )
+
+
+def test_the_clocks_of_classes_count_too() -> None:
+    walkers = {"name": "attraction", "begin_hour": 6, "day_s": 86_400}
+    with pytest.raises(ValidationError, match=r"devices\.classes\.slow\.mobility has begin_hour 6"):
+        small_world(
+            [50.0, 60.0],
+            devices={"classes": {"quick": {"count": 1}, "slow": {"count": 1, "mobility": walkers}}},
+            policy=Daily(at_hours=(8,), begin_hour=7),
+            duration_s=10.0,
+        )

@@ -73,6 +73,11 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     save_file({"else": torch.zeros(1)}, path)
     with pytest.raises(EdgeflError, match="no tensor of it fits the model, whose first ones are 'weight'"):
         model_files.begin_with(nn.Linear(4, 3), path, partial=True)
+    save_file({"weight": torch.zeros(2, 4), "bias": torch.zeros(2)}, path)
+    with pytest.raises(
+        EdgeflError, match=r"'weight' \[3, 4\], .* the file's are .*'weight' \[2, 4\].*: take the model"
+    ):
+        model_files.begin_with(nn.Linear(4, 3), path, partial=True)
     save_file({"weight": torch.full((3, 4), torch.nan), "bias": torch.zeros(3)}, path)
     with pytest.raises(EdgeflError, match="weight is not finite"):
         model_files.begin_with(nn.Linear(4, 3), path, partial=False)
@@ -81,10 +86,10 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tensors", "said"),
     [
-        ({"weight": torch.ones(3, 4, dtype=torch.int8)}, "has weight as int8 for float32"),
-        ({"weight": torch.ones(3, 4, dtype=torch.complex64)}, "has weight as complex64 for float32"),
-        ({"weight": torch.ones(1)}, r"has weight \[1\] for \[3, 4\]"),
-        ({}, "its first ones are $"),
+        ({"weight": torch.ones(3, 4, dtype=torch.int8)}, r"weight' \[3, 4\] of int8: take the model"),
+        ({"weight": torch.ones(3, 4, dtype=torch.complex64)}, r"weight' \[3, 4\] of complex64: take"),
+        ({"weight": torch.ones(1)}, r"weight' \[1\]: take the model"),
+        ({}, "the file's are : take"),
     ],
 )
 def test_tensors_of_another_kind_do_not_become_the_models(

@@ -1,0 +1,62 @@
+"""Movement and switching of few devices, fast enough that within seconds each leaves its cell, or the layout."""
+
+import csv
+import math
+from pathlib import Path
+from typing import Any
+
+DEVICES = 10  # of the trace
+AVAILABILITY = Path(__file__).parents[2] / "scenarios" / "traces" / "availability.json"
+FAST: dict[str, Any] = {"speed_min_m_s": 15, "speed_max_m_s": 30}
+# all leave the cell, or the layout, within seconds
+MOBILITY: dict[str, dict[str, Any]] = {
+    "static": {},
+    "random_waypoint": {**FAST, "area_factor": 1.4, "pause_s": 0.5},
+    "random_direction": {**FAST, "area_factor": 1.3, "travel_s": 2},
+    "gauss_markov": {"area_factor": 1.3, "speed_mean_m_s": 20, "speed_std_m_s": 5, "step_s": 0.3},
+    "manhattan": {**FAST, "block_m": 30},  # streets end at the edge of a square: its corners lie beyond
+    "highway": {"area_factor": 1.0, "away_s": 1, "offset_m": 10},  # vehicles vanish where the cell ends
+    "attraction": {**FAST, "day_s": 60, "stay_s": 3, "spread_m": 10},
+    "od_flows": {
+        **FAST,
+        "begin": {"near": 0.5, "far": 0.5},
+        "flows": [{"from_hour": 0, "trips_per_hour": {"near": {"far": 3}, "far": {"near": 2, "far": 1}}}],
+        "day_s": 60,
+    },
+    "itinerary": {
+        **FAST,
+        "addresses": {"home": "near", "work": "far"},
+        "plan": [
+            {"leave": "1:00", "spread_min": 60, "to": "work", "days": "weekdays"},
+            {"leave": "6:00", "spread_min": 90, "to": "home"},
+        ],
+        "day_s": 60,
+    },
+    "trace": {"path": "trace.csv", "max_gap_s": 0.5},
+}
+CHURN: dict[str, dict[str, Any]] = {
+    "always_on": {},
+    "poisson": {"lifetime_s": 0.8, "absence_s": 0.3},
+    "duty_cycle": {"on_s": 0.7, "off_s": 0.2},
+    "availability_trace": {"path": str(AVAILABILITY), "reuse": True, "time_scale": 0.1},
+    "client_pattern": {"sessions": [[0, 1, 2, 3, 4, 5], [2, 3, 4, 5, 6, 7]]},
+}
+# the second one reaches out of a cell of 60 m, and out of seven
+AREAS: dict[str, dict[str, Any]] = {
+    "near": {"disc": {"centre_m": [10, 0], "radius_m": 30}},
+    "far": {"rectangle": {"from_m": [30, 20], "to_m": [90, 60]}},
+}
+
+
+def write_trace(path: Path) -> None:
+    """Write a trace of devices that come late, go early, have gaps of 0.6 s, and drive out of every cell, fast."""
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("t", "id", "x", "y"))
+        for tick in range(200):
+            t = 0.2 * tick
+            for device in range(DEVICES):
+                there = 0.05 * device <= t <= 30 - device and tick % (11 + device) > 2
+                if there:
+                    way_m, angle = 8.0 * device + 15.0 * t, 2.4 * device
+                    rows.writerow((t, device, way_m % 180 * math.cos(angle), way_m % 180 * math.sin(angle)))
