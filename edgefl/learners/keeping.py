@@ -94,7 +94,9 @@ class ModelKeeper:
         best = self._path(seat, "-best")
         # of a run that goes on, the best may be of a round that comes again, and then is the same
         score = learner.trainer.training_data.task.score
-        before = model_files.read_about(best)[score] if best.exists() else -math.inf
+        before = model_files.read_about(best).get(score) if best.exists() else -math.inf
+        if not isinstance(before, int | float):
+            raise EdgeflError(f"{best}: its header has no {score}: delete the file, and resume the run again")
         if accuracy > before:
             self._write(seat, "-best", **{score: accuracy})
 

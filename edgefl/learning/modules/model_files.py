@@ -5,18 +5,20 @@ A file is the whole `state_dict` of the module, what is frozen included, and its
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from edgefl.config.scenario_files import WHERE
-from edgefl.errors import EdgeflError, quoted
+from edgefl.errors import EdgeflError, about, quoted
 from edgefl.learning.modules.parameters import ModelLayout
 
 HEADER = "edgefl"
@@ -45,6 +47,32 @@ class Inputs:
         """Return what a file's header says."""
         known = {name: about[name] for name in ("target_mean", "target_std") if name in about}
         return cls(tuple(about["shape"]), about["mean"], about["std"], tuple(about["labels"]), **known)
+
+    @classmethod
+    def checked(cls, path: Path, about: Any) -> Self:
+        """Return what the header of a file says that may be a stranger's.
+
+        Raises:
+            EdgeflError: it is not what `write` writes.
+        """
+        try:
+            found = cls.of(about)
+            whole = all(type(size) is int and size > 0 for size in found.shape)
+            named = all(isinstance(label, str) for label in found.labels) and found.labels
+            scales = [np.asarray(value, np.float32) for value in (found.mean, found.std)]
+            for scale in scales:
+                np.broadcast_to(scale, found.shape)
+            targets = [float(found.target_mean), float(found.target_std)]
+            finite = all(np.isfinite(value).all() for value in [*scales, *targets])
+            fits = whole and named and finite and (scales[1] > 0).all() and targets[1] > 0
+        except (KeyError, TypeError, ValueError, OverflowError):
+            fits = False
+        if not fits:
+            raise EdgeflError(
+                f"{path}: its header does not say how inputs are scaled and what outputs mean (inputs: shape, mean,"
+                " std and labels): take a file that a run has kept"
+            )
+        return found
 
 
 def whole_state(module: nn.Module, layout: ModelLayout, model: Tensor) -> dict[str, Tensor]:
@@ -93,11 +121,14 @@ def read_about(path: Path) -> dict[str, Any]:
     Raises:
         EdgeflError: it is no whole safetensors file.
     """
+    with _reading(path), safe_open(path, framework="pt") as file:
+        header = (file.metadata() or {}).get(HEADER, "{}")
     try:
-        with safe_open(path, framework="pt") as file:
-            found: dict[str, Any] = json.loads((file.metadata() or {}).get(HEADER, "{}"))
-    except (OSError, SafetensorError) as error:
-        raise EdgeflError(f"{path}: cannot be read as safetensors ({error})") from error
+        found = json.loads(header)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise EdgeflError(f"{path}: its header is damaged: take a file that a run has kept")
     return found
 
 
@@ -107,13 +138,85 @@ def read(path: Path) -> dict[str, Tensor]:
     Raises:
         EdgeflError: it is no whole safetensors file.
     """
+    with _reading(path):
+        tensors: dict[str, Tensor] = load_file(path)
+        return tensors
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Refuse what is no file, such as a pipe, which would be waited for, and say why a file cannot be read."""
+    if path.exists() and not path.is_file():
+        raise EdgeflError(f"{path}: is no file: give one of safetensors")
     try:
-        return load_file(path)
+        yield
     except (OSError, SafetensorError) as error:
         raise EdgeflError(
             f"{path}: cannot be read as safetensors ({error}); a PyTorch file becomes one by"
             " safetensors.torch.save_file(module.state_dict(), path)"
         ) from error
+
+
+def load_whole(module: nn.Module, path: Path) -> None:
+    """Put a file's tensors, which are the whole of a module's, into it.
+
+    Raises:
+        EdgeflError: the file does not fit.
+    """
+    given, own = read(path), module.state_dict()
+    if wrong := misfits(given, own):
+        raise EdgeflError(
+            f"{path}: does not fit the model of its run: {wrong}; take the file and the scenario of one run"
+        )
+    _check_numbers(path, given, own)
+    module.load_state_dict(given)
+
+
+def load_row(module: nn.Module, path: Path, rows: Mapping[str, Tensor], which: int) -> None:
+    """Put one of several models, which a file has as the rows of its tensors, into a module.
+
+    Raises:
+        EdgeflError: they are of another module.
+    """
+    own = {name: tensor for name, tensor in module.state_dict().items() if name in rows}
+    some = {name: tensor[which] for name, tensor in rows.items()}
+    if wrong := misfits(some, own):
+        raise EdgeflError(f"{path}: does not fit the model beside it: {wrong}; take the files of one run")
+    _check_numbers(path, some, own)
+    module.load_state_dict(some, strict=False)
+
+
+def misfits(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:
+    """Return which of a module's tensors others lack, have beside them, or have in other shapes; empty: none."""
+    lacking = [name for name in own if name not in given]
+    strange = [name for name in given if name not in own]
+    unlike = [name for name in own if name in given and own[name].shape != given[name].shape]
+    what = [
+        f"lacks {_some(lacking)}" if lacking else "",
+        f"has {_some(strange)}, which the model has not" if strange else "",
+        *(f"has {name} {list(given[name].shape)} for {list(own[name].shape)}" for name in unlike[:SHOWN]),
+    ]
+    return "; ".join(filter(None, what))
+
+
+def _check_numbers(path: Path, given: Mapping[str, Tensor], own: Mapping[str, Tensor], *place: str) -> None:
+    """Refuse tensors whose numbers a module would not have as they are: of another kind, or not finite in it."""
+    for name, tensor in given.items():
+        wanted = own[name].dtype
+        if tensor.is_floating_point() != wanted.is_floating_point or tensor.is_complex() != wanted.is_complex:
+            raise EdgeflError(
+                f"{path}: {name} is of {_kind(tensor.dtype)}, the model's of {_kind(wanted)}: save numbers of that"
+                " kind",
+                place,
+            )
+        if tensor.is_floating_point() and not torch.isfinite(tensor.to(wanted)).all():
+            raise EdgeflError(
+                f"{path}: {name} is not finite: take a model that training has not spoilt", place
+            )
+
+
+def _kind(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def begin_with(module: nn.Module, path: Path, *, partial: bool) -> None:
@@ -128,31 +231,23 @@ def begin_with(module: nn.Module, path: Path, *, partial: bool) -> None:
     """
     if not path.is_file():
         raise EdgeflError(f"{path}: no such file in {Path.cwd()}; {WHERE}", (*INITIAL, "path"))
-    given, own = read(path), module.state_dict()
-    lacking = [name for name in own if name not in given]
-    strange = [name for name in given if name not in own]
-    unlike = [name for name in own if name in given and own[name].shape != given[name].shape]
-    fitting = {name: given[name] for name in own if name in given and name not in unlike}
+    with about(*INITIAL, "path"):
+        given = read(path)
+    own = module.state_dict()
+    fitting = {name: given[name] for name in own if name in given and own[name].shape == given[name].shape}
     if not fitting:
         raise EdgeflError(
             f"{path}: no tensor of it fits the model, whose first ones are {_some(list(own))}; the file's are"
             f" {_some(list(given))}",
             (*INITIAL, "path"),
         )
-    if (lacking or strange or unlike) and not partial:
-        what = [
-            f"lacks {_some(lacking)}" if lacking else "",
-            f"has {_some(strange)}, which the model has not" if strange else "",
-            *(f"has {name} {list(given[name].shape)} for {list(own[name].shape)}" for name in unlike[:SHOWN]),
-        ]
+    if (wrong := misfits(given, own)) and not partial:
         raise EdgeflError(
-            f"{path}: does not fit the model: {'; '.join(filter(None, what))}; take the model that it is of, or"
-            " partial: true, which begins with what fits",
+            f"{path}: does not fit the model: {wrong}; take the model that it is of, or partial: true, which begins"
+            " with what fits",
             (*INITIAL, "path"),
         )
-    for name, tensor in fitting.items():
-        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
-            raise EdgeflError(f"{path}: {name} is not finite", (*INITIAL, "path"))
+    _check_numbers(path, fitting, own, *INITIAL, "path")
     module.load_state_dict(fitting, strict=False)
 
 

@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("gymnasium", reason="in the gym extra")
 
-from edgefl.engine.selectors import Decision  # noqa: E402
-from edgefl.errors import EdgeflError  # noqa: E402
-from edgefl.run.gym import RoundEnv  # noqa: E402
+from edgefl.engine.selectors import Decision
+from edgefl.errors import EdgeflError
+from edgefl.run.gym import RoundEnv
 
 SMALL: dict[str, Any] = {
     "name": "small",
@@ -74,7 +74,7 @@ def test_numbers_outside_are_cut(env: RoundEnv, action: Any) -> None:
 
 @pytest.mark.parametrize("seed", ["x", -1, 1.5, [1]])
 def test_a_seed_that_is_none_is_refused(seed: Any) -> None:
-    with pytest.raises(EdgeflError, match="seed is .*an integer from 0 on"):
+    with pytest.raises(EdgeflError, match=r"seed is .*an integer from 0 on"):
         RoundEnv(SMALL).reset(seed=seed)
 
 
@@ -95,7 +95,9 @@ def test_a_setting_that_is_none_is_refused(how: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "again", [copy.copy, copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "deep", "pickle"]
+    "again",
+    [copy.copy, copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))],
+    ids=["copy", "deep", "pickle"],
 )
 def test_a_copy_has_a_run_of_its_own(again: Callable[[RoundEnv], RoundEnv]) -> None:
     """A run under way lives in a thread, which no copy shares."""
