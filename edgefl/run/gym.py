@@ -39,7 +39,8 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     """A federation whose rounds are decided by actions.
 
     An observation is [devices, FEATURES] before a round, an action [devices, controls] within 0 and 1, to which
-    finite numbers outside are cut. If nobody is above 0.5, the highest of those present takes part. The reward of a step is
+    finite numbers outside are cut. If nobody is above 0.5, the highest of those present takes part.
+    The reward of a step is
 
         accuracy x (what accuracy has gained) - seconds x (what has passed) - joules x (what the devices have spent).
 

@@ -62,8 +62,8 @@ class Inputs:
             scales = [np.asarray(value, np.float32) for value in (found.mean, found.std)]
             for scale in scales:
                 np.broadcast_to(scale, found.shape)
-            targets = [float(found.target_mean), float(found.target_std)]
-            finite = all(np.isfinite(value).all() for value in [*scales, *targets])
+            targets = [np.float64(found.target_mean), np.float64(found.target_std)]
+            finite = all(np.isfinite(value).all() for value in scales) and bool(np.isfinite(targets).all())
             fits = whole and named and finite and (scales[1] > 0).all() and targets[1] > 0
         except (KeyError, TypeError, ValueError, OverflowError):
             fits = False

@@ -16,6 +16,10 @@ from edgefl.learning.modules import model_files
 
 INPUTS: dict[str, Any] = {"shape": [4], "mean": 0.5, "std": 2.0, "labels": ["a", "b", "c"]}
 State = dict[str, Tensor]
+DOORS: dict[str, Callable[[nn.Module, Path], None]] = {
+    "initial": lambda module, path: model_files.begin_with(module, path, partial=False),
+    "kept": model_files.load_whole,
+}
 
 
 def state() -> State:
@@ -48,10 +52,7 @@ def test_tensors_that_do_not_fit_are_refused(
     module = nn.Linear(4, 3)
     before = {name: one.clone() for name, one in module.state_dict().items()}
     with pytest.raises(EdgeflError, match=why):
-        if door == "initial":
-            model_files.begin_with(module, path, partial=False)
-        else:
-            model_files.load_whole(module, path)
+        DOORS[door](module, path)
     assert all(torch.equal(one, before[name]) for name, one in module.state_dict().items())
 
 
