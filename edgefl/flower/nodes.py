@@ -68,7 +68,11 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are 
             self.connected, self._name = before
 
     def answers(self, messages: Iterable[Message]) -> dict[int, Message]:
-        """Let devices answer; device -> reply, in order of their ids. What the ClientApp raises is raised."""
+        """Let devices answer; device -> reply, in order of their ids.
+
+        Raises:
+            EdgeflError: the ClientApp fails, or its answer is none.
+        """
         sent = {device_of(message.metadata.dst_node_id): message for message in messages}
         return {device: self._answer(device, sent[device]) for device in sorted(sent)}
 
@@ -83,7 +87,31 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are 
 
     def _answer(self, device: int, message: Message) -> Message:
         with _drawing(self._streams.key("node", device, *self._name)):
-            return self._app(message, self._context(device))
+            try:
+                reply = self._app(message, self._context(device))
+            except EdgeflError:
+                raise
+            except (Exception, SystemExit) as error:
+                raise EdgeflError(
+                    f"{self._where(device)} raised {type(error).__name__}: {error}; mend it, its lines are above"
+                ) from error
+        if not isinstance(reply, Message):
+            raise EdgeflError(
+                f"{self._where(device)} gave {type(reply).__name__}: return one flwr.app.Message"
+            )
+        if reply.has_error():
+            raise EdgeflError(
+                f"{self._where(device)} replied with an error ({reply.error.reason}): here who fails to answer is for"
+                " the scenario to say, so let the ClientApp reply with content"
+            )
+        if not reply.has_content() or reply.metadata.reply_to_message_id != message.metadata.message_id:
+            raise EdgeflError(
+                f"{self._where(device)} replied to another message: return Message(content, reply_to=message)"
+            )
+        return reply
+
+    def _where(self, device: int) -> str:
+        return f"the ClientApp of device {device}, {' '.join(map(str, self._name))},"
 
     def _context(self, device: int) -> Context:
         if device not in self._contexts:

@@ -20,7 +20,8 @@ from edgefl.contract import (
     Stage,
     StageFacts,
 )
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, quoted
+from edgefl.flower.answers import check_reply, of_strategy, whole
 from edgefl.flower.keeping import Arrays, Unkept, pack, restore, state_of, unpack
 from edgefl.flower.nodes import Nodes, bits_of
 from edgefl.flower.strategies import EvaluateFn, Metrics, rounds_of
@@ -167,21 +168,31 @@ class FlowerLearner:
         """Let the strategy make its messages for these devices, and the devices answer them."""
         self.number += 1
         with self.nodes.of(ids, "train", self.number):
-            messages = self.rounds.configure(self.number)
+            with of_strategy("make messages of", self.number):
+                messages = self.rounds.configure(self.number)
             self.sent = {message.metadata.dst_node_id - 1: message for message in messages}
             self.replies = self.nodes.answers(messages)
         if strangers := sorted(self.sent.keys() - set(ids)):
             raise EdgeflError(f"the strategy asks devices {strangers}, which do not take part in this round")
         work = [self._work(id_) for id_ in ids]
         iterations, samples, down_bits, up_bits = zip(*work, strict=True)
-        return LocalRound(tuple(ids), iterations, samples, down_bits, up_bits)
+        model = self.rounds.arrays
+        spoilt = [
+            id_
+            for id_, reply in self.replies.items()
+            if not check_reply(id_, reply, model, self.rounds.combines)
+        ]
+        return LocalRound(
+            tuple(ids), iterations, samples, down_bits, up_bits, not_finite=tuple(sorted(spoilt))
+        )
 
     def _work(self, device: int) -> tuple[int, int, int, int]:
         """Iterations, samples, bits down and up of a device; one that the strategy leaves out has nothing to do."""
         if device not in self.sent:
             return 0, 0, 0, 0
         reply = self.replies[device]
-        examples = self.rounds.examples(reply)
+        with of_strategy(f"take the number of samples of device {device} in", self.number):
+            examples = whole(self.rounds.examples(reply), f"the ClientApp of device {device}")
         iterations = self.epochs * (math.ceil(examples / self.batch) if self.batch else 1)
         return iterations, self.epochs * examples, bits_of(self.sent[device].content), bits_of(reply.content)
 
@@ -191,15 +202,18 @@ class FlowerLearner:
         missing = [message for id_, message in sorted(self.sent.items()) if id_ not in set(ids)]
         with self.nodes.of(ids, "aggregate", self.number):
             if arrived:
-                self.rounds.aggregate(self.number, arrived, missing)
+                with of_strategy("aggregate the replies of", self.number):
+                    self.rounds.aggregate(self.number, arrived, missing)
 
     def evaluate(self, present: Sequence[int]) -> Evaluation:
         """Test at the server, or else on the devices that are there."""
         with self.nodes.of(present, "test", self.number):
-            metrics = self.rounds.test(self.number)
+            with of_strategy("test the model of", self.number):
+                metrics = self.rounds.test(self.number)
             if metrics is None and self.tests_on_devices and present:
                 replies = self.nodes.answers(self.rounds.configure_test(self.number))
-                metrics = self.rounds.tested(self.number, list(replies.values())) if replies else None
+                with of_strategy("combine the tests of", self.number):
+                    metrics = self.rounds.tested(self.number, list(replies.values())) if replies else None
         metrics = metrics or {}
         return Evaluation(
             _first(metrics, ACCURACY),
@@ -261,5 +275,8 @@ class FlowerStage:
 def _first(metrics: Metrics, names: Sequence[str]) -> float | None:
     for name in names:
         if name in metrics and metrics[name] is not None:
-            return float(metrics[name])
+            try:
+                return float(metrics[name])
+            except (TypeError, ValueError) as error:
+                raise EdgeflError(f"the test's {name} is {quoted(metrics[name])}: give a number") from error
     return None

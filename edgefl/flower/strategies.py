@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.common import (
     Code,
@@ -20,6 +21,7 @@ from flwr.server.strategy import Strategy as OldStrategy
 from flwr.serverapp.strategy import Strategy
 
 from edgefl.errors import EdgeflError
+from edgefl.flower.answers import numbers_of
 from edgefl.flower.nodes import TOO_FEW, Nodes, lost, node_of
 
 Metrics = Mapping[str, Any]
@@ -30,6 +32,7 @@ class StrategyRounds(Protocol):
     """The rounds of a strategy: what is sent, and what becomes of the answers."""
 
     arrays: ArrayRecord  # the global model
+    combines: bool  # whether Flower's own code combines replies, array by array
 
     def configure(self, number: int) -> list[Message]:
         """Make the messages of a round."""
@@ -46,7 +49,7 @@ class StrategyRounds(Protocol):
     def tested(self, number: int, replies: Sequence[Message]) -> Metrics:
         """Combine the devices' test results."""
 
-    def examples(self, reply: Message) -> int:
+    def examples(self, reply: Message) -> object:
         """Return how many samples a reply says that it was trained on."""
 
 
@@ -63,12 +66,13 @@ class OfMessages:
     ) -> None:
         self.strategy, self._nodes, self._evaluate = strategy, nodes, evaluate
         self._config = config
+        self.combines = _by_flower(strategy.aggregate_train)
         if initial is None:
             raise EdgeflError(
                 "a strategy of messages begins with arrays of its user: give initial=, a list of NumPy arrays or an"
                 " ArrayRecord"
             )
-        self.arrays = initial if isinstance(initial, ArrayRecord) else ArrayRecord(list(initial))
+        self.arrays = _first_model(initial)
 
     def configure(self, number: int) -> list[Message]:
         config = ConfigRecord(dict(self._config))
@@ -89,11 +93,11 @@ class OfMessages:
     def tested(self, number: int, replies: Sequence[Message]) -> Metrics:
         return self.strategy.aggregate_evaluate(number, list(replies)) or {}
 
-    def examples(self, reply: Message) -> int:
+    def examples(self, reply: Message) -> object:
         key = getattr(self.strategy, "weighted_by_key", "num-examples")
         for record in reply.content.metric_records.values():
             if key in record:
-                return int(record[key])
+                return record[key]
         raise EdgeflError(
             f"the ClientApp's reply has no {key!r} in its MetricRecord: put the number of samples"
             " it was trained on there"
@@ -105,9 +109,10 @@ class OfResults:
 
     def __init__(self, strategy: OldStrategy, nodes: Nodes, initial: Any) -> None:
         self.strategy, self._nodes = strategy, nodes
+        self.combines = _by_flower(strategy.aggregate_fit)
         parameters = None
         if initial is not None:
-            parameters = ndarrays_to_parameters(list(initial))
+            parameters = ndarrays_to_parameters(_first_model(initial).to_numpy_ndarrays())
         else:
             with nodes.of((), "begin"):
                 parameters = strategy.initialize_parameters(_Manager(nodes)) or self._of_a_client()
@@ -176,8 +181,30 @@ class OfResults:
             metrics = _averaged(results)
         return {**metrics, "loss": loss}
 
-    def examples(self, reply: Message) -> int:
-        return int(compat.recorddict_to_fitres(reply.content, keep_input=True).num_examples)
+    def examples(self, reply: Message) -> object:
+        return compat.recorddict_to_fitres(reply.content, keep_input=True).num_examples
+
+
+def _by_flower(aggregate: Callable[..., Any]) -> bool:
+    """Whether a strategy's aggregation is one that Flower ships."""
+    return aggregate.__module__.startswith("flwr.")
+
+
+def _first_model(initial: Any) -> ArrayRecord:
+    """Return a first model as a record of finite numbers."""
+    try:
+        made = (
+            initial if isinstance(initial, ArrayRecord) else ArrayRecord([np.asarray(one) for one in initial])
+        )
+    except (TypeError, ValueError) as error:
+        raise EdgeflError(
+            f"initial is no list of arrays ({error}): give NumPy arrays or an ArrayRecord"
+        ) from error
+    if not all(np.isfinite(array).all() for array in numbers_of(made, "initial")):
+        raise EdgeflError(
+            "initial has numbers that are not finite: give a model that training can begin with"
+        )
+    return made
 
 
 def _averaged(results: Sequence[Any]) -> dict[str, float]:

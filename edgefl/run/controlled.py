@@ -132,6 +132,7 @@ class ControlledRun:
 
     def go_on(self, decision: Decision) -> Candidates | None:
         """Carry out a decision; return who may take part in the next round, None: the run is over."""
+        self.waiting = None  # a run that fails waits for nothing more
         self._handover.answer(decision)
         self.waiting = self._handover.question()
         return self.waiting

@@ -3,13 +3,14 @@
 It needs the extra `gym`. `RoundEnv` makes the environment of a scenario with one federation. Nothing is written.
 """
 
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from edgefl.engine.selectors import Candidates, Decision
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, quoted
 from edgefl.run.controlled import Controlled, ControlledRun, ControlledWithReports
 from edgefl.scenario import deciding
 from edgefl.scenario.scenario import Scenario, given
@@ -37,8 +38,9 @@ LEAST = 0.01  # of a share of power or clock: nobody stands still
 class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     """A federation whose rounds are decided by actions.
 
-    An observation is [devices, FEATURES] before a round, an action [devices, controls] within 0 and 1. If nobody is
-    above 0.5, the highest of those present takes part. The reward of a step is
+    An observation is [devices, FEATURES] before a round, an action [devices, controls] within 0 and 1, to which
+    finite numbers outside are cut. If nobody is above 0.5, the highest of those present takes part.
+    The reward of a step is
 
         accuracy x (what accuracy has gained) - seconds x (what has passed) - joules x (what the devices have spent).
 
@@ -66,8 +68,12 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         reports: bool = False,
         device: str = "cpu",
     ) -> None:
-        if controls[:1] != ("who",) or not set(controls) <= set(CONTROLS):
+        known = isinstance(controls, tuple) and set(controls) <= set(CONTROLS)
+        if not known or controls[:1] != ("who",) or len(set(controls)) < len(controls):
             raise EdgeflError(f"controls are {controls}: take some of {CONTROLS}, beginning with who")
+        for name, weight in (("accuracy", accuracy), ("seconds", seconds), ("joules", joules)):
+            if not isinstance(weight, int | float) or not math.isfinite(weight):
+                raise EdgeflError(f"the reward's weight {name} is {quoted(weight)}: give a finite number")
         self._scenario, self._device, self._controls = given(scenario), device, controls
         self._weights, self._reports = (accuracy, seconds, joules), reports
         rounds = self._scenario.rounds.model_copy(update={"selector": self._decider()})
@@ -92,7 +98,10 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin a run anew: with the seed, or one that follows from the last one."""
-        super().reset(seed=seed)
+        try:
+            super().reset(seed=seed)
+        except gymnasium.error.Error as error:
+            raise EdgeflError(f"seed is {quoted(seed)}: give an integer from 0 on, or None") from error
         self.close()
         of_run = int(self.np_random.integers(2**31))
         scenario = self._scenario.model_copy(update={"seed": of_run})
@@ -125,7 +134,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
     def decision(self, candidates: Candidates, action: np.ndarray) -> Decision:
         """Return what an action decides for those who are present."""
-        rows = np.clip(np.nan_to_num(np.asarray(action, dtype=float)), 0.0, 1.0)[list(candidates.ids)]
+        rows = np.clip(self._numbers(action), 0.0, 1.0)[list(candidates.ids)]
         taken = np.flatnonzero(rows[:, 0] > 0.5)
         if not len(taken):
             taken = np.array([int(rows[:, 0].argmax())])
@@ -136,6 +145,33 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             power=told.get("power"),
             clock_hz=told["clock"] * candidates.clock_hz[taken] if "clock" in told else None,
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._run is not None:
+            raise EdgeflError(
+                "a run under way cannot be copied or pickled: copy an environment before reset(), or after close()"
+            )
+        return vars(self).copy()
+
+    def _numbers(self, action: Any) -> np.ndarray:
+        """Return an action as finite numbers [devices, controls]."""
+        shape = self.action_space.shape
+        try:
+            given = np.asarray(action)
+        except ValueError as error:
+            raise EdgeflError(f"the action is no array ({error}): give numbers of shape {shape}") from error
+        if given.shape != shape or given.dtype.kind not in "fiub":
+            raise EdgeflError(
+                f"the action has shape {given.shape} of {given.dtype}: give numbers of shape {shape}, a row for each"
+                f" device with {', '.join(self._controls)}"
+            )
+        if not np.isfinite(given).all():
+            device, column = np.argwhere(~np.isfinite(given))[0]
+            raise EdgeflError(
+                f"the action has {given[device, column]} as {self._controls[column]} of device {device}: give finite"
+                " numbers, 0 to 1"
+            )
+        return given.astype(float)
 
     def _decider(self) -> Controlled:
         return ControlledWithReports() if self._reports else Controlled()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, quoted
 from edgefl.learners.keeping import FOLDER
 from edgefl.scenario.scenario import load
 
@@ -102,7 +102,13 @@ def load_model(
     scenario = load(run / "scenario.yaml").of_federation(federation or "")
     assert scenario.learning is not None
     with torch.random.fork_rng(devices=[]):
-        module = scenario.learning.model.build(inputs.shape, len(inputs.labels)).eval()
+        try:
+            module = scenario.learning.model.build(inputs.shape, len(inputs.labels)).eval()
+        except (RuntimeError, ValueError, OverflowError, MemoryError) as error:
+            raise EdgeflError(
+                f"{path}: its header says inputs {list(inputs.shape)} and {len(inputs.labels)} labels, of which the"
+                f" scenario's model cannot be made ({quoted(str(error))}): take a file that a run has kept"
+            ) from error
     model_files.put_into(module, model_files.read(path), path)
     if device is not None or served is not None:
         rows = _rows(path, kept_models.PERSONAL) if device is not None else {}
@@ -120,7 +126,7 @@ def load_model(
             for name, tensor in rows.items()
             if name not in (kept_models.DEVICES, kept_models.MODEL_OF)
         }
-        count = len(next(iter(own.values()))) if own else 0
+        count = min((tensor.shape[0] if tensor.dim() else 0 for tensor in own.values()), default=0)
         if which is None or not 0 <= which < count:
             wanted = f"device {device}" if device is not None else f"number {served} (it serves {count})"
             raise EdgeflError(
@@ -154,10 +160,17 @@ def _cell_of(path: Path) -> int:
 
 def _rows(path: Path, kind: str) -> "dict[str, Tensor]":
     """Return several models of the moment of a global one; empty: none were kept."""
+    from edgefl.learning.federation import kept_models
     from edgefl.learning.modules import model_files
 
     beside = path.with_name(f"{path.stem}-{kind}.safetensors")
-    return model_files.read(beside) if beside.exists() else {}
+    rows = model_files.read(beside) if beside.exists() else {}
+    needed = {kept_models.PERSONAL: [kept_models.DEVICES]}.get(kind, [])
+    if rows.get(kept_models.MODEL_OF) is not None or kept_models.DEVICES in rows:
+        needed = [kept_models.DEVICES] + [kept_models.MODEL_OF] * (kind == kept_models.SERVED)
+    if rows and any(name not in rows or rows[name].dim() != 1 for name in needed):
+        raise EdgeflError(f"{beside}: does not say whose its models are ({', '.join(needed)}): run it again")
+    return rows
 
 
 def _position(ids: "Tensor", device: int | None) -> int | None:

@@ -170,8 +170,9 @@ def begin_with(module: nn.Module, path: Path, *, partial: bool) -> None:
     with about_keys(*INITIAL, "path"):
         given = read(path)
         fitting = _fitting(module, given, path, partial=partial)
-        for name in fitting:
-            if given[name].is_floating_point() and not torch.isfinite(given[name]).all():
+        own = module.state_dict()
+        for name in fitting:  # as the module will have them: a longer number may be infinite as a shorter one
+            if own[name].is_floating_point() and not torch.isfinite(given[name].to(own[name].dtype)).all():
                 raise EdgeflError(f"{path}: {name} is not finite")
         module.load_state_dict({name: given[name] for name in fitting}, strict=False)
 

@@ -81,6 +81,9 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     save_file({"weight": torch.full((3, 4), torch.nan), "bias": torch.zeros(3)}, path)
     with pytest.raises(EdgeflError, match="weight is not finite"):
         model_files.begin_with(nn.Linear(4, 3), path, partial=False)
+    save_file({"weight": torch.full((3, 4), 1e300, dtype=torch.float64), "bias": torch.zeros(3)}, path)
+    with pytest.raises(EdgeflError, match="weight is not finite"):  # as a float32 it is infinite
+        model_files.begin_with(nn.Linear(4, 3), path, partial=False)
 
 
 @pytest.mark.parametrize(
