@@ -17,10 +17,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from tests.faults.table import EQUIVALENT, MUTANTS
-from tests.tools.isolated import FAILED, PASSED, ROOT, SLOW, run_pytest, warm
+from tests.tools.isolated import FAILED, INTERRUPTED, PASSED, ROOT, SLOW, run_pytest, warm
 from tests.tools.mutating import FOLDERS, Mutant, drawn
 
 SEED, EACH, LIMIT_S, MOST_USERS = 38, 50, 40.0, 6
+TIMES = 3.0  # as long as without a mutant: then tests have run out of time
 THEORY = {
     "channel": (
         "test_channel_fading",
@@ -106,31 +107,34 @@ def users(module: str) -> list[str]:
 
 
 def tried(mutant: Mutant) -> tuple[str, str]:
-    """Try a mutant: killed by which tests, survived, or not tried."""
+    """Try a mutant: killed by which tests, timed out where they never end, survived, or not tried."""
     for group in stages(mutant):
         code, text, _ = run_pytest(group, mutant.inject, limit_s=LIMIT_S)
-        if code == FAILED:
-            failed = re.search(r"^FAILED (\S+)", text, re.MULTILINE)
+        if code == SLOW:
+            usual_s = _usual_s(tuple(group))
+            if usual_s is None:
+                continue
+            if TIMES * usual_s > LIMIT_S:
+                code, text, _ = run_pytest(group, mutant.inject, limit_s=TIMES * usual_s)
+            if code == SLOW:
+                return "timed out", group[0]
+        if code == FAILED or (code == INTERRUPTED and "INTERNALERROR" not in text):
+            failed = re.search(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)
             return "killed", failed[1].partition("[")[0] if failed else group[0]
-        if code == SLOW and not _is_slow(tuple(group)):
-            return "killed", f"{group[0]} takes too long"
-        if code not in (PASSED, SLOW):
-            return (
-                ("killed", group[0])
-                if "INTERNALERROR" not in text and code == 2
-                else ("not tried", text[-500:])
-            )
+        if code != PASSED:
+            return "not tried", text[-500:]
     return "survived", ""
 
 
 @lru_cache
-def _is_slow(group: tuple[str, ...]) -> bool:
-    """Whether tests take longer than the limit without any mutant."""
-    return run_pytest(group, limit_s=LIMIT_S)[0] == SLOW
+def _usual_s(group: tuple[str, ...]) -> float | None:
+    """CPU time that tests take without any mutant; None where it is more than the limit."""
+    code, _, took_s = run_pytest(group, limit_s=LIMIT_S)
+    return None if code == SLOW else took_s
 
 
 def equivalents() -> dict[str, str]:
-    """Read the survivors that change nothing that anyone could see, and why, by `path: expressions`."""
+    """Read the survivors that change nothing that anyone could see, and why."""
     with EQUIVALENT.open() as file:
         return {row["mutant"]: row["why"] for row in csv.DictReader(file)}
 
@@ -157,7 +161,7 @@ def main(words: Sequence[str] | None = None) -> int:
             continue
         verdict, by = ("equivalent", known[mutant.id]) if mutant.id in known else tried(mutant)
         found[mutant.room].append(verdict)
-        print(f"{verdict:10} {mutant.id}  {by}", flush=True)
+        print(f"{verdict:10} {mutant.id}  (line {mutant.line}) {by}", flush=True)
         if asked.write:
             _append([mutant.room, mutant.id, verdict, by])
     for room, of_room in found.items():

@@ -67,7 +67,7 @@ def test_a_mutant_is_in_force_while_it_is_injected(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_mutant_meets_its_modules_tests_first() -> None:
-    first, *_, laws = stages(Mutant("channel/fading.py", 1, 0, ""))
+    first, *_, laws = stages(Mutant("channel/fading.py", "doppler_hz", ""))
     assert first == ["tests/unit/channel/test_fading.py"]
     assert "tests/theory/test_channel_fading.py" in laws
 
