@@ -113,6 +113,32 @@ def test_what_is_no_decision(fixed: dict[str, list[float]], message: str) -> Non
         world(Asked(fixed=fixed)).run()
 
 
+class Naming(Decider):
+    """Ask for two devices, and choose these whatever the candidates are."""
+
+    ids: list[int]
+
+    def wanted(self, present: int) -> int:
+        return 2
+
+    def decide(
+        self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
+    ) -> Decision:
+        return Decision(np.array(self.ids, dtype=int))
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [[], [0, 1, 2], [1, 0], [1, 1], [1, 3]],
+    ids=["none", "one too many", "not in order", "twice", "not a candidate"],
+)
+def test_who_cannot_be_chosen(ids: list[int]) -> None:
+    with pytest.raises(EdgeflError, match=r"return 1 to 2 of the candidates' ids, in ascending order"):
+        world(Naming(ids=ids)).run()
+    run = world(Naming(ids=[0, 2])).run()
+    assert [row.device for row in run.rows.of[DeviceRound]] == [0, 2] * 3
+
+
 def test_where_rounds_overlap_the_same_decider_fills_the_places() -> None:
     run = world(
         {"name": "energy_aware", "count": 2},
