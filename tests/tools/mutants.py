@@ -49,6 +49,8 @@ OTHERS = {
     "edgefl/engine/cells/serving_cells.py": ("engine/cells/test_handover", "engine/cells/test_network"),
     "edgefl/engine/class_settings.py": ("engine/test_classes",),
     "edgefl/engine/air/radio_settings.py": ("engine/air/test_radio", "engine/air/test_presets"),
+    "edgefl/engine/air/radio.py": ("engine/federation/test_reestablishment",),
+    "edgefl/learning/partitions/_label_sets.py": ("learning/test_partitions_staying",),
     "edgefl/learning/local/chunk_training.py": (
         "learning/local/test_local_training",
         "learning/test_algorithm_verbs",
@@ -57,6 +59,7 @@ OTHERS = {
     "edgefl/learning/federation/round_work.py": ("learning/test_partial_work", "learning/test_augmentation"),
     "channel/many.py": ("channel/test_many",),
     "channel/sight.py": ("channel/test_large_scale",),
+    "analysis/reading.py": ("analysis/test_federations",),
     "analysis/run_folders.py": ("analysis/test_any_runs",),
     "analysis/theory.py": ("analysis/test_theory_figure",),
     "analysis/drift": ("analysis/test_drift", "analysis/test_drift_figure"),

@@ -17,7 +17,7 @@ from rich.console import Console
 from analysis import compare, formatting, markup
 from analysis.figures.comparison import styles_of
 from analysis.figures.lines import draw_lines, in_lines
-from analysis.formatting import natural
+from analysis.formatting import natural, placed
 from analysis.results import Comparison
 from analysis.tables.comparison import headline, report
 from tests.tools.figures import leave_figures_empty
@@ -149,6 +149,13 @@ def test_names_are_ordered_as_people_count() -> None:
         *("", "7", "50 MHz", "100 MHz", "200 MHz"),
         *("alpha", "alpha-0.3", "alpha-0.7", "alpha-10"),
     ]
+
+
+def test_an_error_names_the_folder_of_its_runs_once() -> None:
+    assert placed(ValueError("no run"), Path("runs/a")) == "runs/a: no run"
+    assert placed(ValueError("no run"), ["runs/a", "runs/b"]) == "runs/a, runs/b: no run"
+    assert placed(ValueError("runs/b/run.json: no seed"), ["runs/a", "runs/b"]) == "runs/b/run.json: no seed"
+    assert placed(ValueError("no folder is given"), []) == "no folder is given"
 
 
 def test_names_are_no_html_in_markdown() -> None:
