@@ -3,7 +3,7 @@
 import csv
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -28,23 +28,26 @@ not count. Of the others the tests kill **{score:.0%}**.
 
 def text() -> str:
     """Make the section from the tables of both runs."""
-    verdicts = {row["id"]: row["verdict"] for row in _rows(RESULTS)}
-    caught = sum(verdicts.get(fault.id) == "caught" for fault in FAULTS)
+    results = {row["id"]: row for row in _rows(RESULTS)}
+    caught = sum(row["verdict"] == "caught" for row in results.values())
     now = f"{caught} of {len(FAULTS)}"
-    return "\n".join([HEAD + WORDS.format(first=FIRST_SCORE, now=now), *_faults(verdicts), _mutants()])
+    return "\n".join([HEAD + WORDS.format(first=FIRST_SCORE, now=now), *_faults(results), _mutants()])
 
 
-def _faults(verdicts: dict[str, str]) -> Iterator[str]:
+def _faults(results: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    head = ("fault", "what is wrong", "reference", "caught by", "allows", "s")
     for room in dict.fromkeys(fault.room for fault in FAULTS):
-        lines = [f"### {room.capitalize()}\n", "| fault | reference | caught by |", "|---|---|---|"]
+        lines = [f"### {room.capitalize()}\n", _line(head), "|---" * len(head) + "|"]
         for fault in FAULTS:
             if fault.room == room:
+                found = results.get(fault.id, {"verdict": "not tried", "cpu_s": ""})
                 file, _, test = fault.check.partition("::")
                 by = f"`{Path(file).stem}`: {test.removeprefix('test_').replace('_', ' ')}"
-                told = (
-                    by if verdicts.get(fault.id) == "caught" else f"**{verdicts.get(fault.id, 'not tried')}**"
+                told = by if found["verdict"] == "caught" else f"**{found['verdict']}**"
+                name = f"`{fault.id.partition('.')[2]}`"
+                lines.append(
+                    _line([name, fault.what, fault.reference, told, fault.tolerance, found["cpu_s"]])
                 )
-                lines.append(f"| {fault.what} | {_cell(fault.reference)} | {told} |")
         yield "\n".join(lines) + "\n"
 
 
@@ -70,8 +73,8 @@ def _code(mutant: str) -> str:
     return f"{place}: `{change}`"
 
 
-def _cell(words: str) -> str:
-    return words.replace("|", "\\|")
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _score(count: Counter[str]) -> float:

@@ -45,6 +45,7 @@ OTHERS = {
     "edgefl/engine/federation/plan.py": ("engine/test_power_models",),
     "edgefl/learning/data/device_data.py": ("learning/updates/test_members",),
     "edgefl/engine/federation/excess.py": ("engine/federation/test_deciding",),
+    "edgefl/engine/federation/history.py": ("engine/federation/test_deciding",),
     "edgefl/engine/federation/rounds.py": ("engine/federation/test_server",),
     "edgefl/engine/cells/serving_cells.py": ("engine/cells/test_handover", "engine/cells/test_network"),
     "edgefl/engine/class_settings.py": ("engine/test_classes",),
@@ -75,11 +76,13 @@ def stages(mutant: Mutant) -> list[list[str]]:
     mirrored = mirrors(mutant.path)
     others = [test for part, tests in OTHERS.items() if mutant.path.startswith(part) for test in tests]
     importing = [file for file in users(mutant.module) if file not in mirrored][:MOST_USERS]
-    laws = [f"tests/theory/{name}.py" for name in THEORY[mutant.room]]
+    own_laws = users(mutant.module, "theory")
+    laws = [law for name in THEORY[mutant.room] if (law := f"tests/theory/{name}.py") not in own_laws]
     groups = (
         mirrored,
         [f"tests/unit/{test}.py" for test in others],
         importing,
+        own_laws,
         WHOLE_RUNS[mutant.room],
         laws,
     )
@@ -100,12 +103,12 @@ def mirrors(path: str) -> list[str]:
 
 
 @lru_cache
-def users(module: str) -> list[str]:
-    """Return the unit tests that import a module, or a component of its folder by name."""
+def users(module: str, kind: str = "unit") -> list[str]:
+    """Return the unit tests, or the laws, that import a module, or a component of its folder by name."""
     package, _, name = (re.escape(part) for part in module.rpartition("."))
     whole = re.escape(module)
     found = re.compile(rf"(from {whole} import|import {whole}\b|from {package} import .*\b{name}\b)")
-    files = sorted(UNIT.rglob("test_*.py"))
+    files = sorted((ROOT / "tests" / kind).rglob("test_*.py"))
     return [str(file.relative_to(ROOT)) for file in files if found.search(file.read_text())]
 
 

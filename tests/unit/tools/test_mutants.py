@@ -67,9 +67,23 @@ def test_a_mutant_is_in_force_while_it_is_injected(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_mutant_meets_its_modules_tests_first() -> None:
-    first, *_, laws = stages(Mutant("channel/fading.py", "doppler_hz", ""))
+    first, *others, of_room = stages(Mutant("channel/fading.py", "doppler_hz", ""))
     assert first == ["tests/unit/channel/test_fading.py"]
-    assert "tests/theory/test_channel_fading.py" in laws
+    assert any("tests/theory/test_channel_fading.py" in group for group in others), "it imports the module"
+    assert all(law.startswith("tests/theory/test_channel_") for law in of_room)
+
+
+def test_another_function_moves_no_place_of_the_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place keeps its turn when its module gets other functions, lines and modules beside it."""
+    monkeypatch.setattr(mutating, "ROOT", tmp_path)
+    (tmp_path / "channel").mkdir()
+    (tmp_path / "channel" / "code.py").write_text(CODE)
+    before = [one.id for one in drawn(1, 100, ["channel"])]
+    (tmp_path / "channel" / "code.py").write_text("\n\ndef g():\n    return 1 - 2\n" + CODE)
+    (tmp_path / "channel" / "other.py").write_text(CODE)
+    after = [one.id for one in drawn(1, 100, ["channel"])]
+    assert len(before) == len(set(before)) == 7
+    assert [one for one in after if one in before] == before
 
 
 def test_the_last_run_is_good_enough_and_its_equivalents_have_reasons() -> None:
