@@ -3,6 +3,7 @@
 python -m tests.tools.mutants             `make mutants`: 200, as many of each room
 python -m tests.tools.mutants --each 10   fewer
 python -m tests.tools.mutants --write     keep the results in tests/faults/mutants.csv, for `make trust`
+python -m tests.tools.mutants --write --again    try those again that survived, after tests were written
 
 Survivors that change nothing that anyone could see stand in tests/faults/equivalent.csv, with the reason.
 """
@@ -21,6 +22,8 @@ from tests.tools.isolated import FAILED, INTERRUPTED, PASSED, ROOT, SLOW, run_py
 from tests.tools.mutating import FOLDERS, Mutant, drawn
 
 SEED, EACH, LIMIT_S, MOST_USERS = 38, 50, 40.0, 6
+# first: when it was drawn; verdict: the last; since: why they differ, `chosen` tests that were there or `written` ones
+COLUMNS = ("seed", "room", "mutant", "first", "verdict", "by", "since")
 TIMES = 3.0  # as long as without a mutant: then tests have run out of time
 THEORY = {
     "channel": (
@@ -50,6 +53,8 @@ OTHERS = {
     "edgefl/engine/cells/serving_cells.py": ("engine/cells/test_handover", "engine/cells/test_network"),
     "edgefl/engine/class_settings.py": ("engine/test_classes",),
     "edgefl/engine/air/radio_settings.py": ("engine/air/test_radio", "engine/air/test_presets"),
+    "edgefl/engine/air/propagation.py": ("engine/air/test_indoors", "engine/air/test_indoors_by_trip"),
+    "edgefl/learning/models/": ("learning/test_models", "learners/test_model_size"),
     "edgefl/engine/air/radio.py": ("engine/federation/test_reestablishment",),
     "edgefl/learning/partitions/_label_sets.py": ("learning/test_partitions_staying",),
     "edgefl/learning/local/chunk_training.py": (
@@ -153,32 +158,48 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--rooms", nargs="*", default=list(FOLDERS))
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--go-on", action="store_true", help="leave out those whose results are kept")
+    parser.add_argument("--again", action="store_true", help="those alone that survived by the kept results")
     asked = parser.parse_args(words)
     warm()
-    known, done = equivalents(), {}
-    if asked.go_on:
-        with MUTANTS.open() as file:
-            done = {row["mutant"]: row["verdict"] for row in csv.DictReader(file)}
-    elif asked.write:
-        _append(["room", "mutant", "verdict", "by"], anew=True)
+    known, kept = equivalents(), read()
+    own = {row["mutant"]: row for row in kept if row["seed"] == str(asked.seed)}
+    if not (asked.go_on or asked.again):
+        kept = [row for row in kept if row not in own.values()]
+        own = {}
     found: dict[str, list[str]] = {room: [] for room in asked.rooms}
     for mutant in drawn(asked.seed, asked.each, asked.rooms):
-        if mutant.id in done:
+        row = own.get(mutant.id)
+        if (row is None) if asked.again else (row is not None):
+            continue
+        if row and row["verdict"] != "survived":
             continue
         verdict, by = ("equivalent", known[mutant.id]) if mutant.id in known else tried(mutant)
         found[mutant.room].append(verdict)
         print(f"{verdict:10} {mutant.id}  (line {mutant.line}) {by}", flush=True)
+        if row is None:
+            row = dict.fromkeys(COLUMNS, "")
+            row |= {"seed": str(asked.seed), "room": mutant.room, "mutant": mutant.id, "first": verdict}
+            kept.append(row)
+        row |= {"verdict": verdict, "by": by}
         if asked.write:
-            _append([mutant.room, mutant.id, verdict, by])
+            write(kept)
     for room, of_room in found.items():
         print(f"{room}: " + ", ".join(f"{many} {verdict}" for verdict, many in Counter(of_room).items()))
     return 1 if any("not tried" in of_room for of_room in found.values()) else 0
 
 
-def _append(row: Sequence[str], *, anew: bool = False) -> None:
-    """Add a row to the results, which another run may be writing too."""
-    with MUTANTS.open("w" if anew else "a", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerow(row)
+def read() -> list[dict[str, str]]:
+    """Read the kept results: of each mutant its first verdict, the last one, and by which tests."""
+    with MUTANTS.open() as file:
+        return list(csv.DictReader(file))
+
+
+def write(rows: Sequence[dict[str, str]]) -> None:
+    """Keep results."""
+    with MUTANTS.open("w", newline="") as file:
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
 
 
 if __name__ == "__main__":
