@@ -133,7 +133,9 @@ def shadowing() -> Section:
             measured = 1.0 - float((0.5 * (first - second) ** 2).mean())
             law = math.exp(-lag_m / metres)
             allowed = ERRORS * (1 - law) * error + 0.012
-            rows.append(Row(f"correlation at {lag_m:g} m, {state}", law, measured, "", allowed, "channel.field_law"))
+            rows.append(
+                Row(f"correlation at {lag_m:g} m, {state}", law, measured, "", allowed, "channel.field_law")
+            )
     return Section(
         "Shadowing over distance",
         "38.901, 7.4.4: exp(-d / 10 m) in line of sight, exp(-d / 13 m) without",
@@ -257,7 +259,10 @@ LAWS = (path_loss, shadowing, fading, rates, walls)
 def section_text(section: Section) -> str:
     """A section as Markdown."""
     head = f"## {section.title}\n\nReference: {section.reference}. Here: {section.here}.\n\n"
-    lines = ["| what | reference | here | unit | deviation | allowed | fault |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| what | reference | here | unit | deviation | allowed | fault |",
+        "|---|---|---|---|---|---|---|",
+    ]
     lines += ["| " + " | ".join(row.cells()) + " |" for row in section.rows]
     return head + "\n".join(lines) + f"\n\n{section.why}\n"
 

@@ -3,27 +3,35 @@
 import csv
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.faults.table import FAULTS, FIRST_SCORE, MUTANTS, RESULTS
+from tests.faults.table import FAULTS, FIRST_SCORE, KILLED, MUTANTS, RESULTS
+from tests.tools.mutants import EACH, SEED
 
 HEAD = "## Would a fault be noticed?\n"
 WORDS = """
 A law that cannot fail says nothing. Each line below is a fault that `make faults` injects into the code, and the test
 that must then fail. They were written before their tests were tried: {first}; of the others
-twelve got a better test, and five name another one that was there. By their last runs **{now}** are caught.
+twelve got a better test, and five name another one that was there. Three came later, for rows above that had none.
+By their last run, all in one, **{now}** are caught. *Allows* is what the test lets pass, *s* the CPU time that it takes
+to notice the fault. A test that does not end would be *slow*, which is not caught.
 """
 MUTATED = """\
 ### Mutants
 
-Beside them `make mutants` draws 200 changes with a seed, of which those below have been tried:
-an operator, a constant or a bound inside a function becomes
-another one. Each is tried against the unit tests of its module, then against small whole runs and its room's laws. A
-mutant that no test could tell from the code, because it changes nothing that anyone could see, is equivalent and does
-not count. Of the others the tests kill **{score:.0%}**.
+Beside them `make mutants` draws {each} places of each of four rooms with a seed: an operator, a constant or a bound
+inside a function becomes another one. {tried} have been tried, each against the unit tests of its module and of what
+imports it, then against small whole runs and its room's laws. A mutant that no test could tell from the code, because
+it changes nothing that anyone could see, is equivalent and does not count. One with which tests never end, three times
+as long as without it, has timed out, which counts as killed.
+
+With the tests that there were when it was drawn, **{first:.0%}** were killed. Those that survived were looked at:
+{chosen} are killed by tests that were there and were not tried, as the tool chooses them by name and import, and
+{written} by tests that were written for them. That makes **{now:.0%}**{others}.
 """
+OTHER = ": a score for which tests were written. Another draw of {drawn}, seed {seed}, met the same tests: **{score:.0%}**"
 
 
 def text() -> str:
@@ -52,20 +60,66 @@ def _faults(results: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
 
 
 def _mutants() -> str:
-    rows = _rows(MUTANTS)
-    lines = ["| room | drawn | killed | equivalent | survived | score |", "|---|---|---|---|---|---|"]
+    rows = [row for row in _rows(MUTANTS) if row["seed"] == str(SEED)]
+    head = (
+        "room",
+        "drawn",
+        "equivalent",
+        "killed at first",
+        "score",
+        "killed now",
+        "timed out",
+        "survive",
+        "score now",
+    )
+    lines = [_line(head), "|---" * len(head) + "|"]
     for room in dict.fromkeys(row["room"] for row in rows):
-        count = Counter(row["verdict"] for row in rows if row["room"] == room)
-        cells = [count["killed"], count["equivalent"], count["survived"]]
-        lines.append("| " + " | ".join(map(str, [room, sum(cells), *cells, f"{_score(count):.0%}"])) + " |")
-    parts = [MUTATED.format(score=_score(Counter(row["verdict"] for row in rows))), "\n".join(lines)]
-    survivors = [_code(row["mutant"]) for row in rows if row["verdict"] == "survived"]
+        of_room = [row for row in rows if row["room"] == room]
+        now = Counter(row["verdict"] for row in of_room)
+        first = sum(row["first"] in KILLED for row in of_room)
+        lines.append(
+            _line(
+                map(
+                    str,
+                    (
+                        room,
+                        len(of_room),
+                        now["equivalent"],
+                        first,
+                        f"{_score(of_room, 'first'):.0%}",
+                        now["killed"],
+                        now["timed out"],
+                        now["survived"],
+                        f"{_score(of_room):.0%}",
+                    ),
+                )
+            )
+        )
+    since = Counter(row["since"] for row in rows)
+    words = MUTATED.format(
+        each=EACH,
+        tried=len(rows),
+        first=_score(rows, "first"),
+        now=_score(rows),
+        chosen=since["chosen"],
+        written=since["written"],
+        others=_other_draw(),
+    )
+    parts = [words, "\n".join(lines)]
+    survivors = [f"{_code(row['mutant'])}: {row['by']}" for row in rows if row["verdict"] == "survived"]
     if survivors:
         parts += ["\nThose that survive:\n", "\n".join(f"- {one}" for one in sorted(survivors))]
     equivalent = [f"{_code(row['mutant'])}: {row['by']}" for row in rows if row["verdict"] == "equivalent"]
     if equivalent:
         parts += ["\nThose that are equivalent:\n", "\n".join(f"- {one}" for one in sorted(equivalent))]
     return "\n".join(parts) + "\n"
+
+
+def _other_draw() -> str:
+    rows = [row for row in _rows(MUTANTS) if row["seed"] != str(SEED)]
+    if not rows:
+        return ""
+    return OTHER.format(drawn=len(rows), seed=rows[0]["seed"], score=_score(rows, "first"))
 
 
 def _code(mutant: str) -> str:
@@ -77,8 +131,10 @@ def _line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _score(count: Counter[str]) -> float:
-    return count["killed"] / max(1, count["killed"] + count["survived"])
+def _score(rows: Sequence[Mapping[str, str]], when: str = "verdict") -> float:
+    """Return the share that was killed of those that are not equivalent."""
+    count = [row[when] in KILLED for row in rows if row["verdict"] != "equivalent"]
+    return sum(count) / max(1, len(count))
 
 
 def _rows(table: Path) -> list[dict[str, str]]:

@@ -16,7 +16,10 @@ PLACES, CARS = 2000, 400
 QUANTILES = (0.1, 0.5, 0.9)
 TEN_MB_BITS, ALONE = 80_000_000, 40
 MBIT = 1e6
-OUTDOORS, FULL_LOAD_DB = 0.15, 3.0  # what the page concludes: so near are rates, and SINR, to what was measured
+OUTDOORS, FULL_LOAD_DB = (
+    0.15,
+    3.0,
+)  # what the page concludes: so near are rates, and SINR, to what was measured
 Range = tuple[float, float]
 
 # Mbit/s at 10, 50 and 90 % of the seconds: least and most of the operators. SIGCOMM24-5GinMidBands/artifacts 2e0034b

@@ -49,7 +49,13 @@ OTHERS = {
     "edgefl/learning/data/device_data.py": ("learning/updates/test_members",),
     "edgefl/engine/federation/excess.py": ("engine/federation/test_deciding",),
     "edgefl/engine/federation/history.py": ("engine/federation/test_deciding",),
-    "edgefl/engine/federation/rounds.py": ("engine/federation/test_server",),
+    "edgefl/engine/federation/rounds.py": (
+        "engine/federation/test_server",
+        "engine/federation/test_deciding",
+    ),
+    "edgefl/engine/federation/server.py": ("engine/federation/test_clock",),
+    "edgefl/engine/federation/outlook.py": ("engine/federation/test_deciding",),
+    "edgefl/engine/parts.py": ("end_to_end/test_not_finite",),
     "edgefl/engine/cells/serving_cells.py": ("engine/cells/test_handover", "engine/cells/test_network"),
     "edgefl/engine/class_settings.py": ("engine/test_classes",),
     "edgefl/engine/air/radio_settings.py": ("engine/air/test_radio", "engine/air/test_presets"),
@@ -61,6 +67,7 @@ OTHERS = {
         "learning/local/test_local_training",
         "learning/test_algorithm_verbs",
     ),
+    "edgefl/learning/federation/kept_models.py": ("end_to_end/test_kept_models",),
     "edgefl/learning/federation/clairvoyance.py": ("learning/test_drift_methods",),
     "edgefl/learning/federation/round_work.py": ("learning/test_partial_work", "learning/test_augmentation"),
     "channel/many.py": ("channel/test_many",),
@@ -70,7 +77,9 @@ OTHERS = {
     "analysis/theory.py": ("analysis/test_theory_figure",),
     "analysis/drift": ("analysis/test_drift", "analysis/test_drift_figure"),
     "analysis/figures": ("analysis/test_presentation", "analysis/test_comparison"),
-    "analysis/html": ("analysis/html/test_answer",),
+    "analysis/html": ("analysis/html/test_answer", "end_to_end/test_report"),
+    "analysis/question.py": ("end_to_end/test_question",),
+    "analysis/report.py": ("analysis/test_presentation",),
     "analysis/tables": ("analysis/test_comparison", "analysis/test_costs"),
 }
 UNIT = ROOT / "tests" / "unit"
@@ -85,7 +94,7 @@ def stages(mutant: Mutant) -> list[list[str]]:
     laws = [law for name in THEORY[mutant.room] if (law := f"tests/theory/{name}.py") not in own_laws]
     groups = (
         mirrored,
-        [f"tests/unit/{test}.py" for test in others],
+        [f"tests/{'' if test.startswith('end_to_end/') else 'unit/'}{test}.py" for test in others],
         importing,
         own_laws,
         WHOLE_RUNS[mutant.room],
@@ -180,7 +189,7 @@ def main(words: Sequence[str] | None = None) -> int:
             row = dict.fromkeys(COLUMNS, "")
             row |= {"seed": str(asked.seed), "room": mutant.room, "mutant": mutant.id, "first": verdict}
             kept.append(row)
-        row |= {"verdict": verdict, "by": by}
+        row |= {"verdict": verdict, "by": by or row["by"]}  # of a survivor: what was said of it
         if asked.write:
             write(kept)
     for room, of_room in found.items():

@@ -109,7 +109,9 @@ def test_who_is_indoors_has_the_loss_that_all_would_have() -> None:
     count, share = 4000, 0.4
     ids, places_m = np.arange(count), np.full((count, 2), 60.0)
     some, everyone = (
-        Indoors.alike(count, of, "low_loss", DEPTH_M, 3.5e9, Streams(SEED), ("indoors",)).loss_db(places_m, ids)
+        Indoors.alike(count, of, "low_loss", DEPTH_M, 3.5e9, Streams(SEED), ("indoors",)).loss_db(
+            places_m, ids
+        )
         for of in (share, 1.0)
     )
     indoors = some != 0.0

@@ -64,6 +64,20 @@ def test_what_is_expected_is_what_happens() -> None:
     assert memory == {"rounds": 1}
 
 
+def test_joules_that_are_expected_have_the_waiting_of_a_frame() -> None:
+    """In DDDSU a phone of TR 38.840 waits with a third of what receiving draws: joules of each direction by hand."""
+    decider = Asked()
+    power = {"name": "tr38840"}
+    world(decider, devices={"power": power}, radio={"tdd": {"pattern": "DDDSU"}}).run()
+    told, _ = decider._told[0]
+    down, up = told.downlink.frame.mean, told.uplink.frame.mean
+    assert 0 < up < 0.3 < 0.7 < down < 1
+    # 6 mW a unit: 300 to receive, 700 to send with 23 dBm, 100 in the other slots
+    receive_w, send_w = 6e-3 * (300 * down + 100 * (1 - down)), 6e-3 * (700 * up + 100 * (1 - up))
+    assert told.down_j == pytest.approx(receive_w * told.down_s)
+    assert told.up_j == pytest.approx(send_w * told.up_s)
+
+
 def test_a_decision_is_carried_out() -> None:
     """Shares, power and clock by hand: on a share b with x of its power a link has an SNR of x snr / b."""
     shares, power, clock_hz = [0.5, 0.2, 0.3], [0.5, 1.0, 0.25], [1e9, 5e8, 2.5e8]
