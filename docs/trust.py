@@ -32,8 +32,9 @@ Every law beside what it is taken from, and what runs give beside what others ha
 their data. Where they differ, it says why. The page is computed from the code; a test holds its figures.
 
 *Allowed* is how far a test lets a figure be from its reference, in the terms of the deviation. Where it says *page*,
-the two differ for the reason below the table, and the figure is held to the one that is printed: within 0.1 % for laws,
-1 % for runs. A *fault* is one of [those below](#would-a-fault-be-noticed) that takes the figure beyond what is allowed.
+the two differ for the reason below the table, and the figure is held to the one that is printed: within 0.1 % for
+laws, 1 % for runs. A *fault* is one of [those below](#would-a-fault-be-noticed) that takes the figure beyond what is
+allowed.
 """
 
 

@@ -12,26 +12,27 @@ from tests.tools.mutants import EACH, SEED
 
 HEAD = "## Would a fault be noticed?\n"
 WORDS = """
-A law that cannot fail says nothing. Each line below is a fault that `make faults` injects into the code, and the test
-that must then fail. They were written before their tests were tried: {first}; of the others
-twelve got a better test, and five name another one that was there. Three came later, for rows above that had none.
-By their last run, all in one, **{now}** are caught. *Allows* is what the test lets pass, *s* the CPU time that it takes
-to notice the fault. A test that does not end would be *slow*, which is not caught.
+A law that cannot fail says nothing. Each line below is a fault that `make faults` injects into the code, and the
+test that must then fail. They were written before their tests were tried: {first}; of the
+others twelve got a better test, and five name another one that was there. Three came later, for rows above that had
+none. By their last run, all in one, **{now}** are caught. *Allows* is what the test lets pass, *s* the CPU time that
+it takes to notice the fault. A test that does not end would be *slow*, which is not caught.
 """
 MUTATED = """\
 ### Mutants
 
 Beside them `make mutants` draws {each} places of each of four rooms with a seed: an operator, a constant or a bound
-inside a function becomes another one. {tried} have been tried, each against the unit tests of its module and of what
-imports it, then against small whole runs and its room's laws. A mutant that no test could tell from the code, because
-it changes nothing that anyone could see, is equivalent and does not count. One with which tests never end, three times
-as long as without it, has timed out, which counts as killed.
+inside a function becomes another one. {tried} have been tried, each against the unit tests of its module and of
+what imports it, then against small whole runs and its room's laws. A mutant that no test could tell from the code,
+because it changes nothing that anyone could see, is equivalent and does not count. One with which tests never end,
+three times as long as without it, has timed out, which counts as killed.
 
 With the tests that there were when it was drawn, **{first:.0%}** were killed. Those that survived were looked at:
 {chosen} are killed by tests that were there and were not tried, as the tool chooses them by name and import, and
 {written} by tests that were written for them. That makes **{now:.0%}**{others}.
 """
-OTHER = ": a score for which tests were written. Another draw of {drawn}, seed {seed}, met the same tests: **{score:.0%}**"
+OTHER = """: a score for which tests were written. Another draw, {drawn} with seed {seed}, met the same tests, none of
+which was written for it: **{score:.0%}**"""
 
 
 def text() -> str:

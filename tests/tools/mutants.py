@@ -22,7 +22,7 @@ from tests.tools.isolated import FAILED, INTERRUPTED, PASSED, ROOT, SLOW, run_py
 from tests.tools.mutating import FOLDERS, Mutant, drawn
 
 SEED, EACH, LIMIT_S, MOST_USERS = 38, 50, 40.0, 6
-# first: when it was drawn; verdict: the last; since: why they differ, `chosen` tests that were there or `written` ones
+# first: when it was drawn; verdict: the last; since: why they differ, tests `chosen` of those there, or `written`
 COLUMNS = ("seed", "room", "mutant", "first", "verdict", "by", "since")
 TIMES = 3.0  # as long as without a mutant: then tests have run out of time
 THEORY = {
