@@ -55,6 +55,8 @@ OTHERS = {
     ),
     "edgefl/engine/federation/server.py": ("engine/federation/test_clock",),
     "edgefl/engine/federation/outlook.py": ("engine/federation/test_deciding",),
+    "edgefl/engine/backgrounds/": ("engine/test_background_trace",),
+    "edgefl/engine/air/progressive.py": ("engine/federation/test_reestablishment",),
     "edgefl/engine/parts.py": ("end_to_end/test_not_finite",),
     "edgefl/engine/cells/serving_cells.py": ("engine/cells/test_handover", "engine/cells/test_network"),
     "edgefl/engine/class_settings.py": ("engine/test_classes",),
@@ -67,6 +69,11 @@ OTHERS = {
         "learning/local/test_local_training",
         "learning/test_algorithm_verbs",
     ),
+    "edgefl/learning/federation/client_metrics.py": (
+        "end_to_end/test_device_scores",
+        "end_to_end/test_not_finite",
+    ),
+    "edgefl/learning/federation/stages.py": ("end_to_end/test_overlap",),
     "edgefl/learning/federation/kept_models.py": ("end_to_end/test_kept_models",),
     "edgefl/learning/federation/clairvoyance.py": ("learning/test_drift_methods",),
     "edgefl/learning/federation/round_work.py": ("learning/test_partial_work", "learning/test_augmentation"),
@@ -79,6 +86,7 @@ OTHERS = {
     "analysis/figures": ("analysis/test_presentation", "analysis/test_comparison"),
     "analysis/html": ("analysis/html/test_answer", "end_to_end/test_report"),
     "analysis/question.py": ("end_to_end/test_question",),
+    "analysis/network.py": ("analysis/test_metrics", "analysis/test_network_course"),
     "analysis/report.py": ("analysis/test_presentation",),
     "analysis/tables": ("analysis/test_comparison", "analysis/test_costs"),
 }
