@@ -179,7 +179,9 @@ def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "rates", ["polynomial", {"name": "step", "every": 2, "factor": 0.5}], ids=["decay", "steps"]
+    "rates",
+    ["polynomial", {"name": "step", "every": 2, "factor": 0.5, "rounds": 100}],
+    ids=["decay", "of the run"],
 )
 def test_one_device_after_the_other_is_the_synchronous_server_with_one_participant(rates: Any) -> None:
     """Which is plain SGD on each device's data in turn (`tests/theory/test_sequential.py`), also in its rates."""
