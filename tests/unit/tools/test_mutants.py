@@ -8,6 +8,7 @@ import pytest
 from channel import units
 from tests.faults.table import KILLED
 from tests.tools import mutants, mutating
+from tests.tools.isolated import SLOW
 from tests.tools.mutants import stages
 from tests.tools.mutating import Mutant, drawn, of_file
 
@@ -83,6 +84,21 @@ def test_another_function_moves_no_place_of_the_draw(tmp_path: Path, monkeypatch
     after = [one.id for one in drawn(1, 100, ["channel"])]
     assert len(before) == len(set(before)) == 7
     assert [one for one in after if one in before] == before
+
+
+def test_tests_that_never_end_have_timed_out_and_those_that_always_take_long_say_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first group takes long without a mutant too, the second 5 s: three times as long is beyond its limit."""
+    groups = stages(mutant := Mutant("channel/fading.py", "doppler_hz", ""))
+    usual_s = {tuple(groups[0]): None, tuple(groups[1]): 5.0}
+
+    def run(group: list[str], inject: object = None, *, limit_s: float) -> tuple[int, str, float]:
+        return SLOW, "", limit_s
+
+    monkeypatch.setattr(mutants, "run_pytest", run)
+    monkeypatch.setattr(mutants, "_usual_s", usual_s.get)
+    assert mutants.tried(mutant) == ("timed out", groups[1][0])
 
 
 def test_the_last_run_is_good_enough_and_what_is_left_has_reasons() -> None:
