@@ -6,7 +6,14 @@ from scipy import integrate, special
 
 from channel.carrier import Carrier
 from channel.modulation import Steps
-from channel.rates import _late_steps, _steps_terms, _steps_variance, rate_moments
+from channel.rates import (
+    _capped_terms,
+    _late_steps,
+    _late_terms,
+    _steps_terms,
+    _steps_variance,
+    rate_moments,
+)
 
 FAST = 0.9667
 PLAIN = Carrier(1e6, 0.5e-3)
@@ -200,3 +207,15 @@ def test_all_orders_of_a_rate_in_steps_are_its_variance(taps: int, steps: Steps)
     _, late = _late_steps(snr, steps, taps)
     assert np.all(first < (1 - 0.006) * variance)
     np.testing.assert_allclose(first + late.sum(axis=1), variance, rtol=0.003)
+
+
+@pytest.mark.parametrize("taps", [1, 2])
+def test_all_orders_of_a_capped_rate_are_its_variance(taps: int) -> None:
+    """Parseval again. The more links are beyond the cap, the more of Var f lies beyond the first 256 orders."""
+    snr, cap = np.array([20.0, 300.0, 3000.0]), 2.0
+    variance, squares = _capped_terms(snr, cap, taps)
+    _, late = _late_terms(snr, cap, taps)
+    missing = 1.0 - squares.sum(axis=1) / variance
+    assert missing[1] > 0.1
+    assert missing[2] > 0.8
+    np.testing.assert_allclose(squares.sum(axis=1) + late.sum(axis=1), variance, rtol=0.003)
