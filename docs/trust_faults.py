@@ -23,12 +23,12 @@ MUTATED = """\
 
 Beside them `make mutants` draws {each} places of each of four rooms with a seed: an operator, a constant or a bound
 inside a function becomes another one. {tried} have been tried, each against the unit tests of its module and of
-what imports it, then against small whole runs and its room's laws. A mutant that no test could tell from the code,
-because it changes nothing that anyone could see, is equivalent and does not count. One with which tests never end,
-three times as long as without it, has timed out, which counts as killed.
+what imports it, then against small whole runs, its room's laws, and all unit tests of its room. A mutant that no
+test could tell from the code, because it changes nothing that anyone could see, is equivalent and does not count.
+One with which tests never end, three times as long as without it, has timed out, which counts as killed.
 
 With the tests that there were when it was drawn, **{first:.0%}** were killed. Those that survived were looked at:
-{chosen} are killed by tests that were there and were not tried, as the tool chooses them by name and import, and
+{chosen} are killed by tests that were there and were not tried, as the tool chose them by name and import alone, and
 {written} by tests that were written for them. That makes **{now:.0%}**{others}.
 """
 OTHER = """: a score for which tests were written. Another draw, {drawn} with seed {seed}, met the same tests, none of

@@ -67,10 +67,11 @@ def test_a_mutant_is_in_force_while_it_is_injected(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_mutant_meets_its_modules_tests_first() -> None:
-    first, *others, of_room = stages(Mutant("channel/fading.py", "doppler_hz", ""))
+    first, *others, of_room, all_of_room = stages(Mutant("channel/fading.py", "doppler_hz", ""))
     assert first == ["tests/unit/channel/test_fading.py"]
     assert any("tests/theory/test_channel_fading.py" in group for group in others), "it imports the module"
     assert all(law.startswith("tests/theory/test_channel_") for law in of_room)
+    assert all_of_room == ["tests/unit/channel"]
 
 
 def test_another_function_moves_no_place_of_the_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
