@@ -28,11 +28,13 @@ test could tell from the code, because it changes nothing that anyone could see,
 One with which tests never end, three times as long as without it, has timed out, which counts as killed.
 
 With the tests that there were when it was drawn, **{first:.0%}** were killed. Those that survived were looked at:
-{chosen} are killed by tests that were there and were not tried, as the tool chose them by name and import alone, and
-{written} by tests that were written for them. That makes **{now:.0%}**{others}.
+{chosen} are killed by tests that were there and were not tried, as the tool chose them by name and import alone, which
+makes {there:.0%}, and {written} by tests that were written for them, which makes **{now:.0%}** now.
 """
-OTHER = """: a score for which tests were written. Another draw, {drawn} with seed {seed}, met the same tests, none of
-which was written for it: **{score:.0%}**"""
+OTHER = """\
+That is a score for which tests were written. Another draw, {drawn} with seed {seed}, met them afterwards, and none was
+written for it: **{score:.0%}**.
+"""
 
 
 def text() -> str:
@@ -104,9 +106,11 @@ def _mutants() -> str:
         now=_score(rows),
         chosen=since["chosen"],
         written=since["written"],
-        others=_other_draw(),
+        there=_score(
+            [row | {"there": "killed" if row["since"] == "chosen" else row["first"]} for row in rows], "there"
+        ),
     )
-    parts = [words, "\n".join(lines)]
+    parts = [words + _other_draw(), "\n".join(lines)]
     survivors = [f"{_code(row['mutant'])}: {row['by']}" for row in rows if row["verdict"] == "survived"]
     if survivors:
         parts += ["\nThose that survive:\n", "\n".join(f"- {one}" for one in sorted(survivors))]
