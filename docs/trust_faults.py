@@ -28,12 +28,12 @@ test could tell from the code, because it changes nothing that anyone could see,
 One with which tests never end, three times as long as without it, has timed out, which counts as killed.
 
 With the tests that there were when it was drawn, **{first:.0%}** were killed. Those that survived were looked at:
-{chosen} are killed by tests that were there and were not tried, as the tool chose them by name and import alone, which
-makes {there:.0%}, and {written} by tests that were written for them, which makes **{now:.0%}** now.
+{chosen} are killed by tests that were there and were not tried, as the tool chose them by name and import alone,
+which makes {there:.0%}, and {written} by tests that were written for them, which makes **{now:.0%}** now.
 """
 OTHER = """\
-That is a score for which tests were written. Another draw, {drawn} with seed {seed}, met them afterwards, and none was
-written for it: **{score:.0%}**.
+That is a score for which tests were written. Another draw, {drawn} with seed {seed}, met them afterwards, and none
+was written for it: **{score:.0%}**.
 """
 
 
