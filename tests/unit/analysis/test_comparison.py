@@ -161,3 +161,20 @@ def test_no_curve_of_accuracy_lies_below_its_axis(write_run: Write) -> None:
     figure = adaptation_figure(compare(root), runs.rounds, runs.sessions, services_of(runs))
     lowest, highest = figure.axes[0].get_ylim()
     assert lowest < 45.0 < 95.0 < highest
+
+
+def test_without_a_clock_a_session_of_several_cells_is_one_row(write_run: Write) -> None:
+    """Cells 0 and 1 open with 0.2 and 0.4 in session 1, with 0.6 and 0.8 in session 2: their means."""
+    rounds = [
+        {"session": s, "round": 1, "cell": cell, "accuracy": 0.9, "start_s": 10.0 * s}
+        for s in (1, 2)
+        for cell in (0, 1)
+    ]
+    sessions = [
+        {"session": s, "cell": cell, "labels": "0 1", "accuracy_start": 0.4 * s - 0.2 + 0.2 * cell}
+        for s in (1, 2)
+        for cell in (0, 1)
+    ]
+    table = compare(write_run("a", rounds, sessions)).per_session
+    assert table["session"].tolist() == [1, 2]
+    assert table["a_accuracy_start_mean"].tolist() == pytest.approx([0.3, 0.7])
