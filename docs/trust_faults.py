@@ -3,60 +3,115 @@
 import csv
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.faults.table import FAULTS, FIRST_SCORE, MUTANTS, RESULTS
+from tests.faults.table import FAULTS, FIRST_SCORE, KILLED, MUTANTS, RESULTS
+from tests.tools.mutants import EACH, SEED
 
 HEAD = "## Would a fault be noticed?\n"
 WORDS = """
-A law that cannot fail says nothing. Each line below is a fault that `make faults` injects into the code, and the test
-that must then fail. They were written before their tests were tried: {first}; of the others
-twelve got a better test, and five name another one that was there. By their last runs **{now}** are caught.
+A law that cannot fail says nothing. Each line below is a fault that `make faults` injects into the code, and the
+test that must then fail. They were written before their tests were tried: {first}; of the
+others twelve got a better test, and five name another one that was there. Three came later, for rows above that had
+none. By their last run, all in one, **{now}** are caught. *Allows* is what the test lets pass, *s* the CPU time that
+it takes to notice the fault. A test that does not end would be *slow*, which is not caught.
 """
 MUTATED = """\
 ### Mutants
 
-Beside them `make mutants` draws 200 changes with a seed, of which those below have been tried:
-an operator, a constant or a bound inside a function becomes
-another one. Each is tried against the unit tests of its module, then against small whole runs and its room's laws. A
-mutant that no test could tell from the code, because it changes nothing that anyone could see, is equivalent and does
-not count. Of the others the tests kill **{score:.0%}**.
+Beside them `make mutants` draws {each} places of each of four rooms with a seed: an operator, a constant or a bound
+inside a function becomes another one. {tried} have been tried, each against the unit tests of its module and of
+what imports it, then against small whole runs, its room's laws, and all unit tests of its room. A mutant that no
+test could tell from the code, because it changes nothing that anyone could see, is equivalent and does not count.
+One with which tests never end, three times as long as without it, has timed out, which counts as killed.
+
+With the tests that there were when it was drawn, **{first:.0%}** were killed. Those that survived were looked at:
+{chosen} are killed by tests that were there and were not tried, as the tool chose them by name and import alone,
+which makes {there:.0%}, and {written} by tests that were written for them, which makes **{now:.0%}** now.
+"""
+OTHER = """\
+That is a score for which tests were written. Another draw, {drawn} with seed {seed}, met them afterwards, and none
+was written for it: **{score:.0%}**.
 """
 
 
 def text() -> str:
     """Make the section from the tables of both runs."""
-    verdicts = {row["id"]: row["verdict"] for row in _rows(RESULTS)}
-    caught = sum(verdicts.get(fault.id) == "caught" for fault in FAULTS)
+    results = {row["id"]: row for row in _rows(RESULTS)}
+    caught = sum(row["verdict"] == "caught" for row in results.values())
     now = f"{caught} of {len(FAULTS)}"
-    return "\n".join([HEAD + WORDS.format(first=FIRST_SCORE, now=now), *_faults(verdicts), _mutants()])
+    return "\n".join([HEAD + WORDS.format(first=FIRST_SCORE, now=now), *_faults(results), _mutants()])
 
 
-def _faults(verdicts: dict[str, str]) -> Iterator[str]:
+def _faults(results: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    head = ("fault", "what is wrong", "reference", "caught by", "allows", "s")
     for room in dict.fromkeys(fault.room for fault in FAULTS):
-        lines = [f"### {room.capitalize()}\n", "| fault | reference | caught by |", "|---|---|---|"]
+        lines = [f"### {room.capitalize()}\n", _line(head), "|---" * len(head) + "|"]
         for fault in FAULTS:
             if fault.room == room:
+                found = results.get(fault.id, {"verdict": "not tried", "cpu_s": ""})
                 file, _, test = fault.check.partition("::")
                 by = f"`{Path(file).stem}`: {test.removeprefix('test_').replace('_', ' ')}"
-                told = (
-                    by if verdicts.get(fault.id) == "caught" else f"**{verdicts.get(fault.id, 'not tried')}**"
+                told = by if found["verdict"] == "caught" else f"**{found['verdict']}**"
+                name = f"`{fault.id.partition('.')[2]}`"
+                lines.append(
+                    _line([name, fault.what, fault.reference, told, fault.tolerance, found["cpu_s"]])
                 )
-                lines.append(f"| {fault.what} | {_cell(fault.reference)} | {told} |")
         yield "\n".join(lines) + "\n"
 
 
 def _mutants() -> str:
-    rows = _rows(MUTANTS)
-    lines = ["| room | drawn | killed | equivalent | survived | score |", "|---|---|---|---|---|---|"]
+    rows = [row for row in _rows(MUTANTS) if row["seed"] == str(SEED)]
+    head = (
+        "room",
+        "drawn",
+        "equivalent",
+        "killed at first",
+        "score",
+        "killed now",
+        "timed out",
+        "survive",
+        "score now",
+    )
+    lines = [_line(head), "|---" * len(head) + "|"]
     for room in dict.fromkeys(row["room"] for row in rows):
-        count = Counter(row["verdict"] for row in rows if row["room"] == room)
-        cells = [count["killed"], count["equivalent"], count["survived"]]
-        lines.append("| " + " | ".join(map(str, [room, sum(cells), *cells, f"{_score(count):.0%}"])) + " |")
-    parts = [MUTATED.format(score=_score(Counter(row["verdict"] for row in rows))), "\n".join(lines)]
-    survivors = [_code(row["mutant"]) for row in rows if row["verdict"] == "survived"]
+        of_room = [row for row in rows if row["room"] == room]
+        now = Counter(row["verdict"] for row in of_room)
+        first = sum(row["first"] in KILLED for row in of_room)
+        lines.append(
+            _line(
+                map(
+                    str,
+                    (
+                        room,
+                        len(of_room),
+                        now["equivalent"],
+                        first,
+                        f"{_score(of_room, 'first'):.0%}",
+                        now["killed"],
+                        now["timed out"],
+                        now["survived"],
+                        f"{_score(of_room):.0%}",
+                    ),
+                )
+            )
+        )
+    since = Counter(row["since"] for row in rows)
+    words = MUTATED.format(
+        each=EACH,
+        tried=len(rows),
+        first=_score(rows, "first"),
+        now=_score(rows),
+        chosen=since["chosen"],
+        written=since["written"],
+        there=_score(
+            [row | {"there": "killed" if row["since"] == "chosen" else row["first"]} for row in rows], "there"
+        ),
+    )
+    parts = [words + _other_draw(), "\n".join(lines)]
+    survivors = [f"{_code(row['mutant'])}: {row['by']}" for row in rows if row["verdict"] == "survived"]
     if survivors:
         parts += ["\nThose that survive:\n", "\n".join(f"- {one}" for one in sorted(survivors))]
     equivalent = [f"{_code(row['mutant'])}: {row['by']}" for row in rows if row["verdict"] == "equivalent"]
@@ -65,17 +120,26 @@ def _mutants() -> str:
     return "\n".join(parts) + "\n"
 
 
+def _other_draw() -> str:
+    rows = [row for row in _rows(MUTANTS) if row["seed"] != str(SEED)]
+    if not rows:
+        return ""
+    return OTHER.format(drawn=len(rows), seed=rows[0]["seed"], score=_score(rows, "first"))
+
+
 def _code(mutant: str) -> str:
     place, _, change = mutant.partition(": ")
     return f"{place}: `{change}`"
 
 
-def _cell(words: str) -> str:
-    return words.replace("|", "\\|")
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _score(count: Counter[str]) -> float:
-    return count["killed"] / max(1, count["killed"] + count["survived"])
+def _score(rows: Sequence[Mapping[str, str]], when: str = "verdict") -> float:
+    """Return the share that was killed of those that are not equivalent."""
+    count = [row[when] in KILLED for row in rows if row["verdict"] != "equivalent"]
+    return sum(count) / max(1, len(count))
 
 
 def _rows(table: Path) -> list[dict[str, str]]:

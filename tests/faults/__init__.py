@@ -17,6 +17,7 @@ class Fault:
         what: what is wrong, in a few words.
         reference: what says how it should be.
         check: the pytest node that must fail.
+        tolerance: what the check allows, as a number with its unit; "nothing" where it asks for the very value.
         inject: injects it into this process.
     """
 
@@ -24,6 +25,7 @@ class Fault:
     what: str
     reference: str
     check: str
+    tolerance: str
     inject: Inject
 
     @property

@@ -12,6 +12,7 @@ FAULTS = (
         "the round that reaches the target is the one after it",
         "journal paper: first round whose accuracy reaches the target",
         f"{UNIT}test_metrics.py::test_the_first_round_that_reaches_the_target_counts_even_if_later_ones_fall_back",
+        "no round",
         edited(
             "analysis.metrics:time_to_target",
             'first["round"].astype(float)',
@@ -23,6 +24,7 @@ FAULTS = (
         "energy of probe rounds is left out of joules to target",
         "a session's costs begin with its start",
         f"{UNIT}test_metrics.py::test_time_to_target_counts_from_the_start_of_the_session",
+        "1e-6 of the target",
         edited(
             "analysis.metrics:time_to_target",
             'spells.groupby(SESSION)["energy_j"].cumsum()',
@@ -34,6 +36,7 @@ FAULTS = (
         "time to target begins with the first round",
         "a session's costs begin with its start",
         f"{UNIT}test_metrics.py::test_waiting_before_the_first_round_is_part_of_the_time",
+        "nothing",
         edited(
             "analysis.metrics:time_to_target",
             '(first["end_s"] - times["start_s"])',
@@ -45,6 +48,7 @@ FAULTS = (
         "an accuracy equal to the target but for its last digit misses it",
         "ties reach",
         f"{UNIT}test_metrics.py::test_a_tie_reaches_the_target_whatever_its_last_binary_digit",
+        "no round",
         edited(
             "analysis.metrics:time_to_target",
             'training["target_accuracy"] - TIE',
@@ -56,6 +60,7 @@ FAULTS = (
         "speed-up is the reference's time over the variant's",
         "time over the reference's",
         f"{UNIT}test_metrics.py::test_time_to_target_counts_from_the_start_of_the_session",
+        "1e-6 of the ratio",
         edited(
             "analysis.metrics:speed_up",
             "paired[column] / base.where(np.isfinite(base))",
@@ -67,6 +72,7 @@ FAULTS = (
         "accumulated gain has the other sign",
         "reference less variant, summed over rounds",
         f"{UNIT}test_metrics.py::test_accumulated_gain_sums_the_differences",
+        "1e-6 of the gain",
         edited(
             "analysis.metrics:accumulated_gain",
             'paired["accuracy_reference"] - paired["accuracy"]',
@@ -78,6 +84,7 @@ FAULTS = (
         "a mean over seeds counts every row alike",
         "cells are averaged within a seed first",
         f"{UNIT}test_metrics.py::test_over_seeds_averages_cells_first",
+        "1e-6 of the deviation",
         edited(
             "analysis.metrics:over_seeds",
             'frame.groupby([*by, "seed"])[column].mean()',
@@ -89,6 +96,7 @@ FAULTS = (
         "labels of a pilot count as seen",
         "a session recurs when its labels were seen after the pilot",
         f"{UNIT}test_metrics.py::test_a_session_recurs_when_its_labels_were_seen_after_the_pilot",
+        "nothing",
         edited("analysis.metrics:session_kinds", "if labels and not row.pilot", "if labels"),
     ),
     Fault(
@@ -96,6 +104,7 @@ FAULTS = (
         "intervals take the normal quantile in place of Student's",
         "Student's t, n - 1 degrees of freedom",
         f"{UNIT}test_uncertainty.py::test_the_interval_is_students",
+        "1e-6 of the half width",
         edited(
             "analysis.uncertainty:half_width",
             "float(stdtrit(len(known) - 1, 0.5 + LEVEL / 2)",
@@ -107,6 +116,7 @@ FAULTS = (
         "deviations divide by n in place of n - 1",
         "unbiased variance",
         f"{UNIT}test_uncertainty.py::test_the_interval_is_students",
+        "1e-6 of the half width",
         edited("analysis.uncertainty:half_width", "known.std(ddof=1)", "known.std(ddof=0)"),
     ),
     Fault(
@@ -114,6 +124,7 @@ FAULTS = (
         "Student's test is one-sided",
         "scipy.stats.ttest_rel",
         f"{UNIT}test_uncertainty.py::test_both_tests_agree_with_scipy",
+        "1e-6 of p",
         edited("analysis.uncertainty:paired", "float(2 * stdtr", "float(1 * stdtr"),
     ),
     Fault(
@@ -121,6 +132,7 @@ FAULTS = (
         "Wilcoxon's test counts pairs without a difference",
         "scipy.stats.wilcoxon",
         f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_by_all_signs",
+        "1e-6 of p",
         edited("analysis.uncertainty:wilcoxon", "some = some[some != 0]", "some = some[some <= np.inf]"),
     ),
     Fault(
@@ -128,6 +140,7 @@ FAULTS = (
         "Wilcoxon's ranks of ties are the highest of them",
         "mid-ranks",
         f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_by_all_signs",
+        "1e-6 of p",
         edited("analysis.uncertainty:wilcoxon", "(2 * last - counts + 1)[place]", "(2 * last)[place]"),
     ),
     Fault(
@@ -135,6 +148,7 @@ FAULTS = (
         "a ratio's mean is arithmetic",
         "Student's interval on logarithms",
         f"{UNIT}test_uncertainty.py::test_the_interval_of_a_ratio_is_students_on_logarithms",
+        "1e-6 of each end",
         edited(
             "analysis.uncertainty:paired_ratio",
             "float(logarithms.mean())",
@@ -146,6 +160,7 @@ FAULTS = (
         "the interval of a study that looks again and again is that of one look",
         "confidence sequence by Ville's inequality",
         f"{SEQUENTIAL}::test_looked_at_after_every_pair_it_misses_as_seldom_as_it_says",
+        "what 4,000 studies that miss 5 % exceed by chance 1 time in a million",
         edited(
             "analysis.sequential:half_width_factor",
             "q = (k / error**2) ** (1 / pairs)",
@@ -157,6 +172,7 @@ FAULTS = (
         "the mixture's spread is 2 in place of 1",
         "the martingale of the stated mixture",
         f"{SEQUENTIAL}::test_the_interval_is_what_the_martingale_does_not_exclude",
+        "1e-9 of the martingale",
         constant("analysis.sequential:SPREAD", 2.0),
     ),
     Fault(
@@ -164,6 +180,7 @@ FAULTS = (
         "recovery asks for the whole accuracy before",
         "within the margin of it",
         f"{UNIT}test_transitions.py::test_dip_and_recovery_are_counted_from_the_start_of_the_session",
+        "nothing",
         edited("analysis.transitions:transitions", "- margin - TIE", "- TIE"),
     ),
     Fault(
@@ -171,6 +188,7 @@ FAULTS = (
         "a dip is the lowest tested accuracy, the one at the start left out",
         "dip from the start on",
         f"{UNIT}test_transitions.py::test_dip_and_recovery_are_counted_from_the_start_of_the_session",
+        "1e-6 of the dip",
         edited("analysis.transitions:transitions", '["accuracy_start", "lowest"]', '["lowest", "lowest"]'),
     ),
     Fault(
@@ -178,6 +196,7 @@ FAULTS = (
         "Gini's ranks are off by one",
         "definition by ranks",
         f"{UNIT}test_fairness.py::test_measures_are_those_of_their_definitions",
+        "1e-6 of each measure",
         edited(
             "analysis.fairness:measures",
             "2 * np.arange(1, count + 1) - count - 1",
@@ -189,6 +208,7 @@ FAULTS = (
         "the bound's drift term goes with E in place of E (E - 1)",
         "journal paper, Theorem 1",
         "tests/theory/test_convergence_bound.py::test_drift_goes_with_the_pairs_of_steps",
+        "1e-6 of each term",
         edited("analysis.theory:theorem1", "pairs = e_max * (e_max - 1)", "pairs = e_max"),
     ),
     Fault(
@@ -196,6 +216,7 @@ FAULTS = (
         "energy of a run leaves tails out",
         "receive, transmit, compute, tail",
         f"{UNIT}test_costs.py::test_energy_has_the_tails",
+        "nothing",
         edited(
             "analysis.breakdown:breakdown",
             'parts["energy_j"] = parts.sum(axis=1)',
@@ -207,6 +228,7 @@ FAULTS = (
         "overlapping absences of a device count twice",
         "union of intervals",
         f"{UNIT}test_metrics.py::test_devices_that_are_off_empty_or_outside_count_for_the_time_that_they_are_not",
+        "1e-6 of the rate",
         edited(
             "analysis.network:_gaps_of",
             "joined.append((max(since_s, covered_s), end_s))",
@@ -218,6 +240,7 @@ FAULTS = (
         "likeness of two populations is the share of the first",
         "Jaccard: intersection over union",
         f"{UNIT}test_populations.py::test_jaccard",
+        "nothing",
         edited("analysis.populations:jaccard", "/ len(one | other)", "/ max(1, len(one))"),
     ),
     Fault(
@@ -225,6 +248,7 @@ FAULTS = (
         "a missed target costs nothing in the lower bound",
         "what was spent in the session is a lower bound",
         f"{UNIT}test_comparison.py::test_means_and_deviations_over_seeds",
+        "nothing",
         edited("analysis.averages:_reached", "mask(missed, timed[length])", "mask(missed, 0.0)"),
     ),
     Fault(
@@ -232,6 +256,7 @@ FAULTS = (
         "a plateau may gain as much as it likes",
         "the next rounds gain at most the margin",
         f"{UNIT}test_drift_reading.py::test_a_plateau_is_where_the_next_rounds_gain_little",
+        "no round",
         edited("analysis.drift_reading:Reading.recovery_rounds", "<= self.margin + 1e-12", "<= 1.0"),
     ),
 )

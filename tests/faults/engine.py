@@ -13,6 +13,7 @@ FAULTS = (
         "event A3 is entered without hysteresis",
         TS38331,
         f"{HANDOVER}::test_enters_only_beyond_offset_plus_hysteresis",
+        "0.01 dB above or below the threshold",
         edited(
             "edgefl.engine.cells.handover:EventA3.__init__",
             "settings.a3_offset_db + settings.hysteresis_db",
@@ -24,6 +25,7 @@ FAULTS = (
         "event A3 is left at offset plus hysteresis",
         TS38331,
         f"{HANDOVER}::test_leaves_only_below_offset_minus_hysteresis",
+        "0.01 dB above or below the threshold",
         edited(
             "edgefl.engine.cells.handover:EventA3.__init__",
             "settings.a3_offset_db - settings.hysteresis_db",
@@ -35,6 +37,7 @@ FAULTS = (
         "the time to trigger is ignored",
         TS38331,
         f"{HANDOVER}::test_triggers_exactly_the_time_to_trigger_after_entering",
+        "1e-6 of the time",
         edited(
             "edgefl.engine.cells.handover:EventA3.measure",
             "first_s + self._trigger_s",
@@ -46,6 +49,7 @@ FAULTS = (
         "layer 3 filters with 1/2^k in place of 1/2^(k/4)",
         "3GPP TS 38.331, 5.5.3.2",
         f"{HANDOVER}::test_the_first_measurement_counts_whole_and_later_ones_by_a",
+        "nothing",
         edited(
             "edgefl.engine.cells.handover:Layer3Filter.__init__",
             "settings.l3_filter_k / 4",
@@ -57,6 +61,7 @@ FAULTS = (
         "the filter forgets by the number of measurements, whatever their interval",
         "3GPP TS 38.331, 5.5.3.2: time characteristic kept",
         f"{HANDOVER}::test_at_another_interval_the_filter_keeps_its_time_characteristic",
+        "1e-6 of the gain",
         edited(
             "edgefl.engine.cells.handover:Layer3Filter.__init__",
             "settings.measurement_interval_s / SAMPLE_S",
@@ -68,6 +73,7 @@ FAULTS = (
         "a tail is booked twice",
         "joules of a part: a tail for each transfer",
         f"{UNIT}test_power_models.py::test_a_phone_draws_a_base_and_its_bits_and_then_a_tail",
+        "1e-6 of the joules",
         edited(
             "edgefl.engine.federation.unsettled:Unsettled._known",
             "energy_j += self._tails.energy_j",
@@ -79,6 +85,7 @@ FAULTS = (
         "a device is billed as idle while its tail goes on",
         "idle: switched on, nothing else, no tail",
         f"{UNIT}test_power_models.py::test_idle_follows_the_tail",
+        "1e-9 of the idle joules",
         edited("edgefl.engine.devices.ledger:_busy_s", "(up_s, up_s + after_uplink_s)", "(up_s, up_s)"),
     ),
     Fault(
@@ -86,6 +93,7 @@ FAULTS = (
         "a tail that is cut short is billed by its last stage's power",
         "stages of a tail follow one another",
         f"{UNIT}test_power_models.py::test_the_states_of_tr_38840",
+        "two slots of a period at each end; 1e-6 of the tail",
         edited(
             "edgefl.engine.devices.tails:Tails.energy_j",
             "in self._tails[device]",
@@ -97,6 +105,7 @@ FAULTS = (
         "a device sends with full power whatever its share of power is",
         "TS 38.213, 7.1.1: power follows the path loss",
         f"{UNIT}air/test_power_control.py::test_a_device_sends_what_its_path_loss_asks_for",
+        "1e-9 s, 1e-6 of the joules",
         edited("edgefl.engine.federation.device:Device.send_power_w", "amplifier_w * share", "amplifier_w"),
     ),
     Fault(
@@ -104,6 +113,7 @@ FAULTS = (
         "waiting for a slot is not billed",
         "joules of a transfer: airtime, waiting, bits",
         f"{UNIT}test_power_models.py::test_a_phone_draws_a_base_and_its_bits_and_then_a_tail",
+        "1e-6 of the joules",
         edited(
             "edgefl.engine.federation.device:Device._energy_j", "wait_s = transfer", "wait_s = 0.0 * transfer"
         ),
@@ -113,6 +123,7 @@ FAULTS = (
         "a battery takes in half of what recharges it",
         "a battery by hand",
         f"{SERVER}::test_a_battery_recharges_and_the_device_comes_back",
+        "1e-6 of the time, 1e-9 s of the next round",
         edited(
             "edgefl.engine.devices.battery:Battery._rest_w", "self._recharge_w -", "0.5 * self._recharge_w -"
         ),
@@ -122,6 +133,7 @@ FAULTS = (
         "a battery takes in more than it holds",
         "a battery by hand",
         f"{UNIT}devices/test_battery.py::test_what_a_full_battery_is_offered_is_not_taken_in",
+        "nothing",
         edited("edgefl.engine.devices.battery:Battery._at", "min(self._capacity_j, level_j)", "level_j"),
     ),
     Fault(
@@ -129,6 +141,7 @@ FAULTS = (
         "DRX never sleeps deeply",
         "3GPP TR 38.840, Tables 18 and 19",
         f"{UNIT}test_power_models.py::test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6",
+        "1e-6 of the units",
         edited(
             "edgefl.engine.power_models.tr38840:TR38840.drx_units",
             "for one in SLEEPS if",
@@ -140,6 +153,7 @@ FAULTS = (
         "staleness is counted to the version before the one that the update is taken into",
         "staleness: models made since it began",
         f"{UNIT}test_servers.py::test_mean_staleness_is_places_less_one_over_the_buffer",
+        "no version",
         edited(
             "edgefl.engine.federation.work:WorkUnderWay.take",
             "staleness=version - done",
@@ -151,6 +165,7 @@ FAULTS = (
         "updates of the largest staleness are dropped too",
         "a limit is inclusive",
         f"{UNIT}test_servers.py::test_an_update_of_the_largest_staleness_is_taken",
+        "nothing",
         edited(
             "edgefl.engine.federation.work:WorkUnderWay.drop_stale",
             "takes(staleness)",
@@ -162,6 +177,7 @@ FAULTS = (
         "an update counts (1 + tau)^-2a in place of (1 + tau)^-a",
         "FedAsync, Xie et al., 2019",
         "tests/unit/test_staleness.py::test_laws",
+        "nothing",
         edited("edgefl.contract:Staleness.factors", "** -self.exponent", "** (-2 * self.exponent)"),
     ),
     Fault(
@@ -169,6 +185,7 @@ FAULTS = (
         "over-selection rounds down",
         "enough updates arrive although some fail",
         f"{SERVER}::test_over_selection_ends_with_the_updates_wanted",
+        "1e-9 s",
         edited("edgefl.engine.selectors:with_surplus", "math.ceil(number * factor)", "number"),
     ),
     Fault(
@@ -176,6 +193,7 @@ FAULTS = (
         "a deadline cuts nobody off before twice its time",
         "rounds.deadline_s",
         f"{SERVER}::test_a_deadline_cuts_off_who_is_late",
+        "1e-9 s, 1e-6 of the joules",
         edited(
             "edgefl.engine.federation.rounds:Rounds._wait",
             "env.timeout(self.rules.deadline_s)",
@@ -187,6 +205,7 @@ FAULTS = (
         "one update too few is aggregated",
         "rounds.min_updates",
         f"{SERVER}::test_too_few_updates_are_not_aggregated",
+        "no update, 1e-6 of the joules",
         edited(
             "edgefl.engine.federation.server:Server._round",
             "len(arrived) >= rules.min_updates",
@@ -198,6 +217,7 @@ FAULTS = (
         "the server takes no time to aggregate",
         "rounds.server_s",
         f"{UNIT}federation/test_clock.py::test_the_servers_time_is_part_of_the_latency_and_costs_its_power",
+        "1e-9 s, 1e-6 of the joules",
         edited(
             "edgefl.engine.federation.server:Server._round",
             "timeout(rules.server_s)",
@@ -209,6 +229,7 @@ FAULTS = (
         "reports cost no bits",
         "an adaptive session's evidence travels with the updates",
         f"{SERVER}::test_reports_add_to_each_devices_own_bits",
+        "no bit",
         edited("edgefl.engine.federation.rounds:Rounds._opened", "bits + self.report_bits", "bits"),
     ),
     Fault(
@@ -216,6 +237,7 @@ FAULTS = (
         "a model's way back from the cloud takes no latency",
         "line: latency and bits over rate, each way",
         f"{UNIT}federation/test_cloud.py::test_cells_wait_for_the_last_one",
+        "nothing",
         edited(
             "edgefl.engine.federation.cloud:Cloud.exchange",
             "            yield env.timeout(one_way_s)\n        energy_j",
@@ -227,6 +249,7 @@ FAULTS = (
         "a cell exchanges a round early",
         "kappa_2 rounds from exchange to exchange",
         f"{UNIT}federation/test_cloud.py::test_a_cell_exchanges_after_every_nth_round",
+        "nothing",
         edited(
             "edgefl.engine.federation.cloud:CloudLink.after_round",
             "self._rounds % self._cloud",
@@ -238,6 +261,7 @@ FAULTS = (
         "evidence of an adaptive session does not forgive the slack",
         "CUSUM with slack",
         f"{UNIT}test_sessions.py::test_answers_by_hand",
+        "nothing",
         edited("edgefl.engine.sessions.adaptive:Adaptive.evidence", "- 1.0 - self.slack", "- 1.0"),
     ),
     Fault(
@@ -245,6 +269,7 @@ FAULTS = (
         "background traffic offers half its load",
         "load: share of time that files take",
         "tests/theory/test_background_traffic.py::test_a_transfer_takes_its_time_over_what_the_others_leave",
+        "4 standard errors of the mean time, and 2 slots of rounding",
         edited(
             "edgefl.engine.air.background:BackgroundTraffic._delay_s",
             "mean_s / load * files",
@@ -256,6 +281,7 @@ FAULTS = (
         "power of choice takes those with the least loss",
         "Cho, Wang and Joshi, 2022",
         f"{UNIT}test_selectors.py::test_decisions_by_hand",
+        "nothing",
         edited(
             "edgefl.engine.selectors.power_of_choice:PowerOfChoice.decide",
             "np.argsort(-loss",
@@ -267,6 +293,7 @@ FAULTS = (
         "Oort does not punish slow devices",
         "Lai et al., OSDI 2021",
         f"{UNIT}test_oort.py::test_oort_draws_by_the_authors_formulas",
+        "1e-9 of each share",
         edited("edgefl.engine.selectors.oort:Oort.decide", "** self.penalty", "** 0.0"),
     ),
 )

@@ -13,6 +13,7 @@ FAULTS = (
         "momentum is carried over rounds",
         "a device begins each round with an optimizer of its own",
         f"{UNIT}local/test_local_training.py::test_nothing_is_left_over_from_the_last_round",
+        "no bit",
         edited("edgefl.learning.local.chunk_training:state_of", ".zero_()", ""),
     ),
     Fault(
@@ -20,6 +21,7 @@ FAULTS = (
         "FedAvgM's momentum counts the new change by 1 - beta",
         "Hsu, Qi and Brown, 2019",
         DERIVED,
+        "0.00003 of a parameter, rounding of float32",
         edited(
             f"{ALGORITHMS}.fedavgm:FedAvgM.aggregate",
             "+ updates.mean_change()",
@@ -31,6 +33,7 @@ FAULTS = (
         "FedNova does not normalise by the way of each device",
         "Wang et al., NeurIPS 2020",
         "tests/theory/test_learning_drift.py::test_fednova_follows_the_gradient_whatever_the_steps",
+        "0.001 of the cosine; another method's is beyond 0.01",
         edited(
             f"{ALGORITHMS}.fednova:FedNova.aggregate",
             "effective * updates.shares / updates.travel",
@@ -42,6 +45,7 @@ FAULTS = (
         "a device's control variate is divided by half its steps",
         "Karimireddy et al., ICML 2020, option II",
         "tests/theory/test_learning_drift.py::test_scaffold_settles_at_the_optimum_and_fedavg_does_not",
+        "0.00002 from the optimum; another method's is beyond 0.001",
         edited(
             f"{ALGORITHMS}.scaffold:Scaffold.keep",
             "trained.travel * trained.lr",
@@ -53,6 +57,7 @@ FAULTS = (
         "the server's control variate moves as if all devices took part",
         "Karimireddy et al.: |S| / N",
         f"{UNIT}test_algorithms.py::test_the_servers_vector_is_the_mean_of_the_devices",
+        "0.0003 of a parameter, rounding of float32",
         edited(f"{ALGORITHMS}.scaffold:Scaffold.aggregate", "updates.coverage * (mean", "1.0 * (mean"),
     ),
     Fault(
@@ -60,6 +65,7 @@ FAULTS = (
         "FedDyn's server adds its gradient",
         "Acar et al., ICLR 2021",
         DERIVED,
+        "0.00003 of a parameter, rounding of float32",
         edited(
             f"{ALGORITHMS}.feddyn:FedDyn.aggregate", "updates.mean() - gradient", "updates.mean() + gradient"
         ),
@@ -69,6 +75,7 @@ FAULTS = (
         "tau is left out of the adaptive servers' denominator",
         "Reddi et al., ICLR 2021",
         f"{UNIT}test_adaptive_servers.py::test_fifty_steps_follow_the_definition",
+        "1e-6 of the largest parameter",
         edited(
             f"{ALGORITHMS}._adaptive_server:AdaptiveServer.aggregate",
             "(square.sqrt() + self.tau)",
@@ -80,6 +87,7 @@ FAULTS = (
         "Adam on devices does not correct the mean of squares for its beginning",
         "Kingma and Ba, ICLR 2015",
         f"{UNIT}test_optimisers.py::test_stacked_steps_are_pytorchs_of_each_device",
+        "1e-12 of a parameter",
         edited(
             "edgefl.learning.optimisers.adam:Adam._move",
             "((1 - beta2**step.number) / (1 - beta2)) ** 0.5",
@@ -91,6 +99,7 @@ FAULTS = (
         "Nesterov's momentum is plain momentum",
         "torch.optim.SGD",
         f"{UNIT}test_optimisers.py::test_stacked_steps_are_pytorchs_of_each_device",
+        "1e-12 of a parameter",
         edited(
             "edgefl.learning.optimisers.sgd:Sgd.step",
             "if self.nesterov else velocity",
@@ -102,6 +111,7 @@ FAULTS = (
         "a cloud's mean counts all cells alike",
         "federated averaging by data size",
         f"{UNIT}updates/test_cloud_models.py::test_cells_weigh_by_the_data_behind_their_models",
+        "0.00001 of a parameter",
         edited(
             "edgefl.learning.updates.cloud_models:CloudModels.mean",
             "mean + self._models[cell] * (self._samples[cell] / whole)",
@@ -113,6 +123,7 @@ FAULTS = (
         "a tier weighs by its own number of models",
         "FedAT, Chai et al., 2021: by the opposite tier's",
         f"{UNIT}updates/test_updates.py::test_the_model_is_the_mean_of_the_tiers_models_weighed_by_the_opposite_tiers_count",
+        "1e-6 of a parameter",
         edited("edgefl.learning.updates.tiers:TierModels.mean", "self.made.flip(0)", "self.made"),
     ),
     Fault(
@@ -120,6 +131,7 @@ FAULTS = (
         "similar sessions weigh least",
         "journal paper: softmax of -R times distance",
         f"{UNIT}test_warm_starts.py::test_similarity_weighs_by_a_softmax_of_distances",
+        "1e-6 of a weight",
         edited(
             "edgefl.learning.warm_starts.similarity:Similarity.opening",
             "torch.softmax(-self",
@@ -131,6 +143,7 @@ FAULTS = (
         "the pilot's exponential weights are of the oldest sessions",
         "journal paper, eq. (30)",
         f"{UNIT}test_warm_starts.py::test_the_pilot_by_exponential_weights",
+        "1e-6 of a parameter",
         edited(
             "edgefl.learning.warm_starts.similarity:Similarity.pilot",
             "self.ema_beta ** (last - s)",
@@ -142,6 +155,7 @@ FAULTS = (
         "distillation is the divergence of the old model from the new one",
         "journal paper: KL(q, p) on known classes",
         f"{UNIT}test_warm_starts.py::test_distillation_is_kl_on_the_known_classes",
+        "1e-6 of the loss",
         edited(
             "edgefl.learning.warm_starts.continuous:_Distillation.loss",
             "(log_q.exp() * (log_q - log_p))",
@@ -153,6 +167,7 @@ FAULTS = (
         "Dirichlet's alpha is doubled",
         "marginals of a Dirichlet law",
         f"{UNIT}test_partitions.py::test_a_share_is_beta_distributed",
+        "what chance exceeds 1 time in 10,000 (Kolmogorov and Smirnov)",
         edited(
             "edgefl.learning.partitions.dirichlet:Dirichlet._owners",
             "np.full(devices, self.alpha)",
@@ -164,6 +179,7 @@ FAULTS = (
         "shares are rounded down, to the first devices' loss",
         "rounding favours no device",
         f"{UNIT}test_partitions.py::test_rounding_favours_no_device",
+        "4 standard errors of a device's mean count",
         edited("edgefl.learning.partitions.dirichlet:Dirichlet._owners", "upto + rng.random()", "upto"),
     ),
     Fault(
@@ -171,6 +187,7 @@ FAULTS = (
         "epsilon's deviations add up linearly over updates",
         "Gaussian differential privacy, Dong, Roth and Su: mu sqrt(T)",
         f"{UNIT}test_privacy.py::test_epsilon_by_an_accountant",
+        "1e-7 of epsilon",
         edited("edgefl.learning.privacy:epsilon_of", "math.sqrt(updates) / noise", "updates / noise"),
     ),
     Fault(
@@ -178,6 +195,7 @@ FAULTS = (
         "the server's noise is that of the mean share, not the largest",
         "sensitivity of a weighted mean",
         f"{UNIT}test_privacy.py::test_noise_has_its_deviation",
+        "4.5 standard errors of the deviation",
         edited("edgefl.learning.privacy:Privacy.mean_noised", "shares.max()", "shares.mean()"),
     ),
     Fault(
@@ -185,6 +203,7 @@ FAULTS = (
         "changes are clipped at twice the bound",
         "clip",
         f"{UNIT}test_privacy.py::test_long_changes_are_clipped_and_short_ones_left_as_they_are",
+        "1e-6 of a parameter",
         edited(
             "edgefl.learning.privacy:Privacy.limited",
             "scale = settings.clip /",
@@ -196,6 +215,7 @@ FAULTS = (
         "a quantiser rounds down",
         "QSGD, Alistarh et al., 2017: unbiased",
         f"{UNIT}test_codecs.py::test_qsgd_is_unbiased_with_the_variance_of_its_closed_form",
+        "4.5 standard errors of a number, 4 of the variance",
         edited(
             "edgefl.learning.codecs.qsgd:Qsgd.compress",
             "(scaled + drawn.view_as(scaled)).floor()",
@@ -207,6 +227,7 @@ FAULTS = (
         "uniform quantisation rounds to the nearest level",
         "FedPAQ, Reisizadeh et al., 2020: unbiased",
         f"{UNIT}test_codecs.py::test_uniform_quantisation_is_unbiased_with_the_variance_of_its_closed_form",
+        "4.5 standard errors of a number, 4 of the variance",
         edited(
             "edgefl.learning.codecs.fedpaq:FedPaq.compress",
             "(scaled + rng.uniform(wanted.shape[1])).floor()",
@@ -218,6 +239,7 @@ FAULTS = (
         "what feedback sends is not damped",
         "1 / (1 + omega) makes an unbiased codec a contraction",
         f"{UNIT}test_codec_distortion.py::test_what_states_its_omega_and_no_more_is_divided_by_one_and_it",
+        "4 standard errors of the residual's square",
         edited("edgefl.learning.codecs:Unbiased.damping", "1 / (1 + self.omega)", "1.0"),
     ),
     Fault(
@@ -225,6 +247,7 @@ FAULTS = (
         "a residual forgets what was left out before",
         "error feedback, Stich and Karimireddy, 2020",
         f"{UNIT}test_codecs.py::test_all_that_was_sent_and_the_residual_are_all_changes_to_the_last_bit",
+        "no bit where numbers are sent as they are, else 0.00001",
         edited(
             "edgefl.learning.codecs:FeedbackCodec.encode",
             "{RESIDUAL: wanted - rows}",
@@ -236,6 +259,7 @@ FAULTS = (
         "places of chosen numbers cost a bit less each",
         "ceil(log2 M) bits a place",
         f"{UNIT}test_codecs.py::test_bits_of_the_others_are_those_of_their_places_levels_and_signs",
+        "no bit",
         edited(
             "edgefl.learning.codecs:index_bits",
             "many * math.ceil(math.log2(count))",
@@ -247,6 +271,7 @@ FAULTS = (
         "rand-k without feedback is not scaled up",
         "unbiased by M / k",
         f"{UNIT}test_codecs.py::test_rand_k_without_feedback_is_unbiased_with_the_variance_of_its_closed_form",
+        "4.5 standard errors of a number, 4 of the variance",
         edited(
             "edgefl.learning.codecs.rand_k:RandK.compress",
             "1.0 if self.error_feedback else sizes.count / count",
@@ -258,6 +283,7 @@ FAULTS = (
         "the measured noise does not shrink with the batch",
         "variance of a batch without replacement",
         "tests/unit/learning/federation/test_theory.py::test_noise_shrinks_with_the_batch_as_a_draw_without_replacement",
+        "what devices of 300 to 600 samples make of the ratio",
         edited(
             "edgefl.learning.federation.theory:measure", "np.array(variances) / batch", "np.array(variances)"
         ),
@@ -267,6 +293,7 @@ FAULTS = (
         "ties count as won in the area under the curve",
         "Mann and Whitney: ties count half",
         f"{UNIT}scores/test_metrics.py::test_auc_is_the_share_of_pairs_in_order",
+        "1e-12 of the area",
         edited("edgefl.learning.scores.metrics:auc", "(ends - (count - 1) / 2)[place]", "ends[place]"),
     ),
 )

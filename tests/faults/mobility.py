@@ -11,6 +11,7 @@ FAULTS = (
         "waypoints are uniform in distance, not in area",
         "random waypoint, Bettstetter et al.",
         f"{THEORY}random_waypoint.py::test_a_uniform_drop_approaches_the_law",
+        "what chance exceeds 1 time in 1,000 (Kolmogorov and Smirnov)",
         edited(
             "edgefl.mobility.random_waypoint:_Walks.next_leg",
             "self._draws.uniform(ids, 2 * number, 2)",
@@ -22,6 +23,7 @@ FAULTS = (
         "legs under way at time 0 are drawn uniformly, not by their length",
         "Palm calculus, Le Boudec and Vojnovic",
         f"{THEORY}random_waypoint.py::test_legs_under_way_in_steady_state",
+        "4 standard errors of the share, and 0.0002 for turns that hide",
         edited(
             "edgefl.mobility.random_waypoint:_Walks._long_leg",
             "kept = 2.0 * self._radius_m * uniform[4] <",
@@ -33,6 +35,7 @@ FAULTS = (
         "as many rest at time 0 as if a pause were half as long",
         "Palm calculus: pause over pause and mean leg",
         f"{THEORY}random_waypoint.py::test_rests_in_steady_state",
+        "4 standard errors of the share at rest",
         edited(
             "edgefl.mobility.random_waypoint:_Walks._amid_a_leg",
             "(self._pause_s + walk_s) < self._pause_s",
@@ -44,6 +47,7 @@ FAULTS = (
         "the mean leg is the radius in place of 128 / (45 pi) of it",
         "mean distance of two points on a disc",
         f"{THEORY}random_waypoint.py::test_rests_in_steady_state",
+        "4 standard errors of the share at rest",
         constant("edgefl.mobility.random_waypoint:MEAN_LEG", 1.0),
     ),
     Fault(
@@ -51,6 +55,7 @@ FAULTS = (
         "a rest under way at time 0 lasts as long as a whole one",
         "Palm calculus: the rest that is left is uniform",
         f"{THEORY}random_waypoint.py::test_rests_in_steady_state",
+        "4 standard errors of the share that stays",
         edited(
             "edgefl.mobility.random_waypoint:_Walks._amid_a_leg",
             "np.where(resting, uniform[4], 1.0)",
@@ -62,6 +67,7 @@ FAULTS = (
         "a device turns back at the border the way that it came",
         "reflection: the angle out is the angle in",
         f"{UNIT}test_models.py::test_reflection_in_a_round_mirror",
+        "1e-5 of the line's distance from the centre",
         edited(
             "edgefl.mobility._legs:mirrored",
             "return 2.0 * np.arctan2(here_m[1], here_m[0]) + math.pi - heading",
@@ -73,6 +79,7 @@ FAULTS = (
         "trips of random direction last 10 % longer in the mean",
         "exponential with mean travel_s",
         f"{THEORY}stationary.py::test_random_direction_changes_with_the_stated_mean_time",
+        "4 standard errors of the share",
         edited(
             "edgefl.mobility.random_direction:_StraightTrips._set_off",
             "-self._model.travel_s",
@@ -84,6 +91,7 @@ FAULTS = (
         "new headings lie within half a turn",
         "headings uniform over a turn",
         f"{THEORY}stationary.py::test_random_direction_is_uniform_in_area_and_direction",
+        "what chance exceeds 1 time in 1,000 (Kolmogorov and Smirnov)",
         edited(
             "edgefl.mobility.random_direction:_StraightTrips._set_off",
             "2.0 * math.pi * turn",
@@ -95,6 +103,7 @@ FAULTS = (
         "a step's innovation has the weight 1 - alpha in place of sqrt(1 - alpha^2)",
         "Liang and Haas, 1999: stationary deviation",
         f"{THEORY}stationary.py::test_gauss_markov_speed",
+        "what chance exceeds 1 time in 1,000; 4 standard errors of a correlation",
         edited("edgefl.mobility.gauss_markov:_Steps._change", "math.sqrt(1.0 - alpha**2)", "(1.0 - alpha)"),
     ),
     Fault(
@@ -102,6 +111,7 @@ FAULTS = (
         "the memory from step to step is alpha^2",
         "Liang and Haas, 1999: autocorrelation alpha^n",
         f"{THEORY}stationary.py::test_gauss_markov_heading",
+        "4 standard errors of the mean cosine",
         edited(
             "edgefl.mobility.gauss_markov:_Steps._change",
             "alpha = self._model.alpha",
@@ -113,6 +123,7 @@ FAULTS = (
         "left turns go right",
         "probabilities of the turns",
         f"{THEORY}stationary.py::test_manhattan_turns",
+        "4 standard errors of the share",
         edited(
             "edgefl.mobility.manhattan:_Drives.next_leg",
             "np.where(choice < self._left, 1, np.where(choice < self._right_or_left, -1, 0))",
@@ -124,6 +135,7 @@ FAULTS = (
         "at the edge of the area the turn of a junction is taken",
         "streets end at the edge",
         f"{UNIT}test_models.py::test_manhattan_devices_are_always_on_a_street_of_the_area",
+        "1e-9 m off a street, nothing beyond the area",
         edited(
             "edgefl.mobility.manhattan:_Drives.next_leg",
             "np.where(at_edge, 2, turn)",
@@ -135,6 +147,7 @@ FAULTS = (
         "vehicles of a lane follow in half the headway",
         "headway_s",
         f"{UNIT}test_models.py::test_highway_headways_are_constant",
+        "1e-9 m of a gap; one larger gap in each lane",
         edited(
             "edgefl.mobility.highway:Highway._offsets_s",
             "- place * self.headway_s) %",
@@ -146,6 +159,7 @@ FAULTS = (
         "vehicles come back at once",
         "away_s between leaving and re-entering",
         f"{UNIT}test_models.py::test_highway_lanes_and_loop",
+        "1e-9 m after a loop; 1 s of the 10 s away",
         edited(
             "edgefl.mobility.highway:Highway.start",
             "road_m / speeds_m_s + self.away_s",
@@ -157,6 +171,7 @@ FAULTS = (
         "devices do not rest at their waypoints",
         "pause_s",
         f"{UNIT}test_models.py::test_pauses_hold_a_device_at_its_waypoint",
+        "nothing",
         edited(
             "edgefl.mobility._legs:Legs._set_out",
             "self._until_s[ids] = now_s + walk_s + rest_s",
@@ -168,6 +183,7 @@ FAULTS = (
         "normal numbers have 2 % too small a deviation",
         "Box and Muller, 1958",
         f"{UNIT}test_draws.py::test_points_on_a_disc_and_normal_numbers",
+        "4 standard errors of the second and the fourth moment",
         edited("edgefl.mobility._draws:normal", "-2.0 *", "-1.92 *"),
     ),
     Fault(
@@ -175,6 +191,7 @@ FAULTS = (
         "the generator leaves its last shift out",
         "Steele, Lea and Flood, 2014",
         f"{UNIT}test_draws.py::test_sequence_of_a_device_is_splitmix64",
+        "no bit",
         edited(
             "edgefl.mobility._draws:UniformDraws.uniform",
             "state ^= state >> _SHIFTS[-1]",
@@ -186,6 +203,7 @@ FAULTS = (
         "a person's habit weighs as much as the day, whatever `habit` says",
         "spread by habit and day",
         f"{UNIT}test_itinerary.py::test_habits_are_the_persons_own",
+        "4 standard errors of the correlation",
         edited(
             "edgefl.mobility.itinerary:_Leaves.after",
             "self._habit * self._usual[which, ids] + (1 - self._habit) * today",
@@ -197,6 +215,7 @@ FAULTS = (
         "the hour at time 0 is taken twice",
         "begin_hour",
         f"{UNIT}test_itinerary.py::test_time_0_may_be_any_hour_of_the_same_days",
+        "0.00001 m",
         edited("edgefl.mobility.itinerary:_Leaves.after", "- self._begin_hour", "- 2 * self._begin_hour"),
     ),
     Fault(
@@ -204,6 +223,7 @@ FAULTS = (
         "days begin a weekday late",
         "begin_day",
         f"{UNIT}test_itinerary.py::test_days_follow_the_day_at_time_0",
+        "1e-6 m from the place at noon",
         edited(
             "edgefl.mobility.itinerary:_Leaves.after",
             "(self._weekday + day) % len(DAYS)",
@@ -215,6 +235,7 @@ FAULTS = (
         "the share that goes on a trip is squared",
         "share",
         f"{UNIT}test_itinerary.py::test_the_same_share_goes_on_each_weekday",
+        "4 standard errors of the share",
         edited("edgefl.mobility.itinerary:Itinerary.follows", "< trip.share", "< trip.share**2"),
     ),
     Fault(
@@ -222,6 +243,7 @@ FAULTS = (
         "a spell of the day begins an hour late",
         "from_hour",
         f"{UNIT}test_area_models.py::test_a_rhythm_of_every_day",
+        "nothing",
         edited(
             "edgefl.mobility._calendar:Calendar.spells",
             "self.hours(time_s) % self.period_h",
@@ -233,6 +255,7 @@ FAULTS = (
         "a trace's devices stand at a sample until the next one",
         "straight lines between samples",
         f"{UNIT}test_trace.py::test_straight_lines_between_samples_and_absence_around_them",
+        "1e-6 of a metre's number",
         edited(
             "edgefl.mobility.trace:_Recorded.positions_m",
             "passed_s = time_s - self._start_s",

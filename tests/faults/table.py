@@ -10,3 +10,4 @@ MUTANTS = Path(__file__).parent / "mutants.csv"
 EQUIVALENT = Path(__file__).parent / "equivalent.csv"
 # of those that were written before any check was tried
 FIRST_SCORE = "112 of 129 were caught at first"
+KILLED = ("killed", "timed out")  # a mutant with which tests never end is noticed

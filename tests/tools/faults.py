@@ -24,11 +24,13 @@ def chosen(ids: Sequence[str], some: int | None) -> list[Fault]:
     return faults if some is None else random.Random(SEED).sample(faults, min(some, len(faults)))
 
 
-def verdict(fault: Fault) -> tuple[str, str]:
-    """Inject a fault and run its check: caught, not caught, or not tried; and what pytest wrote."""
-    code, text, _ = run_pytest([fault.check], fault.inject)
-    said = {FAILED: "caught", SLOW: "caught", PASSED: "not caught"}.get(code, "not tried")
-    return said, text
+def verdict(fault: Fault) -> tuple[str, float, str]:
+    """Inject a fault and run its check: caught, not caught, slow, or not tried; CPU time, s; what pytest wrote.
+
+    A check that does not end says nothing of the law: it is slow, and that counts as not caught.
+    """
+    code, text, cpu_s = run_pytest([fault.check], fault.inject)
+    return {FAILED: "caught", SLOW: "slow", PASSED: "not caught"}.get(code, "not tried"), cpu_s, text
 
 
 def without_fault(faults: Sequence[Fault]) -> bool:
@@ -57,17 +59,18 @@ def main() -> int:
         return 1
     told = {}
     for fault in faults:
-        told[fault], text = verdict(fault)
-        print(f"{told[fault]:10} {fault.id}: {fault.what}", flush=True)
-        if told[fault] == "not tried" or (asked.verbose and told[fault] != "caught"):
+        said, cpu_s, text = verdict(fault)
+        told[fault] = said, f"{cpu_s:.1f}"
+        print(f"{said:10} {cpu_s:5.1f} s  {fault.id}: {fault.what}", flush=True)
+        if said == "not tried" or (asked.verbose and said != "caught"):
             print(text)
-    caught = sum(said == "caught" for said in told.values())
+    caught = sum(said == "caught" for said, _ in told.values())
     print(f"{caught} of {len(faults)} caught")
     if asked.write:
         with RESULTS.open("w", newline="") as file:
             rows = csv.writer(file, lineterminator="\n")
-            rows.writerow(["id", "verdict"])
-            rows.writerows([fault.id, said] for fault, said in told.items())
+            rows.writerow(["id", "verdict", "cpu_s"])
+            rows.writerows([fault.id, *found] for fault, found in told.items())
     return 0 if caught == len(faults) else 1
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PASSED, FAILED, SLOW = 0, 1, 124  # exit codes: pytest's own, and that of a child that ran past its limit
+# exit codes: pytest's own (the third: tests could not be collected), and that of a child that ran past its limit
+PASSED, FAILED, INTERRUPTED, SLOW = 0, 1, 2, 124
 IDLE = 10  # times its limit of CPU time a child may take where it waits
 OPTIONS = ("-n", "0", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--no-header", "--tb=line")
 
@@ -48,18 +49,18 @@ def run_pytest(
         limit_s: CPU time after which the child is ended: how long it takes depends on what else the machine does.
 
     Returns:
-        pytest's exit code, or SLOW; what it wrote; and how long it took, s.
+        pytest's exit code, or SLOW; what it wrote; and the CPU time that it and its children took, s.
     """
     began = time.monotonic()
     with tempfile.TemporaryFile("w+", errors="replace") as written:
         child = os.fork()
         if child == 0:
             _be_child(nodes, before, written.fileno(), limit_s)
-        status = _wait(child, began + IDLE * limit_s)
+        status, cpu_s = _wait(child, began + IDLE * limit_s)
         written.seek(0)
         text = written.read()
     code = SLOW if status is None else os.waitstatus_to_exitcode(status)
-    return (SLOW if code == -signal.SIGXCPU else code), text, time.monotonic() - began
+    return (SLOW if code == -signal.SIGXCPU else code), text, cpu_s
 
 
 def _be_child(
@@ -82,14 +83,14 @@ def _be_child(
         os._exit(code)
 
 
-def _wait(child: int, until: float) -> int | None:
-    """Wait for a child, and end it and its group when its time is over."""
+def _wait(child: int, until: float) -> tuple[int | None, float]:
+    """Wait for a child, and end it and its group when its time is over; its status and CPU time."""
     while time.monotonic() < until:
-        done, status = os.waitpid(child, os.WNOHANG)
+        done, status, used = os.wait4(child, os.WNOHANG)
         if done:
-            return status
+            return status, used.ru_utime + used.ru_stime
         time.sleep(0.01)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return None
+    _, _, used = os.wait4(child, 0)
+    return None, used.ru_utime + used.ru_stime

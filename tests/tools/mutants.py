@@ -3,6 +3,7 @@
 python -m tests.tools.mutants             `make mutants`: 200, as many of each room
 python -m tests.tools.mutants --each 10   fewer
 python -m tests.tools.mutants --write     keep the results in tests/faults/mutants.csv, for `make trust`
+python -m tests.tools.mutants --write --again    try those again that survived, after tests were written
 
 Survivors that change nothing that anyone could see stand in tests/faults/equivalent.csv, with the reason.
 """
@@ -17,10 +18,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from tests.faults.table import EQUIVALENT, MUTANTS
-from tests.tools.isolated import FAILED, PASSED, ROOT, SLOW, run_pytest, warm
+from tests.tools.isolated import FAILED, INTERRUPTED, PASSED, ROOT, SLOW, run_pytest, warm
 from tests.tools.mutating import FOLDERS, Mutant, drawn
 
-SEED, EACH, LIMIT_S, MOST_USERS = 38, 50, 40.0, 6
+SEED, EACH, LIMIT_S, ROOM_LIMIT_S, MOST_USERS = 38, 50, 40.0, 400.0, 6
+# first: when it was drawn; verdict: the last; since: why they differ, tests `chosen` of those there, or `written`
+COLUMNS = ("seed", "room", "mutant", "first", "verdict", "by", "since")
+TIMES = 3.0  # as long as without a mutant: then tests have run out of time
 THEORY = {
     "channel": (
         "test_channel_fading",
@@ -44,23 +48,47 @@ OTHERS = {
     "edgefl/engine/federation/plan.py": ("engine/test_power_models",),
     "edgefl/learning/data/device_data.py": ("learning/updates/test_members",),
     "edgefl/engine/federation/excess.py": ("engine/federation/test_deciding",),
-    "edgefl/engine/federation/rounds.py": ("engine/federation/test_server",),
+    "edgefl/engine/federation/history.py": ("engine/federation/test_deciding",),
+    "edgefl/engine/federation/rounds.py": (
+        "engine/federation/test_server",
+        "engine/federation/test_deciding",
+    ),
+    "edgefl/engine/federation/server.py": ("engine/federation/test_clock",),
+    "edgefl/engine/federation/outlook.py": ("engine/federation/test_deciding",),
+    "edgefl/engine/backgrounds/": ("engine/test_background_trace",),
+    "edgefl/engine/air/progressive.py": ("engine/federation/test_reestablishment",),
+    "edgefl/engine/parts.py": ("end_to_end/test_not_finite",),
     "edgefl/engine/cells/serving_cells.py": ("engine/cells/test_handover", "engine/cells/test_network"),
     "edgefl/engine/class_settings.py": ("engine/test_classes",),
     "edgefl/engine/air/radio_settings.py": ("engine/air/test_radio", "engine/air/test_presets"),
+    "edgefl/engine/air/air.py": ("engine/air/test_radio",),
+    "edgefl/engine/air/propagation.py": ("engine/air/test_indoors", "engine/air/test_indoors_by_trip"),
+    "edgefl/learning/models/": ("learning/test_models", "learners/test_model_size"),
+    "edgefl/engine/air/radio.py": ("engine/federation/test_reestablishment",),
+    "edgefl/learning/partitions/_label_sets.py": ("learning/test_partitions_staying",),
     "edgefl/learning/local/chunk_training.py": (
         "learning/local/test_local_training",
         "learning/test_algorithm_verbs",
     ),
+    "edgefl/learning/federation/client_metrics.py": (
+        "end_to_end/test_device_scores",
+        "end_to_end/test_not_finite",
+    ),
+    "edgefl/learning/federation/stages.py": ("end_to_end/test_overlap",),
+    "edgefl/learning/federation/kept_models.py": ("end_to_end/test_kept_models",),
     "edgefl/learning/federation/clairvoyance.py": ("learning/test_drift_methods",),
     "edgefl/learning/federation/round_work.py": ("learning/test_partial_work", "learning/test_augmentation"),
     "channel/many.py": ("channel/test_many",),
     "channel/sight.py": ("channel/test_large_scale",),
+    "analysis/reading.py": ("analysis/test_federations",),
     "analysis/run_folders.py": ("analysis/test_any_runs",),
     "analysis/theory.py": ("analysis/test_theory_figure",),
     "analysis/drift": ("analysis/test_drift", "analysis/test_drift_figure"),
-    "analysis/figures": ("analysis/test_presentation", "analysis/test_comparison"),
-    "analysis/html": ("analysis/html/test_answer",),
+    "analysis/figures": ("analysis/test_presentation", "analysis/test_comparison", "analysis/test_settings"),
+    "analysis/html": ("analysis/html/test_answer", "end_to_end/test_report"),
+    "analysis/question.py": ("end_to_end/test_question",),
+    "analysis/network.py": ("analysis/test_metrics", "analysis/test_network_course"),
+    "analysis/report.py": ("analysis/test_presentation",),
     "analysis/tables": ("analysis/test_comparison", "analysis/test_costs"),
 }
 UNIT = ROOT / "tests" / "unit"
@@ -71,15 +99,23 @@ def stages(mutant: Mutant) -> list[list[str]]:
     mirrored = mirrors(mutant.path)
     others = [test for part, tests in OTHERS.items() if mutant.path.startswith(part) for test in tests]
     importing = [file for file in users(mutant.module) if file not in mirrored][:MOST_USERS]
-    laws = [f"tests/theory/{name}.py" for name in THEORY[mutant.room]]
+    own_laws = users(mutant.module, "theory")
+    laws = [law for name in THEORY[mutant.room] if (law := f"tests/theory/{name}.py") not in own_laws]
     groups = (
         mirrored,
-        [f"tests/unit/{test}.py" for test in others],
+        [f"tests/{'' if test.startswith('end_to_end/') else 'unit/'}{test}.py" for test in others],
         importing,
+        own_laws,
         WHOLE_RUNS[mutant.room],
         laws,
+        [room_tests(mutant.room)],
     )
     return [group for group in groups if group]
+
+
+def room_tests(room: str) -> str:
+    """Return the folder of a room's unit tests: what survives all others meets them, in a minute or two."""
+    return f"tests/unit/{room}"
 
 
 def mirrors(path: str) -> list[str]:
@@ -96,41 +132,45 @@ def mirrors(path: str) -> list[str]:
 
 
 @lru_cache
-def users(module: str) -> list[str]:
-    """Return the unit tests that import a module, or a component of its folder by name."""
+def users(module: str, kind: str = "unit") -> list[str]:
+    """Return the unit tests, or the laws, that import a module, or a component of its folder by name."""
     package, _, name = (re.escape(part) for part in module.rpartition("."))
     whole = re.escape(module)
     found = re.compile(rf"(from {whole} import|import {whole}\b|from {package} import .*\b{name}\b)")
-    files = sorted(UNIT.rglob("test_*.py"))
+    files = sorted((ROOT / "tests" / kind).rglob("test_*.py"))
     return [str(file.relative_to(ROOT)) for file in files if found.search(file.read_text())]
 
 
 def tried(mutant: Mutant) -> tuple[str, str]:
-    """Try a mutant: killed by which tests, survived, or not tried."""
+    """Try a mutant: killed by which tests, timed out where they never end, survived, or not tried."""
     for group in stages(mutant):
-        code, text, _ = run_pytest(group, mutant.inject, limit_s=LIMIT_S)
-        if code == FAILED:
-            failed = re.search(r"^FAILED (\S+)", text, re.MULTILINE)
+        limit_s = LIMIT_S if group != [room_tests(mutant.room)] else ROOM_LIMIT_S
+        code, text, _ = run_pytest(group, mutant.inject, limit_s=limit_s)
+        if code == SLOW:
+            usual_s = _usual_s(tuple(group))
+            if usual_s is None:
+                continue
+            if TIMES * usual_s > limit_s:
+                code, text, _ = run_pytest(group, mutant.inject, limit_s=TIMES * usual_s)
+            if code == SLOW:
+                return "timed out", group[0]
+        if code == FAILED or (code == INTERRUPTED and "INTERNALERROR" not in text):
+            failed = re.search(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)
             return "killed", failed[1].partition("[")[0] if failed else group[0]
-        if code == SLOW and not _is_slow(tuple(group)):
-            return "killed", f"{group[0]} takes too long"
-        if code not in (PASSED, SLOW):
-            return (
-                ("killed", group[0])
-                if "INTERNALERROR" not in text and code == 2
-                else ("not tried", text[-500:])
-            )
+        if code != PASSED:
+            return "not tried", text[-500:]
     return "survived", ""
 
 
 @lru_cache
-def _is_slow(group: tuple[str, ...]) -> bool:
-    """Whether tests take longer than the limit without any mutant."""
-    return run_pytest(group, limit_s=LIMIT_S)[0] == SLOW
+def _usual_s(group: tuple[str, ...]) -> float | None:
+    """CPU time that tests take without any mutant; None where it is more than a group's limit."""
+    code, _, took_s = run_pytest(group, limit_s=LIMIT_S)
+    return None if code == SLOW else took_s
 
 
 def equivalents() -> dict[str, str]:
-    """Read the survivors that change nothing that anyone could see, and why, by `path: expressions`."""
+    """Read the survivors that change nothing that anyone could see, and why."""
     with EQUIVALENT.open() as file:
         return {row["mutant"]: row["why"] for row in csv.DictReader(file)}
 
@@ -143,32 +183,48 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--rooms", nargs="*", default=list(FOLDERS))
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--go-on", action="store_true", help="leave out those whose results are kept")
+    parser.add_argument("--again", action="store_true", help="those alone that survived by the kept results")
     asked = parser.parse_args(words)
     warm()
-    known, done = equivalents(), {}
-    if asked.go_on:
-        with MUTANTS.open() as file:
-            done = {row["mutant"]: row["verdict"] for row in csv.DictReader(file)}
-    elif asked.write:
-        _append(["room", "mutant", "verdict", "by"], anew=True)
+    known, kept = equivalents(), read()
+    own = {row["mutant"]: row for row in kept if row["seed"] == str(asked.seed)}
+    if not (asked.go_on or asked.again):
+        kept = [row for row in kept if row not in own.values()]
+        own = {}
     found: dict[str, list[str]] = {room: [] for room in asked.rooms}
     for mutant in drawn(asked.seed, asked.each, asked.rooms):
-        if mutant.id in done:
+        row = own.get(mutant.id)
+        if (row is None) if asked.again else (row is not None):
+            continue
+        if row and row["verdict"] != "survived":
             continue
         verdict, by = ("equivalent", known[mutant.id]) if mutant.id in known else tried(mutant)
         found[mutant.room].append(verdict)
-        print(f"{verdict:10} {mutant.id}  {by}", flush=True)
+        print(f"{verdict:10} {mutant.id}  (line {mutant.line}) {by}", flush=True)
+        if row is None:
+            row = dict.fromkeys(COLUMNS, "")
+            row |= {"seed": str(asked.seed), "room": mutant.room, "mutant": mutant.id, "first": verdict}
+            kept.append(row)
+        row |= {"verdict": verdict, "by": by or row["by"]}  # of a survivor: what was said of it
         if asked.write:
-            _append([mutant.room, mutant.id, verdict, by])
+            write(kept)
     for room, of_room in found.items():
         print(f"{room}: " + ", ".join(f"{many} {verdict}" for verdict, many in Counter(of_room).items()))
     return 1 if any("not tried" in of_room for of_room in found.values()) else 0
 
 
-def _append(row: Sequence[str], *, anew: bool = False) -> None:
-    """Add a row to the results, which another run may be writing too."""
-    with MUTANTS.open("w" if anew else "a", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerow(row)
+def read() -> list[dict[str, str]]:
+    """Read the kept results: of each mutant its first verdict, the last one, and by which tests."""
+    with MUTANTS.open() as file:
+        return list(csv.DictReader(file))
+
+
+def write(rows: Sequence[dict[str, str]]) -> None:
+    """Keep results."""
+    with MUTANTS.open("w", newline="") as file:
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 import ast
 import copy
-import random
+import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType
 
@@ -60,22 +61,24 @@ class Mutant:
 
     Args:
         path: the module's file from the root.
+        function: the function or method that it is in.
+        what: the expression before and after, with its number where the function has it more than once.
         line: where it is.
         number: of the place among the module's places.
-        what: the expression before and after.
         is_guard: whether it is a `strict=` that is there in case that lengths differ, which they never do.
     """
 
     path: str
-    line: int
-    number: int
+    function: str
     what: str
+    line: int = 0
+    number: int = 0
     is_guard: bool = False
 
     @property
     def id(self) -> str:
-        """What it is called in lists: it stays while its module stays."""
-        return f"{self.path}:{self.line}: {self.what}"
+        """What it is called in lists: it stays while its function stays."""
+        return f"{self.path}:{self.function}: {self.what}"
 
     @property
     def room(self) -> str:
@@ -90,9 +93,9 @@ class Mutant:
     def inject(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Exchange the code of the function that it is in."""
         tree = ast.parse((ROOT / self.path).read_text())
-        name, node = list(_places(tree))[self.number]
+        _, node = list(_places(tree))[self.number]
         _change(node)
-        _, function = function_at(f"{self.module}:{name}")
+        _, function = function_at(f"{self.module}:{self.function}")
         code = compile(ast.fix_missing_locations(tree), str(ROOT / self.path), "exec", dont_inherit=True)
         here = (function.__code__.co_qualname, function.__code__.co_firstlineno)
         (found,) = (one for one in _codes(code) if (one.co_qualname, one.co_firstlineno) == here)
@@ -100,13 +103,16 @@ class Mutant:
 
 
 def drawn(seed: int, each: int, rooms: Sequence[str] = tuple(FOLDERS)) -> list[Mutant]:
-    """Draw mutants, as many of each room, in turn; fewer are the first of more."""
+    """Draw mutants, as many of each room, in turn; fewer are the first of more.
+
+    Each place has its own number, a hash of the seed and its name, and the smallest are drawn: a change of the code
+    moves the draw in the functions that it changes, and nowhere else.
+    """
     some = []
     for room in rooms:
         files = sorted((ROOT / FOLDERS[room]).rglob("*.py"))
-        places = [mutant for file in files for mutant in of_file(file)]
-        random.Random(f"{seed} {room}").shuffle(places)
-        some.append([place for place in places if not place.is_guard][:each])
+        places = [mutant for file in files for mutant in of_file(file) if not mutant.is_guard]
+        some.append(sorted(places, key=lambda place: _turn(seed, place))[:each])
     return [mutant for of_each in zip(*some, strict=True) for mutant in of_each]
 
 
@@ -114,13 +120,21 @@ def of_file(file: Path) -> list[Mutant]:
     """List all mutants of a file."""
     path, tree = str(file.relative_to(ROOT)), ast.parse(file.read_text())
     guards = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.keyword) and one.arg == "strict"}
-    found = []
-    for number, (_, node) in enumerate(_places(tree)):
+    found, names = [], Counter[str]()
+    for number, (function, node) in enumerate(_places(tree)):
         changed = copy.deepcopy(node)
         _change(changed)
         before, after = (ast.unparse(one) for one in (node, changed))
-        found.append(Mutant(path, node.lineno, number, f"{before} -> {after}", id(node) in guards))
+        mutant = Mutant(path, function, f"{before} -> {after}", node.lineno, number, id(node) in guards)
+        names[mutant.id] += 1
+        if names[mutant.id] > 1:
+            mutant = replace(mutant, what=f"{mutant.what} (number {names[mutant.id]})")
+        found.append(mutant)
     return found
+
+
+def _turn(seed: int, mutant: Mutant) -> bytes:
+    return hashlib.sha256(f"{seed} {mutant.id}".encode()).digest()
 
 
 def _places(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:

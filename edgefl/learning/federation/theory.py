@@ -38,11 +38,13 @@ def measure(trainer: "Trainer", last: "TrainedRound", made: Tensor, at: "At") ->
     """Measure a round: gradients of all participants' whole data at the model that it began with and at `made`.
 
     sigma_k^2 is the variance of a device's per-sample gradients, estimated from `learning.theory.samples` of them.
-    Empty where devices begin with models of their own, or where none has data.
+    All participants began with one model: what lets them begin with others is refused beside `learning.theory`.
+    Empty where none has data.
     """
     positions = last.trained
-    if last.start.dim() > 1 or last.batches is None or not positions:
+    if last.batches is None or not positions:
         return dict.fromkeys(COLUMNS)
+    assert last.start.dim() == 1
     assert trainer.settings.theory is not None
     module, layout, split = trainer.module, trainer.layout, trainer.training_data.train
     rows = [torch.from_numpy(last.batches.samples[k]).to(split.y.device) for k in positions]

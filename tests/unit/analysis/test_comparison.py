@@ -9,6 +9,8 @@ from PIL import Image
 
 from analysis import compare, load_runs
 from analysis.comparison import FIGURE_NUMBERS
+from analysis.figures.comparison import adaptation_figure
+from analysis.service import services_of
 
 Write = Callable[..., Path]
 AGAIN = [{"session": s, "labels": "0 1", "accuracy_start": 0.1} for s in (1, 2)]
@@ -147,3 +149,32 @@ def test_without_an_order_the_reference_is_first(write_run: Write) -> None:
     for name in ("a", "b", "c 10", "c 9"):
         root = write_run(name, two_sessions([0.5]), AGAIN, variant=name, reference="b").parent
     assert list(compare(root).table["variant"]) == ["b", "a", "c 9", "c 10"]
+
+
+def test_no_curve_of_accuracy_lies_below_its_axis(write_run: Write) -> None:
+    """Where all are above 40 % the axis begins below the lowest of them, at 0.45, not below the best."""
+    for name, accuracy in (("low", 0.45), ("high", 0.95)):
+        rounds = [{"session": s, "round": t, "accuracy": accuracy} for s in (1, 2) for t in (1, 2)]
+        sessions = [one | {"accuracy_start": accuracy} for one in AGAIN]
+        root = write_run(name, rounds, sessions, variant=name, reference="high").parent
+    runs = load_runs(root)
+    figure = adaptation_figure(compare(root), runs.rounds, runs.sessions, services_of(runs))
+    lowest, highest = figure.axes[0].get_ylim()
+    assert lowest < 45.0 < 95.0 < highest
+
+
+def test_without_a_clock_a_session_of_several_cells_is_one_row(write_run: Write) -> None:
+    """Cells 0 and 1 open with 0.2 and 0.4 in session 1, with 0.6 and 0.8 in session 2: their means."""
+    rounds = [
+        {"session": s, "round": 1, "cell": cell, "accuracy": 0.9, "start_s": 10.0 * s}
+        for s in (1, 2)
+        for cell in (0, 1)
+    ]
+    sessions = [
+        {"session": s, "cell": cell, "labels": "0 1", "accuracy_start": 0.4 * s - 0.2 + 0.2 * cell}
+        for s in (1, 2)
+        for cell in (0, 1)
+    ]
+    table = compare(write_run("a", rounds, sessions)).per_session
+    assert table["session"].tolist() == [1, 2]
+    assert table["a_accuracy_start_mean"].tolist() == pytest.approx([0.3, 0.7])

@@ -130,6 +130,18 @@ def test_storage_by_warm_start(write_run: Write, warm_start: dict, models: int) 
     assert set(costs["stored_models"]) == {models}
 
 
+def test_storage_is_that_of_the_cell_with_the_most_sessions(write_run: Write) -> None:
+    """Cell 0 has four sessions, of which three are after the pilot, and cell 1 has two: 1 + 2 x 3 models."""
+    rounds = [
+        {"session": session, "round": 1, "cell": cell}
+        for cell, sessions in ((0, 4), (1, 2))
+        for session in range(1, sessions + 1)
+    ]
+    path = write_run("a", rounds, [{"session": s} for s in range(1, 5)], model={"payload_bits": 8e6})
+    (path / "scenario.yaml").write_text("learning: {pilot_sessions: 1, warm_start: similarity}")
+    assert set(cost_analysis(load_runs(path))["stored_models"]) == {7}
+
+
 def test_the_report_is_written_in_three_forms(write_run: Write) -> None:
     report = report_costs(a_run(write_run, {"name": "similarity"}))
     assert "models kept at the end | 5 (5.00 MB)" in (report.out / "costs.md").read_text()

@@ -108,6 +108,7 @@ def test_who_does_not_come_back_for_long_enough() -> None:
         ([0, 0.2, 0.2, 0.4, 0.4], [Change(2, 4, 5)]),
         ([0, 1, 1, 0, 0, 1], [Change(2, 2, 3), Change(4, 4, 5), Change(6, 6, 6)]),
         ([1, 1], [Change(1, 1, 2)]),
+        ([0.5, 1, 1], [Change(1, 2, 3)]),
         ([0, 0], []),
     ],
 )

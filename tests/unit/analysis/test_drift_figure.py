@@ -1,7 +1,10 @@
 """The figure of concept drift: what its lines and its legend say."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from analysis.drift_reading import Reading
 from analysis.figures.drift import drift_figure
@@ -12,7 +15,11 @@ ROUNDS, FIRST = 1000, 501
 
 
 @pytest.fixture(scope="module")
-def figure(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
+def figure() -> Figure:
+    return drawn((1,))
+
+
+def drawn(seeds: tuple[int, ...]) -> Figure:
     table = pd.DataFrame(
         [
             {"change": 1, "variant": name, "first_round_mean": FIRST, "last_round_mean": FIRST}
@@ -38,21 +45,31 @@ def figure(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped
     comparison = DriftComparison(
         table=table,
         detail=table,
-        figure=tmp_path_factory.mktemp("figure") / "drift.png",
+        figure=Path("drift.png"),
         reference="slow",
-        seeds=(1,),
+        seeds=seeds,
         reading=Reading(),
         notes=(),
     )
     return drift_figure(comparison, rounds, [(FIRST, ROUNDS, 1.0)])
 
 
-def test_running_means_stop_at_the_drift(figure) -> None:  # type: ignore[no-untyped-def]
+def test_running_means_stop_at_the_drift(figure: Figure) -> None:
     for line in figure.axes[0].lines[: len(NAMES)]:
         assert sorted({round(y, 9) for y in line.get_ydata()}) == [20.0, 80.0]
 
 
-def test_time_begins_at_the_drift(figure) -> None:  # type: ignore[no-untyped-def]
+def test_the_heading_says_over_how_many_rounds_and_seeds_is_averaged(figure: Figure) -> None:
+    """1,000 rounds are drawn as 200 means of 5."""
+    for one, begins in (
+        (figure, "Running mean of 5 rounds"),
+        (drawn((1, 2)), "Mean of 2 seeds. Running mean of 5"),
+    ):
+        (said,) = (text.get_text() for text in one.texts if "Running mean" in text.get_text())
+        assert said.startswith(begins)
+
+
+def test_time_begins_at_the_drift(figure: Figure) -> None:
     """Each round takes a second: the drift's ends one second after its beginning; `never` is shown to its end."""
     line = figure.axes[1].lines[0]
     since = dict(zip(line.get_ydata().tolist(), line.get_xdata().tolist(), strict=True))
@@ -60,6 +77,6 @@ def test_time_begins_at_the_drift(figure) -> None:  # type: ignore[no-untyped-de
     assert figure.axes[1].get_xlim()[1] == ROUNDS - FIRST + 1
 
 
-def test_the_legend_begins_with_who_is_back_first(figure) -> None:  # type: ignore[no-untyped-def]
+def test_the_legend_begins_with_who_is_back_first(figure: Figure) -> None:
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts == ["quick  (2)", "slow  (30)", "never  (∞)"]

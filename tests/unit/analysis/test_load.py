@@ -35,6 +35,13 @@ def test_numbers_are_read_as_they_were_written(write_run: Write) -> None:
     assert load_runs(write_run("a", rounds, SESSIONS)).rounds.end_s.tolist() == instants_s
 
 
+def test_runs_are_in_order_of_their_seeds_and_numbered_from_0(write_run: Write) -> None:
+    for seed, name in ((3, "a"), (1, "b"), (2, "c")):
+        write_run(name, ROUNDS, SESSIONS, variant="v", seed=seed)
+    info = load_runs(write_run("d", ROUNDS, SESSIONS, variant="v", seed=0).parent).info
+    assert info["seed"].to_dict() == {0: 0, 1: 1, 2: 2, 3: 3}
+
+
 @pytest.mark.parametrize(
     ("about", "message"),
     [

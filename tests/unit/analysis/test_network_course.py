@@ -113,3 +113,23 @@ def test_a_line_for_each_variant_up_to_as_many_as_can_be_told_apart(write_run: W
         root = moving(write_run, variant)
     report = report_network(root)
     assert "Note: the figure shows the first 5 of 7 variants." in report.sentences
+
+
+def test_the_band_is_a_deviation_over_seeds_and_never_below_nothing() -> None:
+    """Seeds with 0 and 2 handovers an hour, then with 4 and 4: 1 +- 1.41, cut at 0, and 4."""
+    course = pd.DataFrame(
+        {
+            "variant": "a",
+            "seed": [1, 1, 2, 2],
+            "time_s": [5.0, 15.0, 5.0, 15.0],
+            "handovers_per_hour": [0.0, 4.0, 2.0, 4.0],
+            "ping_pongs_per_hour": 0.0,
+            "in_service": 3.0,
+            "round_s": np.nan,
+        }
+    )
+    figure = network_figure(course)
+    assert figure is not None
+    (band,) = figure.axes[0].collections
+    heights = sorted({float(height) for height in band.get_paths()[0].vertices[:, 1]})
+    assert heights == pytest.approx([0.0, 1.0 + np.sqrt(2.0), 4.0])

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from matplotlib.image import imread
 from rich.console import Console
 
 from analysis import compare, formatting, markup
+from analysis.figures.bars import draw_bars
 from analysis.figures.comparison import styles_of
 from analysis.figures.lines import draw_lines, in_lines
-from analysis.formatting import natural
+from analysis.figures.style import variant_styles
+from analysis.formatting import natural, placed
 from analysis.results import Comparison
 from analysis.tables.comparison import headline, report
 from tests.tools.figures import leave_figures_empty
@@ -136,6 +139,27 @@ def test_a_line_lies_in_a_band_of_one_deviation_on_either_side() -> None:
     assert (heights.min(), heights.max()) == pytest.approx((0.4, 0.8))
 
 
+@pytest.mark.parametrize("groups", [["all"], ["1", "2", "3"]])
+def test_all_bars_stand_beside_one_another_within_their_axis(groups: list[str]) -> None:
+    axes = Figure().add_subplot()
+    bars = pd.DataFrame(
+        [
+            {"group": group, "variant": name, "mean": 1.0 + group, "std": 0.1, "missed": 0}
+            for group in range(len(groups))
+            for name in ("a", "b")
+        ]
+    )
+    draw_bars(axes, bars, groups, variant_styles(["a", "b"], "a"))
+    spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches)
+    assert len(spans) == len(bars)
+    assert all(end < begin for (_, end), (begin, _) in pairwise(spans))
+    low, high = axes.get_xlim()
+    assert low <= spans[0][0]
+    assert spans[-1][1] <= high
+    for group, (left, right) in enumerate(zip(spans[::2], spans[1::2], strict=True)):
+        assert (left[0] + right[1]) / 2 == pytest.approx(group), "around the group's name"
+
+
 def test_colours_differ_and_the_reference_is_emphasised(six: Comparison) -> None:
     styles = styles_of(six)
     assert len({(style["color"], str(style["linestyle"])) for style in styles.values()}) == len(SIX)
@@ -149,6 +173,13 @@ def test_names_are_ordered_as_people_count() -> None:
         *("", "7", "50 MHz", "100 MHz", "200 MHz"),
         *("alpha", "alpha-0.3", "alpha-0.7", "alpha-10"),
     ]
+
+
+def test_an_error_names_the_folder_of_its_runs_once() -> None:
+    assert placed(ValueError("no run"), Path("runs/a")) == "runs/a: no run"
+    assert placed(ValueError("no run"), ["runs/a", "runs/b"]) == "runs/a, runs/b: no run"
+    assert placed(ValueError("runs/b/run.json: no seed"), ["runs/a", "runs/b"]) == "runs/b/run.json: no seed"
+    assert placed(ValueError("no folder is given"), []) == "no folder is given"
 
 
 def test_names_are_no_html_in_markdown() -> None:

@@ -111,7 +111,8 @@ def test_one_axis_is_drawn_as_intervals_around_their_means() -> None:
 
     row = {"mhz": "5", "mean": 0.1, "low": 0.05, "high": 0.15, "better": "a"}
     (axes,) = question_figure(pd.DataFrame([row]), ("mhz",), ("a", "b"), "percentage points").axes
-    interval, mean, _ = axes.get_lines()
+    interval, mean, no_difference = axes.get_lines()
+    assert set(no_difference.get_xdata()) == {0.0}
     assert list(interval.get_xdata()) == pytest.approx([5.0, 15.0])
     assert list(mean.get_xdata()) == pytest.approx([10.0])
 

@@ -9,6 +9,7 @@ import pytest
 
 from analysis import compare_settings
 from analysis.__main__ import main
+from analysis.figures.settings import settings_figure
 
 Write = Callable[..., Path]
 SESSIONS = [{"session": s, "labels": "0 1"} for s in (1, 2, 3)]
@@ -158,3 +159,14 @@ def test_runs_of_no_grid_are_refused(write_run: Write) -> None:
     root = write_run("a", [{"session": 1, "round": 1, "accuracy": 0.5}], [{"session": 1}])
     with pytest.raises(ValueError, match="are of no grid: use `edgefl compare`"):
         compare_settings(root)
+
+
+def test_the_names_of_settings_lie_within_the_figure(write_run: Write) -> None:
+    """Beside the first panel, as long as they are."""
+    name = "a partition of a very long name indeed"
+    root = write_grid(write_run, {(name, "ours", 1): [0.8, 0.6], (name, "other", 1): [0.5, 0.7]})
+    figure = settings_figure(compare_settings(root, sessions=[2]))
+    figure.draw_without_rendering()
+    (label,) = figure.axes[0].get_yticklabels()
+    assert name in label.get_text()
+    assert label.get_window_extent().x0 >= 0.0

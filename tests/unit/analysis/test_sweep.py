@@ -119,6 +119,17 @@ def test_without_training_a_round_costs_latency_and_energy(write_run: Write) -> 
     )
 
 
+def test_no_mean_and_no_whisker_is_cut_off(write_run: Write) -> None:
+    """Means of 51.5, 11.5 and 6.5 s, and the ends of the first one's interval, lie below the axis's top."""
+    found = sweep(study(write_run, accuracy=""), keys=["radio.bandwidth_hz"])
+    figure = sweep_figure(found)
+    assert found.table["latency_s_high"].max() > found.table["latency_s_mean"].max() == 51.5
+    for ax in figure.axes[: len(found.costs)]:
+        drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in ax.lines])
+        low, high = ax.get_ylim()
+        assert low <= np.nanmin(drawn) <= np.nanmax(drawn) <= high
+
+
 @pytest.mark.slow
 def test_a_missed_target_is_a_lower_bound(write_run: Write) -> None:
     found = sweep(study(write_run), keys=["bandwidth_hz"], target=0.95)

@@ -157,3 +157,10 @@ def test_bad_values_are_named() -> None:
 def test_reading_nothing() -> None:
     assert LinkFading(KEY, 0.9).gain(5, 0).shape == (0,)
     assert LinkFading(KEY, 1.0).power(5, 0).shape == (0,)
+
+
+@pytest.mark.parametrize("wrong", [{"carrier_hz": 0.0}, {"slot_s": 0.0}, {"carrier_hz": -1.0}])
+def test_a_carrier_and_a_slot_are_above_zero(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="carrier_hz and slot_s > 0"):
+        slot_correlation(1.0, **{**RADIO, **wrong})
+    assert slot_correlation(0.0, **RADIO) == 1.0

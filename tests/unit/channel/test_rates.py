@@ -6,7 +6,14 @@ from scipy import integrate, special
 
 from channel.carrier import Carrier
 from channel.modulation import Steps
-from channel.rates import rate_moments
+from channel.rates import (
+    _capped_terms,
+    _late_steps,
+    _late_terms,
+    _steps_terms,
+    _steps_variance,
+    rate_moments,
+)
 
 FAST = 0.9667
 PLAIN = Carrier(1e6, 0.5e-3)
@@ -188,3 +195,27 @@ def test_rate_moments_of_steps_and_of_several_parts_of_a_band(
         mean, long_run_variance = rate_moments(snr, rho, carrier)
         assert mean == pytest.approx(a[0], rel=1e-6)
         assert long_run_variance == pytest.approx(expected, rel=5e-3)
+
+
+@pytest.mark.parametrize("taps", [1, 2, 6])
+@pytest.mark.parametrize("steps", [Steps(layers=2), Steps(smallest_part=0.25)], ids=["whole", "part"])
+def test_all_orders_of_a_rate_in_steps_are_its_variance(taps: int, steps: Steps) -> None:
+    """Parseval: the a_m^2 of all orders sum to Var f. Those beyond the first 256 are 0.7 to 3 % of it: slowly fading
+    links need them. 120 bins sample what oscillates: to a third of the least of these."""
+    snr = np.array([0.5, 20.0, 300.0])
+    variance, first = _steps_variance(snr, steps, taps), _steps_terms(snr, steps, taps).sum(axis=1)
+    _, late = _late_steps(snr, steps, taps)
+    assert np.all(first < (1 - 0.006) * variance)
+    np.testing.assert_allclose(first + late.sum(axis=1), variance, rtol=0.003)
+
+
+@pytest.mark.parametrize("taps", [1, 2])
+def test_all_orders_of_a_capped_rate_are_its_variance(taps: int) -> None:
+    """Parseval again. The more links are beyond the cap, the more of Var f lies beyond the first 256 orders."""
+    snr, cap = np.array([20.0, 300.0, 3000.0]), 2.0
+    variance, squares = _capped_terms(snr, cap, taps)
+    _, late = _late_terms(snr, cap, taps)
+    missing = 1.0 - squares.sum(axis=1) / variance
+    assert missing[1] > 0.1
+    assert missing[2] > 0.8
+    np.testing.assert_allclose(squares.sum(axis=1) + late.sum(axis=1), variance, rtol=0.003)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channel import shared_band
-from channel.carrier import Carrier
+from channel.carrier import MAX_SLOTS, Carrier
 from channel.fading import BLOCK, LinkFading
 from channel.schedulers import Flows, Scheduler
 from channel.schedulers.equal_share import EqualShare
@@ -542,6 +542,18 @@ def test_transfers_that_cannot_end_are_refused() -> None:
         band.add(name, 1.5e8 * UNIT_BITS, slot=0, **STATIC)
     with pytest.raises(ValueError, match=r"does not end within 200000000 slots .2 flows share the band"):
         band.next_end()
+
+
+@pytest.mark.parametrize("scheduler", [EqualShare(), RoundRobin()], ids=["held", "per slot"])
+def test_how_long_a_band_has_run_is_no_limit_of_its_transfers(scheduler: Scheduler) -> None:
+    """A transfer may take MAX_SLOTS; a band runs for as long as it likes, 28 hours at 0.5 ms and on."""
+    began = [0, MAX_SLOTS, 3 * MAX_SLOTS]
+    band = by_hand(scheduler)
+    for slot in began:
+        band.settle(slot)
+        band.add(slot, 50_000, slot=slot, **STATIC)
+        assert band.next_end() == (slot + 100, [slot])
+        assert band.settle(slot + 100) == [slot]
 
 
 @dataclass(frozen=True)

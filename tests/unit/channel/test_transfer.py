@@ -15,7 +15,7 @@ from channel.rates import rate_moments
 from channel.renewal import slots_renewal, slots_renewal_many
 from channel.share import ergodic_rate
 from channel.tdd import Pattern, frame_of
-from channel.transfer import AUTO_COHERENCE_TIMES, AUTO_SLOTS, Flow
+from channel.transfer import AUTO_COHERENCE_TIMES, AUTO_SLOTS, Flow, long_enough
 
 BITS_PER_UNIT = 500.0
 KEY = 2**90 + 1
@@ -383,3 +383,18 @@ def test_a_frame_makes_a_transfer_endless_sooner() -> None:
         with pytest.raises(ValueError, match="does not end within"):
             flow(fading=fading, weights=sparse, **link).slots_exact(bits)
     assert flow(fading=LinkFading(KEY, 1.0), **{**link, "snr": 1e12}).slots_exact(bits) == 10**8
+
+
+@pytest.mark.parametrize(
+    ("slots", "correlation", "renewal"),
+    [
+        (4096, 1 - 50 / 4096, True),  # fifty coherence times of 4096 / 50 slots, exact in binary
+        (4096, 1 - 49 / 4096, False),
+        (AUTO_SLOTS, 0.5, True),
+        (AUTO_SLOTS - 1, 0.5, False),
+    ],
+)
+def test_auto_draws_by_renewal_from_fifty_coherence_times_on(
+    slots: float, correlation: float, renewal: bool
+) -> None:
+    assert long_enough(slots, correlation) == renewal

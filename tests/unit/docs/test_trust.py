@@ -1,9 +1,13 @@
 """docs/trust.md says what the code gives: each figure again, and what the page concludes from them."""
 
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.faults.injecting import ours
+from tests.faults.table import FAULTS
 
 DOCS = Path(__file__).parents[3] / "docs"
 sys.path.insert(0, str(DOCS))
@@ -29,7 +33,9 @@ def written(section: trust.Section) -> list[list[str]]:
 def assert_written(section: trust.Section, rel: float) -> None:
     cells = written(section)
     assert [row[0] for row in cells] == [row.what for row in section.rows]
-    for row, (_, reference, here, *_) in zip(section.rows, cells, strict=True):
+    for row, (_, reference, here, _, _, *held) in zip(section.rows, cells, strict=True):
+        assert row.allowed is None or abs(row.off) <= row.allowed, row.what
+        assert held == row.cells()[-2:], row.what
         assert float(reference) == pytest.approx(row.reference, rel=PRINTED, abs=PRINTED), row.what
         assert float(here) == pytest.approx(row.here, rel=rel, abs=PRINTED), row.what
 
@@ -53,25 +59,54 @@ def test_measurements(runs: object) -> None:
         assert_written(section, 0.01)
 
 
-def test_rates_and_sinr_are_as_measured_in_networks() -> None:
-    """What the page concludes: outdoors within operators' range but for a tenth, SINR within 3 dB at full load."""
-    tables = PAGE.split("\n## ")
-    rates, sinr = (
-        [
-            [cell.strip() for cell in line.strip("|").split("|")]
-            for line in table.splitlines()
-            if line[:2] == "| "
-        ][1:]
-        for title in ("Rates of one device", "SINR under load")
-        for table in tables
-        if table.startswith(title)
-    )
-    for what, reference, here, *_ in rates:
-        if "outdoors" in what:
-            assert float(here) == pytest.approx(float(reference), rel=0.15), what
-    for what, reference, here, *_ in sinr:
-        if what.startswith("load 1"):
-            assert abs(float(here) - float(reference)) < 3.0, what
+@pytest.fixture
+def forgetting() -> Iterator[None]:
+    """What functions have kept without a fault is none of theirs with one, and the other way round."""
+    forget()
+    yield
+    forget()
+
+
+def forget() -> None:
+    for module in ours():
+        for kept in vars(module).values():
+            if hasattr(kept, "cache_clear"):
+                kept.cache_clear()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("forgetting")
+@pytest.mark.parametrize("law", trust.LAWS, ids=lambda law: law.__name__)
+def test_a_rows_fault_takes_it_beyond_what_is_allowed(
+    law: Callable[[], trust.Section], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = {row.fault for row in law().rows if row.fault}
+    for fault in FAULTS:
+        if fault.id in faults:
+            with monkeypatch.context() as patch:
+                fault.inject(patch)
+                forget()
+                for row in law().rows:
+                    if row.fault == fault.id:
+                        assert row.allowed is not None
+                        assert abs(row.off) > row.allowed, row.what
+    assert faults <= {fault.id for fault in FAULTS}
+
+
+def test_figures_are_as_near_to_what_was_measured_as_the_page_allows() -> None:
+    """From the page alone: outdoors within 15 % of operators' range, SINR within 3 dB at full load, and so on."""
+    lines = [line.strip("|").split("|") for line in PAGE.splitlines() if line.startswith("| ")]
+    held = 0
+    for cells in lines:
+        if len(cells) == 7 and (allowed := cells[5].strip()) not in ("allowed", "page"):
+            reference, here, unit = float(cells[1]), float(cells[2]), cells[3].strip()
+            relative = allowed.endswith("%")
+            off = (here - reference) / (reference if relative else 1.0)
+            most = float(allowed.rstrip("%")) / (100 if relative else 1)
+            # as printed, with four digits
+            assert abs(off) <= most + 1e-3 * (1 if relative else abs(reference)), (cells, unit)
+            held += 1
+    assert held > 50
 
 
 def test_faults_and_mutants_are_those_of_the_last_runs() -> None:
@@ -87,19 +122,8 @@ def table_of(title: str) -> list[list[str]]:
     ]
 
 
-def test_cars_among_sectors_hand_over_for_each_border_as_the_page_concludes() -> None:
-    """Measured: 1.5 and 2.4 a border, 16 and 19 % back."""
-    rows = table_of("Handovers while driving")
-    firsts = [number for number, row in enumerate(rows) if row[0].endswith("three sectors")]
-    assert len(firsts) == len(trust_runs.CITIES)
-    for first in firsts:
-        (_, _, borders, *_), (_, _, back, *_) = rows[first + 2 : first + 4]
-        assert 1.35 <= float(borders) <= 2.45
-        assert 0.115 <= float(back) <= 0.185
-
-
 def test_a_macro_network_hands_over_as_in_3gpps_setting() -> None:
-    for what, reference, here, unit, _ in table_of("Handovers of a macro network"):
+    for what, reference, here, unit, *_ in table_of("Handovers of a macro network"):
         if unit == "1/border":
             assert 1.2 <= float(here) <= 2.0, what
         elif unit == "1/h":

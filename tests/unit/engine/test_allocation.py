@@ -1,5 +1,6 @@
 """Shares, powers and clocks against brute force and a general optimiser."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from edgefl.config import registry
 from edgefl.engine.power_models import Draws, Equipment
 from edgefl.engine.selectors._allocation import (
     LN2,
+    WEAK,
     Allocation,
     Uploads,
     efficiency_of,
@@ -19,6 +21,7 @@ from edgefl.engine.selectors._allocation import (
     least_share,
     least_time,
     price,
+    share_costs,
 )
 
 OPTIMUM = 1e-6  # of the joules; scipy's SLSQP ends within 1e-8 of its own
@@ -277,3 +280,12 @@ def test_what_cannot_be_met_is_done_as_soon_as_possible() -> None:
     soonest = least_time(of, np.zeros(3))
     got = least_energy(of, np.zeros(3), soonest, 0.5 * soonest[0])
     assert got.shares == pytest.approx(soonest[1].shares)
+
+
+def test_what_a_share_is_worth_at_weak_links_is_its_series() -> None:
+    """log2(1 + q) - q / ((1 + q) ln 2) = (q^2 / 2 - 2 q^3 / 3 + 3 q^4 / 4 - ...) / ln 2, on both sides of WEAK."""
+    snr = WEAK * np.array([1e-6, 0.1, 0.5, 0.999, 1.001, 3.0])
+    series = sum((-1) ** k * (k - 1) / k * snr**k for k in range(2, 12)) / math.log(2)
+    # four terms leave 5/3 of q^4, below 2e-12 of the whole; beyond WEAK 1 + q has lost what is below its last digit
+    np.testing.assert_allclose(share_costs(snr), series, rtol=0.0, atol=2.0**-52)
+    np.testing.assert_allclose(share_costs(snr[:4]), series[:4], rtol=1e-11)

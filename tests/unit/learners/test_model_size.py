@@ -11,6 +11,7 @@ from channel import fading, fading_grids
 from edgefl.learners import model_size
 from edgefl.learning.models import Model, Size
 from edgefl.learning.models.logistic import Logistic
+from edgefl.learning.models.mlp import Mlp
 from edgefl.learning.models.mlp2 import Mlp2
 from edgefl.scenario import scenario
 from edgefl.studies.validation import check_build
@@ -37,7 +38,7 @@ def test_what_validate_says_is_what_pytorch_says(
     assert found.payload_bits == 32 * 2 * (found.parameters or 0)  # scaffold exchanges two vectors
 
 
-@pytest.mark.parametrize("model", [Logistic(), Mlp2(hidden=5)])
+@pytest.mark.parametrize("model", [Logistic(), Mlp2(hidden=5), Mlp(hidden=(5,)), Mlp(hidden=(4, 6, 3))])
 @pytest.mark.parametrize(("shape", "classes"), [((3,), 2), ((2, 4, 4), 7)])
 def test_a_stated_size_is_the_counted_one(model: Model, shape: tuple[int, ...], classes: int) -> None:
     from edgefl.learning.local.cost import flops_per_sample

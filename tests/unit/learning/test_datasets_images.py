@@ -406,6 +406,17 @@ def test_malformed_femnist(content: bytes, reason: str) -> None:
         femnist.read_writers(content, "here")
 
 
+def test_a_grey_level_of_femnist_has_eight_bits() -> None:
+    image = np.zeros((1, 28, 28))
+    for level in (2, 255):
+        image[0, 0, 0] = level
+        (read, _) = femnist.read_writers(leaf({"f": (image, np.array([6]))}, scale=1), "here")["f"]
+        assert read.max() == level
+    image[0, 0, 0] = 256
+    with pytest.raises(EdgeflError, match="a grey level of 256, expected at most 255"):
+        femnist.read_writers(leaf({"f": (image, np.array([6]))}, scale=1), "here")
+
+
 def test_a_writer_in_two_files_is_refused(world: Path) -> None:
     file = leaf({"f": (random_images(1, 28, 28), np.array([6]))})
     put(world, {"train/a.json": file, "train/b.json": file, "test/a.json": file})

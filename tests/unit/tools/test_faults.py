@@ -10,7 +10,8 @@ import pytest
 from tests.faults import Fault
 from tests.faults.injecting import constant, edited
 from tests.faults.table import FAULTS, RESULTS
-from tests.tools.isolated import ROOT
+from tests.tools import faults
+from tests.tools.isolated import FAILED, INTERRUPTED, PASSED, ROOT, SLOW
 
 ROOMS = ("channel", "mobility", "engine", "learning", "analysis")
 SOME = 3  # that `make test` tries
@@ -34,8 +35,28 @@ def test_each_fits_the_code_and_has_a_check(fault: Fault) -> None:
 
 def test_all_were_caught_in_the_last_run() -> None:
     with RESULTS.open() as file:
-        verdicts = {row["id"]: row["verdict"] for row in csv.DictReader(file)}
+        rows = {row["id"]: row for row in csv.DictReader(file)}
+    verdicts = {id_: row["verdict"] for id_, row in rows.items()}
     assert verdicts == {fault.id: "caught" for fault in FAULTS}, "run `make faults`"
+    assert all(float(row["cpu_s"]) > 0 for row in rows.values()), "what each check costs"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (FAILED, "caught"),
+        (PASSED, "not caught"),
+        (SLOW, "slow"),
+        (INTERRUPTED, "not tried"),
+        (4, "not tried"),
+    ],
+)
+def test_only_a_check_that_fails_has_caught_its_fault(
+    code: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that runs out of time, or cannot be collected, says nothing of the law."""
+    monkeypatch.setattr(faults, "run_pytest", lambda *asked: (code, "", 2.0))
+    assert faults.verdict(FAULTS[0])[:2] == (said, 2.0)
 
 
 def test_a_fault_is_met_by_whoever_has_imported_the_function(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,14 @@
 """Mutants are drawn with a seed, change what they say, and are tried against the tests of their module."""
 
-import csv
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from channel import units
-from tests.faults.table import EQUIVALENT, MUTANTS
-from tests.tools import mutating
+from tests.faults.table import KILLED
+from tests.tools import mutants, mutating
+from tests.tools.isolated import SLOW
 from tests.tools.mutants import stages
 from tests.tools.mutating import Mutant, drawn, of_file
 
@@ -67,15 +67,49 @@ def test_a_mutant_is_in_force_while_it_is_injected(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_mutant_meets_its_modules_tests_first() -> None:
-    first, *_, laws = stages(Mutant("channel/fading.py", 1, 0, ""))
+    first, *others, of_room, all_of_room = stages(Mutant("channel/fading.py", "doppler_hz", ""))
     assert first == ["tests/unit/channel/test_fading.py"]
-    assert "tests/theory/test_channel_fading.py" in laws
+    assert any("tests/theory/test_channel_fading.py" in group for group in others), "it imports the module"
+    assert all(law.startswith("tests/theory/test_channel_") for law in of_room)
+    assert all_of_room == ["tests/unit/channel"]
 
 
-def test_the_last_run_is_good_enough_and_its_equivalents_have_reasons() -> None:
-    with MUTANTS.open() as file:
-        count = Counter(row["verdict"] for row in csv.DictReader(file))
-    assert count["killed"] >= SCORE * (count["killed"] + count["survived"])
-    assert not set(count) - {"killed", "survived", "equivalent"}
-    with EQUIVALENT.open() as file:
-        assert all(row["why"] for row in csv.DictReader(file))
+def test_another_function_moves_no_place_of_the_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place keeps its turn when its module gets other functions, lines and modules beside it."""
+    monkeypatch.setattr(mutating, "ROOT", tmp_path)
+    (tmp_path / "channel").mkdir()
+    (tmp_path / "channel" / "code.py").write_text(CODE)
+    before = [one.id for one in drawn(1, 100, ["channel"])]
+    (tmp_path / "channel" / "code.py").write_text("\n\ndef g():\n    return 1 - 2\n" + CODE)
+    (tmp_path / "channel" / "other.py").write_text(CODE)
+    after = [one.id for one in drawn(1, 100, ["channel"])]
+    assert len(before) == len(set(before)) == 7
+    assert [one for one in after if one in before] == before
+
+
+def test_tests_that_never_end_have_timed_out_and_those_that_always_take_long_say_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first group takes long without a mutant too, the second 5 s: three times as long is beyond its limit."""
+    groups = stages(mutant := Mutant("channel/fading.py", "doppler_hz", ""))
+    usual_s = {tuple(groups[0]): None, tuple(groups[1]): 5.0}
+
+    def run(group: list[str], inject: object = None, *, limit_s: float) -> tuple[int, str, float]:
+        return SLOW, "", limit_s
+
+    monkeypatch.setattr(mutants, "run_pytest", run)
+    monkeypatch.setattr(mutants, "_usual_s", usual_s.get)
+    assert mutants.tried(mutant) == ("timed out", groups[1][0])
+
+
+def test_the_last_run_is_good_enough_and_what_is_left_has_reasons() -> None:
+    rows = [row for row in mutants.read() if row["seed"] == str(mutants.SEED)]
+    count = Counter(row["verdict"] for row in rows)
+    killed = sum(count[verdict] for verdict in KILLED)
+    assert killed >= SCORE * (killed + count["survived"])
+    assert not set(count) - {*KILLED, "survived", "equivalent"}
+    assert all(row["by"] for row in rows), "which tests, or why not"
+    # those that are not what they were at first: by tests that were there, or were written
+    assert all(
+        bool(row["since"]) == (row["first"] == "survived" and row["verdict"] in KILLED) for row in rows
+    )

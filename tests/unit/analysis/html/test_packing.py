@@ -34,6 +34,15 @@ def test_what_does_not_fit_is_refused() -> None:
         pack({"x": Column(np.array([1e10]))})
 
 
+def test_the_largest_that_fits_in_32_bits_is_kept_and_the_next_is_refused() -> None:
+    """Whole numbers of 32 bits are from -2^31 to 2^31 - 1, and the least of them is for values that are missing."""
+    largest = np.array([2.0**31 - 2, -(2.0**31 - 2), np.nan])
+    np.testing.assert_array_equal(unpack(pack({"x": Column(largest)}))["x"], largest)
+    for beyond in (2.0**31, -(2.0**31)):
+        with pytest.raises(ValueError, match="do not fit in 32 bits"):
+            pack({"x": Column(np.array([beyond]))})
+
+
 @pytest.mark.parametrize("largest", [2.6, 3600.0, 86_400.0, 2e9])
 def test_the_unit_is_the_finest_that_fits(largest: float) -> None:
     unit = unit_of(largest)

@@ -1,11 +1,15 @@
 """Lines beside the map: how many devices cells serve, of few cells, of many, and of many with a federation."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from analysis import load_runs
 from analysis.html.packing import Column, pack
-from analysis.html.series import population
+from analysis.html.series import charts, population
+from analysis.load import Runs
 
 
 def replay(cells: np.ndarray) -> dict[str, Any]:
@@ -47,3 +51,23 @@ def test_of_many_federations_it_is_the_fewest_the_mean_and_the_most() -> None:
         "mean": [1, 1],
         "most": [1, 12],
     }
+
+
+def test_accuracy_of_one_run_has_a_line_for_each_cell_and_of_several_runs_one_each(
+    write_run: Callable[..., Path],
+) -> None:
+    rounds = [
+        {"session": 1, "round": number, "cell": cell, "accuracy": 0.5 + 0.1 * cell}
+        for number in (1, 2)
+        for cell in (0, 1)
+    ]
+    one = load_runs(write_run("a", rounds, [{"session": 1}]))
+    assert accuracy_lines(one) == ["cell 0", "cell 1"]
+    two = load_runs(write_run("b", rounds, [{"session": 1}]).parent)
+    assert len(accuracy_lines(two)) == 2
+    assert "cell 0" not in accuracy_lines(two)
+
+
+def accuracy_lines(runs: Runs) -> list[str]:
+    (chart,) = (one for one in charts(runs) if one["title"].startswith("Test accuracy"))
+    return [line["label"] for line in chart["views"][0]["series"]]

@@ -16,6 +16,7 @@ SLOT_S, SERVER_W, DEVICE_W = 0.5e-3, 10 ** (43 / 10) / 1000, 10 ** (23 / 10) / 1
 NOISE_W = 10 ** ((-174 - 30) / 10) * 10e6
 PLACE_M, DEPTH_M, SEED = (60.0, 30.0), 25.0, 7  # buildings of UMi are 25 m deep
 BITS = 20_000_000
+SIGMAS = 4
 # 38.901, Table 7.4.3-1 at 3.5 GHz: plain glass 2 + 0.2 f, coated glass 23 + 0.3 f, concrete 5 + 4 f
 GLASS_DB = {"low_loss": 2.7, "high_loss": 24.05}
 CONCRETE_DB = 19.0
@@ -101,3 +102,23 @@ def test_a_device_has_the_loss_of_the_square_where_it_is_whatever_was_asked_befo
 
 def walls() -> Indoors:
     return Indoors.alike(3, 1.0, "low_loss", DEPTH_M, 3.5e9, Streams(SEED), ("indoors",))
+
+
+def test_who_is_indoors_has_the_loss_that_all_would_have() -> None:
+    """38.901, 7.4.3.1: whether a device is indoors says nothing of its way inside, 25 m / 3 in the mean, nor of N."""
+    count, share = 4000, 0.4
+    ids, places_m = np.arange(count), np.full((count, 2), 60.0)
+    some, everyone = (
+        Indoors.alike(count, of, "low_loss", DEPTH_M, 3.5e9, Streams(SEED), ("indoors",)).loss_db(
+            places_m, ids
+        )
+        for of in (share, 1.0)
+    )
+    indoors = some != 0.0
+    assert indoors.mean() == pytest.approx(share, abs=SIGMAS * math.sqrt(share * (1 - share) / count))
+    assert some[indoors].tolist() == everyone[indoors].tolist()
+    # the smaller of two uniform numbers has the mean 1/3 and the variance 1/18
+    mean_db, std_db = wall_db("low_loss") + 0.5 * DEPTH_M / 3, math.hypot(4.4, 0.5 * DEPTH_M / math.sqrt(18))
+    for among in (indoors, ~indoors):
+        error_db = SIGMAS * std_db / math.sqrt(among.sum())
+        assert everyone[among].mean() == pytest.approx(mean_db, abs=error_db)

@@ -106,3 +106,18 @@ def test_min_max_latency_is_for_flat_fading() -> None:
     RadioSettings(frequency_taps=1, **given)
     with pytest.raises(ValueError, match="knows flat fading only"):
         RadioSettings(frequency_taps=2, **given)
+
+
+def test_a_link_at_the_lowest_rates_snr_carries_and_one_below_it_does_not() -> None:
+    air = Radio(
+        simpy.Environment(),
+        settings=RadioSettings(preset="nr"),
+        device_power_w=DEVICE_W,
+        speeds_m_s=np.zeros(2),
+        gains=None,  # type: ignore[arg-type]  # not asked here
+        streams=Streams(1),
+    ).air
+    lowest = air.monitoring.lowest_snr["uplink"]
+    assert lowest > 0
+    found_s = air.seconds_alone("uplink", 1_000_000, lowest * np.array([1 - 1e-9, 1.0, 2.0]))
+    assert np.isinf(found_s).tolist() == [True, False, False]

@@ -122,3 +122,13 @@ def test_a_frame_empties_a_battery_after_whole_periods_and_a_part_of_a_slot() ->
     battery.drain(0.0, 1.0, on)
     assert battery.level_j(2 * 497.0) == pytest.approx(0.5)
     assert battery.empty_s() == pytest.approx(2 * 497.0 + 0.5 / 0.6, rel=SAME)
+
+
+def test_a_battery_empties_in_the_slot_in_which_its_frame_begins() -> None:
+    """From a quarter into a slot of 1 s, 1 W: 0.5 J last half a second, to three quarters of that slot."""
+    on = OnTime(Frame((1.0, 0.0)), 1.0, 2)
+    battery = Battery(0.5, recharge_w=0.0, return_share=0.5)
+    battery.drain(2.0, 0.0)
+    battery.drain(2.25, 1.0, on)
+    assert battery.empty_s() == pytest.approx(2.75, rel=SAME)
+    assert battery.level_j(2.5) == pytest.approx(0.25, rel=SAME)

@@ -75,6 +75,20 @@ def test_tails_that_are_expected_are_those_that_are_booked() -> None:
     assert told.total_j == pytest.approx(told.down_j + told.compute_j + told.up_j + booked_j)
 
 
+def test_joules_that_are_expected_have_the_waiting_of_a_frame() -> None:
+    """In DDDSU a phone of TR 38.840 waits with a third of what receiving draws: joules of each direction by hand."""
+    decider = Asked()
+    power = {"name": "tr38840"}
+    world(decider, devices={"power": power}, radio={"tdd": {"pattern": "DDDSU"}}).run()
+    told, _ = decider._told[0]
+    down, up = told.downlink.frame.mean, told.uplink.frame.mean
+    assert 0 < up < 0.3 < 0.7 < down < 1
+    # 6 mW a unit: 300 to receive, 700 to send with 23 dBm, 100 in the other slots
+    receive_w, send_w = 6e-3 * (300 * down + 100 * (1 - down)), 6e-3 * (700 * up + 100 * (1 - up))
+    assert told.down_j == pytest.approx(receive_w * told.down_s)
+    assert told.up_j == pytest.approx(send_w * told.up_s)
+
+
 def test_a_decision_is_carried_out() -> None:
     """Shares, power and clock by hand: on a share b with x of its power a link has an SNR of x snr / b."""
     shares, power, clock_hz = [0.5, 0.2, 0.3], [0.5, 1.0, 0.25], [1e9, 5e8, 2.5e8]
@@ -122,6 +136,32 @@ def test_a_round_of_the_fewest_joules() -> None:
 def test_what_is_no_decision(fixed: dict[str, list[float]], message: str) -> None:
     with pytest.raises(EdgeflError, match=message):
         world(Asked(fixed=fixed)).run()
+
+
+class Naming(Decider):
+    """Ask for two devices, and choose these whatever the candidates are."""
+
+    ids: list[int]
+
+    def wanted(self, present: int) -> int:
+        return 2
+
+    def decide(
+        self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
+    ) -> Decision:
+        return Decision(np.array(self.ids, dtype=int))
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [[], [0, 1, 2], [1, 0], [1, 1], [1, 3]],
+    ids=["none", "one too many", "not in order", "twice", "not a candidate"],
+)
+def test_who_cannot_be_chosen(ids: list[int]) -> None:
+    with pytest.raises(EdgeflError, match=r"return 1 to 2 of the candidates' ids, in ascending order"):
+        world(Naming(ids=ids)).run()
+    run = world(Naming(ids=[0, 2])).run()
+    assert [row.device for row in run.rows.of[DeviceRound]] == [0, 2] * 3
 
 
 def test_where_rounds_overlap_the_same_decider_fills_the_places() -> None:

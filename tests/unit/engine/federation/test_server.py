@@ -533,6 +533,12 @@ def test_who_has_nothing_to_send_needs_no_share(scheduler: str, sharing: str) ->
     assert (rows[1].uplink_bits, rows[1].energy_tx_j, rows[1].outcome) == (0, 0.0, "completed")
 
 
+@pytest.mark.parametrize(("share", "probed"), [(0.01, 1), (0.25, 1), (0.6, 2), (1.0, 4)])
+def test_a_probe_samples_its_share_of_the_devices_and_at_least_one(share: float, probed: int) -> None:
+    world = World([50.0, 60.0, 70.0, 80.0], learner=spy(probes=1, share=share)).run()
+    assert [row.participants for row in world.rows.of[Round]] == [probed, 4]
+
+
 def test_scalars_follow_their_devices_through_selection_and_probes() -> None:
     """A value per row of devices.csv, in the rows' order, whoever takes part."""
     scalars = {"rank": (10.0, 11.0, 12.0, 13.0)}

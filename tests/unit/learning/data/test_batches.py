@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from edgefl.learning.data import batches
 from edgefl.learning.data.batches import Batches, draw_batches, steps_per_epoch
+from edgefl.learning.memory import Need
 
 
 def draw(samples: np.ndarray, steps: int, batch: int, **options: int) -> Batches:
@@ -97,3 +99,13 @@ def test_what_is_processed_is_what_the_batches_hold(
     for steps in range(len(sizes) + 1):  # an early stop may come after any
         assert plan.processed(np.array([steps])).tolist() == [sum(sizes[:steps])]
     assert plan.steps.tolist() == [len(sizes)]
+
+
+def test_the_memory_that_batches_ask_for_is_what_their_arrays_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows, which of them are there, and their weights in double and single precision; sizes are next to nothing."""
+    asked: list[Need] = []
+    monkeypatch.setattr(batches, "require", asked.extend)
+    plan = draw(np.arange(300), 50, 64)
+    (need,) = asked
+    kept, there, double = plan.rows.nbytes + plan.weights.nbytes, plan.rows.size, 8 * plan.rows.size
+    assert need.size == kept + there + double

@@ -25,10 +25,10 @@ ROUNDING = 1e-6
 FIRST, SECOND = [0, 2, 3], [1, 4]
 
 
-def trained_model(algorithm: Algorithm | None = None) -> TrainedModel:
+def trained_model(algorithm: Algorithm | None = None, x: np.ndarray = X) -> TrainedModel:
     torch.manual_seed(1)
     module = Plain().build((2, SIDE, SIDE), CLASSES)
-    data = SplitInMemory(Split(X, Y), np.float32(100.0), np.float32(50.0), CPU)
+    data = SplitInMemory(Split(x, Y), np.float32(100.0), np.float32(50.0), CPU)
     training = LocalTraining(Plain(), module, data, UpdateRule(RHO))
     model = TrainedModel(
         training, algorithm or FedAvg(), DeviceStates(DEVICES, CPU), training.layout.flatten(module)
@@ -194,6 +194,20 @@ def test_each_device_keeps_what_its_own_learning_rate_says() -> None:
     for id_, control in zip(taken, model.devices.rows("control", taken, model.model), strict=True):
         expected = (start - local[id_]) / (travel * rates[id_])
         assert np.abs(control.double().numpy() - expected).max() < ROUNDING / LR
+
+
+def test_who_is_dropped_holds_the_model_that_it_began_with() -> None:
+    """Samples that are no numbers make no update: one device's, or all three's."""
+    for lost in ([2], FIRST):
+        x = X.astype(np.float32)
+        x[np.concatenate([OWN[id_] for id_ in lost])] = np.nan
+        model = trained_model(x=x)
+        start = as_float64(model)
+        result = model.train(FIRST, batches(FIRST, 1), LR, [], drops=True)
+        assert list(result.not_finite) == lost
+        rows = result.round.rows.double().numpy()
+        for id_, row in zip(FIRST, rows, strict=True):
+            assert (np.abs(row - start).max() == 0.0) == (id_ in lost)
 
 
 @pytest.mark.parametrize("algorithm", [FedAvg(), Apfl(alpha=0.3)])

@@ -1,0 +1,27 @@
+"""The page says of which run its scenario and its provenance are, where it has several."""
+
+from pathlib import Path
+from typing import Any
+
+from analysis.html import write_report
+from edgefl import simulate
+
+RUN: dict[str, Any] = {
+    "name": "small",
+    "devices": {"count": 2},
+    "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+    "workload": {"payload_bits": 100_000, "flops_per_sample": 1000},
+}
+
+
+def test_with_several_runs_the_page_says_of_which_the_scenario_is(tmp_path: Path) -> None:
+    runs = [
+        simulate({**RUN, "name": name, "seed": 1}, tmp_path / "runs" / name, device="cpu")
+        for name in ("a", "b")
+    ]
+    alone, both = (write_report(path).read_text() for path in (runs[0], tmp_path / "runs"))
+    assert "Of the run" not in alone
+    folded = [page.count("<details open><summary>") for page in (alone, both)]
+    assert folded == [0, 1], "tables of several runs fold, and the first one's are open"
+    assert both.count("Of the run a.") == 2  # the scenario, and where it comes from
+    assert "Of the run b." not in both
