@@ -40,7 +40,7 @@ def whole(given: object, who: str) -> int:
     fits = isinstance(given, int | float) and 0 <= given <= MOST_SAMPLES and given == int(given)
     if not fits:
         raise EdgeflError(
-            f"{who} was trained on {quoted(given)} samples: reply with an integer from 0 to {MOST_SAMPLES:g}"
+            f"{who} names {quoted(given)} samples: reply with an integer from 0 to {MOST_SAMPLES:g}"
         )
     return int(given)  # type: ignore[call-overload]
 

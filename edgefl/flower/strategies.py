@@ -21,8 +21,8 @@ from flwr.server.strategy import Strategy as OldStrategy
 from flwr.serverapp.strategy import Strategy
 
 from edgefl.errors import EdgeflError
-from edgefl.flower.answers import numbers_of
-from edgefl.flower.nodes import TOO_FEW, Nodes, lost, node_of
+from edgefl.flower.answers import numbers_of, whole
+from edgefl.flower.nodes import TOO_FEW, Nodes, device_of, lost, node_of
 
 Metrics = Mapping[str, Any]
 EvaluateFn = Callable[[int, ArrayRecord], MetricRecord | None]
@@ -66,6 +66,7 @@ class OfMessages:
     ) -> None:
         self.strategy, self._nodes, self._evaluate = strategy, nodes, evaluate
         self._config = config
+        self._key = getattr(strategy, "weighted_by_key", "num-examples")
         self.combines = _by_flower(strategy.aggregate_train)
         if initial is None:
             raise EdgeflError(
@@ -91,15 +92,18 @@ class OfMessages:
         return list(self.strategy.configure_evaluate(number, self.arrays, config, self._nodes))
 
     def tested(self, number: int, replies: Sequence[Message]) -> Metrics:
+        for reply in replies:
+            for record in reply.content.metric_records.values():
+                if self._key in record:
+                    whole(record[self._key], f"the test of device {device_of(reply.metadata.src_node_id)}")
         return self.strategy.aggregate_evaluate(number, list(replies)) or {}
 
     def examples(self, reply: Message) -> object:
-        key = getattr(self.strategy, "weighted_by_key", "num-examples")
         for record in reply.content.metric_records.values():
-            if key in record:
-                return record[key]
+            if self._key in record:
+                return record[self._key]
         raise EdgeflError(
-            f"the ClientApp's reply has no {key!r} in its MetricRecord: put the number of samples"
+            f"the ClientApp's reply has no {self._key!r} in its MetricRecord: put the number of samples"
             " it was trained on there"
         )
 
@@ -173,6 +177,7 @@ class OfResults:
         for reply in replies:
             result = compat.recorddict_to_evaluateres(reply.content)
             if result.status.code == Code.OK:
+                whole(result.num_examples, f"the test of device {device_of(reply.metadata.src_node_id)}")
                 results.append((_Proxy(reply.metadata.src_node_id), result))
         if not results:
             return {}

@@ -89,7 +89,7 @@ def run(tmp_path: Path, answer: Answer, initial: Any = (GOOD,)) -> Any:
         (bytes_of(b"junk"), "cannot be read"),
         (bytes_of(b"\x80\x04."), "cannot be read"),
         (sends(GOOD, examples=0), None),
-        (sends(GOOD, examples=-5), "device 1 was trained on -5 samples"),
+        (sends(GOOD, examples=-5), "device 1 names -5 samples"),
         (sends(GOOD, examples=10**18), "samples"),
         (sends(GOOD, examples=1.5), "samples"),
         (sends(GOOD, examples=float("nan")), "samples"),
@@ -135,4 +135,24 @@ def test_older_clients_are_looked_at_alike(tmp_path: Path) -> None:
     app = ClientApp(lambda context: Hostile(int(context.node_config["partition-id"])).to_client())
     learner = flower.learner(app, old.FedAvg(**ONE_OLD))
     with pytest.raises(EdgeflError, match=r"reply of device 0 has arrays of shapes \[\(1,\)\]"):
+        edgefl.simulate(edgefl.load_scenario(SCENARIO), tmp_path / "run", learner=learner)
+
+
+@pytest.mark.parametrize("examples", [-5, 1.5, float("nan"), 10**15])
+def test_a_test_of_no_number_of_samples_is_refused(examples: Any, tmp_path: Path) -> None:
+    """A negative weight would make an accuracy above all of those that it is the mean of."""
+    app = ClientApp()
+
+    @app.train()
+    def train(message: Message, context: Context) -> Any:
+        return sends(GOOD)(message)
+
+    @app.evaluate()
+    def evaluate(message: Message, context: Context) -> Any:
+        hostile = context.node_config["partition-id"] == HOSTILE
+        told = MetricRecord({"accuracy": 0.5, "num-examples": examples if hostile else 32})
+        return Message(RecordDict({"metrics": told}), reply_to=message)
+
+    learner = flower.learner(app, new.FedAvg(**ONE), initial=(GOOD,))
+    with pytest.raises(EdgeflError, match=r"the test of device 1 names .* samples"):
         edgefl.simulate(edgefl.load_scenario(SCENARIO), tmp_path / "run", learner=learner)
