@@ -7,6 +7,8 @@ from typing import Any
 
 from edgefl.errors import EdgeflError
 
+GOES_ON = "what is written stays: a study's command goes on with it, and `edgefl resume` with a run"
+
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
@@ -17,7 +19,8 @@ def connected(address: str) -> Iterator[Any]:
             this; host:port, or ray://host:port.
 
     Raises:
-        EdgeflError: there is no Ray, or no such cluster.
+        EdgeflError: there is no Ray, or no such cluster; or it fails while it is used, in a way that no other
+            machine of it can mend.
     """
     try:
         import ray
@@ -36,6 +39,20 @@ def connected(address: str) -> Iterator[Any]:
             ) from error
     try:
         yield ray
+    except ray.exceptions.ObjectStoreFullError as error:
+        raise EdgeflError(
+            f"--executor ray: the cluster's memory for data and models is full ({_first_line(error)}); start its"
+            f" nodes with a larger --object-store-memory, or take fewer --workers; {GOES_ON}"
+        ) from error
+    except ray.exceptions.RayError as error:
+        raise EdgeflError(
+            f"--executor ray: the cluster has failed ({type(error).__name__}: {_first_line(error)}); see `ray"
+            f" status`; {GOES_ON}"
+        ) from error
     finally:
         if ours:
             ray.shutdown()
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "")

@@ -109,15 +109,18 @@ class RayTrainers:
                     try:
                         piece.put(self._ray.get(reference), models)
                         self._idle.append(worker)
-                    except self._ray.exceptions.RayTaskError as error:  # its own: it would fail here, too
+                    except self._ray.exceptions.RayTaskError as error:
                         self._idle.append(worker)
-                        raise (error.cause or error) from error
+                        if not isinstance(error.cause, self._ray.exceptions.RayError):
+                            raise (error.cause or error) from error  # its own: it would fail here, too
+                        # what was sent once for all is gone from the cluster: it is sent again
+                        self._sent.clear()
+                        waiting.append(number)
+                        self._count_loss(losses, number, piece, error)
                     except self._ray.exceptions.RayError as error:
                         self._lose(worker)
-                        losses[number] += 1
-                        if losses[number] == MOST_LOSSES:
-                            raise _lost_again_and_again(piece, error) from error
                         waiting.append(number)
+                        self._count_loss(losses, number, piece, error)
         finally:
             for worker, _, _ in self._busy.values():  # nobody waits for them any more
                 self._dismiss(worker)
@@ -181,6 +184,11 @@ class RayTrainers:
             return
         self._failed_starts = 0
         self._idle.append(worker)
+
+    def _count_loss(self, losses: "Counter[int]", number: int, piece: Piece, error: Exception) -> None:
+        losses[number] += 1
+        if losses[number] == MOST_LOSSES:
+            raise _lost_again_and_again(piece, error) from error
 
     def _lose(self, worker: _Hired) -> None:
         """Note that a worker is lost; the idle ones have to say that they are still there, for a node may be gone."""
