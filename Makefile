@@ -109,14 +109,17 @@ gpu: $(VENV)/installed-dev
 codecs: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/python -m tests.tools.codecs
 
+# with SEED=17, say, they draw others
+DRAW = $(if $(SEED),--seed $(SEED))
+
 fuzz: $(VENV)/installed-dev
-	$(BIN)/python -m tests.tools.fuzz
+	$(BIN)/python -m tests.tools.fuzz $(DRAW)
 
 joints: $(VENV)/installed-dev
-	$(BIN)/python -m tests.tools.joints
+	$(BIN)/python -m tests.tools.joints $(DRAW)
 
 damage: $(VENV)/installed-dev
-	$(BIN)/python -m tests.tools.damage
+	$(BIN)/python -m tests.tools.damage $(DRAW)
 
 faults: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/python -m tests.tools.faults --write
