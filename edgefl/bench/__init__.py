@@ -1,10 +1,11 @@
 """`edgefl bench`: measured speed, as ratios against named rivals in the same run."""
 
-import resource
 import sys
 import time
 from collections.abc import Callable, Mapping
 from statistics import median
+
+from edgefl.learning.memory import peak_bytes
 
 
 def say(what: str) -> None:
@@ -48,4 +49,4 @@ def median_s(
 
 def peak_memory_mb() -> float:
     """Return the largest resident memory of this process so far, MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak_bytes() / 1024**2

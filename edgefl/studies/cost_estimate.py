@@ -7,7 +7,6 @@ Rounds of later sessions may take longer or shorter, so the figures are rough.
 
 import csv
 import math
-import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,6 +20,7 @@ import numpy as np
 from edgefl.engine.records import Round
 from edgefl.engine.sessions import BoundedPolicy
 from edgefl.errors import EdgeflError
+from edgefl.learning.memory import peak_bytes
 from edgefl.run.progress import wall_time
 from edgefl.run.simulation import simulate
 from edgefl.scenario.data_loading import Loaded
@@ -257,7 +257,7 @@ def probe(
         latency_s=float(np.mean([row.latency_s for row in rows])),
         start_wall_s=max(0.0, walls_s[-1] - len(rows) * round_wall_s),
         round_wall_s=round_wall_s,
-        memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0,
+        memory_bytes=peak_bytes(),
         round_bytes=written / len(rows),
         energy_j=energy_j,
         cut_short=len(rows) < most_rounds and over(),

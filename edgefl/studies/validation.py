@@ -4,7 +4,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ class BuildCheck:
     notes: tuple[str, ...] = ()
     shared_by: tuple[str, ...] = ()
     transfers: str = ""
-    memory_bytes: float = math.nan
+    memory_bytes: float = field(default=math.nan, compare=False)
 
     @property
     def where(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -31,7 +31,7 @@ class HypCluster(Clustered):
     spread: float = Field(
         0.1, ge=0, le=1e9, description="standard deviation of the numbers by which they differ at first"
     )
-    models_seed: int = Field(0, ge=0, le=2**32 - 1, description="which draw of these numbers")
+    models_seed: ClassVar[int] = 0  # which draw of these numbers
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         import torch

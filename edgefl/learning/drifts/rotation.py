@@ -1,7 +1,6 @@
 """Images turn by quarters."""
 
 import numpy as np
-from pydantic import Field
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Split
@@ -9,18 +8,16 @@ from edgefl.learning.drifts import Drift
 
 
 class Rotation(Drift):
-    """Images turn anticlockwise by quarter turns, which lose no pixel; labels stay.
+    """Images turn anticlockwise by a quarter, which loses no pixel; labels stay.
 
     A drift of the inputs, P(x), in the terms of Gama et al., ACM Computing Surveys 2014. Angles between quarters
     are left out: they would need interpolation and invent a background.
     """
-
-    quarter_turns: int = Field(1, ge=1, le=3, description="turns of 90 degrees, anticlockwise")
 
     def change(self, split: Split, classes: int) -> Split:
         if split.x.ndim not in (3, 4) or split.x.shape[-1] != split.x.shape[-2]:
             raise EdgeflError(
                 f"rotation turns square images; samples here are {list(split.x.shape[1:])}: use label_swap"
             )
-        turned = np.rot90(split.x, self.quarter_turns, axes=(-2, -1))
+        turned = np.rot90(split.x, axes=(-2, -1))
         return Split(np.ascontiguousarray(turned), split.y, split.groups)

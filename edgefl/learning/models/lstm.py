@@ -28,7 +28,7 @@ class Lstm(Model):
     typical_classes: ClassVar = 90
 
     vocabulary: int = Field(90, ge=2, le=10_000_000, description="number of embeddings; tokens are smaller")
-    embedding: int = Field(8, ge=1, le=100_000, description="length of an embedding")
+    embedding: ClassVar[int] = 8  # length of an embedding
     hidden: int = Field(256, ge=1, le=100_000, description="units of each LSTM layer")
     outputs: Literal["last", "every"] = Field(
         "last", description="where a token is predicted: after the last position, or after every one"

@@ -98,10 +98,11 @@ def test_labels_swap_two_by_two(labels: list[int], after: list[int]) -> None:
 
 def test_images_turn() -> None:
     x = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
-    changed = drift("rotation", quarter_turns=1).change(Split(x, np.zeros(2, np.int64)), LABELS)
+    changed = drift("rotation").change(Split(x, np.zeros(2, np.int64)), LABELS)
     assert changed.x[1, 0].tolist() == x[1, :, 2].tolist()  # anticlockwise: the right column is now on top
-    colour = drift("rotation", quarter_turns=2).change(Split(x[None], np.zeros(1, np.int64)), LABELS)
-    assert np.array_equal(colour.x, x[None, :, ::-1, ::-1])
+    once = drift("rotation").change(Split(x[None], np.zeros(1, np.int64)), LABELS)  # a colour image
+    twice = drift("rotation").change(once, LABELS)
+    assert np.array_equal(twice.x, x[None, :, ::-1, ::-1])
 
 
 SAMPLES, STD = 5000, 0.5

@@ -371,3 +371,12 @@ def test_freed_memory_is_used_again() -> None:
     before, done, after = map(int, said.split())
     assert done
     assert after < 100 < before
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="of Linux's /proc")
+def test_the_peak_of_a_process_is_its_own() -> None:
+    """getrusage would tell of a child what this process, which begins it, has held."""
+    held = np.ones(40_000_000)  # 320 MB
+    ask = "from edgefl.learning import memory; print(memory.peak_bytes())"
+    asked = subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True, text=True)
+    assert 1e6 < float(asked.stdout) < 150e6 < held.nbytes < memory.peak_bytes()
