@@ -88,6 +88,7 @@ lowest newest: $(FASHION)
 	$(PYTHON) -m tests.tools.bounds $@ $(TORCH) > $(VENV)-$@/versions.txt
 	$(VENV)-$@/bin/pip install -q -U --upgrade-strategy eager -c $(VENV)-$@/versions.txt -e '.[test]'
 	$(VENV)-$@/bin/pytest $(QUICK)
+	$(VENV)-$@/bin/pytest tests/unit/analysis/test_export.py  # all of it: slow, and the only use of MLflow
 
 checks: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -16,7 +16,7 @@ import typer
 DISTRIBUTION = "edgefl-cosim"
 LEAST_FREE = 1e9  # bytes of a disk that a study may fill
 EXTRAS = re.compile(r"extra == [\"'](\w+)[\"']")
-OPTIONAL = ("flower", "ray", "parquet", "huggingface", "mlflow", "wandb")
+OPTIONAL = ("flower", "ray", "parquet", "huggingface", "mlflow", "wandb", "gym")
 
 
 class Finding(NamedTuple):

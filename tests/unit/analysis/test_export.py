@@ -3,6 +3,8 @@
 import struct
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +66,17 @@ def test_an_unknown_tool_or_a_missing_package_is_said(runs: Path, monkeypatch: p
         export(runs, "mlflow")
 
 
+def installed(name: str) -> Any:
+    """Import a package of an extra, or skip where it is not installed: one that does not import fails."""
+    if find_spec(name) is None:
+        pytest.skip(f"in the {name} extra")
+    return import_module(name)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_mlflow_has_it_all_once_and_again_what_was_cut_short(study: Path, tmp_path: Path) -> None:
-    mlflow = pytest.importorskip("mlflow", reason="in the mlflow extra")
+    mlflow = installed("mlflow")
     out = tmp_path / "out"
     found = export(study, "mlflow", out)
     assert (found.new, found.there) == (RUNS, 0)
@@ -101,7 +110,7 @@ def test_mlflow_has_it_all_once_and_again_what_was_cut_short(study: Path, tmp_pa
 @pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_wandb_has_it_all_once_and_offline(study: Path, tmp_path: Path) -> None:
-    pytest.importorskip("wandb", reason="in the wandb extra")
+    installed("wandb")
     found = export(study, "wandb", tmp_path)
     assert (found.new, found.there) == (RUNS, 0)
     assert (export(study, "wandb", tmp_path).new, len(list(tmp_path.glob("wandb/offline-run-*")))) == (

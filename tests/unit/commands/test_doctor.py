@@ -18,11 +18,16 @@ def run(capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
 
 def test_a_machine_that_runs_these_tests_is_well(capsys: pytest.CaptureFixture[str]) -> None:
     code, screen = run(capsys)
-    assert code == 0
+    assert code == 0, screen
     assert f"torch {metadata.version('torch')}" in screen
     assert "digits" in screen
     assert screen.count("\n") <= 24, "one screen"
     assert screen.rstrip().endswith("edgefl run quickstart")
+
+
+def test_every_extra_of_a_user_is_looked_for() -> None:
+    extras = metadata.metadata(doctor.DISTRIBUTION).get_all("Provides-Extra")
+    assert set(doctor.OPTIONAL) == set(extras or ()) - {"dev", "docs", "test"}
 
 
 def test_a_package_that_is_missing_is_a_fault_with_its_command(
@@ -52,7 +57,7 @@ def test_data_that_are_looked_for_in_no_folder_are_no_fault(
 ) -> None:
     monkeypatch.setenv("EDGEFL_DATA", "/nowhere/at/all")
     code, screen = run(capsys)
-    assert code == 0
+    assert code == 0, screen
     assert "EDGEFL_DATA: make it, or unset EDGEFL_DATA" in screen
 
 

@@ -21,6 +21,8 @@ from edgefl.run.plan import prepare
 
 CLOSE = 1e-6
 STEPS, DEVICES, LR, RHO = 50, 4, 0.05, 0.9
+# half a last place of a weight of order 1 each step, which momentum carries on 1 / (1 - rho) times
+ROUNDED = STEPS / (1 - RHO) * torch.finfo(torch.float32).eps / 2
 
 
 class Blobs(Dataset):
@@ -188,7 +190,7 @@ def test_stacked_is_one_by_one_is_pytorch(name: str, algorithm: str) -> None:
         stage.train(range(DEVICES), 1)
         found.append(learner.federation.model.waiting_round(range(DEVICES)))
     stacked, sequential = found
-    assert torch.allclose(stacked.rows, sequential.rows, atol=CLOSE)
+    assert torch.allclose(stacked.rows, sequential.rows, atol=ROUNDED)
     data, layout, module = learner.trainer.training_data.train, learner.trainer.layout, learner.trainer.module
     mean, std = learner.trainer.training_data.task.scaling()
     mu = 1.0 if algorithm == "fedprox" else 0.0
@@ -207,7 +209,7 @@ def test_stacked_is_one_by_one_is_pytorch(name: str, algorithm: str) -> None:
             )
             (LOSSES[name](module(data.normalised(rows).clone()), y) + mu / 2 * near).backward()
             optimiser.step()
-        assert torch.allclose(layout.flatten(module), stacked.rows[k], atol=CLOSE)
+        assert torch.allclose(layout.flatten(module), stacked.rows[k], atol=ROUNDED)
 
 
 @pytest.mark.parametrize(
