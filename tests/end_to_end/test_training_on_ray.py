@@ -237,7 +237,7 @@ def is_at_work(pid: int) -> bool:
 def test_a_node_goes(cluster: Any, trainers: RayTrainers, tmp_path: Path) -> None:
     trainers.close()
     node = cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
-    one_by_one = "{model: mlp2, batching: sequential, algorithm: scaffold, steps: 20}"  # work for three
+    one_by_one = "{model: cnn2, batching: sequential, algorithm: scaffold, steps: 2}"  # work for three
     loaded = load(scenario(tmp_path, one_by_one))
     here = simulate(loaded, tmp_path / "here")
     with on_ray(workers=3) as three:
