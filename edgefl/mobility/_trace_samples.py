@@ -6,6 +6,8 @@ from pathlib import Path
 
 from edgefl.errors import EdgeflError
 
+MOST_M = 1e8  # more than twice around the Earth
+
 
 class Samples:
     """The recorded samples of a trace, by device.
@@ -37,6 +39,11 @@ class Samples:
             what = "twice" if t == row[-3] else f"after {row[-3]:g} s"
             raise self.error(
                 line, f"'{id_}' is at {t:g} s {what}; sort its samples by time and keep one for each time"
+            )
+        if not (abs(x) <= MOST_M and abs(y) <= MOST_M):
+            raise self.error(
+                line,
+                f"'{id_}' is at ({x:g}, {y:g}) m, {MOST_M:g} m from the origin at most; mend its coordinates",
             )
         row.extend((t, x, y))
 

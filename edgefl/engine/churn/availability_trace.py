@@ -16,6 +16,7 @@ from edgefl.errors import EdgeflError, quoted
 from edgefl.rng import Streams
 
 PLACE = ("devices", "churn", "path")
+LEAST_PERIOD_S = 1e-3  # about a slot: what repeats itself faster takes for ever
 NEEDED = ("active", "inactive", "finish_time")
 KNOWN = (*NEEDED, "duration", "model")
 
@@ -78,7 +79,14 @@ class AvailabilityTrace(Churn):
                 " reuse: true to begin with the first client again",
                 PLACE,
             )
-        return self._times_s(clients[device % len(clients)])
+        client = clients[device % len(clients)]
+        if (period_s := client.period * self.time_scale) < LEAST_PERIOD_S:
+            raise EdgeflError(
+                f"{self.path}: the period of client number {device % len(clients)} is {period_s:g} s; a device is"
+                f" switched at most every {LEAST_PERIOD_S:g} s: raise time_scale, or mend its finish_time",
+                PLACE,
+            )
+        return self._times_s(client)
 
     def _times_s(self, client: Client) -> Iterator[float]:
         if client.spells == ((0.0, client.period),):

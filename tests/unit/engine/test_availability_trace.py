@@ -111,6 +111,10 @@ GOOD = '{"active": [1], "inactive": [2], "finish_time": 10}'
         ('{"7": {"active": [-1], "inactive": [2], "finish_time": 9}}', r"active\[0\] is -1"),
         ('{"7": {"active": 1, "inactive": [2], "finish_time": 9}}', "active is 1; write a list"),
         ('{"7": {"active": [], "inactive": [], "finish_time": 0}}', "a period is longer than 0"),
+        (
+            '{"7": {"active": [0], "inactive": [5e-324], "finish_time": 1e-300}}',
+            "number 0 is 1e-300 s; .* every 0.001",
+        ),
         ('{"7": {"active": [NaN], "inactive": [2], "finish_time": 9}}', "holds NaN, which is no time"),
         (f'{{"7": {GOOD}, "7": {GOOD}}}', "'7' is there twice"),
     ],

@@ -305,6 +305,7 @@ CSV_FAULTS = {
     "t,id,x,y\n0,,1,1\n": ":2: id is empty; name the device",
     "t,id,x,y\n0,a,1,here\n": ":2: y holds 'here', not a number; write a number",
     "t,id,x,y\n\n0,a,nan,1\n": ":3: x holds 'nan', not a number",
+    "t,id,x,y\n0,a,1,1\n1,a,1e308,1\n": r":3: 'a' is at \(1e\+308, 1\) m, 1e\+08 m from",
     "t,id,x,y\ninf,a,0,1\n": ":2: t holds 'inf', not a number",
     "t,id,x,y\n0,a,,1\n": ":2: x holds '', not a number",
     "t,id,x,y\n5,a,0,0\n5,b,0,0\n4,a,0,0\n": ":4: 'a' is at 4 s after 5 s; sort its samples by time",
