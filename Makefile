@@ -22,6 +22,8 @@
 # make kill   kill runs and a study at random instants, resume them, and compare every byte
 # make schema write the JSON Schemas that editors use, beside the scenarios
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
+# tests start some hundred processes: each would compile all modules, and pytest all tests, again
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
