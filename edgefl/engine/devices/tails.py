@@ -1,6 +1,12 @@
 """Tails: what radios draw after a transfer, until the next one, or until their connection is released."""
 
 from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from channel.units import FloatArray
 
 # s; a clock that waits for a time reaches it up to a rounding
 SOON_S = 1e-9
@@ -71,6 +77,23 @@ class Tails:
             energy_j += power_w * min(max(0.0, lasts_s), most_s)
             lasts_s -= most_s
         return energy_j
+
+    def energies_j(self, devices: np.ndarray, lasts_s: npt.ArrayLike) -> FloatArray:
+        """Return [n] the energies of the tails of devices [n] that have lasted for times [n], or one for all."""
+        energy_j, left_s = np.zeros(len(devices)), np.asarray(lasts_s, dtype=float)
+        for most_s, power_w in self._steps[:, :, devices]:
+            energy_j += power_w * np.minimum(np.maximum(0.0, left_s), most_s)
+            left_s = left_s - most_s
+        return energy_j
+
+    @cached_property
+    def _steps(self) -> FloatArray:
+        """[steps, 2, devices] how long each lasts and its power; 0 where a device has fewer steps."""
+        steps = np.zeros((max(map(len, self._tails), default=0), 2, len(self._tails)))
+        for device, tail in enumerate(self._tails):
+            for number, step in enumerate(tail):
+                steps[number, :, device] = step
+        return steps
 
     def rest_j(self, device: int, now_s: float) -> float:
         """Return the energy of a tail that runs, from now until it is over if nothing happens."""

@@ -42,8 +42,7 @@ class Outlook:
         tails = self._simulation.network.power.tails
         if not tails.any:
             return np.empty(0)
-        both_j = zip(ids.tolist(), compute_s.tolist(), strict=True)
-        return np.array([tails.energy_j(id_, of_s) + tails.energy_j(id_, math.inf) for id_, of_s in both_j])
+        return tails.energies_j(ids, compute_s) + tails.energies_j(ids, math.inf)
 
     def candidates(
         self, state: LargeScaleState, past: History, turn: int, wanted: int, *, fades: bool = False
