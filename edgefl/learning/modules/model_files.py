@@ -6,7 +6,8 @@ A file is the whole `state_dict` of the module, what is frozen included, and its
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -65,7 +66,7 @@ class Inputs:
             }
             for name, value in scales.items():
                 array = np.asarray(value, dtype=np.float32)
-                np.broadcast_shapes(array.shape, shape) if not name.startswith("target") else float(value)
+                np.broadcast_to(array, () if name.startswith("target") else shape)
                 if not np.isfinite(array).all() or (name.endswith("std") and (array <= 0).any()):
                     raise ValueError(name)
             return cls(shape, labels=labels, **scales)
@@ -122,12 +123,8 @@ def read_about(path: Path) -> dict[str, Any]:
     Raises:
         EdgeflError: it is no whole safetensors file, or its header is damaged.
     """
-    _require_file(path)
-    try:
-        with safe_open(path, framework="pt") as file:
-            text = (file.metadata() or {}).get(HEADER, "{}")
-    except (OSError, SafetensorError) as error:
-        raise EdgeflError(f"{path}: cannot be read as safetensors ({error})") from error
+    with _reading(path), safe_open(path, framework="pt") as file:
+        text = (file.metadata() or {}).get(HEADER, "{}")
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -145,9 +142,18 @@ def read(path: Path) -> dict[str, Tensor]:
     Raises:
         EdgeflError: it is no whole safetensors file.
     """
-    _require_file(path)
+    with _reading(path):
+        tensors: dict[str, Tensor] = load_file(path)
+    return tensors
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Refuse what is no plain file, as a named pipe, which never ends, or cannot be read."""
+    if not path.is_file():
+        raise EdgeflError(f"{path}: is no file; give a safetensors file")
     try:
-        return load_file(path)
+        yield
     except (OSError, SafetensorError) as error:
         raise EdgeflError(
             f"{path}: cannot be read as safetensors ({error}); a PyTorch file becomes one by"
@@ -228,12 +234,6 @@ def _shown(given: Tensor, own: Tensor) -> str:
     if given.shape != own.shape:
         return f"{list(given.shape)} for {list(own.shape)}"
     return f"as {str(given.dtype).removeprefix('torch.')} for {str(own.dtype).removeprefix('torch.')}"
-
-
-def _require_file(path: Path) -> None:
-    """Refuse what is no plain file: a named pipe would be waited for without end."""
-    if not path.is_file():
-        raise EdgeflError(f"{path}: is no file; give a safetensors file")
 
 
 def _shaped(tensors: Mapping[str, Tensor]) -> str:
