@@ -298,8 +298,11 @@ for command in COMMANDS:
 
 def keep_matplotlib_quiet() -> None:
     """Leave out what matplotlib says where it cannot keep its list of fonts; it then makes one for this process."""
-    logging.getLogger("matplotlib").addFilter(lambda record: "MPLCONFIGDIR" not in record.getMessage())
-    logging.getLogger("matplotlib").addFilter(lambda record: "mkdir -p failed" not in record.getMessage())
+    logging.getLogger("matplotlib").addFilter(_is_of_figures)
+
+
+def _is_of_figures(record: logging.LogRecord) -> bool:
+    return not any(part in record.getMessage() for part in ("MPLCONFIGDIR", "mkdir -p failed"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

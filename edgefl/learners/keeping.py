@@ -113,10 +113,8 @@ class ModelKeeper:
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
             path = self._path(seat, f"{suffix}{ending}")
             with writing(path):
-                for folder in (
-                    self._folder,
-                    path.parent,
-                ):  # not the run's own: it was moved where that is gone
+                # not the run's own folder: it was moved where that is gone
+                for folder in (self._folder, path.parent):
                     folder.mkdir(exist_ok=True)
                 try:
                     model_files.write(draft_of(path), tensors, {"kind": kind, **about}, inputs)

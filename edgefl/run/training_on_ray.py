@@ -185,7 +185,7 @@ class RayTrainers:
         self._failed_starts = 0
         self._idle.append(worker)
 
-    def _count_loss(self, losses: "Counter[int]", number: int, piece: Piece, error: Exception) -> None:
+    def _count_loss(self, losses: Counter[int], number: int, piece: Piece, error: Exception) -> None:
         losses[number] += 1
         if losses[number] == MOST_LOSSES:
             raise _lost_again_and_again(piece, error) from error
