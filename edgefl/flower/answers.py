@@ -15,7 +15,7 @@ OF_BYTES = np.dtype(np.uint8)  # a model that is no array of numbers, as that of
 
 @contextmanager
 def of_strategy(what: str, number: int) -> Iterator[None]:
-    """Say of which round the strategy has failed to do something.
+    """Name the round in which a strategy fails.
 
     Raises:
         EdgeflError: it has failed.

@@ -68,7 +68,7 @@ def available_bytes(root: Path = Path("/")) -> float:
 
 
 def held_bytes(root: Path = Path("/")) -> float:
-    """Return the memory that this process holds now; nan where nobody says."""
+    """Return the memory that this process holds now, in bytes; NaN if the system does not tell."""
     return _of_status("VmRSS", root)
 
 

@@ -249,7 +249,7 @@ def test_a_tilde_that_the_shell_leaves_is_the_home_folder(
 
 
 def test_without_a_home_a_figure_needs_no_notice(tmp_path: Path) -> None:
-    """Of matplotlib's folder for lists of fonts, which is nobody's business here."""
+    """Matplotlib's notice about its folder of font lists stays off the screen."""
     file = tmp_path / "home"
     file.touch()
     code = (

@@ -109,7 +109,7 @@ class Candidates:
 
     @property
     def total_j(self) -> FloatArray:
-        """[ids] joules of all three stages and of the tails, all of which a battery pays."""
+        """[ids] joules of the three stages and of the tails after transfers; a battery pays them all."""
         stages_j = self.down_j + self.compute_j + self.up_j
         return stages_j + self.tail_j if len(self.tail_j) else stages_j
 

@@ -44,7 +44,7 @@ class Server:
     made: list[Made] = field(default_factory=list)
 
     def run(self) -> "Server":
-        """Go on until all models are made, or two updates arrive at once: what is first is nobody's law."""
+        """Go on until all models are made, or two updates arrive at once, whose order no law sets."""
         self._begin(Fraction(0))
         while len(self.made) < self.case["models"]:
             arrivals = sorted((arrival, id_) for id_, (*_, arrival) in self.under_way.items())

@@ -1,4 +1,4 @@
-"""A cloud's clock: which rounds of which cells exchange models, when, of which cells the mean is, and what it makes.
+"""A cloud's clock: when cells exchange models, whose mean the cloud takes, and what it makes.
 
 Devices stand still, and all of a cell take part in its rounds. A transfer takes the slot that begins next.
 """
@@ -22,7 +22,7 @@ SIX_DIGITS = 1e-5  # relative, of the shares in an event's detail
 
 
 class Tie(Exception):
-    """Two cells' models that reach a cloud which waits for nobody at once: what is first is nobody's law."""
+    """Two cells' models reach an asynchronous cloud at the same time; no law sets their order."""
 
 
 @dataclass

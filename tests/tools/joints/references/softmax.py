@@ -67,7 +67,7 @@ class Learning:
         return self.steps * self.sizes[device] * self.flops / (8 * clock_hz)
 
     def tolerance(self, models: int) -> float:
-        """Return how far single precision may be from this after so many models: each step rounds its sums."""
+        """Return the tolerance for single precision after a number of models: each step rounds its sums."""
         sums = self.steps * (MOST_SAMPLES + FEATURES + CLASSES) + len(self.devices)
         return models * sums * HALF_DIGIT * LARGEST
 
