@@ -4,18 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analysis import metrics
-    from analysis.choosing import report_choice
-    from analysis.comparison import compare
-    from analysis.costs import report_costs
-    from analysis.fairness import report_fairness
-    from analysis.key_sweep import sweep
-    from analysis.load import Runs, load_runs, load_settings
-    from analysis.network import handover_figures, report_network
-    from analysis.report import Report
-    from analysis.results import Comparison, SettingsTable
-    from analysis.settings import compare_settings
-    from analysis.theory import report_theory
+    from edgefl.analysis import metrics
+    from edgefl.analysis.choosing import report_choice
+    from edgefl.analysis.comparison import compare
+    from edgefl.analysis.costs import report_costs
+    from edgefl.analysis.fairness import report_fairness
+    from edgefl.analysis.key_sweep import sweep
+    from edgefl.analysis.load import Runs, load_runs, load_settings
+    from edgefl.analysis.network import handover_figures, report_network
+    from edgefl.analysis.report import Report
+    from edgefl.analysis.results import Comparison, SettingsTable
+    from edgefl.analysis.settings import compare_settings
+    from edgefl.analysis.theory import report_theory
 
 __all__ = [
     "Comparison",
@@ -53,11 +53,11 @@ _LAZY = {
 
 def __getattr__(name: str) -> Any:
     if name == "metrics":
-        return import_module("analysis.metrics")
+        return import_module("edgefl.analysis.metrics")
     for module, names in _LAZY.items():
         if name in names:
-            return getattr(import_module(f"analysis.{module}"), name)
-    raise AttributeError(f"module 'analysis' has no attribute '{name}'")
+            return getattr(import_module(f"edgefl.analysis.{module}"), name)
+    raise AttributeError(f"module 'edgefl.analysis' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis import metrics
-from analysis.clock import Clock
-from analysis.metrics import RUN, SESSION
-from analysis.results import DIFFER
-from analysis.targets import Target
-from analysis.uncertainty import Paired, half_width, paired
+from edgefl.analysis import metrics
+from edgefl.analysis.clock import Clock
+from edgefl.analysis.metrics import RUN, SESSION
+from edgefl.analysis.results import DIFFER
+from edgefl.analysis.targets import Target
+from edgefl.analysis.uncertainty import Paired, half_width, paired
 
 FOUND = Paired._fields
 UNITS = ("rounds", "seconds", "joules")

@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.load import Runs
-from analysis.metrics import RUN, training_rounds
-from analysis.vocabulary import COMPLETED
+from edgefl.analysis.load import Runs
+from edgefl.analysis.metrics import RUN, training_rounds
+from edgefl.analysis.vocabulary import COMPLETED
 
 ROUND = [*RUN, "cell", "session", "phase", "round"]
 ENERGIES = {

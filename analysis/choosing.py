@@ -6,10 +6,10 @@ from typing import Literal
 
 import pandas as pd
 
-from analysis import tables
-from analysis.load import Paths, Runs, Setting, load_settings, together
-from analysis.metrics import SESSION, VALIDATION, training_rounds
-from analysis.report import Report, noted
+from edgefl.analysis import tables
+from edgefl.analysis.load import Paths, Runs, Setting, load_settings, together
+from edgefl.analysis.metrics import SESSION, VALIDATION, training_rounds
+from edgefl.analysis.report import Report, noted
 
 By = Literal["validation", "test"]
 COLUMN = {"validation": VALIDATION, "test": "accuracy"}

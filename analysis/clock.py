@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.formatting import TIME_UNITS, amount, unit_for
-from analysis.scenario_keys import keys_of
+from edgefl.analysis.formatting import TIME_UNITS, amount, unit_for
+from edgefl.analysis.scenario_keys import keys_of
 
 DAY_S, HOURS = 86_400.0, 24.0
 

@@ -1,4 +1,4 @@
-"""The commands that read run directories, as one Typer app: `python -m analysis`, and a part of `edgefl`."""
+"""The commands that read run directories, as one Typer app: a part of `edgefl`."""
 
 import logging
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from analysis import command_reports as reports
-from analysis.choices import (
+from edgefl.analysis import command_reports as reports
+from edgefl.analysis.choices import (
     COLUMNS,
     FIRST_ROUNDS,
     MARGIN,
@@ -20,7 +20,7 @@ from analysis.choices import (
     Recurring,
     Weights,
 )
-from analysis.command_options import (
+from edgefl.analysis.command_options import (
     TARGET,
     Explain,
     Federation,
@@ -68,8 +68,8 @@ def compare(
 
         edgefl compare runs/study --columns first,seconds,joules --transpose --interval
     """
-    from analysis.comparison import compare
-    from analysis.tables.comparison import report
+    from edgefl.analysis.comparison import compare
+    from edgefl.analysis.tables.comparison import report
 
     comparison = compare(
         load(runs, names, partial, federation),
@@ -116,8 +116,8 @@ def sweep(
 
         edgefl sweep runs/study --key bandwidth_hz --key count --metric joules
     """
-    from analysis.key_sweep import sweep
-    from analysis.tables.sweep import report
+    from edgefl.analysis.key_sweep import sweep
+    from edgefl.analysis.tables.sweep import report
 
     if names:
         raise ValueError("a sweep takes the names that the runs have: leave out --names")
@@ -153,8 +153,8 @@ def settings(
 
         edgefl settings runs/journal_table_x --session 5 --session 7
     """
-    from analysis.settings import compare_settings
-    from analysis.tables.settings import report
+    from edgefl.analysis.settings import compare_settings
+    from edgefl.analysis.tables.settings import report
 
     table = compare_settings(
         runs,
@@ -199,9 +199,9 @@ def drift(
 
         edgefl drift runs/flash_synthetic --smooth 5
     """
-    from analysis.drift import compare_drift
-    from analysis.drift_reading import Reading
-    from analysis.tables.drift import report
+    from edgefl.analysis.drift import compare_drift
+    from edgefl.analysis.drift_reading import Reading
+    from edgefl.analysis.tables.drift import report
 
     loaded = load(runs, names, partial, federation)
     reading = Reading(by, window, first, last, recovery, smooth, margin)
@@ -225,7 +225,7 @@ def choose(
 
         edgefl choose runs/study --key learning.lr
     """
-    from analysis.choosing import report_choice
+    from edgefl.analysis.choosing import report_choice
 
     if by not in ("validation", "test"):
         raise ValueError(f"--by {by}: choose validation or test")
@@ -248,7 +248,7 @@ def day(
 
         edgefl day runs/city_day
     """
-    from analysis.day import draw_day
+    from edgefl.analysis.day import draw_day
 
     loaded = load([runs], None, partial, federation)
     print(draw_day(loaded, cell=cell, overlap=overlap, reference=reference, out=out))
@@ -261,7 +261,7 @@ def reproduction(
     ] = None,
 ) -> None:
     """Put the papers' tables beside those of the shipped studies."""
-    from analysis.reproduction import page, reproduce
+    from edgefl.analysis.reproduction import page, reproduce
 
     text = page([reproduce(folder) for folder in runs])
     if out is None:

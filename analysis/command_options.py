@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from analysis.formatting import placed
+from edgefl.analysis.formatting import placed
 
 if TYPE_CHECKING:
-    from analysis.load import Runs
+    from edgefl.analysis.load import Runs
 
 
 class ReadingCommand(TyperCommand):
@@ -51,7 +51,7 @@ def load(
     every_setting: bool = False,
 ) -> "Runs":
     """Load the runs that a command was given."""
-    from analysis.load import load_runs
+    from edgefl.analysis.load import load_runs
 
     return load_runs(
         folders, names=names or (), partial=partial, federation=federation, every_setting=every_setting

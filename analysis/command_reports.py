@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.command_options import Federation, Folders, Names, Out, Partial, load
+from edgefl.analysis.command_options import Federation, Folders, Names, Out, Partial, load
 
 if TYPE_CHECKING:
-    from analysis.load import Runs
-    from analysis.report import Report
+    from edgefl.analysis.load import Runs
+    from edgefl.analysis.report import Report
 
 
 def _command(report: "Callable[[Runs, Path | None], Report]") -> Callable[..., None]:
@@ -35,7 +35,7 @@ def network(runs: "Runs", out: Path | None) -> "Report":
 
         edgefl network runs/handover
     """
-    from analysis.network import report_network
+    from edgefl.analysis.network import report_network
 
     return report_network(runs, out=out)
 
@@ -50,7 +50,7 @@ def fairness(runs: "Runs", out: Path | None) -> "Report":
 
         edgefl fairness runs/study
     """
-    from analysis.fairness import report_fairness
+    from edgefl.analysis.fairness import report_fairness
 
     return report_fairness(runs, out=out)
 
@@ -65,7 +65,7 @@ def theory(runs: "Runs", out: Path | None) -> "Report":
 
         edgefl theory runs/study
     """
-    from analysis.theory import report_theory
+    from edgefl.analysis.theory import report_theory
 
     return report_theory(runs, out=out)
 
@@ -78,6 +78,6 @@ def costs(runs: "Runs", out: Path | None) -> "Report":
 
         edgefl costs runs/study
     """
-    from analysis.costs import report_costs
+    from edgefl.analysis.costs import report_costs
 
     return report_costs(runs, out=out)

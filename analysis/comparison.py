@@ -7,25 +7,25 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import averages, metrics
-from analysis.choices import FIRST_ROUNDS, OVERLAP, PLAIN, Layout, Recurring
-from analysis.clock import clock_of
-from analysis.figures.comparison import adaptation_figure, cost_figure
-from analysis.figures.curves import curves_figure
-from analysis.figures.pareto import pareto_figure
-from analysis.figures.sweep import words_of
-from analysis.load import Paths, Runs
-from analysis.markup import csv_text
-from analysis.metrics import SESSION
-from analysis.populations import notes_on, population_kinds
-from analysis.results import Comparison
-from analysis.scope import common_seeds, have_rounds, own_notes, reference_of, scope_of, variants_of
-from analysis.servers import BY_ROUNDS, refuse_rounds, several_servers, without_rounds
-from analysis.service import services_of
-from analysis.tables.comparison import check_columns, report
-from analysis.targets import Target, targets_of, usable
-from analysis.transitions import transitions
-from analysis.verdicts import verdicts
+from edgefl.analysis import averages, metrics
+from edgefl.analysis.choices import FIRST_ROUNDS, OVERLAP, PLAIN, Layout, Recurring
+from edgefl.analysis.clock import clock_of
+from edgefl.analysis.figures.comparison import adaptation_figure, cost_figure
+from edgefl.analysis.figures.curves import curves_figure
+from edgefl.analysis.figures.pareto import pareto_figure
+from edgefl.analysis.figures.sweep import words_of
+from edgefl.analysis.load import Paths, Runs
+from edgefl.analysis.markup import csv_text
+from edgefl.analysis.metrics import SESSION
+from edgefl.analysis.populations import notes_on, population_kinds
+from edgefl.analysis.results import Comparison
+from edgefl.analysis.scope import common_seeds, have_rounds, own_notes, reference_of, scope_of, variants_of
+from edgefl.analysis.servers import BY_ROUNDS, refuse_rounds, several_servers, without_rounds
+from edgefl.analysis.service import services_of
+from edgefl.analysis.tables.comparison import check_columns, report
+from edgefl.analysis.targets import Target, targets_of, usable
+from edgefl.analysis.transitions import transitions
+from edgefl.analysis.verdicts import verdicts
 
 FIGURE_NUMBERS = "comparison.csv"  # name of the PNG's text with the table
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import tables
-from analysis.breakdown import breakdown
-from analysis.load import Paths, Runs
-from analysis.markup import bullets, latex_table, page, section
-from analysis.metrics import RUN, of_run
-from analysis.report import Report, noted
-from analysis.scenario_keys import keys_of
-from analysis.scope import variants_of
+from edgefl.analysis import tables
+from edgefl.analysis.breakdown import breakdown
+from edgefl.analysis.load import Paths, Runs
+from edgefl.analysis.markup import bullets, latex_table, page, section
+from edgefl.analysis.metrics import RUN, of_run
+from edgefl.analysis.report import Report, noted
+from edgefl.analysis.scenario_keys import keys_of
+from edgefl.analysis.scope import variants_of
 
 STAGES = {"pilot": "pilot", "probe": "gradient", "train": "training"}  # phase -> stage, J's words
 

@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from analysis.choices import OVERLAP
-from analysis.clock import of_day, own_clock
-from analysis.figures.day import day_figure
-from analysis.figures.style import variant_styles
-from analysis.load import Paths, Runs
-from analysis.markup import csv_text
-from analysis.metrics import training_rounds
-from analysis.populations import jaccard
-from analysis.report import Report
-from analysis.scope import common_seeds, reference_of, variants_of
+from edgefl.analysis.choices import OVERLAP
+from edgefl.analysis.clock import of_day, own_clock
+from edgefl.analysis.figures.day import day_figure
+from edgefl.analysis.figures.style import variant_styles
+from edgefl.analysis.load import Paths, Runs
+from edgefl.analysis.markup import csv_text
+from edgefl.analysis.metrics import training_rounds
+from edgefl.analysis.populations import jaccard
+from edgefl.analysis.report import Report
+from edgefl.analysis.scope import common_seeds, reference_of, variants_of
 
 DAY_NUMBERS = "day.csv"  # name of the PNG's text with its numbers, hour by hour
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.drift_reading import PERSONAL, SAMPLES, WEIGHT, Reading
-from analysis.figures.drift import drift_figure
-from analysis.load import Paths, Runs
-from analysis.metrics import RUN, training_rounds
-from analysis.results import DriftComparison
-from analysis.scope import common_seeds, have_rounds, reference_of, variants_of
-from analysis.tables.drift import report
+from edgefl.analysis.drift_reading import PERSONAL, SAMPLES, WEIGHT, Reading
+from edgefl.analysis.figures.drift import drift_figure
+from edgefl.analysis.load import Paths, Runs
+from edgefl.analysis.metrics import RUN, training_rounds
+from edgefl.analysis.results import DriftComparison
+from edgefl.analysis.scope import common_seeds, have_rounds, reference_of, variants_of
+from edgefl.analysis.tables.drift import report
 
 AFTER = (1, 10, 40, 80)  # rounds after the drift is complete
 TAIL = 20  # rounds whose mean is a level: before the drift, and at the end

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 
-from analysis.choices import MARGIN, SMOOTH, Recovery, Weights
+from edgefl.analysis.choices import MARGIN, SMOOTH, Recovery, Weights
 
 SAMPLES = "accuracy_by_samples"  # of rounds, where devices are tested on their own data
 WEIGHT = "test_samples"  # of a participant

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis import tables
-from analysis.figures.fairness import fairness_figure
-from analysis.load import Paths, Runs
-from analysis.metrics import RUN
-from analysis.report import Report, noted
+from edgefl.analysis import tables
+from edgefl.analysis.figures.fairness import fairness_figure
+from edgefl.analysis.load import Paths, Runs
+from edgefl.analysis.metrics import RUN
+from edgefl.analysis.report import Report, noted
 
 QUANTILES = {"lowest": 0.0, "q10": 0.1, "median": 0.5, "q90": 0.9, "highest": 1.0}
 MODELS = {"accuracy": "served", "accuracy_personal": "own"}  # column -> whose model it is of

@@ -8,19 +8,19 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import averages, metrics
-from analysis.choices import FIRST_ROUNDS, Layout, Metric
-from analysis.figures.pareto import pareto_figure
-from analysis.figures.sweep import heat_figure, lower_bounds, sweep_figure, words_of
-from analysis.load import Paths, Setting, load_settings, together
-from analysis.results import Sweep
-from analysis.scenario_keys import differing, of_points
-from analysis.scope import have_rounds, reference_of, scope_of
-from analysis.servers import refuse_rounds, several_servers
-from analysis.tables.sweep import report
-from analysis.targets import Target, target_of, usable
-from analysis.uncertainty import ends, paired_ratio
-from analysis.units import axis_of
+from edgefl.analysis import averages, metrics
+from edgefl.analysis.choices import FIRST_ROUNDS, Layout, Metric
+from edgefl.analysis.figures.pareto import pareto_figure
+from edgefl.analysis.figures.sweep import heat_figure, lower_bounds, sweep_figure, words_of
+from edgefl.analysis.load import Paths, Setting, load_settings, together
+from edgefl.analysis.results import Sweep
+from edgefl.analysis.scenario_keys import differing, of_points
+from edgefl.analysis.scope import have_rounds, reference_of, scope_of
+from edgefl.analysis.servers import refuse_rounds, several_servers
+from edgefl.analysis.tables.sweep import report
+from edgefl.analysis.targets import Target, target_of, usable
+from edgefl.analysis.uncertainty import ends, paired_ratio
+from edgefl.analysis.units import axis_of
 
 TRAINED = ("seconds_to_target", "joules_to_target")
 UNTRAINED = ("latency_s", "round_energy_j")

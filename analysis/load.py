@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.reading import FEDERATION, forms, read_all, whole_sessions
-from analysis.run_folders import SEVERAL, Paths, Remarks, find_runs, run_directories
-from analysis.score_words import named
+from edgefl.analysis.reading import FEDERATION, forms, read_all, whole_sessions
+from edgefl.analysis.run_folders import SEVERAL, Paths, Remarks, find_runs, run_directories
+from edgefl.analysis.score_words import named
 
 Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
 

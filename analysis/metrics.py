@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.targets import BEST, Target, target_of
+from edgefl.analysis.targets import BEST, Target, target_of
 
 RUN = ["variant", "seed"]
 SESSION = [*RUN, "cell", "session"]

@@ -7,10 +7,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from analysis.clock import HOURS
-from analysis.figures.moving import MovingDrawing
-from analysis.load import Paths, Runs
-from analysis.moving_run import MovingRun, moving_run
+from edgefl.analysis.clock import HOURS
+from edgefl.analysis.figures.moving import MovingDrawing
+from edgefl.analysis.load import Paths, Runs
+from edgefl.analysis.moving_run import MovingRun, moving_run
 
 FILMS = (".gif", ".webp")
 FRAMES, FILM_DPI = 130, 105

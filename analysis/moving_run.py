@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.clock import Clock, own_clock
-from analysis.html.places import areas_of, layout_of, streets_of
-from analysis.load import Runs
-from analysis.metrics import of_run, training_rounds
-from analysis.scenario_keys import scenario_of
-from analysis.vocabulary import HANDOVER
+from edgefl.analysis.clock import Clock, own_clock
+from edgefl.analysis.html.places import areas_of, layout_of, streets_of
+from edgefl.analysis.load import Runs
+from edgefl.analysis.metrics import of_run, training_rounds
+from edgefl.analysis.scenario_keys import scenario_of
+from edgefl.analysis.vocabulary import HANDOVER
 
 JUST_NOW = 0.5  # of the last way: where handovers are marked
 TRAIL_S, TRAIL_SHARE = 900.0, 0.08  # of the last way that is drawn: of a day, and of shorter runs

@@ -8,12 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from analysis import tables
-from analysis.figures.network import MOST_SERIES, network_figure
-from analysis.load import Paths, Runs
-from analysis.metrics import RUN, of_run, training_rounds
-from analysis.report import Report, noted
-from analysis.vocabulary import COMPLETED, CONDITIONS, EVENTS, GONE, HANDOVER, check_known, split_outcome
+from edgefl.analysis import tables
+from edgefl.analysis.figures.network import MOST_SERIES, network_figure
+from edgefl.analysis.load import Paths, Runs
+from edgefl.analysis.metrics import RUN, of_run, training_rounds
+from edgefl.analysis.report import Report, noted
+from edgefl.analysis.vocabulary import (
+    COMPLETED,
+    CONDITIONS,
+    EVENTS,
+    GONE,
+    HANDOVER,
+    check_known,
+    split_outcome,
+)
 
 PERIODS = 30  # of a run, over which its course is averaged
 # what the figures are made of: of a thousand runs, every further column is copied a thousand times

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from analysis.choices import OVERLAP
-from analysis.metrics import SESSION, SPELL, session_kinds, unpaired
+from edgefl.analysis.choices import OVERLAP
+from edgefl.analysis.metrics import SESSION, SPELL, session_kinds, unpaired
 
 
 def population_kinds(

@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis import metrics
-from analysis.choices import FIRST_ROUNDS
-from analysis.figures.question import question_figure
-from analysis.formatting import amount, ranges
-from analysis.load import Runs, Setting, load_settings
-from analysis.markup import markdown_escape, markdown_table
-from analysis.reading import EXACT
-from analysis.report import Report
-from analysis.scope import scope_of
-from analysis.sequential import Interval, interval, pairs_wanted
-from analysis.servers import METRICS, refuse_rounds, several_servers
+from edgefl.analysis import metrics
+from edgefl.analysis.choices import FIRST_ROUNDS
+from edgefl.analysis.figures.question import question_figure
+from edgefl.analysis.formatting import amount, ranges
+from edgefl.analysis.load import Runs, Setting, load_settings
+from edgefl.analysis.markup import markdown_escape, markdown_table
+from edgefl.analysis.reading import EXACT
+from edgefl.analysis.report import Report
+from edgefl.analysis.scope import scope_of
+from edgefl.analysis.sequential import Interval, interval, pairs_wanted
+from edgefl.analysis.servers import METRICS, refuse_rounds, several_servers
 
 HIGHER_IS_BETTER = ("accuracy_end", "accuracy_first", "accuracy_start")
 TO_TARGET = ("rounds_to_target", "seconds_to_target", "joules_to_target")

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from analysis.markup import csv_text
-from analysis.score_words import ACCURACY, figure_said, said, table_said
+from edgefl.analysis.markup import csv_text
+from edgefl.analysis.score_words import ACCURACY, figure_said, said, table_said
 
 GAP, EDGES = 3, 2  # blanks between the columns and around the table, as rich draws it
 

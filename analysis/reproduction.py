@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis import metrics
-from analysis.choices import FIRST_ROUNDS
-from analysis.formatting import named_seeds
-from analysis.load import Runs, load_settings
-from analysis.markup import markdown_table
-from analysis.reading import EXACT
+from edgefl.analysis import metrics
+from edgefl.analysis.choices import FIRST_ROUNDS
+from edgefl.analysis.formatting import named_seeds
+from edgefl.analysis.load import Runs, load_settings
+from edgefl.analysis.markup import markdown_table
+from edgefl.analysis.reading import EXACT
 
 PAPERS = Path(__file__).parent / "papers"
 AS_RUN = "_as_run"

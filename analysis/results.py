@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.choices import Layout
-from analysis.clock import Clock
-from analysis.drift_reading import Reading
-from analysis.score_words import ACCURACY
-from analysis.targets import Target
+from edgefl.analysis.choices import Layout
+from edgefl.analysis.clock import Clock
+from edgefl.analysis.drift_reading import Reading
+from edgefl.analysis.score_words import ACCURACY
+from edgefl.analysis.targets import Target
 
 RECURRING = "recurring sessions"  # a comparison's usual scope
 RETURNING = "sessions whose population came back"
@@ -79,7 +79,7 @@ class SettingsTable:
             VARIANT_std (0..1; over seeds, NaN with one); best, the variant with the highest mean; lead, the
             reference's mean minus the best other's (NaN without reference, or where a variant is missing).
             Without training one row per setting: the axes' labels, and per variant and quantity
-            VARIANT_QUANTITY_mean and _std, quantities as in `analysis.metrics.totals`. NaN: no completed run.
+            VARIANT_QUANTITY_mean and _std, quantities as in `edgefl.analysis.metrics.totals`. NaN: no completed run.
         trained: False if no run has an accuracy.
         axes: names of the grid's axes.
         variants: their names, in the order of the study's file.

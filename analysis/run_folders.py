@@ -12,9 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.formatting import natural
-from analysis.scenario_keys import FILE as SCENARIO
-from analysis.scenario_keys import differing, keys_of, scenario_of
+from edgefl.analysis.formatting import natural
+from edgefl.analysis.scenario_keys import FILE as SCENARIO
+from edgefl.analysis.scenario_keys import differing, keys_of, scenario_of
 
 SCHEMA_VERSION = 1
 INFO_COLUMNS = [

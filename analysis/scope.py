@@ -4,10 +4,10 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.formatting import did_you_mean
-from analysis.metrics import RUN, training_rounds
-from analysis.results import RECURRING, RETURNING
-from analysis.run_folders import UNKNOWN
+from edgefl.analysis.formatting import did_you_mean
+from edgefl.analysis.metrics import RUN, training_rounds
+from edgefl.analysis.results import RECURRING, RETURNING
+from edgefl.analysis.run_folders import UNKNOWN
 
 
 def have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:

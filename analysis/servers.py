@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.scenario_keys import of_points
+from edgefl.analysis.scenario_keys import of_points
 
 SERVER, USUAL = "rounds.server", "synchronous"
 # columns of a comparison, and metrics, that count rounds or are of a round

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.load import Runs
-from analysis.metrics import of_run
-from analysis.vocabulary import HANDOVER
+from edgefl.analysis.load import Runs
+from edgefl.analysis.metrics import of_run
+from edgefl.analysis.vocabulary import HANDOVER
 
 COMING = ("arrival", "switched_on", "battery_back", HANDOVER, "reestablished")
 LEAVING = ("departure", "switched_off", "battery_empty")

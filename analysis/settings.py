@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis import metrics
-from analysis.choices import FIRST_ROUNDS
-from analysis.figures.settings import settings_figure
-from analysis.load import Runs, Setting, load_settings, together
-from analysis.results import SettingsTable
-from analysis.scope import have_rounds, own_notes, reference_of, scope_of, variants_of
-from analysis.tables.settings import report
+from edgefl.analysis import metrics
+from edgefl.analysis.choices import FIRST_ROUNDS
+from edgefl.analysis.figures.settings import settings_figure
+from edgefl.analysis.load import Runs, Setting, load_settings, together
+from edgefl.analysis.results import SettingsTable
+from edgefl.analysis.scope import have_rounds, own_notes, reference_of, scope_of, variants_of
+from edgefl.analysis.tables.settings import report
 
 # of `metrics.totals`
 COSTS = (

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from analysis.formatting import percent_of
+from edgefl.analysis.formatting import percent_of
 
 BEST = "best"  # whose peak: the best variant's of each session
 RELATIVE = re.compile(r"\s*(?P<share>[-+\d.eE]+)\s*%(?:\s+of\s+(?P<peak>.*\S))?\s*")

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis import tables
-from analysis.figures.theory import MOST_PANELS, theory_figure
-from analysis.load import Paths, Runs
-from analysis.metrics import RUN, SESSION, training_rounds
-from analysis.report import Report, noted
+from edgefl.analysis import tables
+from edgefl.analysis.figures.theory import MOST_PANELS, theory_figure
+from edgefl.analysis.load import Paths, Runs
+from edgefl.analysis.metrics import RUN, SESSION, training_rounds
+from edgefl.analysis.report import Report, noted
 
 TERMS = ["a", "b", "c", "d"]
 MEASURED = "theory_lr"  # the first of the columns that `learning.theory` makes a run record

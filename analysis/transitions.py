@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from analysis.metrics import RUN, SESSION, TIE, training_rounds
+from edgefl.analysis.metrics import RUN, SESSION, TIE, training_rounds
 
 MARGIN = 0.01  # of accuracy that may be missing when the level before is counted as regained
 OF_RUN = [*RUN, "cell"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from analysis.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
+from edgefl.analysis.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
 UNITS: dict[str, tuple[tuple[str, float], ...]] = {
     "hz": (("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)),

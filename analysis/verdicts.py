@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from analysis.choices import FIRST_ROUNDS
-from analysis.formatting import ENERGY_UNITS, TIME_UNITS, amount, unit_for
-from analysis.metrics import RUN
-from analysis.targets import Target
-from analysis.uncertainty import Paired, Ratio, paired, paired_ratio
+from edgefl.analysis.choices import FIRST_ROUNDS
+from edgefl.analysis.formatting import ENERGY_UNITS, TIME_UNITS, amount, unit_for
+from edgefl.analysis.metrics import RUN
+from edgefl.analysis.targets import Target
+from edgefl.analysis.uncertainty import Paired, Ratio, paired, paired_ratio
 
 COSTS = {
     "seconds_to_target": "session_s",

@@ -7,8 +7,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from channel.layout import Wraparound, displacement_m
-from channel.units import FloatArray
+from edgefl.channel.layout import Wraparound, displacement_m
+from edgefl.channel.units import FloatArray
 
 Cells = TypeVar("Cells", int, npt.NDArray[np.intp])
 

@@ -1,4 +1,4 @@
-"""Run the flows that share a band from slot to slot; `channel.shared_band` knows which flows are there, and when."""
+"""Run the flows that share a band from slot to slot; `edgefl.channel.shared_band` knows which flows are there, and when."""
 
 import math
 from collections.abc import Callable, Hashable, Sequence
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from channel.carrier import MAX_SLOTS, Carrier, endless
-from channel.fading import BLOCK, Fading
-from channel.interference import Interfered
-from channel.schedulers import Flows, Scheduler
-from channel.units import FloatArray
+from edgefl.channel.carrier import MAX_SLOTS, Carrier, endless
+from edgefl.channel.fading import BLOCK, Fading
+from edgefl.channel.interference import Interfered
+from edgefl.channel.schedulers import Flows, Scheduler
+from edgefl.channel.units import FloatArray
 
 # Blocks of fading that a flow keeps, so that planning anew draws nothing anew
 _KEPT_BLOCKS = 3
@@ -117,7 +117,7 @@ class BandState:
 
 @dataclass(frozen=True)
 class BandRules:
-    """Share a band among flows, and rate them; see `channel.shared_band.SharedBand`."""
+    """Share a band among flows, and rate them; see `edgefl.channel.shared_band.SharedBand`."""
 
     scheduler: Scheduler
     carrier: Carrier

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from channel.modulation import Steps, diversity_rate
-from channel.share import (
+from edgefl.channel.modulation import Steps, diversity_rate
+from edgefl.channel.share import (
     PowerRule,
     check_cap,
     check_power_rule,
@@ -16,8 +16,8 @@ from channel.share import (
     share_snr,
     spectral_efficiency,
 )
-from channel.tdd import Frame, Weights, frame_of
-from channel.units import FloatArray, Values
+from edgefl.channel.tdd import Frame, Weights, frame_of
+from edgefl.channel.units import FloatArray, Values
 
 __all__ = ["Carrier"]
 
@@ -36,13 +36,13 @@ class Carrier:
     Args:
         bandwidth_hz: W, > 0.
         slot_s: tau, > 0.
-        weights: [period] of a TDD frame, see `channel.tdd`; None: every slot in full.
+        weights: [period] of a TDD frame, see `edgefl.channel.tdd`; None: every slot in full.
         cap: highest spectral efficiency in bits/s/Hz, > 0; None: no limit.
-        power: how power is spread over a share of the band, see `channel.share.share_power_w`.
+        power: how power is spread over a share of the band, see `edgefl.channel.share.share_power_w`.
         steps: the rates are those of NR's CQI table; None: Shannon's, up to the cap.
         goodput: payload bits over the bits that these rates count, above 0 to 1: what control channels, reference
             signals, headers and retransmissions leave.
-        taps: independent parts of the band that a slot averages over, see `channel.diversity`; the rates are then
+        taps: independent parts of the band that a slot averages over, see `edgefl.channel.diversity`; the rates are then
             those of the band's mean SNR.
 
     Raises:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from channel.carrier import Carrier, Rules
-from channel.fading import Fading
-from channel.interference import draw_all_ahead, power_of_all
-from channel.units import FloatArray
+from edgefl.channel.carrier import Carrier, Rules
+from edgefl.channel.fading import Fading
+from edgefl.channel.interference import draw_all_ahead, power_of_all
+from edgefl.channel.units import FloatArray
 
 _NOTHING = np.empty(0)
 # Transfers whose slots are worked out together: a dozen arrays of them stay in a core's second-level cache

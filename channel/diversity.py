@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from channel.fading import LinkFading
-from channel.units import FloatArray
+from edgefl.channel.fading import LinkFading
+from edgefl.channel.units import FloatArray
 
 
 class DiverseFading:

@@ -1,6 +1,6 @@
 """Energy and computing time of a device."""
 
-from channel.units import Values
+from edgefl.channel.units import Values
 
 __all__ = ["compute_energy_j", "compute_time_s", "transfer_energy_j"]
 

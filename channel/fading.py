@@ -7,10 +7,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from channel.bessel import j0
-from channel.fading_grids import BLOCK as BLOCK
-from channel.fading_grids import filtered, grids
-from channel.units import SPEED_OF_LIGHT_M_S, FloatArray
+from edgefl.channel.bessel import j0
+from edgefl.channel.fading_grids import BLOCK as BLOCK
+from edgefl.channel.fading_grids import filtered, grids
+from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
 __all__ = ["LinkFading", "doppler_hz", "slot_correlation"]
 

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 
 # Slots per block, and points per page of every coarser grid, unless a link has others
 BLOCK = 2048

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from channel.gaussian_fields import Float32Array, GaussianFields
-from channel.units import FloatArray
+from edgefl.channel.gaussian_fields import Float32Array, GaussianFields
+from edgefl.channel.units import FloatArray
 
 # As many places as are remembered, for who asks for them again
 _REMEMBERED = 64

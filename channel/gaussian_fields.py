@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 
 Float32Array = npt.NDArray[np.float32]
 # How correlation falls over the distance d: exp(-d / d_corr), or exp(-(d / d_corr)^2)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 
 
 def sample_ring(

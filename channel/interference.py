@@ -6,9 +6,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from channel.fading import BLOCK, Fading
-from channel.many_links import draw_ahead, power_of_many
-from channel.units import FloatArray
+from edgefl.channel.fading import BLOCK, Fading
+from edgefl.channel.many_links import draw_ahead, power_of_many
+from edgefl.channel.units import FloatArray
 
 # Blocks whose activity is kept; those of one time are asked for by all links in turn
 _KEPT = 16

@@ -7,12 +7,12 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from channel.field_stack import FieldStack
-from channel.gaussian_fields import Common, CorrelationLaw, Float32Array, GaussianFields, check_area
-from channel.layout import Floats, Wraparound
-from channel.path_loss import Line, PathLoss, check_places
-from channel.sight import StateLoss, Thresholds, mixed_loss_db, soft_state
-from channel.units import SPEED_OF_LIGHT_M_S, FloatArray
+from edgefl.channel.field_stack import FieldStack
+from edgefl.channel.gaussian_fields import Common, CorrelationLaw, Float32Array, GaussianFields, check_area
+from edgefl.channel.layout import Floats, Wraparound
+from edgefl.channel.path_loss import Line, PathLoss, check_places
+from edgefl.channel.sight import StateLoss, Thresholds, mixed_loss_db, soft_state
+from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
 LineOfSight = Literal["always", "never", "probabilistic", "soft"]
 Shadowing = Literal["none", "spatial"]
@@ -79,7 +79,7 @@ class LargeScale:
         """
         Args:
             sites_m: [S, 2] positions of the base stations.
-            model: path loss and the constants that belong to it, e.g. `channel.path_loss.umi.UMi()`.
+            model: path loss and the constants that belong to it, e.g. `edgefl.channel.path_loss.umi.UMi()`.
             min_distance_m: closer places take the path loss of this distance.
             area_radius_m: places lie within this distance of the origin.
             keys: [S] one 128-bit key per site.

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 
 Floats = TypeVar("Floats", npt.NDArray[np.float32], npt.NDArray[np.float64])
 

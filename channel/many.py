@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
-from channel.fading import BLOCK, Fading
-from channel.many_links import power_of_many
-from channel.rates import rate_moments
-from channel.tdd import Direction
-from channel.transfer import (
+from edgefl.channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
+from edgefl.channel.fading import BLOCK, Fading
+from edgefl.channel.many_links import power_of_many
+from edgefl.channel.rates import rate_moments
+from edgefl.channel.tdd import Direction
+from edgefl.channel.transfer import (
     AUTO_COHERENCE_TIMES,
     AUTO_SLOTS,
     CHUNK_BLOCKS,
@@ -20,7 +20,7 @@ from channel.transfer import (
     check_choices,
     exponential_draws,
 )
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 

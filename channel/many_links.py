@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from channel.fading import Fading, LinkFading, hold
-from channel.units import FloatArray
+from edgefl.channel.fading import Fading, LinkFading, hold
+from edgefl.channel.units import FloatArray
 
 
 def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:

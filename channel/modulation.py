@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from channel.units import FloatArray, db_to_linear
+from edgefl.channel.units import FloatArray, db_to_linear
 
 __all__ = ["Steps"]
 
@@ -157,7 +157,7 @@ def diversity_rate(snr: npt.ArrayLike, taps: int, cap: float | None = None) -> F
     """Mean of min(log2(1 + snr g), cap) over g ~ Gamma(taps, 1/taps): a wide band with independent parts.
 
     The integral over t from 0 to the cap of P(g >= (2^t - 1) / snr), by Gauss-Legendre; without a cap up to
-    where that chance is below 1e-16. Within 1e-9 of one tap's closed form (`channel.share.ergodic_rate`).
+    where that chance is below 1e-16. Within 1e-9 of one tap's closed form (`edgefl.channel.share.ergodic_rate`).
 
     Args:
         snr: linear mean, >= 0, any shape.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from channel.fading import Fading
-from channel.units import FloatArray
+from edgefl.channel.fading import Fading
+from edgefl.channel.units import FloatArray
 
 __all__ = ["PacketErrors"]
 

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from channel.units import FloatArray, db_to_linear
+from edgefl.channel.units import FloatArray, db_to_linear
 
 Walls = Literal["low_loss", "high_loss"]
 # per metre inside, TR 38.901, Table 7.4.3-2

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from channel.units import FloatArray, dbm_to_watt
+from edgefl.channel.units import FloatArray, dbm_to_watt
 
 SUBCARRIERS = 12  # of a resource block
 

@@ -6,11 +6,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from channel.carrier import Carrier
-from channel.modulation import Steps, diversity_rate
-from channel.share import ergodic_rate, spectral_efficiency
-from channel.tdd import Frame, Weights
-from channel.units import FloatArray, db_to_linear
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.modulation import Steps, diversity_rate
+from edgefl.channel.share import ergodic_rate, spectral_efficiency
+from edgefl.channel.tdd import Frame, Weights
+from edgefl.channel.units import FloatArray, db_to_linear
 
 # Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed on every 10th point, splined between; of rates in
 # steps on every second SNR, as the mean of many parts of a band is at one step or the next within a dB

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from channel.carrier import Carrier, check_snr
-from channel.rates import rate_moments, rate_moments_of
+from edgefl.channel.carrier import Carrier, check_snr
+from edgefl.channel.rates import rate_moments, rate_moments_of
 
 
 def slots_renewal(

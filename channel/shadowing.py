@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 
 
 def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayLike) -> FloatArray:
@@ -21,7 +21,7 @@ def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayL
     Raises:
         ValueError: a standard deviation is negative.
 
-    Left out: correlation along the path and between devices; `channel.large_scale` has it.
+    Left out: correlation along the path and between devices; `edgefl.channel.large_scale` has it.
     """
     std = np.asarray(std_db, dtype=float)
     if not np.all(std >= 0):

@@ -1,6 +1,6 @@
 """A share of the band: the SNR on it, and the rate it carries.
 
-Who gets which share is the matter of `channel.schedulers`.
+Who gets which share is the matter of `edgefl.channel.schedulers`.
 """
 
 import math
@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from channel.units import FloatArray, Values, db_to_linear
+from edgefl.channel.units import FloatArray, Values, db_to_linear
 
 __all__ = ["ergodic_rate", "noise_w", "share_power_w", "share_snr", "spectral_efficiency"]
 

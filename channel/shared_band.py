@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from channel.band_slots import BandFlow, BandRules, BandState, Groups, check_neighbours
-from channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
-from channel.fading import BLOCK, Fading
-from channel.schedulers import Scheduler
-from channel.units import FloatArray
+from edgefl.channel.band_slots import BandFlow, BandRules, BandState, Groups, check_neighbours
+from edgefl.channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
+from edgefl.channel.fading import BLOCK, Fading
+from edgefl.channel.schedulers import Scheduler
+from edgefl.channel.units import FloatArray
 
 # Slots between two states that are kept while planning with a scheduler that decides in every slot
 _STRIDE = 64
@@ -50,7 +50,7 @@ class SharedBand:
     def __init__(self, scheduler: Scheduler, carrier: Carrier, groups: Groups | None = None) -> None:
         """
         Args:
-            scheduler: one of `channel.schedulers`.
+            scheduler: one of `edgefl.channel.schedulers`.
             carrier: the whole band in this direction.
             groups: have parts of the band by weight, and the scheduler shares each; None: it shares the whole band.
         """

@@ -7,9 +7,9 @@ from functools import reduce
 
 import numpy as np
 
-from channel.gaussian_fields import Float32Array
-from channel.layout import Floats
-from channel.path_loss import Line, PathLoss
+from edgefl.channel.gaussian_fields import Float32Array
+from edgefl.channel.layout import Floats
+from edgefl.channel.path_loss import Line, PathLoss
 
 # Cells of the table of thresholds over the logarithm of distance
 _THRESHOLDS = 16384

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 
 __all__ = ["Direction", "Frame", "Pattern", "frame_of"]
 

@@ -1,7 +1,7 @@
 """Count the slots that a transfer takes.
 
 A transfer of Z bits that begins in slot n0 ends in the first slot in which the bits moved reach Z. Slots
-count from the simulation's start; with the weights of a TDD frame (`channel.tdd`) slot n carries w_n of what
+count from the simulation's start; with the weights of a TDD frame (`edgefl.channel.tdd`) slot n carries w_n of what
 it could, without them the transfer uses every slot of an interval of its own (the journal paper's TDD).
 Three fidelities: `slot` draws every slot and is exact, `renewal` draws the number of slots directly,
 `auto` takes renewal where it is as good.
@@ -13,12 +13,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
-from channel.fading import BLOCK, Fading
-from channel.rates import rate_moments_of
-from channel.renewal import slots_renewal
-from channel.tdd import Direction
-from channel.units import FloatArray, Values
+from edgefl.channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
+from edgefl.channel.fading import BLOCK, Fading
+from edgefl.channel.rates import rate_moments_of
+from edgefl.channel.renewal import slots_renewal
+from edgefl.channel.tdd import Direction
+from edgefl.channel.units import FloatArray, Values
 
 __all__ = ["Flow"]
 
@@ -72,7 +72,7 @@ class Flow:
     def slots(self, payload_bits: float) -> int:
         """Count the slots of a transfer.
 
-        `slot` is `slots_exact`, `renewal` is `channel.renewal.slots_renewal` with a draw that belongs to
+        `slot` is `slots_exact`, `renewal` is `edgefl.channel.renewal.slots_renewal` with a draw that belongs to
         link, first slot and direction. `auto` is renewal for transfers that are expected to take AUTO_SLOTS
         and AUTO_COHERENCE_TIMES coherence times of the fading, and as many `exponential_draws`, slot otherwise.
 

@@ -138,7 +138,7 @@ LAWS = [
     Law(
         "interference by slot; here its mean, in the downlink only",
         ("radio.interference",),
-        "`channel.interference`",
+        "`edgefl.channel.interference`",
         {"radio": {"interference": "mean"}},
     ),
     Law("no interference at all", ("radio.neighbour_load",), "-", {"radio": {"neighbour_load": 0.0}}),

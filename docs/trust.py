@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special, stats
 
-from channel.fading import LinkFading, doppler_hz, slot_correlation
-from channel.field_stack import FieldStack
-from channel.gaussian_fields import GaussianFields
-from channel.modulation import Steps
-from channel.path_loss.umi import UMi
-from channel.penetration import INSIDE_DB_PER_M, STD_DB, Walls, penetration_loss_db, wall_loss_db
-from channel.share import ergodic_rate
-from channel.units import db_to_linear
+from edgefl.channel.fading import LinkFading, doppler_hz, slot_correlation
+from edgefl.channel.field_stack import FieldStack
+from edgefl.channel.gaussian_fields import GaussianFields
+from edgefl.channel.modulation import Steps
+from edgefl.channel.path_loss.umi import UMi
+from edgefl.channel.penetration import INSIDE_DB_PER_M, STD_DB, Walls, penetration_loss_db, wall_loss_db
+from edgefl.channel.share import ergodic_rate
+from edgefl.channel.units import db_to_linear
 
 HERE = Path(__file__).parent
 GOLDEN = HERE.parent / "tests" / "golden" / "golden_umi.csv"
@@ -107,7 +107,7 @@ def path_loss() -> Section:
     return Section(
         "Path loss and line of sight",
         "Sionna 2.2.0 and ns-3 3.44, run at 3.5 GHz with UMi of 38.901",
-        "`channel.path_loss.umi`",
+        "`edgefl.channel.path_loss.umi`",
         rows,
         "Sionna takes 299,792,458 m/s for light, ns-3 and this program 3e8 as the table's note prints it: the"
         " breakpoint moves by 0.07 %, the loss beyond it by at most 0.0057 dB.",
@@ -140,7 +140,7 @@ def shadowing() -> Section:
     return Section(
         "Shadowing over distance",
         "38.901, 7.4.4: exp(-d / 10 m) in line of sight, exp(-d / 13 m) without",
-        "`channel.gaussian_fields`, 200 fields at 9 places",
+        "`edgefl.channel.gaussian_fields`, 200 fields at 9 places",
         rows,
         f"Sampled: a standard error of up to {error:.3f}. The fields are linear between nodes 1.25 m"
         " apart, which adds up to 0.012 at a few metres. Allowed: that, and four standard errors.",
@@ -175,7 +175,7 @@ def fading() -> Section:
     return Section(
         "Fading over time",
         "Jakes: J0(2 pi f_d t), scatterers all around",
-        "`channel.fading`, 400,000 slots of one link",
+        "`edgefl.channel.fading`, 400,000 slots of one link",
         rows,
         "As in the journal paper, fading is a Gauss-Markov process: its correlation is Jakes's after one slot and"
         " rho^n after n, an exponential, where Jakes's falls faster at first and then swings around zero. A transfer"
@@ -208,7 +208,7 @@ def rates() -> Section:
     return Section(
         "Rates",
         "Shannon, up to the table's highest rate of 7.4 bit/s/Hz",
-        "`channel.modulation`: 38.214, Table 5.2.2.1-3, 2 dB from Shannon, before overheads",
+        "`edgefl.channel.modulation`: 38.214, Table 5.2.2.1-3, 2 dB from Shannon, before overheads",
         rows,
         "Steps carry less than the curve above them, 2 dB less are needed to stand for real codes, and below CQI 1"
         " (-7.5 dB) nothing goes.",
@@ -233,7 +233,7 @@ def walls() -> Section:
     return Section(
         "Walls",
         "38.901, 7.4.3.1 at 3.5 GHz: wall + 0.5 dB/m of the smaller of two uniform ways in 25 m + normal, convolved",
-        "`channel.penetration`, 200,000 draws",
+        "`edgefl.channel.penetration`, 200,000 draws",
         rows,
         "Sampled; allowed: four standard errors of the outer quantiles.",
     )

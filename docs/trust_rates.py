@@ -7,7 +7,7 @@ import numpy as np
 import simpy
 import trust_runs
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 from edgefl.engine.air.budget import Budget, carriers_of
 from edgefl.rng import Streams
 from edgefl.scenario.world import World

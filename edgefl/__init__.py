@@ -12,11 +12,8 @@ edgefl.compare(runs).table
 
 from typing import TYPE_CHECKING, Any
 
-from edgefl.config import own_packages
 from edgefl.errors import EdgeflError
 from edgefl.version import __version__
-
-own_packages.prefer()
 
 if TYPE_CHECKING:
     from edgefl.run.results import Results, StudyResults
@@ -67,7 +64,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'edgefl' has no attribute '{name}'")
     import importlib
 
-    own_packages.require("channel", *(["analysis"] if name in ("compare", "study") else []))
     module, attribute = _LAZY[name]
     return getattr(importlib.import_module(module), attribute)
 

@@ -4,7 +4,7 @@ import math
 
 from pydantic import Field
 
-from channel.tdd import Direction
+from edgefl.channel.tdd import Direction
 from edgefl.engine.backgrounds import Background
 
 STEP_S = 900.0  # base stations count by quarters of an hour

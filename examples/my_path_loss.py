@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from channel.component import parameter
-from channel.path_loss import ByState, Line, LossLines, PathLoss, not_negative
-from channel.units import FloatArray
+from edgefl.channel.component import parameter
+from edgefl.channel.path_loss import ByState, Line, LossLines, PathLoss, not_negative
+from edgefl.channel.units import FloatArray
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from channel.component import parameter
-from channel.schedulers import Flows, Scheduler, all_to
-from channel.units import FloatArray
+from edgefl.channel.component import parameter
+from edgefl.channel.schedulers import Flows, Scheduler, all_to
+from edgefl.channel.units import FloatArray
 
 
 @dataclass(frozen=True)

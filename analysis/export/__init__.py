@@ -3,7 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
-from analysis.export.records import Exported, study_of
+from edgefl.analysis.export.records import Exported, study_of
 
 TO = ("mlflow", "wandb", "tensorboard")
 
@@ -29,7 +29,7 @@ def export(
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
         # here, since each needs a package of its own
-        written: Exported = import_module(f"analysis.export.to_{to}").write(study, Path(out).resolve())
+        written: Exported = import_module(f"edgefl.analysis.export.to_{to}").write(study, Path(out).resolve())
         return written
     except ImportError as error:
         raise ValueError(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from analysis.export.records import Exported, RunRecord, StudyRecord
+from edgefl.analysis.export.records import Exported, RunRecord, StudyRecord
 
 KEY = "edgefl.key"
 # limits of one request, and of a value, in MLflow

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from analysis.export.records import Exported, RunRecord, StudyRecord
+from edgefl.analysis.export.records import Exported, RunRecord, StudyRecord
 
 POLYNOMIAL, MASK = 0x82F63B78, 0xA282EAD8
 FILE = "events.out.tfevents.0.edgefl"

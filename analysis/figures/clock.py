@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
-from analysis.clock import HOURS, Clock, of_day
-from analysis.figures.curves import curves_of
-from analysis.figures.lines import label_lines
-from analysis.figures.style import SOFT, Styles, plain
-from analysis.formatting import TIME_UNITS, unit_for
-from analysis.service import Services
+from edgefl.analysis.clock import HOURS, Clock, of_day
+from edgefl.analysis.figures.curves import curves_of
+from edgefl.analysis.figures.lines import label_lines
+from edgefl.analysis.figures.style import SOFT, Styles, plain
+from edgefl.analysis.formatting import TIME_UNITS, unit_for
+from edgefl.analysis.service import Services
 
 POINTS = 400
 MOST_TICKS = 13

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.style import INK, PALETTE, plain
+from edgefl.analysis.figures.style import INK, PALETTE, plain
 
 WIDTH_INCH = 3.5  # of a column of an IEEE page
 DPI = 300

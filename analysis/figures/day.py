@@ -7,11 +7,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.clock import Clock
-from analysis.figures.clock import time_axis
-from analysis.figures.lines import BAND, PILOT, label_lines, write_above
-from analysis.figures.style import DPI, INK, Styles, heading, plain
-from analysis.metrics import over_seeds
+from edgefl.analysis.clock import Clock
+from edgefl.analysis.figures.clock import time_axis
+from edgefl.analysis.figures.lines import BAND, PILOT, label_lines, write_above
+from edgefl.analysis.figures.style import DPI, INK, Styles, heading, plain
+from edgefl.analysis.metrics import over_seeds
 
 SIZE_INCH = (32 / 3, 17 / 3)  # 1600 x 850 pixels
 TOP, BOTTOM = (0.058, 0.4, 0.815, 0.42), (0.058, 0.085, 0.815, 0.2)

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from analysis.figures.style import DPI, INK, SOFT, Styles, heading, plain, variant_styles
-from analysis.formatting import TIME_UNITS, amount, unit_for
-from analysis.results import DriftComparison
+from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, plain, variant_styles
+from edgefl.analysis.formatting import TIME_UNITS, amount, unit_for
+from edgefl.analysis.results import DriftComparison
 
 SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
 TOP, BOTTOM = (0.058, 0.545, 0.735, 0.345), (0.058, 0.075, 0.735, 0.36)

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.figures.column import DASHES, legend, panels
-from analysis.figures.style import PALETTE
+from edgefl.analysis.figures.column import DASHES, legend, panels
+from edgefl.analysis.figures.style import PALETTE
 
 SHARES = np.linspace(0, 1, 101)
 
@@ -14,7 +14,7 @@ def fairness_figure(by_device: pd.DataFrame) -> Figure:
     """Draw, for each variant and kind of model, the accuracy below which a share of the devices lies.
 
     Args:
-        by_device: of `analysis.fairness.last_scores`.
+        by_device: of `edgefl.analysis.fairness.last_scores`.
     """
     figure, (ax,) = panels(1, 2.6)
     variants, several = list(dict.fromkeys(by_device["variant"])), by_device["model"].nunique() > 1

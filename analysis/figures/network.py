@@ -5,9 +5,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.column import SMALL, legend, panels, series_styles
-from analysis.figures.style import SOFT
-from analysis.formatting import TIME_UNITS, unit_for
+from edgefl.analysis.figures.column import SMALL, legend, panels, series_styles
+from edgefl.analysis.figures.style import SOFT
+from edgefl.analysis.formatting import TIME_UNITS, unit_for
 
 MOST_SERIES = 5  # lines that can be told apart
 FEW = 40  # places of a line, up to which they are marked
@@ -19,7 +19,7 @@ def network_figure(course: pd.DataFrame) -> Figure | None:
     Handovers have a panel where there are any, devices in service where their number changes.
 
     Args:
-        course: of `analysis.network.over_time`.
+        course: of `edgefl.analysis.network.over_time`.
     """
     names = list(dict.fromkeys(course["variant"]))[:MOST_SERIES]
     course = course[course["variant"].isin(names)]

@@ -8,9 +8,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.column import SMALL, legend, mark, panels, series_styles
-from analysis.figures.style import INK, SOFT
-from analysis.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
+from edgefl.analysis.figures.column import SMALL, legend, mark, panels, series_styles
+from edgefl.analysis.figures.style import INK, SOFT
+from edgefl.analysis.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
 CLOSE = 0.02  # of an axis: points that lie so close are at one place
 

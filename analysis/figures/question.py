@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from analysis.figures.column import SMALL, panels
-from analysis.figures.style import INK, PALETTE, SOFT
-from analysis.formatting import amount
+from edgefl.analysis.figures.column import SMALL, panels
+from edgefl.analysis.figures.style import INK, PALETTE, SOFT
+from edgefl.analysis.formatting import amount
 
 TINTS = (
     "#9ecae1",
@@ -22,7 +22,7 @@ def question_figure(table: pd.DataFrame, axes: Sequence[str], variants: tuple[st
     """Draw the difference in each setting, with its interval and who is better.
 
     Args:
-        table: as in `analysis.question.Answer`.
+        table: as in `edgefl.analysis.question.Answer`.
     """
     scale = 100.0 if unit == "percentage points" else 1.0
     title = f"{variants[0]} minus {variants[1]} ({unit})"

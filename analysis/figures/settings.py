@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.style import DPI, INK, variant_styles
-from analysis.results import SettingsTable
-from analysis.tables.settings import Group, caption, groups, setting_names
+from edgefl.analysis.figures.style import DPI, INK, variant_styles
+from edgefl.analysis.results import SettingsTable
+from edgefl.analysis.tables.settings import Group, caption, groups, setting_names
 
 ROW_INCH, PANEL_INCH, MARGIN_INCH = 0.26, 3.1, 1.0
 LABEL_INCH, CHARACTERS_AN_INCH = 0.075, 9.5  # of a letter beside the panels; of the title

@@ -3,8 +3,8 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.figures.column import DASHES, MARKS, SMALL, legend, panels
-from analysis.figures.style import INK, PALETTE, SOFT
+from edgefl.analysis.figures.column import DASHES, MARKS, SMALL, legend, panels
+from edgefl.analysis.figures.style import INK, PALETTE, SOFT
 
 MOST_PANELS = 4  # variants below one another
 MOST_MARKS = 10  # on a line
@@ -18,7 +18,7 @@ def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
     round has no bound if one of the seeds has none: its learning rate is beyond (14).
 
     Args:
-        by_round: of `analysis.theory.along`.
+        by_round: of `edgefl.analysis.theory.along`.
         lengths: training rounds of each session, by its number.
     """
     names = list(dict.fromkeys(by_round["variant"]))[:MOST_PANELS]

@@ -7,13 +7,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from analysis.html import series, words
-from analysis.html.answer import answer
-from analysis.html.replay import replay_of
-from analysis.load import Runs, load_runs
-from analysis.score_words import ACCURACY, named, table_said
+from edgefl.analysis.html import series, words
+from edgefl.analysis.html.answer import answer
+from edgefl.analysis.html.replay import replay_of
+from edgefl.analysis.load import Runs, load_runs
+from edgefl.analysis.score_words import ACCURACY, named, table_said
 
-ASSETS = resources.files("analysis.html") / "assets"
+ASSETS = resources.files("edgefl.analysis.html") / "assets"
 SCRIPTS = ("unpack.js", "charts.js", "world.js", "device.js", "replay.js", "page.js")
 FILE = "report.html"
 MOST_REPLAYS = 6  # in one page

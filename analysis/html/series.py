@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.html.packing import unpack
-from analysis.load import Runs
-from analysis.metrics import of_run, training_rounds
-from analysis.score_words import said
-from analysis.service import Service
+from edgefl.analysis.html.packing import unpack
+from edgefl.analysis.load import Runs
+from edgefl.analysis.metrics import of_run, training_rounds
+from edgefl.analysis.score_words import said
+from edgefl.analysis.service import Service
 
 MOST_POINTS = 2000  # of one line
 MOST_CELLS = 8  # more are shown as their mean, or as their sum

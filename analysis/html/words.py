@@ -5,13 +5,13 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, compact_labels, unit_for
-from analysis.html.series import label_of
-from analysis.load import Runs
-from analysis.metrics import of_run, training_rounds
-from analysis.scenario_keys import scenario_of
-from analysis.score_words import ACCURACY, said
-from analysis.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
+from edgefl.analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, compact_labels, unit_for
+from edgefl.analysis.html.series import label_of
+from edgefl.analysis.load import Runs
+from edgefl.analysis.metrics import of_run, training_rounds
+from edgefl.analysis.scenario_keys import scenario_of
+from edgefl.analysis.score_words import ACCURACY, said
+from edgefl.analysis.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
 
 NO_BREAK = "\u00a0"  # between a number and its unit
 MOST_SESSIONS = 200  # rows of the table of sessions

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from analysis.metrics import VALIDATION
+from edgefl.analysis.metrics import VALIDATION
 
 
 def chosen(made: pd.DataFrame, axis: str) -> pd.DataFrame:

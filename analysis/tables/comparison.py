@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from analysis.choices import COLUMNS, Layout
-from analysis.formatting import (
+from edgefl.analysis.choices import COLUMNS, Layout
+from edgefl.analysis.formatting import (
     ENERGY_UNITS,
     NOTHING,
     TIME_UNITS,
@@ -18,10 +18,10 @@ from analysis.formatting import (
     unit_for,
     with_spread,
 )
-from analysis.markup import bullets, latex_table, markdown_table, page, picture, section
-from analysis.report import Report, noted
-from analysis.results import Comparison
-from analysis.servers import BY_ROUNDS, METRICS
+from edgefl.analysis.markup import bullets, latex_table, markdown_table, page, picture, section
+from edgefl.analysis.report import Report, noted
+from edgefl.analysis.results import Comparison
+from edgefl.analysis.servers import BY_ROUNDS, METRICS
 
 POINTS = (("points", 0.01),)
 TARGETS = "Cost of each target (median rounds, mean time and energy)"

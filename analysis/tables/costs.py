@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis.averages import spread
-from analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, unit_for, with_spread
+from edgefl.analysis.averages import spread
+from edgefl.analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, unit_for, with_spread
 
 ENERGY = {
     "receive_j": "receive",

@@ -5,10 +5,18 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, named_seeds, unit_for, with_spread
-from analysis.markup import bullets, latex_table, page, picture, section
-from analysis.report import Report, noted
-from analysis.results import DriftComparison
+from edgefl.analysis.formatting import (
+    ENERGY_UNITS,
+    NOTHING,
+    TIME_UNITS,
+    amount,
+    named_seeds,
+    unit_for,
+    with_spread,
+)
+from edgefl.analysis.markup import bullets, latex_table, page, picture, section
+from edgefl.analysis.report import Report, noted
+from edgefl.analysis.results import DriftComparison
 
 # heading -> column of shares
 ACCURACIES = {

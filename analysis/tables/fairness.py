@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from analysis.tables.runs import named_runs
+from edgefl.analysis.tables.runs import named_runs
 
 ROWS = {
     "devices": "devices with test data",

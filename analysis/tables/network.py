@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from analysis.formatting import NOTHING
-from analysis.tables.runs import named_runs
+from edgefl.analysis.formatting import NOTHING
+from edgefl.analysis.tables.runs import named_runs
 
 
 def headline(figures: pd.DataFrame) -> pd.DataFrame:

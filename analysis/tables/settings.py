@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from analysis.formatting import ENERGY_UNITS, TIME_UNITS, named_seeds, ranges, unit_for, with_spread
-from analysis.markup import bullets, latex_escape, latex_tabular, markdown_table, page, picture
-from analysis.report import Report, noted
-from analysis.results import SettingsTable
+from edgefl.analysis.formatting import ENERGY_UNITS, TIME_UNITS, named_seeds, ranges, unit_for, with_spread
+from edgefl.analysis.markup import bullets, latex_escape, latex_tabular, markdown_table, page, picture
+from edgefl.analysis.report import Report, noted
+from edgefl.analysis.results import SettingsTable
 
 # What a table of runs without training shows: quantity of `SettingsTable.table` -> words, units
 SHOWN_COSTS = {

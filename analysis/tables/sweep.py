@@ -4,15 +4,15 @@ import math
 
 import pandas as pd
 
-from analysis.choices import Layout
-from analysis.figures.sweep import UNITS, label_of, lower_bounds, words_of
-from analysis.formatting import NOTHING, amount, named_seeds, unit_for, with_interval, with_spread
-from analysis.markup import bullets, latex_table, markdown_table, page, picture
-from analysis.report import Report, noted
-from analysis.results import Sweep
-from analysis.uncertainty import Ratio
-from analysis.units import axis_of, bare, written
-from analysis.verdicts import Versus
+from edgefl.analysis.choices import Layout
+from edgefl.analysis.figures.sweep import UNITS, label_of, lower_bounds, words_of
+from edgefl.analysis.formatting import NOTHING, amount, named_seeds, unit_for, with_interval, with_spread
+from edgefl.analysis.markup import bullets, latex_table, markdown_table, page, picture
+from edgefl.analysis.report import Report, noted
+from edgefl.analysis.results import Sweep
+from edgefl.analysis.uncertainty import Ratio
+from edgefl.analysis.units import axis_of, bare, written
+from edgefl.analysis.verdicts import Versus
 
 POSITIVE = frozenset(UNITS) - {"accuracy_first"}
 RATIO = ("pairs", "ratio", "ratio_low", "ratio_high")

@@ -8,8 +8,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from channel.component import ChannelComponent
-from channel.units import FloatArray
+from edgefl.channel.component import ChannelComponent
+from edgefl.channel.units import FloatArray
 
 __all__ = ["ByState", "Line", "LossLines", "PathLoss", "not_negative"]
 
@@ -71,7 +71,7 @@ class PathLoss(ChannelComponent, ABC):
 
     @abstractmethod
     def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
-        """Compute the probability of line of sight; its correlation in space is in `channel.large_scale`.
+        """Compute the probability of line of sight; its correlation in space is in `edgefl.channel.large_scale`.
 
         Args:
             distance_2d_m: [devices] horizontal distance, >= 0.

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from channel.path_loss import not_negative
-from channel.units import SPEED_OF_LIGHT_M_S, FloatArray
+from edgefl.channel.path_loss import not_negative
+from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
 
 def log_carrier_ghz(carrier_hz: float) -> float:

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from channel.path_loss import ByState, Line, LossLines, PathLoss
-from channel.units import SPEED_OF_LIGHT_M_S, FloatArray
+from edgefl.channel.path_loss import ByState, Line, LossLines, PathLoss
+from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy.typing as npt
 
-from channel.path_loss import ByState, Line, LossLines, PathLoss, check_height
-from channel.path_loss._tr38901 import breakpoint_distance_m, log_carrier_ghz, outdoor_los_probability
-from channel.units import FloatArray
+from edgefl.channel.path_loss import ByState, Line, LossLines, PathLoss, check_height
+from edgefl.channel.path_loss._tr38901 import breakpoint_distance_m, log_carrier_ghz, outdoor_los_probability
+from edgefl.channel.units import FloatArray
 
 
 @dataclass(frozen=True)

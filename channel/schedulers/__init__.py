@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from channel.carrier import Carrier
-from channel.component import ChannelComponent
-from channel.units import FloatArray
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.component import ChannelComponent
+from edgefl.channel.units import FloatArray
 
 __all__ = ["Flows", "Scheduler", "all_to"]
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from channel.schedulers import Flows, Scheduler
-from channel.units import FloatArray
+from edgefl.channel.schedulers import Flows, Scheduler
+from edgefl.channel.units import FloatArray
 
 
 @dataclass(frozen=True)

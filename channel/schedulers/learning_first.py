@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from channel.schedulers import Flows, all_to
-from channel.schedulers.proportional_fair import ProportionalFair
-from channel.units import FloatArray
+from edgefl.channel.schedulers import Flows, all_to
+from edgefl.channel.schedulers.proportional_fair import ProportionalFair
+from edgefl.channel.units import FloatArray
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from channel.schedulers import Flows, Scheduler
-from channel.share import exp1_tail, scaled_exp1
-from channel.units import FloatArray
+from edgefl.channel.schedulers import Flows, Scheduler
+from edgefl.channel.share import exp1_tail, scaled_exp1
+from edgefl.channel.units import FloatArray
 
 # Finishing times of min_max_latency agree to the first in about five steps. Below an SNR of -50 dB rounding
 # may leave more than that; there the second must do.

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from channel.component import parameter
-from channel.schedulers import Flows, Scheduler, all_to
-from channel.units import FloatArray
+from edgefl.channel.component import parameter
+from edgefl.channel.schedulers import Flows, Scheduler, all_to
+from edgefl.channel.units import FloatArray
 
 NOTHING = 1e-300  # an average below this is of service that is forgotten
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from channel.schedulers import Flows, Scheduler, all_to
-from channel.units import FloatArray
+from edgefl.channel.schedulers import Flows, Scheduler, all_to
+from edgefl.channel.units import FloatArray
 
 
 @dataclass(frozen=True)

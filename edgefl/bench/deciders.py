@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import simpy
 
-from channel.units import FloatArray
 from edgefl.bench import median_s, say
+from edgefl.channel.units import FloatArray
 from edgefl.config import registry
 from edgefl.contract import Expected
 from edgefl.engine.air.gains import LargeScaleState

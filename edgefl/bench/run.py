@@ -19,8 +19,8 @@ PERIOD_S = 0.002
 TESTS = "edgefl.learning.scores."  # whatever it calls of learning is evaluation
 # module -> room, the innermost frame that has one decides; a longer name is asked first
 ROOMS = {
-    "channel.fading": "drawing",
-    "channel": "radio",
+    "edgefl.channel.fading": "drawing",
+    "edgefl.channel": "radio",
     "edgefl.engine.air.radio": "radio",
     "edgefl.engine.air.radio_round": "radio",
     "edgefl.engine.air.many_transfers": "radio",

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from analysis.command_options import Federation
+from edgefl.analysis.command_options import Federation
 from edgefl.commands.shared import console
 from edgefl.errors import EdgeflError
 
@@ -33,8 +33,8 @@ def export(
 
         edgefl export runs/quickstart --to wandb --out exported
     """
-    from analysis.export import export as exported
-    from analysis.formatting import placed
+    from edgefl.analysis.export import export as exported
+    from edgefl.analysis.formatting import placed
 
     try:
         written = exported(path, to, out, federation)

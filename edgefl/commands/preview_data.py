@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from channel.units import db_to_linear
+from edgefl.channel.units import db_to_linear
 from edgefl.engine.air.budget import carriers_of
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.clock import Clock

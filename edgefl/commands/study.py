@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from analysis.command_options import Explain
+from edgefl.analysis.command_options import Explain
 from edgefl.commands.shared import (
     Address,
     AllowCode,
@@ -232,9 +232,9 @@ def _print_whole(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> Non
 
 def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> None:
     """Compare the runs of a study that are complete; along a grid of one number, say what it costs."""
-    from analysis import compare, compare_settings, load_runs, tables
-    from analysis.formatting import placed
-    from analysis.key_sweep import grid_key, sweep
+    from edgefl.analysis import compare, compare_settings, load_runs, tables
+    from edgefl.analysis.formatting import placed
+    from edgefl.analysis.key_sweep import grid_key, sweep
 
     federation = plan.federation
     try:
@@ -254,8 +254,8 @@ def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> Non
 
 
 def _print_choice(path: Path, choose: "ChoiceSettings", federation: str | None) -> None:
-    from analysis import report_choice
-    from analysis.formatting import placed
+    from edgefl.analysis import report_choice
+    from edgefl.analysis.formatting import placed
 
     try:
         report_choice(path, key=choose.key, by=choose.by, federation=federation).print(console)

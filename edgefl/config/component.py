@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 
 from pydantic import BaseModel, create_model
 
-from channel.component import ChannelComponent
+from edgefl.channel.component import ChannelComponent
 from edgefl.config.strict import Strict
 
 

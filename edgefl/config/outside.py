@@ -22,7 +22,7 @@ from edgefl.config import own_code
 from edgefl.errors import EdgeflError, clipped
 
 ALLOW = "EDGEFL_ALLOW_CODE"
-_OURS = ("edgefl.", "channel.")
+_OURS = "edgefl."
 _folder: ContextVar[Path | None] = ContextVar("folder of the scenario that is read", default=None)
 _loaded: set[str] = set()  # files of the modules that a scenario has named
 

@@ -18,7 +18,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 LENGTH = 16  # hexadecimal digits of a hash: two of a million versions share one with probability 3e-8
-OURS = ("edgefl", "channel", "analysis")
+OURS = "edgefl"
 _NAMED = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 # part -> hash of its code when it was first seen: what lies in the file may have been edited since it was imported
 _seen: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
@@ -63,7 +63,7 @@ def of_part(part: Any) -> str:
 
 def is_ours(module_name: str) -> bool:
     """Whether a module is one of edgefl's, whose code the version of results stands for."""
-    return module_name.partition(".")[0] in OURS
+    return module_name.partition(".")[0] == OURS
 
 
 def _texts(values: Iterable[Any]) -> Iterator[str]:

@@ -36,8 +36,8 @@ PACKAGES = {
     "churn": "edgefl.engine.churn",
     "power_models": "edgefl.engine.power_models",
     "backgrounds": "edgefl.engine.backgrounds",
-    "schedulers": "channel.schedulers",
-    "path_loss": "channel.path_loss",
+    "schedulers": "edgefl.channel.schedulers",
+    "path_loss": "edgefl.channel.path_loss",
 }
 KINDS = tuple(PACKAGES)
 

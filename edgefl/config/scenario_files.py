@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, get_args
 
-HOME = Path(__file__).resolve().parents[2]  # where the packages of this edgefl lie
+HOME = Path(__file__).resolve().parents[1]  # `scenarios` and `examples` lie here, in a checkout as links
 WHERE = "a relative path begins in the folder of the scenario's file, or in the current one"
 _folder: ContextVar[Path | None] = ContextVar(
     "folder in which the files of a scenario are sought", default=None

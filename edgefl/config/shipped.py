@@ -9,8 +9,7 @@ from edgefl.errors import EdgeflError
 
 Kind = Literal["scenario", "study"]
 FOLDER = HOME / "scenarios"
-INSTALLED = Path(__file__).resolve().parents[1] / "examples"
-EXAMPLES = INSTALLED if INSTALLED.is_dir() else HOME / "examples"  # in a checkout
+EXAMPLES = HOME / "examples"
 PATTERNS: dict[Kind, str] = {"scenario": "*.yaml", "study": "studies/*.yaml"}
 
 

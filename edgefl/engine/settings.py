@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from channel.units import dbm_to_watt
+from edgefl.channel.units import dbm_to_watt
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
 from edgefl.engine.class_settings import CLASS_NAME, MOST_DEVICES, ClassSettings, EveryDevice, check_sizes

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from channel.geometry import on_disc
+from edgefl.channel.geometry import on_disc
 from edgefl.config.clock import Hour
 from edgefl.errors import EdgeflError
 from edgefl.mobility import Coordinate, Leg, Legs, Movement

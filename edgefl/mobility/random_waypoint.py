@@ -3,7 +3,7 @@
 import numpy as np
 from pydantic import Field
 
-from channel.geometry import on_disc
+from edgefl.channel.geometry import on_disc
 from edgefl.mobility import Leg, Legs, Movement
 from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._walkers import Walkers

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from channel.geometry import on_disc
+from edgefl.channel.geometry import on_disc
 from edgefl.config.strict import Strict, one_of
 from edgefl.errors import EdgeflError, refused
 from edgefl.places import area_files

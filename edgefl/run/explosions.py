@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 from edgefl.engine.parts import Outcome
 from edgefl.engine.records import DeviceRound, DeviceScore, Round, Session
 from edgefl.scenario.scenario import Scenario

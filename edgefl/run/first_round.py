@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from channel.tdd import Direction
-from channel.units import FloatArray
+from edgefl.channel.tdd import Direction
+from edgefl.channel.units import FloatArray
 from edgefl.contract import Expected
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.links import DIRECTIONS, Links

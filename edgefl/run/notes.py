@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from channel.units import dbm_to_watt
+from edgefl.channel.units import dbm_to_watt
 from edgefl.config import registry
 from edgefl.engine.air.efficiency import Efficiency
 from edgefl.engine.air.gains import LargeScaleGains

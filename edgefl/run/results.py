@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analysis import Runs
-    from analysis.question import Answer
+    from edgefl.analysis import Runs
+    from edgefl.analysis.question import Answer
 
     _Path = Path
 else:
@@ -58,7 +58,7 @@ class _Directory(_Path):
 
     @cached_property
     def _runs(self) -> "Runs":
-        from analysis import load_runs
+        from edgefl.analysis import load_runs
 
         return load_runs(self, every_setting=True, every_federation=True)
 
@@ -101,6 +101,6 @@ class StudyResults(_Directory):
     @property
     def answer(self) -> "Answer | None":
         """The answer to the study's question: `.sentence`, `.table`, `.notes`; None: the study has no question."""
-        from analysis.question import read
+        from edgefl.analysis.question import read
 
         return read(self)

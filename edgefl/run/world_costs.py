@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from channel.energy import transfer_energy_j
+from edgefl.channel.energy import transfer_energy_j
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.air.radio_round import RadioRound

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from channel.path_loss import PathLoss
+from edgefl.channel.path_loss import PathLoss
 from edgefl.config.registry import did_you_mean
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.settings import DeviceSettings

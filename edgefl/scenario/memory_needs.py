@@ -6,8 +6,8 @@ passes may still need several times as much.
 
 import math
 
-from channel.fading import BLOCK
-from channel.transfer import AUTO_SLOTS
+from edgefl.channel.fading import BLOCK
+from edgefl.channel.transfer import AUTO_SLOTS
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.federation.plan import LINKS_AT_ONCE

@@ -10,10 +10,10 @@ from typing import cast
 import numpy as np
 import simpy
 
-from channel.antenna import Sectors
-from channel.band_slots import Groups
-from channel.geometry import poisson_count, sample_ring
-from channel.units import dbm_to_watt
+from edgefl.channel.antenna import Sectors
+from edgefl.channel.band_slots import Groups
+from edgefl.channel.geometry import poisson_count, sample_ring
+from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.air import propagation
 from edgefl.engine.air.background import BackgroundTraffic
 from edgefl.engine.air.background_users import BackgroundUsers

@@ -10,7 +10,7 @@ from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario, given
 
 if TYPE_CHECKING:
-    from analysis import Comparison
+    from edgefl.analysis import Comparison
     from edgefl.run.results import StudyResults
 
 Overrides = Mapping[str, Any]
@@ -105,7 +105,7 @@ def compare(
         partial: also runs that are not completed, as far as they came.
         federation: whose rounds, where several federations share the cells; none: of the one that the study names.
         out: where to write; none: the directory of the runs, of several `comparison` beside them.
-        options: as `analysis.compare` takes them: reference, target (one or several), recurring, layout.
+        options: as `edgefl.analysis.compare` takes them: reference, target (one or several), recurring, layout.
 
     Returns:
         The comparison: its tables have one row per variant, or per variant and session, or per variant and seed.
@@ -113,11 +113,12 @@ def compare(
     Raises:
         EdgeflError: there is nothing to compare, or an option does not fit.
     """
-    import analysis
+    from edgefl.analysis import compare as compared
+    from edgefl.analysis import load_runs
 
     folders = [one for given in runs for one in ([given] if isinstance(given, str | Path) else given)]
     try:
-        loaded = analysis.load_runs(folders, names=names, partial=partial, federation=federation)
-        return analysis.compare(loaded, out=out, **options)
+        loaded = load_runs(folders, names=names, partial=partial, federation=federation)
+        return compared(loaded, out=out, **options)
     except ValueError as error:
         raise EdgeflError(f"not compared: {error}") from error

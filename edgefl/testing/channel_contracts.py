@@ -4,9 +4,9 @@ import copy
 
 import numpy as np
 
-from channel.carrier import Carrier
-from channel.path_loss import PathLoss
-from channel.schedulers import Flows, Scheduler
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.path_loss import PathLoss
+from edgefl.channel.schedulers import Flows, Scheduler
 from edgefl.testing.conformance import must
 
 CARRIER = Carrier(10e6, 0.5e-3)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from channel.carrier import Carrier
-from channel.packet_errors import PacketErrors
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.packet_errors import PacketErrors
 from edgefl.engine.selectors import Candidates, Decider, Decision
 from edgefl.testing.conformance import must
 

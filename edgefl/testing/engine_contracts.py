@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from channel.geometry import sample_ring
+from edgefl.channel.geometry import sample_ring
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.backgrounds import Background
 from edgefl.engine.churn import Churn

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from analysis.html import write_report
+from edgefl.analysis.html import write_report
 from edgefl.errors import EdgeflError
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import load

@@ -118,7 +118,7 @@ def test_scores_that_nobody_would_make_are_refused(changes: dict[str, Any], mess
 
 
 def test_fairness_reads_them(tmp_path: Path) -> None:
-    from analysis import report_fairness
+    from edgefl.analysis import report_fairness
 
     results = run(tmp_path / "run", learning__algorithm="ditto")
     report = report_fairness(results, out=tmp_path / "report")

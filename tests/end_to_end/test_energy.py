@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import edgefl
-from analysis.costs import report_costs
-from analysis.load import load_runs
+from edgefl.analysis.costs import report_costs
+from edgefl.analysis.load import load_runs
 from edgefl.testing.invariants import check_run
 
 SMALL: dict[str, Any] = {

@@ -17,8 +17,10 @@ SEED, DRAWS, CASES, MOST_CASES = 43, 12, 2, 12
 # reference -> faults that it must notice
 FAULTS = {
     "band": [
-        edited("channel.tdd:Pattern.weights", "symbols / SYMBOLS_PER_SLOT", "1.0"),
-        edited("channel.band_slots:Groups.parts", "self.weights[group] / together", "1.0 / len(there)"),
+        edited("edgefl.channel.tdd:Pattern.weights", "symbols / SYMBOLS_PER_SLOT", "1.0"),
+        edited(
+            "edgefl.channel.band_slots:Groups.parts", "self.weights[group] / together", "1.0 / len(there)"
+        ),
     ],
     "handovers": [
         edited(

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from PIL import Image
 
-from analysis import compare
-from analysis.comparison import FIGURE_NUMBERS
+from edgefl.analysis import compare
+from edgefl.analysis.comparison import FIGURE_NUMBERS
 from edgefl.config import registry
 from tests.end_to_end.pages import ROOT, blocks_of, checkout, run, there
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import edgefl
-from analysis import load_runs
+from edgefl.analysis import load_runs
 from edgefl.learning.datasets.diabetes import Diabetes
 
 REGRESSION: dict[str, Any] = {

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis import report_choice
 from edgefl import EdgeflError, Results, load_model, load_scenario, simulate
+from edgefl.analysis import report_choice
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets.digits import Digits
 from edgefl.studies import StudyOptions, plan

@@ -13,7 +13,7 @@ FAULTS = (
         f"{TR}, Table 7.4.1-1, note 1",
         f"{UNIT}path_loss/test_umi.py::test_umi_agrees_with_two_simulators",
         "0.00001 dB off ns-3, 0.006 dB off Sionna",
-        edited("channel.path_loss._tr38901:breakpoint_distance_m", "return 4.0", "return 4.04"),
+        edited("edgefl.channel.path_loss._tr38901:breakpoint_distance_m", "return 4.0", "return 4.04"),
     ),
     Fault(
         "channel.umi_obstructed_slope",
@@ -21,7 +21,7 @@ FAULTS = (
         f"{TR}, Table 7.4.1-1",
         f"{UNIT}path_loss/test_umi.py::test_umi_agrees_with_two_simulators",
         "0.00001 dB off ns-3, 0.006 dB off Sionna",
-        edited("channel.path_loss.umi:UMi.lines", "35.3", "35.0"),
+        edited("edgefl.channel.path_loss.umi:UMi.lines", "35.3", "35.0"),
     ),
     Fault(
         "channel.uma_decay",
@@ -29,7 +29,7 @@ FAULTS = (
         f"{TR}, Table 7.4.2-1",
         f"{UNIT}path_loss/test_uma.py::test_los_probability_uma",
         "1e-12 of the probability",
-        edited("channel.path_loss.uma:UMa.los_probability", "63.0", "36.0"),
+        edited("edgefl.channel.path_loss.uma:UMa.los_probability", "63.0", "36.0"),
     ),
     Fault(
         "channel.los_18_m",
@@ -38,7 +38,7 @@ FAULTS = (
         f"{UNIT}path_loss/test_umi.py::test_los_probability_agrees_with_sionna",
         "1e-9",
         edited(
-            "channel.path_loss._tr38901:outdoor_los_probability",
+            "edgefl.channel.path_loss._tr38901:outdoor_los_probability",
             "return 18.0 / far + np.exp(-far / decay_m) * (1.0 - 18.0 / far)",
             "return np.minimum(1.0, 20.0 / far + np.exp(-far / decay_m) * (1.0 - 20.0 / far))",
         ),
@@ -50,7 +50,9 @@ FAULTS = (
         f"{UNIT}test_share.py::test_mean_snr_link_budget",
         "1e-12 dB",
         edited(
-            "channel.share:noise_w", "noise_psd_w_hz * bandwidth * db", "noise_psd_w_hz * bandwidth / 2 * db"
+            "edgefl.channel.share:noise_w",
+            "noise_psd_w_hz * bandwidth * db",
+            "noise_psd_w_hz * bandwidth / 2 * db",
         ),
     ),
     Fault(
@@ -60,7 +62,7 @@ FAULTS = (
         f"{UNIT}test_share.py::test_noise_figure_and_interference_margin_raise_the_noise",
         "1e-12 dB",
         edited(
-            "channel.share:noise_w",
+            "edgefl.channel.share:noise_w",
             "db_to_linear(noise_figure_db + margin_db)",
             "db_to_linear(0.0 + margin_db)",
         ),
@@ -71,7 +73,7 @@ FAULTS = (
         "Jakes, J0(2 pi f_d tau)",
         f"{UNIT}test_fading.py::test_slot_correlation_golden_values",
         "5.1e-10, half of the last printed digit",
-        edited("channel.fading:slot_correlation", "slot_s=slot_s))", "slot_s=slot_s)) ** 2"),
+        edited("edgefl.channel.fading:slot_correlation", "slot_s=slot_s))", "slot_s=slot_s)) ** 2"),
     ),
     Fault(
         "channel.innovation",
@@ -79,7 +81,7 @@ FAULTS = (
         "Gauss-Markov process of power 1",
         f"{THEORY}fading.py::test_mean_power_is_one",
         "4 standard errors of the mean power",
-        edited("channel.fading_grids:grids", "math.expm1(2.0 * log_step)", "math.expm1(log_step)"),
+        edited("edgefl.channel.fading_grids:grids", "math.expm1(2.0 * log_step)", "math.expm1(log_step)"),
     ),
     Fault(
         "channel.bridge",
@@ -87,7 +89,7 @@ FAULTS = (
         "the law of a Gaussian bridge",
         f"{THEORY}fading.py::test_a_step_across_a_block_edge_is_as_small_as_any_other",
         "4 standard errors of the mean square of a step",
-        edited("channel.fading_grids:_bridge_weights", "return sign *", "return 0.0 * sign *"),
+        edited("edgefl.channel.fading_grids:_bridge_weights", "return sign *", "return 0.0 * sign *"),
     ),
     Fault(
         "channel.shadowing_correlation",
@@ -96,7 +98,7 @@ FAULTS = (
         f"{THEORY}large_scale.py::test_gain_is_correlated_over_its_states_distance",
         "4 standard errors, and 0.012 above for nodes 1.25 m apart",
         edited(
-            "channel.large_scale:_shadowing_correlation_m",
+            "edgefl.channel.large_scale:_shadowing_correlation_m",
             "return model.correlation_m.los if in_sight else model.correlation_m.nlos",
             "return 2.0 * (model.correlation_m.los if in_sight else model.correlation_m.nlos)",
         ),
@@ -107,7 +109,9 @@ FAULTS = (
         f"{TR}, Table 7.4.1-1",
         f"{THEORY}large_scale.py::test_gain_has_the_states_deviation",
         "4 standard errors of the deviation",
-        edited("channel.path_loss:PathLoss.shadowing_std_db", "if line_of_sight", "if not line_of_sight"),
+        edited(
+            "edgefl.channel.path_loss:PathLoss.shadowing_std_db", "if line_of_sight", "if not line_of_sight"
+        ),
     ),
     Fault(
         "channel.soft_state_wavelength",
@@ -115,7 +119,7 @@ FAULTS = (
         f"{TR}, eq. (7.6-18)",
         f"{UNIT}test_large_scale.py::test_a_soft_place_mixes_the_gains_of_both_states_as_7_6_3_3_says",
         "0.2 dB at any place, 0.001 dB in the median",
-        edited("channel.sight:soft_state", "20.0 / wavelength_m", "80.0 / wavelength_m"),
+        edited("edgefl.channel.sight:soft_state", "20.0 / wavelength_m", "80.0 / wavelength_m"),
     ),
     Fault(
         "channel.ergodic_cap",
@@ -123,7 +127,7 @@ FAULTS = (
         "Alouini and Goldsmith, 1999, with a cap",
         f"{UNIT}test_share.py::test_capped_ergodic_rate_is_the_mean_over_fading",
         "1e-10 of the rate",
-        edited("channel.share:ergodic_rate", "np.exp(-x * top) *", "0.5 * np.exp(-x * top) *"),
+        edited("edgefl.channel.share:ergodic_rate", "np.exp(-x * top) *", "0.5 * np.exp(-x * top) *"),
     ),
     Fault(
         "channel.cqi_gap",
@@ -131,7 +135,7 @@ FAULTS = (
         "2 dB from Shannon",
         f"{UNIT}test_modulation.py::test_a_rate_is_carried_from_its_snr_on",
         "1e-12 of the SNR",
-        edited("channel.modulation:snr_needed", "float(db_to_linear(gap_db)) *", "1.0 *"),
+        edited("edgefl.channel.modulation:snr_needed", "float(db_to_linear(gap_db)) *", "1.0 *"),
     ),
     Fault(
         "channel.cqi_table",
@@ -140,7 +144,7 @@ FAULTS = (
         f"{UNIT}test_modulation.py::test_the_table_is_bits_per_symbol_times_code_rate",
         "0.00005 bit/s/Hz, half of the last printed digit",
         constant(
-            "channel.modulation:EFFICIENCIES",
+            "edgefl.channel.modulation:EFFICIENCIES",
             (0.1523, 0.377, 0.877, 1.4766, 1.9141, 2.4063, 2.5703, 3.3223)  # noqa: RUF005
             + (3.9023, 4.5234, 5.1152, 5.5547, 6.2266, 6.9141, 7.4063),
         ),
@@ -151,7 +155,7 @@ FAULTS = (
         "inverse Gaussian law of a first passage",
         f"{UNIT}test_transfer.py::test_many_renewals_are_one_after_another",
         "no slot",
-        edited("channel.renewal:slots_renewal_many", "half = 0.5 *", "half = 0.25 *"),
+        edited("edgefl.channel.renewal:slots_renewal_many", "half = 0.5 *", "half = 0.25 *"),
     ),
     Fault(
         "channel.variance_of_slots",
@@ -159,7 +163,7 @@ FAULTS = (
         "long-run variance of a correlated sequence",
         f"{THEORY}fading.py::test_spread_of_rate_sums_is_the_long_run_variance",
         "4 standard errors of the variance, and 0.8 % at most for its edges",
-        edited("channel.rates:_variance_table", "pull = 2.0 * pull", "pull = 0.0 * pull"),
+        edited("edgefl.channel.rates:_variance_table", "pull = 2.0 * pull", "pull = 0.0 * pull"),
     ),
     Fault(
         "channel.first_slot_that_completes",
@@ -168,7 +172,7 @@ FAULTS = (
         f"{UNIT}test_transfer.py::test_slots_exact_is_the_first_slot_that_completes_the_payload",
         "no slot; 1e-12 of the bits",
         edited(
-            "channel.transfer:Flow.slots_exact",
+            "edgefl.channel.transfer:Flow.slots_exact",
             "np.searchsorted(totals, need)) + 1",
             "np.searchsorted(totals, need)) + 2",
         ),
@@ -180,7 +184,7 @@ FAULTS = (
         f"{THEORY}geometry.py::test_distance_has_density_2d_over_the_ring",
         "the distance of Kolmogorov and Smirnov that chance exceeds 1 time in 1,000",
         edited(
-            "channel.geometry:sample_ring",
+            "edgefl.channel.geometry:sample_ring",
             "np.sqrt(inner_radius_m**2 + uniform[:, 0] * (outer_radius_m**2 - inner_radius_m**2))",
             "inner_radius_m + uniform[:, 0] * (outer_radius_m - inner_radius_m)",
         ),
@@ -192,7 +196,7 @@ FAULTS = (
         f"{UNIT}test_tdd.py::test_dddsu_with_special_slot_10_2_2",
         "nothing",
         edited(
-            "channel.tdd:Pattern.weights",
+            "edgefl.channel.tdd:Pattern.weights",
             'symbols = downlink if direction == "downlink" else uplink',
             'symbols = downlink + _ if direction == "downlink" else uplink',
         ),
@@ -204,7 +208,7 @@ FAULTS = (
         f"{THEORY}sharing.py::test_proportional_fair_gives_unequal_flows_equal_time",
         "4 standard errors of each share of time and rate",
         edited(
-            "channel.schedulers.proportional_fair:ProportionalFair.score",
+            "edgefl.channel.schedulers.proportional_fair:ProportionalFair.score",
             "np.maximum(flows.average, NOTHING)",
             "np.sqrt(np.maximum(flows.average, NOTHING))",
         ),
@@ -215,7 +219,7 @@ FAULTS = (
         "kappa C f^2, journal paper",
         f"{UNIT}test_energy.py::test_twice_the_clock_halves_the_time_and_quadruples_the_energy",
         "1e-15 of the joules",
-        edited("channel.energy:compute_energy_j", "clock_hz**2", "clock_hz"),
+        edited("edgefl.channel.energy:compute_energy_j", "clock_hz**2", "clock_hz"),
     ),
     Fault(
         "channel.path_loss_compensation",
@@ -223,7 +227,7 @@ FAULTS = (
         "3GPP TS 38.213, 7.1.1",
         f"{UNIT}test_diversity.py::test_partial_compensation_leaves_a_part_of_the_path_loss",
         "1e-6 of the power",
-        edited("channel.power_control:share_of_power", "(alpha *", "(1.0 *"),
+        edited("edgefl.channel.power_control:share_of_power", "(alpha *", "(1.0 *"),
     ),
     Fault(
         "channel.antenna_beamwidth",
@@ -231,7 +235,7 @@ FAULTS = (
         f"{TR}, Table 7.3-1",
         f"{UNIT}test_antenna.py::test_pattern_without_tilt",
         "1e-9 dB",
-        edited("channel.antenna:Panel.gain_dbi", "across_db + along_db", "across_db + 0.0 * along_db"),
+        edited("edgefl.channel.antenna:Panel.gain_dbi", "across_db + along_db", "across_db + 0.0 * along_db"),
     ),
     Fault(
         "channel.glass_share",
@@ -239,7 +243,7 @@ FAULTS = (
         f"{TR}, Table 7.4.3-2",
         f"{UNIT}test_penetration.py::test_walls_by_hand",
         "1e-12 dB",
-        constant("channel.penetration:GLASS", {"low_loss": 0.7, "high_loss": 0.7}),
+        constant("edgefl.channel.penetration:GLASS", {"low_loss": 0.7, "high_loss": 0.7}),
     ),
     Fault(
         "channel.packet_errors_of_fading",
@@ -247,7 +251,7 @@ FAULTS = (
         "mean of exp(-c / g) over the fading",
         f"{UNIT}test_packet_errors.py::test_the_closed_form_is_the_mean_over_the_fading",
         "1e-9 of the probability",
-        edited("channel.packet_errors:PacketErrors.arrives", "np.minimum(faded, 1.0)", "np.exp(-c)"),
+        edited("edgefl.channel.packet_errors:PacketErrors.arrives", "np.minimum(faded, 1.0)", "np.exp(-c)"),
     ),
     Fault(
         "channel.field_law",
@@ -255,7 +259,7 @@ FAULTS = (
         f"{TR}, 7.4.4",
         f"{UNIT}test_gaussian_fields.py::test_correlation_falls_exponentially",
         "0.012 above exp(-d / d_corr), 0.025 up to 0.1 d_corr",
-        edited("channel.gaussian_fields:_node_law", "of_lags **= power_of_lag", "of_lags *= 0.5"),
+        edited("edgefl.channel.gaussian_fields:_node_law", "of_lags **= power_of_lag", "of_lags *= 0.5"),
     ),
     Fault(
         "channel.way_inside",
@@ -264,7 +268,9 @@ FAULTS = (
         f"{UNIT}test_penetration.py::test_loss_adds_up",
         "1e-6 of the loss",
         edited(
-            "channel.penetration:penetration_loss_db", "INSIDE_DB_PER_M * np", "0.5 * INSIDE_DB_PER_M * np"
+            "edgefl.channel.penetration:penetration_loss_db",
+            "INSIDE_DB_PER_M * np",
+            "0.5 * INSIDE_DB_PER_M * np",
         ),
     ),
     Fault(
@@ -273,7 +279,7 @@ FAULTS = (
         "Gauss-Markov process, rho^n",
         f"{THEORY}fading.py::test_autocorrelation_is_rho_to_the_lag",
         "4 standard errors of the correlation",
-        edited("channel.fading_grids:grids", "step = correlation", "step = correlation**2"),
+        edited("edgefl.channel.fading_grids:grids", "step = correlation", "step = correlation**2"),
     ),
     Fault(
         "channel.doppler_halved",
@@ -281,6 +287,6 @@ FAULTS = (
         "f_d = v fc / c",
         f"{UNIT}test_fading.py::test_doppler_of_table_i",
         "1e-14 of the shift",
-        edited("channel.fading:doppler_hz", "/ SPEED_OF_LIGHT_M_S", "/ (2.0 * SPEED_OF_LIGHT_M_S)"),
+        edited("edgefl.channel.fading:doppler_hz", "/ SPEED_OF_LIGHT_M_S", "/ (2.0 * SPEED_OF_LIGHT_M_S)"),
     ),
 )

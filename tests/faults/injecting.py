@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 Inject = Callable[[pytest.MonkeyPatch], None]
-PACKAGES = ("edgefl", "channel", "analysis")
 
 
 def edited(where: str, old: str, new: str) -> Inject:
@@ -99,7 +98,7 @@ def exchange(
 
 def ours() -> list[ModuleType]:
     """List the loaded modules of this project."""
-    return [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in PACKAGES]
+    return [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == "edgefl"]
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import special
 
-from channel.carrier import Carrier
-from channel.fading import BLOCK, LinkFading
-from channel.rates import rate_moments
-from channel.share import ergodic_rate, spectral_efficiency
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.fading import BLOCK, LinkFading
+from edgefl.channel.rates import rate_moments
+from edgefl.channel.share import ergodic_rate, spectral_efficiency
 
 pytestmark = pytest.mark.slow
 

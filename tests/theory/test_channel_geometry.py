@@ -5,8 +5,8 @@ import math
 import numpy as np
 from scipy import special
 
-from channel.geometry import distance_2d_m, poisson_count, sample_ring
-from channel.shadowing import draw_shadowing_db
+from edgefl.channel.geometry import distance_2d_m, poisson_count, sample_ring
+from edgefl.channel.shadowing import draw_shadowing_db
 
 SEED = 11
 POINTS = 20_000

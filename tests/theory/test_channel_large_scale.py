@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from channel.field_stack import FieldStack
-from channel.gaussian_fields import Common, GaussianFields
-from channel.large_scale import LargeScale
-from channel.path_loss.umi import UMi
+from edgefl.channel.field_stack import FieldStack
+from edgefl.channel.gaussian_fields import Common, GaussianFields
+from edgefl.channel.large_scale import LargeScale
+from edgefl.channel.path_loss.umi import UMi
 
 pytestmark = pytest.mark.slow
 

@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 from scipy import special
 
-from channel.carrier import Carrier
-from channel.fading import LinkFading
-from channel.rates import rate_moments
-from channel.renewal import slots_renewal_many
-from channel.schedulers import Flows, Scheduler
-from channel.schedulers.equal_share import EqualShare
-from channel.schedulers.max_rate import MaxRate
-from channel.schedulers.min_max_latency import MinMaxLatency
-from channel.schedulers.proportional_fair import ProportionalFair
-from channel.schedulers.round_robin import RoundRobin
-from channel.share import ergodic_rate
-from channel.shared_band import SharedBand
-from channel.tdd import Pattern, Weights
-from channel.transfer import Flow
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.fading import LinkFading
+from edgefl.channel.rates import rate_moments
+from edgefl.channel.renewal import slots_renewal_many
+from edgefl.channel.schedulers import Flows, Scheduler
+from edgefl.channel.schedulers.equal_share import EqualShare
+from edgefl.channel.schedulers.max_rate import MaxRate
+from edgefl.channel.schedulers.min_max_latency import MinMaxLatency
+from edgefl.channel.schedulers.proportional_fair import ProportionalFair
+from edgefl.channel.schedulers.round_robin import RoundRobin
+from edgefl.channel.share import ergodic_rate
+from edgefl.channel.shared_band import SharedBand
+from edgefl.channel.tdd import Pattern, Weights
+from edgefl.channel.transfer import Flow
 
 pytestmark = pytest.mark.slow
 

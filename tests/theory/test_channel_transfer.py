@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from scipy import special
 
-from channel.carrier import Carrier
-from channel.diversity import DiverseFading
-from channel.fading import LinkFading, slot_correlation
-from channel.modulation import Steps
-from channel.rates import rate_moments
-from channel.renewal import slots_renewal
-from channel.share import ergodic_rate
-from channel.transfer import AUTO_SLOTS, Flow
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.diversity import DiverseFading
+from edgefl.channel.fading import LinkFading, slot_correlation
+from edgefl.channel.modulation import Steps
+from edgefl.channel.rates import rate_moments
+from edgefl.channel.renewal import slots_renewal
+from edgefl.channel.share import ergodic_rate
+from edgefl.channel.transfer import AUTO_SLOTS, Flow
 
 pytestmark = pytest.mark.slow
 

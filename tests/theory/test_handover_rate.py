@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import simpy
 
-from channel.gaussian_fields import Common
-from channel.large_scale import LargeScale, LineOfSight
-from channel.layout import Wraparound, hexagonal_sites
-from channel.path_loss.umi import UMi
+from edgefl.channel.gaussian_fields import Common
+from edgefl.channel.large_scale import LargeScale, LineOfSight
+from edgefl.channel.layout import Wraparound, hexagonal_sites
+from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.air.presets import NR
 from edgefl.engine.cells.network import Network
 from edgefl.engine.records import Event

@@ -6,11 +6,11 @@ import re
 import numpy as np
 import pytest
 
-from channel.carrier import Carrier
-from channel.fading import LinkFading
-from channel.interference import Heard, Interfered, TransmitterActivity
-from channel.path_loss.umi import UMi
-from channel.transfer import Flow
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.fading import LinkFading
+from edgefl.channel.interference import Heard, Interfered, TransmitterActivity
+from edgefl.channel.path_loss.umi import UMi
+from edgefl.channel.transfer import Flow
 
 CAP, SITES, ISD_M = 7.4, 7, 500.0  # NR's highest efficiency; a ring of neighbours
 POWER_DBM, NOISE_DBM = 43.0, -174.0 + 80.0 + 9.0  # 100 MHz, noise figure 9 dB

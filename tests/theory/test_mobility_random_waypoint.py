@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from channel.geometry import sample_ring
+from edgefl.channel.geometry import sample_ring
 from edgefl.mobility import Movement
 from edgefl.mobility.random_waypoint import MEAN_LEG, RandomWaypoint
 from edgefl.rng import Streams

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from channel.geometry import sample_ring
+from edgefl.channel.geometry import sample_ring
 from edgefl.config.clock import HOURS
 from edgefl.mobility import Mobility, Movement
 from edgefl.mobility.attraction import Attraction

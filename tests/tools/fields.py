@@ -5,8 +5,8 @@ from functools import cached_property
 
 import pytest
 
-from channel.field_stack import FieldStack
-from channel.gaussian_fields import Float32Array
+from edgefl.channel.field_stack import FieldStack
+from edgefl.channel.gaussian_fields import Float32Array
 
 KEPT = 4  # tables, the newest ones: 70 MB each for seven cells
 

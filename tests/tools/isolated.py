@@ -21,7 +21,7 @@ IDLE = 10  # times its limit of CPU time a child may take where it waits
 OPTIONS = ("-n", "0", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--no-header", "--tb=line")
 
 
-def warm(packages: Sequence[str] = ("channel", "analysis", "edgefl")) -> None:
+def warm(packages: Sequence[str] = ("edgefl",)) -> None:
     """Load all modules of the project but those whose optional packages are not there."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     import hypothesis  # noqa: F401

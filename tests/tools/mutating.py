@@ -88,7 +88,8 @@ class Mutant:
     @property
     def module(self) -> str:
         """The module's name."""
-        return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        name = self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        return name if name.startswith("edgefl.") else f"edgefl.{name}"
 
     def inject(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Exchange the code of the function that it is in."""

@@ -68,9 +68,9 @@ radio:
 """
 OUTSIDE = """\
 from dataclasses import dataclass
-from channel.component import parameter
-from channel.path_loss.umi import UMi
-from channel.schedulers.equal_share import EqualShare
+from edgefl.channel.component import parameter
+from edgefl.channel.path_loss.umi import UMi
+from edgefl.channel.schedulers.equal_share import EqualShare
 
 @dataclass(frozen=True)
 class Halves(EqualShare):
@@ -257,7 +257,7 @@ def test_a_module_in_the_current_folder_is_found(outside: Path, monkeypatch: pyt
         ("1 / 0", "cannot load 'outside:Mine': .*outside.py:1 ZeroDivisionError: division by zero"),
         (
             "from dataclasses import dataclass\nfrom channel.component import parameter\n"
-            "from channel.schedulers import Scheduler\n"
+            "from edgefl.channel.schedulers import Scheduler\n"
             "@dataclass(frozen=True)\nclass Mine(Scheduler):\n"
             "    x: 'Nowhere' = parameter(1, description='?')\n",
             "'outside:Mine' has malformed parameters: name 'Nowhere' is not defined",

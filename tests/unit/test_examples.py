@@ -13,9 +13,9 @@ import pytest
 import torch
 
 import edgefl
-from channel.carrier import Carrier
-from channel.schedulers import Flows
 from edgefl import testing
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.schedulers import Flows
 from edgefl.commands.explained import describe
 from edgefl.config import registry
 from edgefl.config.component import AnyComponent, build, parameters_of, values_of

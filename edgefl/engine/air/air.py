@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
-from channel.band_slots import Groups
-from channel.carrier import Carrier
-from channel.fading import Fading
-from channel.shared_band import SharedBand
-from channel.tdd import Direction, rounding_s, roundings_s
-from channel.units import FloatArray
+from edgefl.channel.band_slots import Groups
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.fading import Fading
+from edgefl.channel.shared_band import SharedBand
+from edgefl.channel.tdd import Direction, rounding_s, roundings_s
+from edgefl.channel.units import FloatArray
 from edgefl.engine.air.band import BandInUse
 from edgefl.engine.air.pieces import Pieces
 from edgefl.engine.air.radio_link_monitoring import RadioLinkMonitoring

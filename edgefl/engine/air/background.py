@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import simpy
 
-from channel.fading import LinkFading, slot_correlation
-from channel.tdd import Direction
-from channel.units import FloatArray
+from edgefl.channel.fading import LinkFading, slot_correlation
+from edgefl.channel.tdd import Direction
+from edgefl.channel.units import FloatArray
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.backgrounds import Background

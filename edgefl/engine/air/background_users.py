@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from channel.geometry import sample_ring
-from channel.tdd import Direction
-from channel.units import FloatArray, db_to_linear, dbm_to_watt
+from edgefl.channel.geometry import sample_ring
+from edgefl.channel.tdd import Direction
+from edgefl.channel.units import FloatArray, db_to_linear, dbm_to_watt
 from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, SpatialGains

@@ -2,8 +2,8 @@
 
 import simpy
 
-from channel.fading import Fading
-from channel.shared_band import SharedBand
+from edgefl.channel.fading import Fading
+from edgefl.channel.shared_band import SharedBand
 from edgefl.errors import refused
 
 # How far ahead the next end is looked for, slots: a flow that comes before would void the rest of the plan.

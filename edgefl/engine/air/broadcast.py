@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from channel.carrier import Carrier
-from channel.fading import Fading
-from channel.transfer import Flow
-from channel.units import FloatArray
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.fading import Fading
+from edgefl.channel.transfer import Flow
+from edgefl.channel.units import FloatArray
 from edgefl.errors import EdgeflError
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
-from channel.carrier import Carrier
-from channel.power_control import resource_blocks, share_of_power
-from channel.share import noise_w
-from channel.tdd import Direction
-from channel.units import FloatArray, db_to_linear, dbm_to_watt
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.power_control import resource_blocks, share_of_power
+from edgefl.channel.share import noise_w
+from edgefl.channel.tdd import Direction
+from edgefl.channel.units import FloatArray, db_to_linear, dbm_to_watt
 from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_settings import RadioSettings

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
-from channel.interference import Heard, Interfered
-from channel.tdd import Direction, rounding_s
-from channel.units import FloatArray, Values
+from edgefl.channel.interference import Heard, Interfered
+from edgefl.channel.tdd import Direction, rounding_s
+from edgefl.channel.units import FloatArray, Values
 from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, RoundKey
 from edgefl.engine.air.links import Links

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from channel.units import FloatArray, db_to_linear
+from edgefl.channel.units import FloatArray, db_to_linear
 from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.air.links import DIRECTIONS

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from channel.tdd import Direction
-from channel.units import FloatArray
+from edgefl.channel.tdd import Direction
+from edgefl.channel.units import FloatArray
 from edgefl.engine.parts import Part, Span
 
 STEP = 0.05  # bit/s/Hz

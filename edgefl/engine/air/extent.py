@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from channel.layout import Wraparound
-from channel.path_loss import PathLoss
+from edgefl.channel.layout import Wraparound
+from edgefl.channel.path_loss import PathLoss
 from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.settings import CellSettings

@@ -6,10 +6,10 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from channel.antenna import Sectors
-from channel.geometry import within
-from channel.large_scale import LargeScale
-from channel.units import db_to_linear
+from edgefl.channel.antenna import Sectors
+from edgefl.channel.geometry import within
+from edgefl.channel.large_scale import LargeScale
+from edgefl.channel.units import db_to_linear
 from edgefl.engine.air.measurements import Survey
 
 RoundKey = tuple[int, str, int]  # session, phase, round

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from channel.path_loss import PathLoss
-from channel.shadowing import draw_shadowing_db
+from edgefl.channel.path_loss import PathLoss
+from edgefl.channel.shadowing import draw_shadowing_db
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import LargeScaleState, RoundKey, by_kind
 from edgefl.engine.air.measurements import Survey

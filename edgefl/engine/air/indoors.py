@@ -6,8 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from channel.penetration import CAR_STD_DB, STD_DB, Walls, penetration_loss_db, wall_loss_db
-from channel.units import FloatArray
+from edgefl.channel.penetration import CAR_STD_DB, STD_DB, Walls, penetration_loss_db, wall_loss_db
+from edgefl.channel.units import FloatArray
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, RoundKey
 from edgefl.engine.air.measurements import Survey
 from edgefl.engine.devices.fleet import Fleet

@@ -5,8 +5,8 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from channel.layout import hexagonal_sites, site_count
-from channel.units import FloatArray
+from edgefl.channel.layout import hexagonal_sites, site_count
+from edgefl.channel.units import FloatArray
 from edgefl.config.scenario_fields import Section
 
 MOST_SITES = 500

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from channel.fading import Fading
-from channel.tdd import Direction
-from channel.units import FloatArray
+from edgefl.channel.fading import Fading
+from edgefl.channel.tdd import Direction
+from edgefl.channel.units import FloatArray
 from edgefl.engine.parts import NO_STALL, Cause, Span, Stall
 
 DIRECTIONS: tuple[Direction, Direction] = ("downlink", "uplink")

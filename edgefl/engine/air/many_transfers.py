@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from channel.carrier import MAX_SLOTS
-from channel.many import slots_of_many
-from channel.tdd import Direction, OnTime
-from channel.units import FloatArray
+from edgefl.channel.carrier import MAX_SLOTS
+from edgefl.channel.many import slots_of_many
+from edgefl.channel.tdd import Direction, OnTime
+from edgefl.channel.units import FloatArray
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.links import Links, Transfers
 from edgefl.errors import refused

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from channel.changing_flow import ChangingFlow, foresee
+from edgefl.channel.changing_flow import ChangingFlow, foresee
 
 
 class Awaited(Protocol):

@@ -5,10 +5,10 @@ from typing import Any, Protocol, cast
 
 import simpy
 
-from channel.changing_flow import ChangingFlow
-from channel.fading import Fading
-from channel.tdd import Direction
-from channel.transfer import Flow
+from edgefl.channel.changing_flow import ChangingFlow
+from edgefl.channel.fading import Fading
+from edgefl.channel.tdd import Direction
+from edgefl.channel.transfer import Flow
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.band import BandInUse
 from edgefl.engine.parts import Cause

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from channel.antenna import Sectors, three_panels
-from channel.gaussian_fields import Common
-from channel.large_scale import LargeScale
-from channel.path_loss import PathLoss
+from edgefl.channel.antenna import Sectors, three_panels
+from edgefl.channel.gaussian_fields import Common
+from edgefl.channel.large_scale import LargeScale
+from edgefl.channel.path_loss import PathLoss
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import LargeScaleGains, SpatialGains
 from edgefl.engine.air.gains_by_round import PerRoundGains

@@ -7,12 +7,12 @@ from functools import lru_cache, partial
 import numpy as np
 import simpy
 
-from channel.band_slots import Groups
-from channel.diversity import DiverseFading
-from channel.fading import BLOCK, Fading, LinkFading, slot_correlation, slot_turn
-from channel.schedulers import BoolArray, Flows
-from channel.tdd import Direction
-from channel.units import FloatArray
+from edgefl.channel.band_slots import Groups
+from edgefl.channel.diversity import DiverseFading
+from edgefl.channel.fading import BLOCK, Fading, LinkFading, slot_correlation, slot_turn
+from edgefl.channel.schedulers import BoolArray, Flows
+from edgefl.channel.tdd import Direction
+from edgefl.channel.units import FloatArray
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.broadcast import Broadcast
 from edgefl.engine.air.budget import Budget, carriers_of

@@ -1,7 +1,7 @@
 """Radio link monitoring: when gains are measured, and when a weak link is given up."""
 
-from channel.modulation import Steps
-from channel.tdd import Direction, rounding_s
+from edgefl.channel.modulation import Steps
+from edgefl.channel.tdd import Direction, rounding_s
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_settings import RadioSettings
 

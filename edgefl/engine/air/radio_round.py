@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import simpy
 
-from channel.fading import Fading
-from channel.interference import Interfered
-from channel.packet_errors import PacketErrors
-from channel.tdd import Direction, OnTime
-from channel.units import FloatArray, dbm_to_watt
+from edgefl.channel.fading import Fading
+from edgefl.channel.interference import Interfered
+from edgefl.channel.packet_errors import PacketErrors
+from edgefl.channel.tdd import Direction, OnTime
+from edgefl.channel.units import FloatArray, dbm_to_watt
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.broadcast import Broadcast
 from edgefl.engine.air.channel_reports import ChannelReports

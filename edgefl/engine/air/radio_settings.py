@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from channel.modulation import Steps
-from channel.packet_errors import PacketErrors
-from channel.schedulers import Scheduler
-from channel.tdd import Direction, Pattern
-from channel.units import db_to_linear
+from edgefl.channel.modulation import Steps
+from edgefl.channel.packet_errors import PacketErrors
+from edgefl.channel.schedulers import Scheduler
+from edgefl.channel.tdd import Direction, Pattern
+from edgefl.channel.units import db_to_linear
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
 from edgefl.engine.air.presets import NR, Preset, with_preset

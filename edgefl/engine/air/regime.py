@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from channel.transfer import AUTO_COHERENCE_TIMES
+from edgefl.channel.transfer import AUTO_COHERENCE_TIMES
 
 
 class RenewalRegime:

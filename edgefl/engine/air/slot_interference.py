@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from channel.fading import Fading
-from channel.interference import Heard, Interfered, TransmitterActivity
-from channel.tdd import Direction
-from channel.units import FloatArray
+from edgefl.channel.fading import Fading
+from edgefl.channel.interference import Heard, Interfered, TransmitterActivity
+from edgefl.channel.tdd import Direction
+from edgefl.channel.units import FloatArray
 from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState
 from edgefl.rng import Streams

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from pydantic import Field
 
-from channel.tdd import Direction
+from edgefl.channel.tdd import Direction
 from edgefl.config.component import Component
 
 __all__ = ["Background"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from channel.tdd import Direction
+from edgefl.channel.tdd import Direction
 from edgefl.config import foreign_files
 from edgefl.errors import EdgeflError, about, quoted
 

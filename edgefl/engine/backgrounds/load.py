@@ -4,7 +4,7 @@ import math
 
 from pydantic import Field
 
-from channel.tdd import Direction
+from edgefl.channel.tdd import Direction
 from edgefl.engine.backgrounds import Background
 
 

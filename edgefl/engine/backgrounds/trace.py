@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from channel.tdd import Direction
+from edgefl.channel.tdd import Direction
 from edgefl.config import scenario_files, shipped
 from edgefl.engine.backgrounds import Background
 from edgefl.engine.backgrounds._table import PLACE, READABLE, LoadSteps, steps_of

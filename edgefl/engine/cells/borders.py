@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from channel.layout import Wraparound
+from edgefl.channel.layout import Wraparound
 from edgefl.engine.cells.serving_cells import NOWHERE
 
 LOOK_S = 1.0  # a car at 50 km/h is 14 m farther on: of two crossings within, near a corner, none is seen

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 import numpy as np
 import simpy
 
-from channel.units import FloatArray, linear_to_db
+from edgefl.channel.units import FloatArray, linear_to_db
 from edgefl.engine.air.coverage import LargeScaleOfPlaces
 from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.cells.network import Network

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import simpy
 
-from channel.geometry import within
-from channel.tdd import rounding_s
+from edgefl.channel.geometry import within
+from edgefl.channel.tdd import rounding_s
 from edgefl.mobility import Movement, still_until_s
 
 

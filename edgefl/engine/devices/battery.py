@@ -4,7 +4,7 @@ import math
 from itertools import accumulate
 from typing import NamedTuple
 
-from channel.tdd import OnTime
+from edgefl.channel.tdd import OnTime
 
 # Behind these periods of a TDD frame a level that neither fills nor empties the battery goes on alike.
 _PERIODS_FOLLOWED = 2

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.class_settings import ClassSettings, class_sizes
 from edgefl.engine.devices.battery import Battery

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 from edgefl.engine.devices.battery import Charge
 from edgefl.engine.parts import Activity
 from edgefl.engine.records import LedgerRow

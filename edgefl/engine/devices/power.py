@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import simpy
 
-from channel.tdd import OnTime
-from channel.units import FloatArray
+from edgefl.channel.tdd import OnTime
+from edgefl.channel.units import FloatArray
 from edgefl.engine.devices.battery import Battery, Charge
 from edgefl.engine.devices.tails import Tails
 from edgefl.engine.parts import Cause

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 
 # s; a clock that waits for a time reaches it up to a rounding
 SOON_S = 1e-9

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 from edgefl.contract import Evaluation, LocalRound, Opening
 from edgefl.engine.air.gains import RoundKey
 from edgefl.engine.air.radio_round import RadioRound

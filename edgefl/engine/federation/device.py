@@ -6,8 +6,8 @@ from typing import overload
 
 import simpy
 
-from channel.energy import compute_energy_j, compute_time_s, transfer_energy_j
-from channel.tdd import Direction
+from edgefl.channel.energy import compute_energy_j, compute_time_s, transfer_energy_j
+from edgefl.channel.tdd import Direction
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.links import Transfer
 from edgefl.engine.air.radio_round import Link

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 from edgefl.contract import LocalRound
 from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.federation.history import History

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 from edgefl.contract import REPORTED_LOSS, REPORTED_NORM, Expected, LocalRound
 from edgefl.engine.parts import Part
 

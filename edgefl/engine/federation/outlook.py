@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.history import History

@@ -11,8 +11,8 @@ from itertools import repeat
 
 import numpy as np
 
-from channel.energy import transfer_energy_j
-from channel.units import FloatArray
+from edgefl.channel.energy import transfer_energy_j
+from edgefl.channel.units import FloatArray
 from edgefl.engine.air.links import Transfers
 from edgefl.engine.air.radio_round import Link, RadioRound
 from edgefl.engine.federation.device import Processors

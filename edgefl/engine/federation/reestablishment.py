@@ -5,7 +5,7 @@ from collections.abc import Generator
 
 import simpy
 
-from channel.tdd import Direction
+from edgefl.channel.tdd import Direction
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.radio_round import Link
 from edgefl.engine.cells.network import Network

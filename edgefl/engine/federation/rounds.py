@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import simpy
 
-from channel.tdd import Direction
+from edgefl.channel.tdd import Direction
 from edgefl.contract import LocalRound
 from edgefl.engine.air.gains import LargeScaleState, RoundKey
 from edgefl.engine.air.radio_round import RadioRound

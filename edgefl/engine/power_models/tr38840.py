@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from channel.units import dbm_to_watt
+from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.power_models import CIRCUITS, Draws, Equipment, PowerModel
 
 # TR 38.840, Table 18 (FR1: 100 MHz, 30 kHz, 4 receive antennas): relative power

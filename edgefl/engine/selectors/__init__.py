@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from channel.carrier import Carrier
-from channel.packet_errors import PacketErrors
-from channel.units import FloatArray
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.packet_errors import PacketErrors
+from edgefl.channel.units import FloatArray
 from edgefl.config.component import Component
 
 __all__ = ["Candidates", "CountedDecider", "CountedSelector", "Decider", "Decision", "Memory", "Selector"]

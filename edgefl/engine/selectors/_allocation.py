@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy import exp, expm1, log1p, log2
 
-from channel.schedulers import BoolArray
-from channel.units import FloatArray
+from edgefl.channel.schedulers import BoolArray
+from edgefl.channel.units import FloatArray
 
 LN2 = float(np.log(2.0))
 STEPS = 200  # of Newton's, at most: some ten are needed

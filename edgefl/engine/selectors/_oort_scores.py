@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from channel.units import FloatArray
+from edgefl.channel.units import FloatArray
 from edgefl.engine.selectors import Candidates
 
 

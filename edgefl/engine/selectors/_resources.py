@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from channel.carrier import Carrier
-from channel.schedulers import BoolArray
-from channel.units import FloatArray
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.schedulers import BoolArray
+from edgefl.channel.units import FloatArray
 from edgefl.engine.selectors import Candidates, Decision
 from edgefl.engine.selectors._allocation import Allocation, Uploads
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from analysis import compare, load_runs
-from analysis.comparison import FIGURE_NUMBERS
-from analysis.figures.comparison import adaptation_figure
-from analysis.service import services_of
+from edgefl.analysis import compare, load_runs
+from edgefl.analysis.comparison import FIGURE_NUMBERS
+from edgefl.analysis.figures.comparison import adaptation_figure
+from edgefl.analysis.service import services_of
 
 Write = Callable[..., Path]
 AGAIN = [{"session": s, "labels": "0 1", "accuracy_start": 0.1} for s in (1, 2)]

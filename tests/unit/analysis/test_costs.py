@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from analysis import load_runs
-from analysis.breakdown import breakdown
-from analysis.costs import cost_analysis, report_costs
+from edgefl.analysis import load_runs
+from edgefl.analysis.breakdown import breakdown
+from edgefl.analysis.costs import cost_analysis, report_costs
 
 Write = Callable[..., Path]
 

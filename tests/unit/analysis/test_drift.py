@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.drift import Change, changes_of, compare_drift, drift_figures, numbered, participants
-from analysis.drift_reading import Reading
-from analysis.load import load_runs
+from edgefl.analysis.drift import Change, changes_of, compare_drift, drift_figures, numbered, participants
+from edgefl.analysis.drift_reading import Reading
+from edgefl.analysis.load import load_runs
 from tests.unit.analysis.conftest import write_run
 
 FIRST, ROUNDS = 41, 120

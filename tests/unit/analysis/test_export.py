@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from analysis import compare
-from analysis.export import export
-from analysis.export.records import study_of
+from edgefl.analysis import compare
+from edgefl.analysis.export import export
+from edgefl.analysis.export.records import study_of
 
 SCENARIO = "name: demo\nlearning:\n  lr: 0.05\n  algorithm: {name: fedprox, mu: 1.0}\n"
 RUNS = 4
@@ -169,7 +169,7 @@ def unmasked(checksum: bytes) -> int:
 
 def test_tensorboard_has_the_rounds_and_totals(runs: Path) -> None:
     """Read back by the format's own description: frames with right checksums, and protocol buffers in them."""
-    from analysis.export import to_tensorboard
+    from edgefl.analysis.export import to_tensorboard
 
     assert to_tensorboard.crc32c(b"123456789") == 0xE3069283, "the check value of CRC-32C, RFC 3720"
     assert to_tensorboard.crc32c(bytes(32)) == 0x8A9136AA, "32 bytes of zeros, RFC 3720, B.4"

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis import report_fairness
-from analysis.fairness import measures
+from edgefl.analysis import report_fairness
+from edgefl.analysis.fairness import measures
 
 Write = Callable[..., Path]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis import compare, handover_figures, load_runs, metrics
+from edgefl.analysis import compare, handover_figures, load_runs, metrics
 
 Write = Callable[..., Path]
 

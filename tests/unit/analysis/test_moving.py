@@ -11,12 +11,12 @@ import pytest
 import yaml
 from PIL import Image
 
-from analysis import moving
-from analysis.figures.moving import cells_of
-from analysis.html.places import hexagonal_sites_m
-from analysis.load import Runs
-from analysis.moving import draw_moving, frame_times_s
-from analysis.moving_run import MovingRun, moving_run
+from edgefl.analysis import moving
+from edgefl.analysis.figures.moving import cells_of
+from edgefl.analysis.html.places import hexagonal_sites_m
+from edgefl.analysis.load import Runs
+from edgefl.analysis.moving import draw_moving, frame_times_s
+from edgefl.analysis.moving_run import MovingRun, moving_run
 
 Write = Callable[..., Path]
 ISD_M = 500.0

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from analysis import load_runs, report_network
-from analysis.figures.column import DPI, WIDTH_INCH
-from analysis.figures.network import network_figure
-from analysis.metrics import RUN
-from analysis.network import PERIODS, _by_run, over_time
-from analysis.tables.network import headline
+from edgefl.analysis import load_runs, report_network
+from edgefl.analysis.figures.column import DPI, WIDTH_INCH
+from edgefl.analysis.figures.network import network_figure
+from edgefl.analysis.metrics import RUN
+from edgefl.analysis.network import PERIODS, _by_run, over_time
+from edgefl.analysis.tables.network import headline
 
 Write = Callable[..., Path]
 END_S = 10.0 * PERIODS  # periods of ten seconds

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis import compare, load_runs
-from analysis.__main__ import main
-from analysis.populations import jaccard, notes_on, population_kinds
+from edgefl.analysis import compare, load_runs
+from edgefl.analysis.__main__ import main
+from edgefl.analysis.populations import jaccard, notes_on, population_kinds
 
 Write = Callable[..., Path]
 # one pilot; then two populations in turn, of which the first loses a device and wins another

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.__main__ import main
-from analysis.reproduction import FITTED, PAPERS, Reproduction, page, papers_table, reproduce
+from edgefl.analysis.__main__ import main
+from edgefl.analysis.reproduction import FITTED, PAPERS, Reproduction, page, papers_table, reproduce
 
 ROUNDED = 0.01 + 1e-9  # of a mean of numbers with two decimals, and of its own
 STUDY = "journal_table_x_fashion_mnist_as_run"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from analysis import compare, load_runs
-from analysis.choices import Layout
-from analysis.key_sweep import sweep
-from analysis.question import Question, answer
-from analysis.servers import several_servers
+from edgefl.analysis import compare, load_runs
+from edgefl.analysis.choices import Layout
+from edgefl.analysis.key_sweep import sweep
+from edgefl.analysis.question import Question, answer
+from edgefl.analysis.servers import several_servers
 
 Write = Callable[..., Path]
 SESSION = [{"session": 1, "labels": "0 1", "accuracy_start": 0.1}]

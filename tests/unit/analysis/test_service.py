@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.clock import Clock, clock_of, of_day
-from analysis.service import Service
+from edgefl.analysis.clock import Clock, clock_of, of_day
+from edgefl.analysis.service import Service
 
 SESSIONS = pd.DataFrame(
     {

@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis import compare_settings
-from analysis.__main__ import main
-from analysis.figures.settings import settings_figure
+from edgefl.analysis import compare_settings
+from edgefl.analysis.__main__ import main
+from edgefl.analysis.figures.settings import settings_figure
 
 Write = Callable[..., Path]
 SESSIONS = [{"session": s, "labels": "0 1"} for s in (1, 2, 3)]

@@ -9,17 +9,17 @@ import pytest
 import yaml
 from PIL import Image
 
-from analysis import load_runs
-from analysis.choices import Metric
-from analysis.figures.column import DPI, WIDTH_INCH
-from analysis.figures.curves import curves_of
-from analysis.figures.pareto import efficient, pareto_figure
-from analysis.figures.sweep import heat_figure, sweep_figure
-from analysis.key_sweep import grid_key, sweep
-from analysis.scenario_keys import differing, flat
-from analysis.service import services_of
-from analysis.tables.sweep import headline, verdicts
-from analysis.units import axis_of
+from edgefl.analysis import load_runs
+from edgefl.analysis.choices import Metric
+from edgefl.analysis.figures.column import DPI, WIDTH_INCH
+from edgefl.analysis.figures.curves import curves_of
+from edgefl.analysis.figures.pareto import efficient, pareto_figure
+from edgefl.analysis.figures.sweep import heat_figure, sweep_figure
+from edgefl.analysis.key_sweep import grid_key, sweep
+from edgefl.analysis.scenario_keys import differing, flat
+from edgefl.analysis.service import services_of
+from edgefl.analysis.tables.sweep import headline, verdicts
+from edgefl.analysis.units import axis_of
 
 Write = Callable[..., Path]
 

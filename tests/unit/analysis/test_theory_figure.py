@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from analysis import report_theory
-from analysis.figures.column import DPI, WIDTH_INCH
-from analysis.figures.theory import theory_figure
+from edgefl.analysis import report_theory
+from edgefl.analysis.figures.column import DPI, WIDTH_INCH
+from edgefl.analysis.figures.theory import theory_figure
 
 Write = Callable[..., Path]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis import load_runs
-from analysis.transitions import transitions
+from edgefl.analysis import load_runs
+from edgefl.analysis.transitions import transitions
 
 Write = Callable[..., Path]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis import compare
-from analysis.units import bare, written
+from edgefl.analysis import compare
+from edgefl.analysis.units import bare, written
 
 Write = Callable[..., Path]
 Rounds = Mapping[

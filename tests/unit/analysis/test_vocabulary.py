@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis import handover_figures, load_runs
-from analysis.vocabulary import CAUSES, EVENTS, OUTCOMES, STAGES, split_outcome
+from edgefl.analysis import handover_figures, load_runs
+from edgefl.analysis.vocabulary import CAUSES, EVENTS, OUTCOMES, STAGES, split_outcome
 from edgefl.engine.parts import Outcome
 from edgefl.engine.records import EventName
 

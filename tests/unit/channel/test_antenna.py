@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from channel.antenna import Panel, Sectors, three_panels
-from channel.layout import Wraparound, hexagonal_sites
+from edgefl.channel.antenna import Panel, Sectors, three_panels
+from edgefl.channel.layout import Wraparound, hexagonal_sites
 
 HEIGHT_M = 8.5
 

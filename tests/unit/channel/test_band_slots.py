@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from channel.band_slots import Groups
-from channel.carrier import Carrier
-from channel.fading import LinkFading
-from channel.schedulers import Scheduler
-from channel.schedulers.equal_share import EqualShare
-from channel.schedulers.max_rate import MaxRate
-from channel.schedulers.min_max_latency import MinMaxLatency
-from channel.schedulers.proportional_fair import ProportionalFair
-from channel.schedulers.round_robin import RoundRobin
-from channel.shared_band import SharedBand
+from edgefl.channel.band_slots import Groups
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.fading import LinkFading
+from edgefl.channel.schedulers import Scheduler
+from edgefl.channel.schedulers.equal_share import EqualShare
+from edgefl.channel.schedulers.max_rate import MaxRate
+from edgefl.channel.schedulers.min_max_latency import MinMaxLatency
+from edgefl.channel.schedulers.proportional_fair import ProportionalFair
+from edgefl.channel.schedulers.round_robin import RoundRobin
+from edgefl.channel.shared_band import SharedBand
 
 UNIT_BITS = 500.0
 STATIC: dict[str, Any] = {"snr_whole_band": 1e9, "fading": LinkFading(1, 1.0)}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from channel.bessel import j0
+from edgefl.channel.bessel import j0
 
 EPS = float(np.finfo(float).eps)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from channel.carrier import MAX_SLOTS, Carrier
+from edgefl.channel.carrier import MAX_SLOTS, Carrier
 
 
 def band(**rules: Any) -> Carrier:

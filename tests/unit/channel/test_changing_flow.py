@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from channel.carrier import Carrier
-from channel.changing_flow import ChangingFlow, foresee
-from channel.fading import Fading, LinkFading
-from channel.interference import Heard, Interfered, TransmitterActivity
-from channel.modulation import Steps
-from channel.tdd import Pattern
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.changing_flow import ChangingFlow, foresee
+from edgefl.channel.fading import Fading, LinkFading
+from edgefl.channel.interference import Heard, Interfered, TransmitterActivity
+from edgefl.channel.modulation import Steps
+from edgefl.channel.tdd import Pattern
 
 FLOWS, PIECE, PIECES = 50, 400, 6
 DOWNLINK, UPLINK = (Pattern().weights(direction) for direction in ("downlink", "uplink"))

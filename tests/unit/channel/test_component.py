@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from channel.component import ChannelComponent, parameter
+from edgefl.channel.component import ChannelComponent, parameter
 from edgefl.config.component import parameters_of
 
 

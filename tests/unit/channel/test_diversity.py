@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from channel.diversity import DiverseFading
-from channel.fading import LinkFading
-from channel.power_control import resource_blocks, share_of_power
+from edgefl.channel.diversity import DiverseFading
+from edgefl.channel.fading import LinkFading
+from edgefl.channel.power_control import resource_blocks, share_of_power
 
 TAPS, SLOTS = 8, 200_000
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from channel.energy import compute_energy_j, compute_time_s, transfer_energy_j
+from edgefl.channel.energy import compute_energy_j, compute_time_s, transfer_energy_j
 
 CPU = {"clock_hz": 1e9, "flops_per_cycle": 8.0}
 # SVHN: 667,178 parameters x 91.04 FLOPs, 5 iterations of 128 samples

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg, signal
 
-from channel.fading import BLOCK, LinkFading, doppler_hz, slot_correlation
-from channel.fading_grids import grids
+from edgefl.channel.fading import BLOCK, LinkFading, doppler_hz, slot_correlation
+from edgefl.channel.fading_grids import grids
 
 RADIO = {"carrier_hz": 3.5e9, "slot_s": 0.5e-3}
 KEY = 2**100 + 12345

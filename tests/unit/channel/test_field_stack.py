@@ -6,8 +6,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from channel.field_stack import FieldStack
-from channel.gaussian_fields import Common, GaussianFields, _node_law
+from edgefl.channel.field_stack import FieldStack
+from edgefl.channel.gaussian_fields import Common, GaussianFields, _node_law
 
 AREA_M = 60.0
 LAYERS = (

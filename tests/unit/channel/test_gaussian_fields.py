@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import fft
 
-from channel.field_stack import FieldStack
-from channel.gaussian_fields import NODES, CorrelationLaw, GaussianFields
+from edgefl.channel.field_stack import FieldStack
+from edgefl.channel.gaussian_fields import NODES, CorrelationLaw, GaussianFields
 
 SEED = 3
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from channel.geometry import distance_2d_m, poisson_count, sample_ring, within
+from edgefl.channel.geometry import distance_2d_m, poisson_count, sample_ring, within
 
 SEED = 7
 

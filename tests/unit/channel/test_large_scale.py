@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from scipy import special
 
-from channel.field_stack import FieldStack
-from channel.gaussian_fields import Common, GaussianFields
-from channel.large_scale import LargeScale
-from channel.layout import Wraparound, hexagonal_sites
-from channel.path_loss import PathLoss
-from channel.path_loss.free_space import FreeSpace
-from channel.path_loss.inh import InH
-from channel.path_loss.uma import UMa
-from channel.path_loss.umi import UMi
+from edgefl.channel.field_stack import FieldStack
+from edgefl.channel.gaussian_fields import Common, GaussianFields
+from edgefl.channel.large_scale import LargeScale
+from edgefl.channel.layout import Wraparound, hexagonal_sites
+from edgefl.channel.path_loss import PathLoss
+from edgefl.channel.path_loss.free_space import FreeSpace
+from edgefl.channel.path_loss.inh import InH
+from edgefl.channel.path_loss.uma import UMa
+from edgefl.channel.path_loss.umi import UMi
 
 SEED = 3
 ISD_M = 100.0

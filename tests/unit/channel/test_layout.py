@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channel.layout import (
+from edgefl.channel.layout import (
     Wraparound,
     cell_radius_m,
     displacement_m,

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channel import many
-from channel.carrier import Carrier
-from channel.fading import BLOCK, LinkFading, slot_correlation
-from channel.many import slots_of_many
-from channel.tdd import Pattern
-from channel.transfer import AUTO_COHERENCE_TIMES, AUTO_SLOTS, Flow
+from edgefl.channel import many
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.fading import BLOCK, LinkFading, slot_correlation
+from edgefl.channel.many import slots_of_many
+from edgefl.channel.tdd import Pattern
+from edgefl.channel.transfer import AUTO_COHERENCE_TIMES, AUTO_SLOTS, Flow
 
 KEY = 0x3A3A << 64
 FAST = 0.9667

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channel import fading
-from channel.fading import BLOCK, LinkFading
-from channel.many_links import draw_ahead, power_of_many
+from edgefl.channel import fading
+from edgefl.channel.fading import BLOCK, LinkFading
+from edgefl.channel.many_links import draw_ahead, power_of_many
 
 KEY = 2**100 + 12345
 CORRELATIONS = [0.0, 0.9667, 0.99966, -0.9]

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from channel.carrier import Carrier
-from channel.changing_flow import ChangingFlow
-from channel.fading import LinkFading
-from channel.modulation import EFFICIENCIES, Steps, diversity_rate, snr_needed
-from channel.share import ergodic_rate
-from channel.transfer import Flow
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.changing_flow import ChangingFlow
+from edgefl.channel.fading import LinkFading
+from edgefl.channel.modulation import EFFICIENCIES, Steps, diversity_rate, snr_needed
+from edgefl.channel.share import ergodic_rate
+from edgefl.channel.transfer import Flow
 
 # modulation order and code rate x 1024 of CQI 1 to 15, TS 38.214, Table 5.2.2.1-3
 ORDERS = [2, 2, 2, 4, 4, 4, 6, 6, 6, 6, 6, 8, 8, 8, 8]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from channel.fading import LinkFading
-from channel.packet_errors import PacketErrors
+from edgefl.channel.fading import LinkFading
+from edgefl.channel.packet_errors import PacketErrors
 
 DRAWS, SIGMAS = 4000, 4.0
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from channel.penetration import STD_DB, penetration_loss_db, wall_loss_db
+from edgefl.channel.penetration import STD_DB, penetration_loss_db, wall_loss_db
 
 
 @pytest.mark.parametrize(

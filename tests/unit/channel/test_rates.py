@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from channel.carrier import Carrier
-from channel.modulation import Steps
-from channel.rates import (
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.modulation import Steps
+from edgefl.channel.rates import (
     _capped_terms,
     _late_steps,
     _late_terms,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from channel.shadowing import draw_shadowing_db
+from edgefl.channel.shadowing import draw_shadowing_db
 
 SEED = 7
 

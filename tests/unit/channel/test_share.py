@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
 
-from channel.share import (
+from edgefl.channel.share import (
     ergodic_rate,
     mean_snr,
     share_power_w,
     share_snr,
     spectral_efficiency,
 )
-from channel.units import db_to_linear, dbm_to_watt, linear_to_db
+from edgefl.channel.units import db_to_linear, dbm_to_watt, linear_to_db
 
 
 def test_spectral_efficiency_is_shannon() -> None:

@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channel import shared_band
-from channel.carrier import MAX_SLOTS, Carrier
-from channel.fading import BLOCK, LinkFading
-from channel.schedulers import Flows, Scheduler
-from channel.schedulers.equal_share import EqualShare
-from channel.schedulers.max_rate import MaxRate
-from channel.schedulers.min_max_latency import MinMaxLatency
-from channel.schedulers.proportional_fair import ProportionalFair
-from channel.schedulers.round_robin import RoundRobin
-from channel.shared_band import SharedBand
-from channel.tdd import Pattern, Weights
-from channel.transfer import Flow
+from edgefl.channel import shared_band
+from edgefl.channel.carrier import MAX_SLOTS, Carrier
+from edgefl.channel.fading import BLOCK, LinkFading
+from edgefl.channel.schedulers import Flows, Scheduler
+from edgefl.channel.schedulers.equal_share import EqualShare
+from edgefl.channel.schedulers.max_rate import MaxRate
+from edgefl.channel.schedulers.min_max_latency import MinMaxLatency
+from edgefl.channel.schedulers.proportional_fair import ProportionalFair
+from edgefl.channel.schedulers.round_robin import RoundRobin
+from edgefl.channel.shared_band import SharedBand
+from edgefl.channel.tdd import Pattern, Weights
+from edgefl.channel.transfer import Flow
 
 UNIT_BITS = 500.0
 FAST = 0.9667

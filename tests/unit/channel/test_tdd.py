@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from channel.tdd import Frame, OnTime, Pattern, frame_of
+from edgefl.channel.tdd import Frame, OnTime, Pattern, frame_of
 
 WEIGHTS = st.lists(st.sampled_from([0.0, 1 / 7, 5 / 7, 1.0]), min_size=1, max_size=10).filter(any).map(tuple)
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channel import transfer
-from channel.carrier import Carrier
-from channel.fading import BLOCK, LinkFading
-from channel.rates import rate_moments
-from channel.renewal import slots_renewal, slots_renewal_many
-from channel.share import ergodic_rate
-from channel.tdd import Pattern, frame_of
-from channel.transfer import AUTO_COHERENCE_TIMES, AUTO_SLOTS, Flow, long_enough
+from edgefl.channel import transfer
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.fading import BLOCK, LinkFading
+from edgefl.channel.rates import rate_moments
+from edgefl.channel.renewal import slots_renewal, slots_renewal_many
+from edgefl.channel.share import ergodic_rate
+from edgefl.channel.tdd import Pattern, frame_of
+from edgefl.channel.transfer import AUTO_COHERENCE_TIMES, AUTO_SLOTS, Flow, long_enough
 
 BITS_PER_UNIT = 500.0
 KEY = 2**90 + 1

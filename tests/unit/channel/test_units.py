@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from channel.units import SPEED_OF_LIGHT_M_S, db_to_linear, dbm_to_watt, linear_to_db, watt_to_dbm
+from edgefl.channel.units import SPEED_OF_LIGHT_M_S, db_to_linear, dbm_to_watt, linear_to_db, watt_to_dbm
 
 
 def test_definitions() -> None:

@@ -97,11 +97,9 @@ def test_examples_are_listed_with_what_they_are(capsys: pytest.CaptureFixture[st
 
 
 def test_the_wheel_takes_what_is_copied_out() -> None:
-    wheel = tomllib.loads((shipped.HOME / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"][
-        "wheel"
-    ]
-    assert "scenarios" in wheel["packages"]
-    assert wheel["force-include"] == {"examples": str(shipped.INSTALLED.relative_to(shipped.HOME))}
+    project = tomllib.loads((shipped.HOME.parent / "pyproject.toml").read_text())
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [shipped.HOME.name]
+    assert {folder.parent for folder in (shipped.FOLDER, shipped.EXAMPLES)} == {shipped.HOME}
 
 
 def test_commands_that_read_runs_are_commands_of_edgefl(capsys: pytest.CaptureFixture[str]) -> None:

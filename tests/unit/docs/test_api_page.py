@@ -13,9 +13,9 @@ from edgefl.config import registry
 from tests.end_to_end.pages import ROOT, blocks_of
 
 PAGE = (ROOT / "docs" / "api.md").read_text()
-PACKAGES = ("edgefl", "channel", "analysis")
+PACKAGES = {"edgefl": "edgefl", "edgefl.channel": "channel", "edgefl.analysis": "analysis"}  # name: folder
 # packages whose __all__ gathers what their own files define, for the rooms above
-INTERNAL = {"edgefl.studies", "analysis.html", "analysis.tables"}
+INTERNAL = {"edgefl.studies", "edgefl.analysis.html", "edgefl.analysis.tables"}
 QUOTED = re.compile(r"`([\w.]+)`")
 NEEDS = {"edgefl.flower": "flwr"}  # module -> package of an extra
 
@@ -29,7 +29,7 @@ def told() -> dict[str, list[str]]:
             heading = next(iter(QUOTED.findall(line)), "")
         elif line.startswith("|"):
             first, *further = (QUOTED.findall(cell) for cell in line.strip("|").split("|"))
-            inside = further and len(further[0]) == 1 and further[0][0].startswith(PACKAGES)
+            inside = further and len(further[0]) == 1 and further[0][0].startswith("edgefl")
             if inside:
                 names.setdefault(further[0][0], []).extend(name for cell in further[1:] for name in cell)
             elif heading:
@@ -40,9 +40,10 @@ def told() -> dict[str, list[str]]:
 def declared() -> dict[str, list[str]]:
     """Return the names in `__all__` by module, as they stand in the files."""
     names = {}
-    for package in PACKAGES:
-        for file in (ROOT / package).rglob("*.py"):
-            module = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for package, folder in PACKAGES.items():
+        for file in (ROOT / folder).rglob("*.py"):
+            inside = file.relative_to(ROOT / folder).with_suffix("").parts
+            module = ".".join((package, *inside)).removesuffix(".__init__")
             for node in ast.parse(file.read_text()).body:
                 if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
                     names[module] = ast.literal_eval(node.value)
@@ -98,9 +99,9 @@ def used(program: str) -> Iterator[tuple[str, str]]:
     packages: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            ours = [each for each in node.names if each.name.split(".")[0] in PACKAGES]
+            ours = [each for each in node.names if each.name.split(".")[0] == "edgefl"]
             packages |= {each.asname or each.name: each.name for each in ours}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES:
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "edgefl":
             for each in node.names:
                 whole = f"{node.module}.{each.name}"
                 if whole in TOLD:

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 import simpy
 
-from channel.energy import compute_energy_j, compute_time_s
-from channel.penetration import STD_DB, wall_loss_db
-from channel.units import dbm_to_watt
 from edgefl import simulate
+from edgefl.channel.energy import compute_energy_j, compute_time_s
+from edgefl.channel.penetration import STD_DB, wall_loss_db
+from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.records import DeviceRound
 from edgefl.engine.settings import DeviceSettings

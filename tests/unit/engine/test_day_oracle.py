@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import simpy
 
-from channel.energy import compute_time_s
+from edgefl.channel.energy import compute_time_s
 from edgefl.rng import Streams
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario

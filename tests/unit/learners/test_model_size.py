@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from channel import fading, fading_grids
+from edgefl.channel import fading, fading_grids
 from edgefl.learners import model_size
 from edgefl.learning.models import Model, Size
 from edgefl.learning.models.logistic import Logistic

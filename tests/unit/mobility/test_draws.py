@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy import special
 
-from channel.geometry import on_disc
+from edgefl.channel.geometry import on_disc
 from edgefl.mobility._draws import UniformDraws, normal
 from edgefl.rng import Streams
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from channel.geometry import sample_ring
+from edgefl.channel.geometry import sample_ring
 from edgefl.config import registry
 from edgefl.mobility import Mobility, Movement
 from edgefl.mobility.attraction import Attraction

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import simpy
 
-from analysis import handover_figures, load_runs
 from edgefl import simulate
+from edgefl.analysis import handover_figures, load_runs
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario.scenario import Scenario, load

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from analysis.load import load_runs
 from edgefl import EdgeflError, load_scenario, simulate
+from edgefl.analysis.load import load_runs
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import identity
 from edgefl.scenario.scenario import dump, load

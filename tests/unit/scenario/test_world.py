@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from channel.path_loss.umi import UMi
+from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams

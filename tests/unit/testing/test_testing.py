@@ -9,9 +9,9 @@ import pytest
 from pydantic import ConfigDict, Field
 from torch import Tensor
 
-from channel.path_loss.umi import UMi
-from channel.schedulers import Flows
-from channel.schedulers.equal_share import EqualShare
+from edgefl.channel.path_loss.umi import UMi
+from edgefl.channel.schedulers import Flows
+from edgefl.channel.schedulers.equal_share import EqualShare
 from edgefl.config.component import AnyComponent, Component, parameters_of
 from edgefl.engine.churn import Churn
 from edgefl.engine.records import DeviceRound, Event

@@ -60,25 +60,25 @@ def test_only_a_check_that_fails_has_caught_its_fault(
 
 
 def test_a_fault_is_met_by_whoever_has_imported_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    from channel.units import db_to_linear
+    from edgefl.channel.units import db_to_linear
 
-    edited("channel.units:db_to_linear", "10.0 ** (value_db", "20.0 ** (value_db")(monkeypatch)
+    edited("edgefl.channel.units:db_to_linear", "10.0 ** (value_db", "20.0 ** (value_db")(monkeypatch)
     assert db_to_linear(10.0) == 20.0
     monkeypatch.undo()
     assert db_to_linear(10.0) == 10.0
 
 
 def test_a_constant_changes_wherever_it_was_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    from channel import fading
+    from edgefl.channel import fading
 
-    constant("channel.units:SPEED_OF_LIGHT_M_S", 1.0)(monkeypatch)
+    constant("edgefl.channel.units:SPEED_OF_LIGHT_M_S", 1.0)(monkeypatch)
     assert fading.doppler_hz(2.0, carrier_hz=3.0) == 6.0
 
 
 @pytest.mark.parametrize("old", ["no such text", "value_db"], ids=["missing", "twice"])
 def test_what_does_not_stand_there_once_is_refused(old: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(LookupError, match="stands there"):
-        edited("channel.units:db_to_linear", old, "")(monkeypatch)
+        edited("edgefl.channel.units:db_to_linear", old, "")(monkeypatch)
 
 
 @pytest.mark.slow

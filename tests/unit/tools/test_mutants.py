@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from channel import units
+from edgefl.channel import units
 from tests.faults.table import KILLED
 from tests.tools import mutants, mutating
 from tests.tools.isolated import SLOW

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis import load_runs
-from analysis.html.answer import WIDEST, answer, with_units_kept
+from edgefl.analysis import load_runs
+from edgefl.analysis.html.answer import WIDEST, answer, with_units_kept
 from tests.unit.analysis.conftest import write_run
 
 Made = Callable[..., str]

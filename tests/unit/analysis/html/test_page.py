@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from analysis.html import write_report
 from edgefl import simulate
+from edgefl.analysis.html import write_report
 
 RUN: dict[str, Any] = {
     "name": "small",

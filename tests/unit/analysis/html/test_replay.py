@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.html.replay import _battery
+from edgefl.analysis.html.replay import _battery
 
 RUN = SimpleNamespace(devices_recorded="all", simulated_s=100.0)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from analysis import load_runs
-from analysis.html.packing import Column, pack
-from analysis.html.series import charts, population
-from analysis.load import Runs
+from edgefl.analysis import load_runs
+from edgefl.analysis.html.packing import Column, pack
+from edgefl.analysis.html.series import charts, population
+from edgefl.analysis.load import Runs
 
 
 def replay(cells: np.ndarray) -> dict[str, Any]:

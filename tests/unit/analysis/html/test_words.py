@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from analysis import load_runs
-from analysis.html.words import session_table
+from edgefl.analysis import load_runs
+from edgefl.analysis.html.words import session_table
 
 
 def test_a_session_without_rounds_has_no_rounds_and_no_energy(write_run: Callable[..., Path]) -> None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from channel.path_loss.free_space import FreeSpace
+from edgefl.channel.path_loss.free_space import FreeSpace
 
 FREE_SPACE = FreeSpace()
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from channel.path_loss.inh import InH
+from edgefl.channel.path_loss.inh import InH
 
 CARRIER_HZ = 3.5e9
 LOG_GHZ = math.log10(3.5)

@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from channel.path_loss import PathLoss
-from channel.path_loss.free_space import FreeSpace
-from channel.path_loss.inh import InH
-from channel.path_loss.uma import UMa
-from channel.path_loss.umi import UMi
+from edgefl.channel.path_loss import PathLoss
+from edgefl.channel.path_loss.free_space import FreeSpace
+from edgefl.channel.path_loss.inh import InH
+from edgefl.channel.path_loss.uma import UMa
+from edgefl.channel.path_loss.umi import UMi
 
 UMI, UMA, INH, FREE_SPACE = UMi(), UMa(), InH(), FreeSpace()
 

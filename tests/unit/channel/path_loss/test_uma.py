@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channel.path_loss._tr38901 import breakpoint_distance_m
-from channel.path_loss.uma import UMa
-from channel.path_loss.umi import UMi
+from edgefl.channel.path_loss._tr38901 import breakpoint_distance_m
+from edgefl.channel.path_loss.uma import UMa
+from edgefl.channel.path_loss.umi import UMi
 
 CARRIER_HZ = 3.5e9
 LOG_GHZ = math.log10(3.5)

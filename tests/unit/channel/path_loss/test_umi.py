@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channel.path_loss._tr38901 import breakpoint_distance_m
-from channel.path_loss.free_space import FreeSpace
-from channel.path_loss.umi import UMi
+from edgefl.channel.path_loss._tr38901 import breakpoint_distance_m
+from edgefl.channel.path_loss.free_space import FreeSpace
+from edgefl.channel.path_loss.umi import UMi
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "golden_umi.csv"
 # ns-3 rounds c to 3e8 as we do; what remains is the printing of six digits.

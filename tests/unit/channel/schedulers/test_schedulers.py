@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channel.carrier import Carrier
-from channel.schedulers import Flows, Scheduler
-from channel.schedulers.equal_share import EqualShare
-from channel.schedulers.max_rate import MaxRate
-from channel.schedulers.min_max_latency import MinMaxLatency
-from channel.schedulers.proportional_fair import ProportionalFair
-from channel.schedulers.round_robin import RoundRobin
-from channel.share import ergodic_rate
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.schedulers import Flows, Scheduler
+from edgefl.channel.schedulers.equal_share import EqualShare
+from edgefl.channel.schedulers.max_rate import MaxRate
+from edgefl.channel.schedulers.min_max_latency import MinMaxLatency
+from edgefl.channel.schedulers.proportional_fair import ProportionalFair
+from edgefl.channel.schedulers.round_robin import RoundRobin
+from edgefl.channel.share import ergodic_rate
 
 # of finishing times that are meant to be the same
 TOGETHER = 1e-6

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from channel.carrier import Carrier
-from channel.fading import LinkFading
-from channel.path_loss.umi import UMi
-from channel.schedulers.learning_first import LearningFirst
-from channel.schedulers.round_robin import RoundRobin
-from channel.shared_band import SharedBand
-from channel.units import dbm_to_watt
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.fading import LinkFading
+from edgefl.channel.path_loss.umi import UMi
+from edgefl.channel.schedulers.learning_first import LearningFirst
+from edgefl.channel.schedulers.round_robin import RoundRobin
+from edgefl.channel.shared_band import SharedBand
+from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.air.background_users import BackgroundUsers
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import DeviceRound, LedgerRow, Round

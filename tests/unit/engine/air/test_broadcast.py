@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from channel.path_loss.umi import UMi
+from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.records import DeviceRound, Event, Round
 from edgefl.errors import EdgeflError
 from edgefl.testing import PAYLOAD_BITS, Scripted, SmallWorld, small_world

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import simpy
 
-from channel.interference import Heard, Interfered
+from edgefl.channel.interference import Heard, Interfered
 from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.channel_reports import ChannelReports, GainReader
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from channel.modulation import EFFICIENCIES
-from channel.path_loss.umi import UMi
+from edgefl.channel.modulation import EFFICIENCIES
+from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, Event, Round
 from edgefl.mobility import Mobility, Movement
 from edgefl.testing import Scripted, SmallWorld, small_world

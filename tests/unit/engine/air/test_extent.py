@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import edgefl
-from channel.path_loss import PathLoss
-from channel.path_loss.inh import InH
-from channel.path_loss.uma import UMa
-from channel.path_loss.umi import UMi
+from edgefl.channel.path_loss import PathLoss
+from edgefl.channel.path_loss.inh import InH
+from edgefl.channel.path_loss.uma import UMa
+from edgefl.channel.path_loss.umi import UMi
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.scenario import scenario as scenarios

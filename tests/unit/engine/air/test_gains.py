@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from channel.geometry import within
+from edgefl.channel.geometry import within
 from edgefl.engine.air.gains import LargeScaleState, SpatialGains
 from edgefl.engine.air.measurements import Measurements
 from edgefl.rng import Streams

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from channel.path_loss.umi import UMi
+from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.air.indoors import Indoors
 from edgefl.engine.records import DeviceRound
 from edgefl.mobility._draws import UniformDraws

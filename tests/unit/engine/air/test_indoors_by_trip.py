@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import simpy
 
-from channel.penetration import CAR_STD_DB
+from edgefl.channel.penetration import CAR_STD_DB
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario

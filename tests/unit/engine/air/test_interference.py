@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from channel.carrier import Carrier
-from channel.fading import BLOCK, LinkFading
-from channel.interference import Heard, Interfered, TransmitterActivity
-from channel.path_loss.umi import UMi
-from channel.transfer import Flow
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.fading import BLOCK, LinkFading
+from edgefl.channel.interference import Heard, Interfered, TransmitterActivity
+from edgefl.channel.path_loss.umi import UMi
+from edgefl.channel.transfer import Flow
 from edgefl.engine.air.slot_interference import InterferedLinks
 from edgefl.engine.records import DeviceRound
 from edgefl.testing import Scripted, SmallWorld, small_world

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from channel.modulation import EFFICIENCIES
-from channel.path_loss.umi import UMi
-from channel.tdd import Pattern
+from edgefl.channel.modulation import EFFICIENCIES
+from edgefl.channel.path_loss.umi import UMi
+from edgefl.channel.tdd import Pattern
 from edgefl.engine.records import DeviceRound
 from edgefl.testing import Scripted, SmallWorld, small_world
 

@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from channel.changing_flow import ChangingFlow
+from edgefl.channel.changing_flow import ChangingFlow
 from edgefl.engine.air import pieces
 from edgefl.engine.air.pieces import Pieces
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from channel.path_loss.umi import UMi
+from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.records import DeviceRound
 from edgefl.testing import Scripted, small_world
 

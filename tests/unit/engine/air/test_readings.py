@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pydantic import Field
 
-from channel.path_loss.umi import UMi
+from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.records import DeviceRound, Event, Round
 from edgefl.mobility import Mobility, Movement
 from edgefl.rng import Streams

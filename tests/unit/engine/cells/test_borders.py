@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from channel.layout import Wraparound, hexagonal_sites
+from edgefl.channel.layout import Wraparound, hexagonal_sites
 from edgefl.engine.cells.borders import Borders
 
 ISD_M = 300.0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from channel.tdd import Frame, OnTime
+from edgefl.channel.tdd import Frame, OnTime
 from edgefl.engine.devices.battery import Battery
 
 SLOT_S = 2**-11  # a power of two, so that the slots' boundaries are exact

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pydantic import Field, PrivateAttr
 
-from channel.rates import spectral_efficiency
+from edgefl.channel.rates import spectral_efficiency
 from edgefl.config import registry
 from edgefl.engine.records import DeviceRound, Round
 from edgefl.engine.selectors import Candidates, Decider, Decision, Memory

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from pydantic import Field, ValidationError
 
-from channel.path_loss.umi import UMi
+from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round
 from edgefl.mobility import Mobility, Movement

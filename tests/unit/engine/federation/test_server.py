@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from channel.path_loss.umi import UMi
+from edgefl.channel.path_loss.umi import UMi
 from edgefl.contract import REPORTED_LOSS, Evaluation, Opening
 from edgefl.engine.records import DeviceRound, Event, Round, Session
 from edgefl.engine.sessions import SessionState

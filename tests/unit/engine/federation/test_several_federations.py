@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import simpy
 
-from channel.units import dbm_to_watt
+from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.federation.seat import Seat
 from edgefl.engine.records import DeviceRound, Event, Round
 from edgefl.rng import Streams

@@ -1,8 +1,0 @@
-"""`python -m analysis COMMAND ...`: the same commands as `edgefl COMMAND ...`."""
-
-import sys
-
-from analysis.command_line import main
-
-if __name__ == "__main__":
-    sys.exit(main())
