@@ -1,4 +1,4 @@
-"""Run the flows that share a band from slot to slot; `edgefl.channel.shared_band` knows which flows are there, and when."""
+"""Run the flows that share a band from slot to slot; `shared_band` knows which flows are there, and when."""
 
 import math
 from collections.abc import Callable, Hashable, Sequence

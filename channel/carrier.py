@@ -42,8 +42,8 @@ class Carrier:
         steps: the rates are those of NR's CQI table; None: Shannon's, up to the cap.
         goodput: payload bits over the bits that these rates count, above 0 to 1: what control channels, reference
             signals, headers and retransmissions leave.
-        taps: independent parts of the band that a slot averages over, see `edgefl.channel.diversity`; the rates are then
-            those of the band's mean SNR.
+        taps: independent parts of the band that a slot averages over, see `edgefl.channel.diversity`; the rates are
+            then those of the band's mean SNR.
 
     Raises:
         ValueError: an argument is out of range.

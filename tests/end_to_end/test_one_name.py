@@ -96,9 +96,10 @@ from tests.tools.isolated import warm
 warm()
 files = {}
 for name, module in list(sys.modules.items()):
-    if getattr(module, "__file__", None) and name != "__main__":
-        files.setdefault(os.path.realpath(module.__file__), set()).add(name)
-twice = {file: names for file, names in files.items() if len(names) > 1 and "site-packages" not in file}
+    file = os.path.realpath(getattr(module, "__file__", None) or "")
+    if file.startswith(os.getcwd()) and "site-packages" not in file:
+        files.setdefault(file, set()).add(name)
+twice = {file: names for file, names in files.items() if len(names) > 1}
 ours = [name for name in sys.modules if name.partition(".")[0] == "edgefl"]
 print(twice, len(ours) > 600, {"channel", "analysis", "scenarios"} & set(sys.modules))
 """

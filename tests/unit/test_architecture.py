@@ -11,7 +11,7 @@ import pytest
 from edgefl.config import registry
 
 ROOT = Path(__file__).parents[2]
-# folder -> top-level or dotted prefixes that no file below it may import; of edgefl, the first two know themselves alone
+# folder -> top-level or dotted prefixes that no file below it may import; the first two know themselves alone
 CHANNEL, ANALYSIS = "edgefl.channel", "edgefl.analysis"
 FORBIDDEN = {
     "channel": ("edgefl", "torch", "simpy", "pandas", "pydantic"),

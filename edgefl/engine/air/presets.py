@@ -3,8 +3,8 @@
 `nr`, a radio that exists, is the default; `journal` is what these settings have of their own, Table I of the journal
 paper. A key that is written, null too, is the user's. `edgefl.scenario.presets` has all sections.
 
-Where each law is: line of sight and shadowing in `edgefl.channel.large_scale`, walls in `edgefl.channel.penetration`, rates in
-`edgefl.channel.modulation`, power over shares in `edgefl.channel.share`; the engine reads gains anew and gives links up in
+Where each law is: line of sight and shadowing in `edgefl.channel.large_scale`, walls in `penetration`, rates in
+`modulation`, power over shares in `share`; the engine reads gains anew and gives links up in
 `edgefl.engine.air.radio_link_monitoring`, and `edgefl.engine.air.indoors` says who is behind which walls. The
 layer-3 filter and the correlation of the sites' shadowing are the defaults of both presets. Which rules of handover
 are configured differs between operators and cells: nr has event A3 as it is customary, and docs/trust.md what comes
