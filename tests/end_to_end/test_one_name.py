@@ -97,7 +97,7 @@ warm()
 files = {}
 for name, module in list(sys.modules.items()):
     file = os.path.realpath(getattr(module, "__file__", None) or "")
-    if file.startswith(os.getcwd()) and "site-packages" not in file:
+    if file.startswith(os.getcwd() + os.sep) and "site-packages" not in file:
         files.setdefault(file, set()).add(name)
 twice = {file: names for file, names in files.items() if len(names) > 1}
 ours = [name for name in sys.modules if name.partition(".")[0] == "edgefl"]
