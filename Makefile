@@ -20,6 +20,7 @@
 # make faults inject each named fault of tests/faults; its check must fail (five minutes); `make test` does some of it
 # make mutants try 200 changed operators, constants and bounds, drawn with a seed, against the tests of their modules
 # make kill   kill runs and a study at random instants, resume them, and compare every byte
+# make touched count the files that each feature touches outside its rooms
 # make schema write the JSON Schemas that editors use, beside the scenarios
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
 # tests start some hundred processes: each would compile all modules, and pytest all tests, again
@@ -31,7 +32,7 @@ FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
 .PHONY: demo docs readme gallery trust town city test paths quick lowest newest cluster editor checks gpu codecs fuzz joints damage faults mutants \
-  kill schema golden clean
+  kill touched schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -135,6 +136,9 @@ mutants: $(VENV)/installed-dev $(FASHION)
 kill: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/python -m tests.tools.kill
 	$(BIN)/python -m tests.tools.kill_study scenarios/studies/quickstart.yaml --kills 5
+
+touched: $(VENV)/installed-dev
+	$(BIN)/python -m tests.tools.touched --files
 
 schema: $(VENV)/installed
 	$(BIN)/edgefl schema scenario > scenarios/scenario.schema.json
