@@ -14,6 +14,8 @@ from edgefl.scenario.identity import LENGTH, identity
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.studies.validation import check_build
 
+ROOT = Path(__file__).parents[3]
+
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -96,10 +98,13 @@ def test_examples_are_listed_with_what_they_are(capsys: pytest.CaptureFixture[st
     assert "notebooks/lesson_1_radio.ipynb" in listed
 
 
-def test_the_wheel_takes_what_is_copied_out() -> None:
-    project = tomllib.loads((shipped.HOME.parent / "pyproject.toml").read_text())
-    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [shipped.HOME.name]
-    assert {folder.parent for folder in (shipped.FOLDER, shipped.EXAMPLES)} == {shipped.HOME}
+def test_the_wheel_and_the_source_archive_take_what_the_links_lead_to() -> None:
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    links = sorted(path.name for path in (ROOT / "edgefl").iterdir() if path.is_symlink())
+    assert build["targets"]["wheel"]["force-include"] == {name: f"edgefl/{name}" for name in links}
+    assert sorted(build["exclude"]) == [f"/edgefl/{name}" for name in links]
+    assert set(links) <= set(build["targets"]["sdist"]["only-include"])
+    assert {folder.name for folder in (shipped.FOLDER, shipped.EXAMPLES)} <= set(links)
 
 
 def test_commands_that_read_runs_are_commands_of_edgefl(capsys: pytest.CaptureFixture[str]) -> None:
