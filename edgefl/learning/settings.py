@@ -267,40 +267,17 @@ class LearningSettings(Section):
     )
 
     @model_validator(mode="after")
-    def _epochs_to_stop(self) -> Self:
-        if self.early_stopping and self.epochs is None:
-            raise ValueError(
-                "early_stopping ends training after an epoch: give epochs, the most that a device does"
-            )
+    def _steps_or_epochs(self) -> Self:
         if self.partial_work and (self.epochs or self.steps) < 2:
             raise ValueError("partial_work: of one epoch, or step, none does fewer: ask for two or more")
         if self.one_pass and self.epochs is not None:
             raise ValueError("one_pass bounds steps, and epochs replaces them: give one of the two")
-        if self.epochs is None and self.algorithm.keeps_apart():
-            raise ValueError(
-                "this algorithm ends training after an epoch: give epochs, the most that a device does, or"
-                " switch that off (flash: validation: 0)"
-            )
         return self
 
     @model_validator(mode="after")
-    def _theory_of_the_plain_loss(self) -> Self:
-        if self.theory is not None and (self.label_smoothing or self.class_weights):
-            raise ValueError(
-                "theory measures the plain cross-entropy: leave out label_smoothing and class_weights"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _metrics_of_one_model(self) -> Self:
+    def _metrics_once(self) -> Self:
         if len(set(self.metrics)) < len(self.metrics):
             raise ValueError(f"metrics {', '.join(self.metrics)}: some are given twice")
-        several = self.algorithm.chooses_model or self.algorithm.knows_drift or not self.algorithm.vectors_up
-        if self.metrics and (self.tested_on == "devices" or self.drift is not None or several):
-            raise ValueError(
-                "metrics are of one global model on the labels' test data: leave them out with tested_on devices,"
-                " with a drift, and with algorithms that serve devices with several models"
-            )
         return self
 
     @model_validator(mode="after")
@@ -313,38 +290,6 @@ class LearningSettings(Section):
             raise ValueError(
                 f"scores_every {self.scores_every} is no multiple of test_every {self.test_every}: in its rounds"
                 " nothing would be tested"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _steps_that_the_algorithm_can_count_on(self) -> Self:
-        if self.algorithm.needs_sgd() and self.optimiser.weights(1, self.momentum) is None:
-            algorithm, optimiser = (
-                registry.name_of(kind, one)
-                for kind, one in (("algorithms", self.algorithm), ("optimisers", self.optimiser))
-            )
-            raise ValueError(
-                f"{algorithm} counts on changes that are sums of gradients, and {optimiser}'s are not: choose"
-                " optimiser sgd"
-                + (", or lr_factor 1" if algorithm == "ditto" else "")
-                + ", or an algorithm that takes any steps, such as fedavg"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _state_that_can_be_kept(self) -> Self:
-        if self.optimiser.state == "fresh":
-            return self
-        name = registry.name_of("algorithms", self.algorithm)
-        if self.algorithm.needs_sgd():
-            raise ValueError(
-                f"{name} counts on changes that are sums of a round's own gradients, and a state that is kept brings"
-                " earlier ones along: leave optimiser.state fresh"
-            )
-        if self.algorithm.trains_personal:
-            raise ValueError(
-                f"{name} trains a second model on each device, whose optimiser begins anew in each round: leave"
-                " optimiser.state fresh"
             )
         return self
 

@@ -18,7 +18,7 @@ from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import WarmStart
 from edgefl.run import first_round
-from edgefl.scenario import private
+from edgefl.scenario import fits
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -114,7 +114,7 @@ def _notes(scenario: Scenario) -> list[str]:
         *_of_warm_start(learning, scenario.sessions.count),
         *_of_personal_models(learning),
         *_of_costs(learning),
-        *private.notes(scenario.rounds, scenario.sessions, learning),
+        *fits.notes(scenario.rounds, scenario.sessions, learning),
     ]
 
 
