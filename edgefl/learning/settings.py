@@ -1,5 +1,6 @@
 """Settings of learning: what is trained, on which data, and how."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -10,11 +11,25 @@ from edgefl.config.scenario_fields import Named, Section
 from edgefl.learning.augmentation import Augmentation
 from edgefl.learning.partial_work import PartialWork
 from edgefl.learning.privacy import PrivacySettings
+from edgefl.learning.warm_starts import WarmStart
 
 if TYPE_CHECKING:  # settings are read without PyTorch
     from torch import Tensor
 
     from edgefl.learning.tasks import Task
+
+
+# keys of `learning` that have to be unset for the theorem, and what they do to a local step or to what travels
+BEYOND_THEORY = {
+    "weight_decay": "adds to each gradient",
+    "clip_norm": "shortens gradients",
+    "augmentation": "trains on other samples than those of the loss",
+    "label_smoothing": "changes the loss",
+    "class_weights": "changes the loss",
+    "privacy": "clips and noises what devices send",
+    "uplink_codec": "sends another change than the one that was trained",
+    "downlink_codec": "lets devices begin with another model than the global one",
+}
 
 
 class EarlyStopping(Section):
@@ -292,6 +307,20 @@ class LearningSettings(Section):
                 " nothing would be tested"
             )
         return self
+
+    def beyond_theory(self) -> Iterator[tuple[str, str, str]]:
+        """Yield what the convergence theorem does not cover: the key, what it does, and the remedy."""
+        for key, kind, plain in (("algorithm", "algorithms", "fedavg"), ("optimiser", "optimisers", "sgd")):
+            if (name := registry.name_of(kind, getattr(self, key))) != plain:
+                yield key, f"{name} is not {plain}", f"set {plain}"
+        if self.momentum:
+            yield "momentum", f"steps have momentum {self.momentum:g}", "set 0"
+        if type(self.warm_start).anchor is not WarmStart.anchor:
+            name = registry.name_of("warm_starts", self.warm_start)
+            yield "warm_start", f"{name} adds to the local loss", "set previous, average or similarity"
+        for key, what in BEYOND_THEORY.items():
+            if getattr(self, key):
+                yield key, f"it {what}", "leave it out"
 
     @property
     def learned(self) -> "Task":

@@ -6,91 +6,29 @@ so an own subclass inherits it. Checks of one section's own numbers stay in that
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from edgefl.config import registry
-from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.selectors import CountedSelector, Decider
-from edgefl.engine.servers import OverlappingServer
-from edgefl.engine.sessions import SessionPolicy
-from edgefl.engine.settings import RoundSettings
 from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.codecs import Sizes, fed_back
-from edgefl.learning.settings import LearningSettings
-from edgefl.learning.warm_starts import WarmStart
+from edgefl.scenario.sections import Sections, fitting
 
 Place = tuple[str, ...]
-Asked = Iterator[str]
 Broken = Iterator[tuple[Place, str, str]]
 
 # keys of `rounds` about rounds that follow one another, and what they are where they say nothing
 OF_SYNCHRONOUS = {"every_s": None, "pause_s": 0.0, "deadline_s": None, "over_selection": 1.0}
-# keys of `learning` that have to be unset for the theorem, and what they do to a local step or to what travels
-BEYOND_THEORY = {
-    "weight_decay": "adds to each gradient",
-    "clip_norm": "shortens gradients",
-    "augmentation": "trains on other samples than those of the loss",
-    "label_smoothing": "changes the loss",
-    "class_weights": "changes the loss",
-    "privacy": "clips and noises what devices send",
-    "uplink_codec": "sends another change than the one that was trained",
-    "downlink_codec": "lets devices begin with another model than the global one",
-}
-
-
-@dataclass(frozen=True)
-class Sections:
-    """The sections of a scenario, as one federation has them.
-
-    sessions: a policy. energy_excess: whether rounds are compared with their least joules. several: whether other
-    federations share the band.
-    """
-
-    radio: RadioSettings
-    rounds: RoundSettings
-    sessions: SessionPolicy
-    learning: LearningSettings | None
-    cloud: Any = None
-    energy_excess: bool = False
-    several: bool = False
-
-    @property
-    def algorithm(self) -> Algorithm | None:
-        """The algorithm, if anything is trained."""
-        return None if self.learning is None else self.learning.algorithm
-
-    @property
-    def codecs(self) -> list[str]:
-        """The keys of `learning` with a codec."""
-        return [
-            key for key in ("uplink_codec", "downlink_codec") if getattr(self.learning, key, None) is not None
-        ]
-
-    @property
-    def overlaps(self) -> bool:
-        """Whether updates may be stale."""
-        return isinstance(self.rounds.server, OverlappingServer)
-
-    @property
-    def server(self) -> str:
-        """The server in words."""
-        return f"the server {registry.name_of('servers', self.rounds.server)}"
-
-    def named(self, kind: str, key: str) -> str:
-        """Return the name of a component of `learning`."""
-        return registry.name_of(kind, getattr(self.learning, key))
 
 
 @dataclass(frozen=True)
 class Row:
-    """One need: its code, who asks for it, in words, what it is, and what keeps them from it.
+    """One need: its code, what it is, and what keeps those who ask for it (`_asked`) from having it.
 
     broken: yields the place, the words for what is there, and the remedy.
     """
 
     code: str
-    asked: Callable[[Sections], Asked]
     needs: str
     broken: Callable[[Sections], Broken]
 
@@ -113,10 +51,9 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
     Raises:
         EdgeflError: names the key and the remedy.
     """
+    asked = _asked(sections)
     for row in ROWS:
-        if only and row.code not in only:
-            continue
-        for who in row.asked(sections):
+        for who in asked[row.code] if not only or row.code in only else ():
             for place, what, remedy in row.broken(sections):
                 raise Clash(f"{who} needs {row.needs}, and {what}: {remedy}", place, row.code)
     learning = sections.learning
@@ -127,156 +64,59 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
                 one.check(Sizes(()))
 
 
-def fitting(suits: Callable[[Algorithm], bool]) -> str:
-    """Return the names of the shipped algorithms that suit, as a remedy lists them."""
-    made = {name: registry.get("algorithms", name)() for name in registry.names("algorithms")}
-    names = [name for name, one in made.items() if isinstance(one, Algorithm) and suits(one)]
-    return ", ".join(names[:-1]) + f" or {names[-1]}" if len(names) > 1 else "".join(names)
+def _asked(s: Sections) -> dict[str, list[str]]:
+    """Return who asks for each need, in words, by its code."""
+    learning, selector = s.learning, s.rounds.selector
+    overlapping = [s.server] * s.overlaps
+    tiers = overlapping * (s.overlaps and s.rounds.server.has_tiers)
+    several = ["a scenario with several federations"] * s.several
+    cloud = ["a cloud"] * (s.cloud is not None)
+    sets = isinstance(selector, Decider) and bool(selector.sets & {"shares", "power"})
+    deciding = [f"the selector {registry.name_of('selectors', selector)}"] * sets
+    asked = {
+        "band_alone": several,
+        "dynamic_shares": overlapping + several,
+        "unicast": overlapping + several,
+        "one_by_one": overlapping,
+        "places": overlapping,
+        "whole_tiers": tiers,
+        "mean_of_models": cloud + tiers,
+        "one_model": cloud,
+        "fixed_shares": deciding,
+        "own_power": deciding,
+    }
+    if learning is None:
+        return {row.code: [] for row in ROWS} | asked
+    algorithm, privacy = learning.algorithm, learning.privacy
+    named = [s.named("algorithms", "algorithm")]
+    theory = ["learning.theory"] * (learning.theory is not None)
+    down = ["learning.downlink_codec"] * (learning.downlink_codec is not None)
+    stops = ["learning.early_stopping"] if learning.early_stopping else named * bool(algorithm.keeps_apart())
+    return asked | {
+        "unicast": overlapping + several + down,
+        "common_start": named * algorithm.one_round,
+        "as_sent": named * algorithm.as_sent,
+        "rounds_of_theory": theory,
+        "theorem": theory,
+        "one_change": ["learning.privacy"] * (privacy is not None),
+        "mean_of_updates": ["privacy at the server"] * (privacy is not None and privacy.where == "server"),
+        "something_sent": [
+            f"learning.{key}"
+            for key in ("uplink_codec", "downlink_codec")
+            if getattr(learning, key) is not None
+        ],
+        "one_received": down,
+        "sums_of_gradients": named * algorithm.needs_sgd(),
+        "fresh_state": named * algorithm.trains_personal,
+        "epochs": stops,
+        "one_tested": ["learning.metrics"] * bool(learning.metrics),
+    }
 
 
-def notes(rounds: RoundSettings, sessions: SessionPolicy, learning: LearningSettings | None) -> Iterator[str]:
-    """Yield what the account of privacy leaves out."""
-    if learning is None or learning.privacy is None or not learning.privacy.noise:
-        return
-    selector = rounds.selector
-    if isinstance(selector, Decider) and (selector.asks_loss or selector.asks_norm):
-        name = registry.name_of("selectors", selector)
-        yield (
-            f"learning.privacy: {name} chooses by what devices report of their data, and these reports have no noise:"
-            " epsilon covers neither them nor who takes part"
-        )
-    if sessions.report_bits:
-        name = registry.name_of("sessions", sessions)
-        yield (
-            f"learning.privacy: {name} sessions end by losses that devices report without noise: epsilon does not"
-            " cover them"
-        )
-
-
-# ---- who asks, in words
-
-
-def _overlapping(s: Sections) -> Asked:
-    if s.overlaps:
-        yield s.server
-
-
-def _sharing_band(s: Sections) -> Asked:
-    if s.several:
-        yield "a scenario with several federations"
-
-
-def _rounds_that_overlap(s: Sections) -> Asked:
-    yield from _overlapping(s)
-    yield from _sharing_band(s)
-
-
-def _own_models(s: Sections) -> Asked:
-    yield from _rounds_that_overlap(s)
-    if "downlink_codec" in s.codecs:
-        yield "learning.downlink_codec"
-
-
-def _setting_shares(s: Sections) -> Asked:
-    decider = s.rounds.selector
-    if isinstance(decider, Decider) and decider.sets & {"shares", "power"}:
-        yield f"the selector {registry.name_of('selectors', decider)}"
-
-
-def _averaging(s: Sections) -> Asked:
-    if s.cloud is not None:
-        yield "a cloud"
-    if s.overlaps and s.rounds.server.has_tiers:
-        yield s.server
-
-
-def _cloud(s: Sections) -> Asked:
-    if s.cloud is not None:
-        yield "a cloud"
-
-
-def _tiers(s: Sections) -> Asked:
-    if s.overlaps and s.rounds.server.has_tiers:
-        yield s.server
-
-
-def _as_sent(s: Sections) -> Asked:
-    if s.algorithm is not None and s.algorithm.as_sent:
-        yield s.named("algorithms", "algorithm")
-
-
-def _private(s: Sections) -> Asked:
-    if s.learning is not None and s.learning.privacy is not None:
-        yield "learning.privacy"
-
-
-def _noise_of_server(s: Sections) -> Asked:
-    if s.learning is not None and s.learning.privacy is not None and s.learning.privacy.where == "server":
-        yield "learning.privacy with where: server"
-
-
-def _theory(s: Sections) -> Asked:
-    if s.learning is not None and s.learning.theory is not None:
-        yield "learning.theory"
-
-
-def _common_start(s: Sections) -> Asked:
-    if s.algorithm is not None and s.algorithm.one_round:
-        yield s.named("algorithms", "algorithm")
-
-
-def _coding(s: Sections) -> Asked:
-    yield from (f"learning.{key}" for key in s.codecs)
-
-
-def _coding_down(s: Sections) -> Asked:
-    yield from (f"learning.{key}" for key in s.codecs if key == "downlink_codec")
-
-
-def _sums_of_gradients(s: Sections) -> Asked:
-    if s.algorithm is not None and s.algorithm.needs_sgd():
-        yield s.named("algorithms", "algorithm")
-
-
-def _personal(s: Sections) -> Asked:
-    if s.algorithm is not None and s.algorithm.trains_personal:
-        yield s.named("algorithms", "algorithm")
-
-
-def _epochs(s: Sections) -> Asked:
-    if s.learning is not None and s.learning.early_stopping:
-        yield "learning.early_stopping"
-    elif s.algorithm is not None and s.algorithm.keeps_apart():
-        yield s.named("algorithms", "algorithm")
-
-
-def _metrics(s: Sections) -> Asked:
-    if s.learning is not None and s.learning.metrics:
-        yield "learning.metrics"
-
-
-# ---- what keeps them from it: place, words, remedy
-
-
-def _static(s: Sections) -> Broken:
-    if s.radio.sharing != "dynamic":
-        yield ("radio", "sharing"), "static shares belong to a round", "set sharing: dynamic"
-
-
-def _dynamic(s: Sections) -> Broken:
-    if s.radio.sharing != "static":
-        yield ("radio", "sharing"), "here they change", "set sharing: static"
-
-
-def _broadcast(s: Sections) -> Broken:
-    if s.radio.downlink != "unicast":
-        yield ("radio", "downlink"), "a broadcast sends one thing to all", "set downlink: unicast"
-
-
-def _power_over_block(s: Sections) -> Broken:
-    if s.radio.uplink_rule != "full":
-        place = ("radio", "uplink_power_over_share")
-        yield place, "here power is spread over the band", "set uplink_power_over_share: full"
+def _if(broken: bool, place: str, what: str, remedy: str) -> Broken:
+    """Yield one thing that is in the way, if it is."""
+    if broken:
+        yield tuple(place.split(".")), what, remedy
 
 
 def _beside_others(s: Sections) -> Broken:
@@ -302,45 +142,10 @@ def _own_way(s: Sections) -> Broken:
         yield ("learning", "algorithm"), f"{name} makes it in its own way", remedy
 
 
-def _model_of_each_tier(s: Sections) -> Broken:
-    if s.overlaps and s.rounds.server.has_tiers:
-        yield ("rounds", "server"), f"{s.server} keeps a model of each tier", "take another, as synchronous"
-
-
 def _of_single_rounds(s: Sections) -> Broken:
     for key, default in OF_SYNCHRONOUS.items():
         if getattr(s.rounds, key) != default:
             yield ("rounds", key), "this key is about rounds that follow one another", "leave it out"
-
-
-def _choosing_sets(s: Sections) -> Broken:
-    if not s.rounds.selector.fills_places:
-        name = registry.name_of("selectors", s.rounds.selector)
-        remedy = "take a selector with a count (an own one extends edgefl.engine.selectors.CountedSelector), or all"
-        yield ("rounds", "selector"), f"{name} chooses whole rounds", remedy
-
-
-def _counting(s: Sections) -> Broken:
-    if isinstance(s.rounds.selector, CountedSelector):
-        name = registry.name_of("selectors", s.rounds.selector)
-        yield ("rounds", "selector"), f"{name} takes a count of them", "take the selector all"
-
-
-def _weighing(s: Sections) -> Broken:
-    if s.overlaps and not s.rounds.server.learning.as_sent:
-        remedy = "set staleness: constant, and leave server_lr, divisor and base as they are (fedbuff or"
-        yield ("rounds", "server"), f"{s.server} weighs them", f"{remedy} semi_synchronous)"
-
-
-def _stale_start(s: Sections) -> Broken:
-    if s.overlaps:
-        remedy = f"take {fitting(lambda one: not one.one_round)}, or rounds.server: synchronous"
-        yield ("learning", "algorithm"), f"with {s.server} they are stale", remedy
-
-
-def _stale_terms(s: Sections) -> Broken:
-    if s.overlaps:
-        yield ("learning", "theory"), f"with {s.server} they are stale", "leave it out"
 
 
 def _more_than_a_change(s: Sections) -> Broken:
@@ -371,33 +176,8 @@ def _of_single_updates(s: Sections) -> Broken:
 
 
 def _beyond_theory(s: Sections) -> Broken:
-    learning = s.learning
-    assert learning is not None
-    or_else = "or leave learning.theory out"
-    for key, kind, plain in (("algorithm", "algorithms", "fedavg"), ("optimiser", "optimisers", "sgd")):
-        if (name := s.named(kind, key)) != plain:
-            yield ("learning", key), f"{name} is not {plain}", f"set {plain}, {or_else}"
-    if learning.momentum:
-        what = f"steps have momentum {learning.momentum:g}"
-        yield ("learning", "momentum"), what, f"set 0, {or_else}"
-    if type(learning.warm_start).anchor is not WarmStart.anchor:
-        what = f"{s.named('warm_starts', 'warm_start')} adds to the local loss"
-        yield ("learning", "warm_start"), what, f"set previous, average or similarity, {or_else}"
-    for key, what in BEYOND_THEORY.items():
-        if getattr(learning, key):
-            yield ("learning", key), f"it {what}", f"leave it out, {or_else}"
-
-
-def _nothing_sent(s: Sections) -> Broken:
-    if s.algorithm is not None and not s.algorithm.vectors_up:
-        name = s.named("algorithms", "algorithm")
-        yield ("learning", s.codecs[0]), f"with {name} nothing travels that could be coded", "leave it out"
-
-
-def _several_received(s: Sections) -> Broken:
-    if s.algorithm is not None and s.algorithm.chooses_model:
-        name = s.named("algorithms", "algorithm")
-        yield ("learning", "downlink_codec"), f"with {name} a device receives several", "leave it out"
+    for key, what, remedy in s.learning.beyond_theory() if s.learning else ():
+        yield ("learning", key), what, f"{remedy}, or leave learning.theory out"
 
 
 def _no_sums(s: Sections) -> Broken:
@@ -416,12 +196,6 @@ def _state_kept(s: Sections) -> Broken:
         yield ("learning", "optimiser"), what, "leave optimiser.state fresh"
 
 
-def _by_steps(s: Sections) -> Broken:
-    if s.learning is not None and s.learning.epochs is None:
-        remedy = "give epochs, the most that a device does, or switch it off (flash: validation: 0)"
-        yield ("learning", "epochs"), "there are none to end training after", remedy
-
-
 def _several_models(s: Sections) -> Broken:
     learning, algorithm = s.learning, s.algorithm
     assert learning is not None
@@ -436,28 +210,139 @@ def _several_models(s: Sections) -> Broken:
 
 
 ROWS = (
-    Row("band_alone", _sharing_band, "what several can share", _beside_others),
-    Row("dynamic_shares", _rounds_that_overlap, "shares of the band at any time", _static),
-    Row("unicast", _own_models, "models of each device's own", _broadcast),
-    Row("one_by_one", _overlapping, "rounds that need not wait", _of_single_rounds),
-    Row("places", _overlapping, "single places to be filled", _choosing_sets),
-    Row("whole_tiers", _tiers, "all devices of a tier at once", _counting),
-    Row("common_start", _common_start, "updates that all began from the same model", _stale_start),
-    Row("as_sent", _as_sent, "updates that weigh alike whatever their staleness", _weighing),
-    Row("mean_of_models", _averaging, "a model that is the mean of its devices'", _own_way),
-    Row("one_model", _cloud, "one model of each cell", _model_of_each_tier),
-    Row("rounds_of_theory", _theory, "rounds that all begin together", _stale_terms),
-    Row("fixed_shares", _setting_shares, "shares and powers that hold for a round", _dynamic),
-    Row("own_power", _setting_shares, "power that goes into a device's share", _power_over_block),
-    Row("one_change", _private, "that one clipped change leaves a device, and no more", _more_than_a_change),
-    Row("mean_of_updates", _noise_of_server, "an algorithm that knows the mean alone", _of_single_updates),
-    Row("theorem", _theory, "plain SGD and FedAvg, of which its theorem is", _beyond_theory),
-    Row("something_sent", _coding, "a change to code", _nothing_sent),
-    Row("one_received", _coding_down, "one model that a device had before", _several_received),
+    Row("band_alone", "what several can share", _beside_others),
     Row(
-        "sums_of_gradients", _sums_of_gradients, "changes that are sums of a round's own gradients", _no_sums
+        "dynamic_shares",
+        "shares of the band at any time",
+        lambda s: _if(
+            s.radio.sharing != "dynamic",
+            "radio.sharing",
+            "static shares belong to a round",
+            "set sharing: dynamic",
+        ),
     ),
-    Row("fresh_state", _personal, "an optimiser that begins anew for its second model", _state_kept),
-    Row("epochs", _epochs, "epochs", _by_steps),
-    Row("one_tested", _metrics, "one global model, tested on the labels' data", _several_models),
+    Row(
+        "unicast",
+        "models of each device's own",
+        lambda s: _if(
+            s.radio.downlink != "unicast",
+            "radio.downlink",
+            "a broadcast sends one thing to all",
+            "set downlink: unicast",
+        ),
+    ),
+    Row("one_by_one", "rounds that need not wait", _of_single_rounds),
+    Row(
+        "places",
+        "single places to be filled",
+        lambda s: _if(
+            not s.rounds.selector.fills_places,
+            "rounds.selector",
+            f"{registry.name_of('selectors', s.rounds.selector)} chooses whole rounds",
+            "take one with a count (an own one extends edgefl.engine.selectors.CountedSelector), or all",
+        ),
+    ),
+    Row(
+        "whole_tiers",
+        "all devices of a tier at once",
+        lambda s: _if(
+            isinstance(s.rounds.selector, CountedSelector),
+            "rounds.selector",
+            f"{registry.name_of('selectors', s.rounds.selector)} takes a count of them",
+            "take the selector all",
+        ),
+    ),
+    Row(
+        "common_start",
+        "updates that all began from the same model",
+        lambda s: _if(
+            s.overlaps,
+            "learning.algorithm",
+            f"with {s.server} they are stale",
+            f"take {fitting(lambda one: not one.one_round)}, or rounds.server: synchronous"
+            if s.overlaps
+            else "",
+        ),
+    ),
+    Row(
+        "as_sent",
+        "updates that weigh alike whatever their staleness",
+        lambda s: _if(
+            s.overlaps and not s.rounds.server.learning.as_sent,
+            "rounds.server",
+            f"{s.server} weighs them",
+            "set staleness: constant, and leave server_lr, divisor and base as they are (fedbuff, semi_synchronous)",
+        ),
+    ),
+    Row("mean_of_models", "a model that is the mean of its devices'", _own_way),
+    Row(
+        "one_model",
+        "one model of each cell",
+        lambda s: _if(
+            s.overlaps and s.rounds.server.has_tiers,
+            "rounds.server",
+            f"{s.server} keeps a model of each tier",
+            "take another, as synchronous",
+        ),
+    ),
+    Row(
+        "rounds_of_theory",
+        "rounds that all begin together",
+        lambda s: _if(s.overlaps, "learning.theory", f"with {s.server} they overlap", "leave it out"),
+    ),
+    Row(
+        "fixed_shares",
+        "shares and powers that hold for a round",
+        lambda s: _if(
+            s.radio.sharing != "static", "radio.sharing", "here they change", "set sharing: static"
+        ),
+    ),
+    Row(
+        "own_power",
+        "power that goes into a device's share",
+        lambda s: _if(
+            s.radio.uplink_rule != "full",
+            "radio.uplink_power_over_share",
+            "here power is spread over the band",
+            "set uplink_power_over_share: full",
+        ),
+    ),
+    Row("one_change", "that one clipped change leaves a device, and no more", _more_than_a_change),
+    Row("mean_of_updates", "an algorithm that knows the mean alone", _of_single_updates),
+    Row("theorem", "plain SGD and FedAvg, of which its theorem is", _beyond_theory),
+    Row(
+        "something_sent",
+        "a change to code",
+        lambda s: _if(
+            s.algorithm is not None and not s.algorithm.vectors_up,
+            "learning.downlink_codec"
+            if s.learning and s.learning.uplink_codec is None
+            else "learning.uplink_codec",
+            f"with {s.named('algorithms', 'algorithm')} nothing travels",
+            "leave it out",
+        ),
+    ),
+    Row(
+        "one_received",
+        "one model that a device had before",
+        lambda s: _if(
+            s.algorithm is not None and s.algorithm.chooses_model,
+            "learning.downlink_codec",
+            f"with {s.named('algorithms', 'algorithm')} a device receives several",
+            "leave it out",
+        ),
+    ),
+    Row("sums_of_gradients", "changes that are sums of a round's own gradients", _no_sums),
+    Row("fresh_state", "an optimiser that begins anew for its second model", _state_kept),
+    Row(
+        "epochs",
+        "epochs",
+        lambda s: _if(
+            s.learning is not None and s.learning.epochs is None,
+            "learning.epochs",
+            "there are none to end training after",
+            "give epochs, the most that a device does, or switch it off (flash: validation: 0)",
+        ),
+    ),
+    Row("one_tested", "one global model, tested on the labels' data", _several_models),
 )

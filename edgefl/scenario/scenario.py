@@ -50,6 +50,7 @@ from edgefl.scenario.federation_settings import (
 )
 from edgefl.scenario.numbers import Numbers
 from edgefl.scenario.presets import keys_of_presets, with_preset_defaults, with_presets
+from edgefl.scenario.sections import Sections
 
 LARGEST_SEED = 2**32 - 1
 Longitude = Annotated[float, Field(ge=-180, le=180)]
@@ -245,10 +246,10 @@ class Scenario(Section):
         self.numbers.check_server(devices)
         rates.check(self.learning, self.sessions, self.duration_s)
 
-    def sections(self, *, several: bool = False) -> fits.Sections:
+    def sections(self, *, several: bool = False) -> Sections:
         """Return what has to fit together; several: whether other federations share the band."""
         of_run = (self.cloud, self.record.energy_excess, several)
-        return fits.Sections(self.radio, self.rounds, self.sessions, self.learning, *of_run)
+        return Sections(self.radio, self.rounds, self.sessions, self.learning, *of_run)
 
     def _check_federations(self, federations: Mapping[str, FederationSettings], count: int | None) -> None:
         """Refuse federations that do not fit one another, and each as a scenario of which it is the only one."""
