@@ -117,18 +117,6 @@ def test_a_run_goes_on_from_any_exchange(
         assert (path / table).read_bytes() == (tmp_path / "whole" / table).read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"learning": {"algorithm": "scaffold"}}, "scaffold makes a model in its own way"),
-        ({"rounds": {"server": {"name": "tiers"}}, "radio": {"sharing": "dynamic"}}, "a model of each tier"),
-    ],
-)
-def test_what_keeps_more_than_a_mean_is_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(EdgeflError, match=message):
-        scenario(2, **changes)
-
-
 def test_a_learner_from_outside_has_no_cloud(tmp_path: Path) -> None:
     class Theirs:
         flops_per_sample, payload_bits = 1.0, 8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -25,6 +25,8 @@ class AdaptiveServer(FedAvg):
     m and v restart with each session: both belong to a path that the opening model may not lie on. As tau
     grows with server_lr = 2 tau, sqrt(v) is tau and beta1 = 0 is FedAvg.
     """
+
+    uses: ClassVar[str] = "mean"
 
     server_lr: float = Field(0.01, gt=0, le=1e9, description="eta: step of the server; tune it with tau")
     beta1: float = Field(0.9, ge=0, lt=1, description="share of the mean of changes kept")

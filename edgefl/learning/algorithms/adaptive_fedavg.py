@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -29,6 +29,8 @@ class AdaptiveFedAvg(FedAvg):
 
     beta3 = 1 keeps the rate: FedAvg.
     """
+
+    uses: ClassVar[str] = "mean"
 
     beta1: float = Field(0.5, ge=0, lt=1, description="share of the mean of models kept")
     beta2: float = Field(0.5, ge=0, lt=1, description="share of the variance around it kept")

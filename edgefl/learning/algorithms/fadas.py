@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -24,6 +24,8 @@ class Fadas(AdaptiveServer):
 
     Rounds that do not overlap have no staleness: then only the maximum differs from `fedadam`.
     """
+
+    uses: ClassVar[str] = "updates"
 
     beta2: float = Field(0.99, ge=0, lt=1, description="share of the mean of squared changes kept")
     patience: int | None = Field(

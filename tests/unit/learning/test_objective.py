@@ -76,5 +76,3 @@ def test_smoothing_mixes_the_label_with_the_mean_over_classes() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(EdgeflError, match=r"class_weights: has 3 weights, and the data set 10 classes"):
         prepare(load_scenario(BASE).with_(learning__class_weights=[1.0, 2.0, 1.0]), device="cpu")
-    with pytest.raises(EdgeflError, match="theory measures the plain cross-entropy"):
-        load_scenario(BASE).with_(learning__label_smoothing=0.1, learning__theory={})

@@ -32,7 +32,6 @@ BASE: dict[str, Any] = {
         },
     },
 }
-OTHERS = {"uplink_load": 0.3, "file_bits": 4_000_000}
 EQUAL = {"a": {"share": 0.5}, "b": {"share": 0.5}}
 
 
@@ -67,14 +66,6 @@ def test_without_federations_nothing_of_them_is_written() -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"radio__sharing": "static"}, "radio.sharing: .*set sharing: dynamic"),
-        ({"radio__downlink": "broadcast"}, "radio.downlink: .*set downlink: unicast"),
-        (
-            {"radio__power_over_share": "per_resource_block", "radio__background": OTHERS},
-            "radio.background: other users have no",
-        ),
-        ({"cloud": {"every": 2, "backhaul_bps": 1e6}}, "cloud: is over the cells of one federation"),
-        ({"record__energy_excess": True}, "record.energy_excess: the least joules"),
         ({"federations": {"a": {"share": 1.0}}}, "federations: .*at least 2"),
         ({"federations__b.share": 0.5}, "federations.b: .*not both"),
         ({"federations": {"a": {"share": 0.5}, "b": {}}}, "federations.b: .*one of the two"),
@@ -92,12 +83,6 @@ def test_without_federations_nothing_of_them_is_written() -> None:
         ({"federations": {"a": {"share": 0.99}, "b": {"share": 0.01}}}, "federations.b: b has none"),
         ({"federations__b.rounds.max_wait_s": 1.0}, "federations.b.rounds.max_wait_s: is the same for all"),
         ({"federations__b.rounds.min_updates": 5}, "federations.b.rounds.min_updates: 5 exceeds 4"),
-        ({"federations__b.rounds.selector": "fedcs"}, "federations.b.rounds.selector: fedcs reckons"),
-        ({"rounds__selector": "fedcs"}, "rounds.selector: fedcs reckons"),
-        (
-            {"federations__b.rounds.server": "fedbuff"},
-            "federations.b.rounds.*: is about rounds that follow one another",
-        ),
         (
             {"federations__b.sessions": {"name": "interval", "length_s": 9}},
             "federations.b.sessions: .*no end",
