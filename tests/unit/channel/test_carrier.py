@@ -43,34 +43,6 @@ def test_rate_of_a_share() -> None:
     assert spread.mean_share_rate(0.25, 10.0) == pytest.approx(0.25 * 2.906514808, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"bandwidth_hz": 0.0}, "bandwidth_hz and slot_s must be > 0"),
-        ({"bandwidth_hz": math.nan}, "bandwidth_hz and slot_s must be > 0"),
-        ({"slot_s": math.inf}, "bandwidth_hz and slot_s must be > 0"),
-        ({"cap": 0.0}, "cap must be > 0"),
-        ({"power": "half"}, "power must be one of full, per_resource_block"),
-        ({"weights": (0.0, 0.0)}, "weights must be shares of a slot"),
-    ],
-)
-def test_bad_values_are_named(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        band(**wrong)
-
-
-def test_bad_payloads_and_shares_are_named() -> None:
-    for payload in (-1.0, math.inf, math.nan):
-        with pytest.raises(ValueError, match="payload_bits must be >= 0 and finite"):
-            band().need(payload)
-        with pytest.raises(ValueError, match="payload_bits must be >= 0 and finite"):
-            band().needs(np.array([1.0, payload]), np.ones(2))
-    with pytest.raises(ValueError, match="shares of the band must be > 0"):
-        band().needs(np.ones(2), np.array([1.0, 0.0]))
-    with pytest.raises(ValueError, match="bandwidth_hz"):
-        band().part(0.0)
-
-
 def test_endless_transfers_are_refused_at_once() -> None:
     # 1 bit/s/Hz at snr 1, in half of the slots
     half = band(weights=(1.0, 0.0))

@@ -166,12 +166,6 @@ def test_neighbours_of_one_at_a_time_send_one_share() -> None:
         assert band.moved_bits(name) == pytest.approx(50 * math.log2(1 + 3 / 3) * UNIT_BITS, rel=1e-12)
 
 
-def test_neighbours_that_do_not_follow_the_shares_are_refused() -> None:
-    for rules, neighbours in (({}, -1.0), ({}, math.inf), ({"power": "per_resource_block"}, 1.0)):
-        with pytest.raises(ValueError, match="neighbours"):
-            band_of(EqualShare(), **rules).add("a", 1, slot=0, neighbours=neighbours, **STATIC)
-
-
 def test_shares_that_are_sent_are_counted() -> None:
     band = by_hand(EqualShare())
     band.add("a", 5_000, slot=5, **STATIC)
@@ -514,22 +508,6 @@ def test_misuse_is_named() -> None:
     with pytest.raises(ValueError, match="flow 'a' is in the band already"):
         band.add("a", 1.0, slot=13, **STATIC)
     assert band.moved_bits("a") == 5_000
-
-
-def test_bad_values_are_named() -> None:
-    with pytest.raises(ValueError, match="bandwidth_hz"):
-        SharedBand(EqualShare(), Carrier(bandwidth_hz=0.0, slot_s=1.0))
-    with pytest.raises(ValueError, match="power must be one of"):
-        band_of(EqualShare(), power="half")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="cap must be > 0"):
-        band_of(EqualShare(), cap=0.0)
-    with pytest.raises(ValueError, match="weights must be shares"):
-        band_of(EqualShare(), weights=(2.0,))
-    band = by_hand(EqualShare())
-    with pytest.raises(ValueError, match="payload_bits"):
-        band.add("a", -1.0, slot=0, **STATIC)
-    with pytest.raises(ValueError, match="snr must be positive"):
-        band.add("a", 1.0, snr_whole_band=0.0, fading=LinkFading(1, FAST), slot=0)
 
 
 def test_transfers_that_cannot_end_are_refused() -> None:

@@ -31,12 +31,6 @@ def test_loss_grows_with_distance_and_obstruction_never_helps(
     assert np.all(nlos >= los)
 
 
-@pytest.mark.parametrize("model", [UMI, UMA, INH])
-def test_carrier_in_ghz_is_refused(model: PathLoss) -> None:
-    with pytest.raises(ValueError, match="carrier_hz must lie within"):
-        model.path_loss_db(50.0, carrier_hz=3.5)
-
-
 @pytest.mark.parametrize(
     ("model", "std_db", "correlation_m", "los_correlation_m", "heights_m"),
     [
