@@ -16,7 +16,6 @@ from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.records import DeviceRound
 from edgefl.engine.settings import DeviceSettings
-from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario, dump, load
 from edgefl.scenario.world import World
@@ -57,35 +56,6 @@ def test_sizes() -> None:
     assert sizes(10, a=0.7, b=0.1, c=0.1, rest=None) == [7, 1, 1, 1]
     counts = fleet(10, classes={"a": {"count": 3}, "rest": {}})
     assert np.bincount(counts.of).tolist() == [3, 7]
-
-
-@pytest.mark.parametrize(
-    ("devices", "message"),
-    [
-        (
-            {"a": {"share": 0.5}, "b": {"share": 0.4}},
-            "shares sum to 0.9: make it 1, or leave one class's out",
-        ),
-        ({"a": {"share": 1.0}, "b": {}}, "shares sum to 1, which leaves none for b"),
-        ({"a": {"share": 0.7}, "b": {"share": 0.7}}, "shares sum to 1.4"),
-        ({"a": {"count": 3}, "b": {"count": 4}}, "counts sum to 7, devices.count is 10"),
-        ({"a": {"count": 10}, "b": {}}, "counts sum to 10, devices.count is 10, which leaves none for b"),
-        ({"a": {"count": 3}, "b": {"share": 0.7}}, "all classes by share, or all by count"),
-        ({"a": {}, "b": {}}, "a and b have no size"),
-        ({"a": {"share": 0.01}, "b": {}}, "10 devices leave none for class a"),
-        ({"a": {"share": 0.1, "count": 1}, "b": {}}, "either share or count"),
-        ({"7 up": {}}, "classes"),
-        ({}, "at least 1 item"),
-    ],
-)
-def test_classes_that_do_not_make_up_all_devices(devices: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        fleet(10, classes=devices)
-
-
-def test_counts_need_a_number_of_devices() -> None:
-    with pytest.raises(ValueError, match="give classes by share"):
-        DeviceSettings.model_validate({"density_per_km2": 100, "classes": {"a": {"count": 3}, "b": {}}})
 
 
 def test_who_is_of_which_class_depends_on_the_seed_and_little_else() -> None:
@@ -192,45 +162,6 @@ def test_measurements_of_several_cells_know_heights() -> None:
     # what places keep is kept once
     first, second = classed.gains.large_scales
     assert first.fields is second.fields
-
-
-@pytest.mark.parametrize(
-    ("own", "radio", "message"),
-    [
-        (
-            {"ut_height_m": 22.0},
-            {"path_loss": "uma"},
-            "devices.classes.a.ut_height_m: ut_height_m must be at most 13",
-        ),
-        ({"indoor_share": 0.5}, {"path_loss": "inh"}, "devices.classes.a.indoor_share: 38.901 has no way"),
-        ({"samples": 0.5}, {}, "devices.classes.a.samples: is a share of training samples"),
-        ({"clock_hz": 0}, {}, "devices.classes.a.clock_hz: must be >= 1000000, got 0"),
-        ({"clok_hz": 1e9}, {}, "devices.classes.a.clok_hz: unknown key: did you mean 'clock_hz'"),
-        ({"battery_j": "solar"}, {}, "devices.classes.a.battery_j"),
-        (
-            {"mobility": {"name": "random_waypoint", "speed_min_m_s": 0}},
-            {},
-            "classes.a.mobility.speed_min_m_s",
-        ),
-    ],
-)
-def test_what_is_refused_names_the_class(own: Any, radio: Any, message: str, tmp_path: Path) -> None:
-    import json
-
-    file = tmp_path / "a.yaml"
-    keys = {
-        "name": "a",
-        "cell": {"radius_m": 100},
-        "devices": {"count": 4, "classes": {"a": {"count": 2, **own}, "rest": {}}},
-        "radio": radio,
-        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-        "workload": {"payload_bits": 1, "flops_per_sample": 1},
-    }
-    file.write_text(json.dumps(keys, indent=1))
-    with pytest.raises(EdgeflError) as caught:
-        load(file)
-    assert message in str(caught.value)
-    assert str(caught.value).startswith(f"{file}:")
 
 
 # -- indoors ------------------------------------------------------------------------------------------

@@ -175,17 +175,6 @@ def test_without_shadowing_the_gain_is_the_path_loss() -> None:
         assert gains.clamped == 1, "4 m is held at the minimum distance, and counted"
 
 
-@pytest.mark.parametrize("line_of_sight", ["probabilistic", "soft"])
-def test_line_of_sight_by_probability_needs_places(line_of_sight: str) -> None:
-    with pytest.raises(EdgeflError, match=r"belongs to a place: set radio\.shadowing: spatial"):
-        _ = world(radio={"line_of_sight": line_of_sight}).gains
-
-
-def test_several_cells_need_places() -> None:
-    with pytest.raises(ValueError, match="handover measures path loss and shadowing of a place"):
-        world(layout={"rings": 1})
-
-
 def test_who_is_just_beyond_the_edge_takes_the_gain_there() -> None:
     """Until the next look at it a device is present: it may be a step beyond the fields, or the model's range."""
     direction = np.array([0.6, 0.8])

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from edgefl.channel.carrier import Carrier
 from edgefl.channel.fading import LinkFading
@@ -14,7 +13,6 @@ from edgefl.channel.schedulers.round_robin import RoundRobin
 from edgefl.channel.shared_band import SharedBand
 from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.air.background_users import BackgroundUsers
-from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
@@ -87,20 +85,6 @@ def test_with_priority_a_device_does_not_notice_the_others() -> None:
 
 def test_no_load_is_no_traffic() -> None:
     assert parts("round_robin", {"file_bits": 1000}) == parts("round_robin", None)
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({}, "shares are fixed for it: set sharing: dynamic"),
-        ({"preset": "journal", "sharing": "dynamic"}, "one power over the whole band"),
-        ({**SHARED, "background": {"uplink_load": 0.99}}, "invalid parameters"),
-        ({**SHARED, "background": {"name": "trace"}}, "invalid parameters"),
-    ],
-)
-def test_what_does_not_fit_is_refused(keys: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        RadioSettings.model_validate({"background": {"uplink_load": 0.5}, **keys})
 
 
 def test_users_are_in_their_cell() -> None:

@@ -174,43 +174,6 @@ def test_which_cells_have_a_federation(layout: dict[str, Any], federations: list
     assert LayoutSettings.model_validate(layout).with_federation == federations
 
 
-@pytest.mark.parametrize(
-    ("layout", "message"),
-    [
-        ("{sites: [[0, 0]], rings: 1}", "layout: give either rings (hexagons) or sites (any places)"),
-        ("{sites: [[0, 0]], edge: wraparound}", "layout: edge wraparound belongs to rings"),
-        ("{sites: [[0, 0], [5, 5], [0, 0]]}", "layout: two of the sites are at the same place"),
-        ("{sites: []}", "layout: sites: name 1 to 500 places, got 0"),
-        ("{sites: [[0]]}", "layout.sites.0.1: is missing"),
-        ("{sites: [[0, 1.0e+9]]}", "layout.sites.0.1: must be <= 50000"),
-        ("{radius_m: 300}", "layout: radius_m is the world's around sites"),
-        ("{sectors: 2}", "layout.sectors: must be 1 or 3, got 2"),
-        (
-            "{rings: 1, federations: [7]}",
-            "layout: federations: no cell 7 that could have one; cells are 0 to 6",
-        ),
-        ("{rings: 1, edge: guard_ring, federations: [1]}", "no cell 1 that could have one; cells are 0 to 0"),
-        ("{rings: 1, federations: [1, 1]}", "layout: federations: name at least one cell, each once"),
-        ("{rings: 1, federations: []}", "layout: federations: name at least one cell"),
-        ("{rings: 1, federations: some}", "layout.federations: must be"),
-        ("{sites: [[4000, 0]], radius_m: 2000}", "layout.radius_m: the farthest links are 6000 m long"),
-        ("{sites: [[4000, 0]]}", "layout.sites: the farthest links are 8250 m long, and UMi"),
-    ],
-)
-def test_layouts_that_cannot_be_are_refused(layout: str, message: str, tmp_path: Path) -> None:
-    file = tmp_path / "a.yaml"
-    file.write_text(f"{HEAD}layout: {layout}\n")
-    with pytest.raises(EdgeflError, match=rf"a\.yaml:6 .*{re.escape(message)}") as error:
-        scenarios.load(file)
-    assert len(str(error.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize("layout", [{"sites": TOWN}, {"sectors": 3}])
-def test_cells_by_place_need_places(layout: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="handover measures path loss and shadowing of a place"):
-        world(layout, radio={})
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "layout",

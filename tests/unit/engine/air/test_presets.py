@@ -10,7 +10,6 @@ from edgefl.engine.air.presets import NR
 from edgefl.engine.air.radio_settings import TddSettings
 from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.power_models.tr38840 import RECEIVE, SLEEPS, TR38840
-from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario, dump, load
 
 SMALL = {
@@ -121,27 +120,3 @@ def test_what_cannot_go_together_is_not_filled_in() -> None:
         1.0,
         None,
     )
-
-
-@pytest.mark.parametrize(
-    ("radio", "remedy"),
-    [
-        ({"preset": "journal", "rates": "cqi"}, "set t310_s"),
-        ({"preset": "journal", "downlink_layers": 2}, "downlink_layers .* set rates: cqi"),
-        ({"preset": "journal", "uplink_smallest_part": 0.5}, "uplink_smallest_part .* set rates: cqi"),
-        (
-            {"preset": "nr", "uplink_power_over_share": "per_resource_block", "uplink_smallest_part": 0.5},
-            "leave it out",
-        ),
-        ({"preset": "journal", "coverage_margin_db": 3.0}, "set rates: cqi"),
-        ({"preset": "nr", "shadowing": "round", "coverage_margin_db": 3.0}, "set shadowing: spatial"),
-        ({"preset": "nr", "scheduler": "min_max_latency"}, "set rates: shannon"),
-        ({"preset": "nr", "fidelity": "renewal", "neighbour_load": 0.2}, "set fidelity"),
-        ({"preset": "nr", "max_efficiency": 0.1}, "below the lowest rate"),
-    ],
-)
-def test_what_does_not_fit_is_refused(tmp_path: Path, radio: dict[str, Any], remedy: str) -> None:
-    path = tmp_path / "scenario.yaml"
-    path.write_text(dump(scenario()))
-    with pytest.raises(EdgeflError, match=remedy):
-        load(path, [f"radio={radio}"])

@@ -24,7 +24,6 @@ from edgefl.scenario.scenario import Scenario, dump, load
 from edgefl.testing import Rows, Scripted, SmallWorld, small_world
 
 EXACT = 1e-9
-SLOT_S = 0.5e-3
 
 
 def ran(**options: Any) -> SmallWorld:
@@ -303,21 +302,6 @@ def test_a_policy_that_never_names_its_reason_is_told() -> None:
 
     with pytest.raises(EdgeflError, match=r"Mute ends a session at 1\.2 s by until_s"):
         ran(rules={"every_s": 0.5}, policy=Mute(count=1, length_s=1.2))
-
-
-def test_a_run_without_an_end_is_refused() -> None:
-    with pytest.raises(ValidationError, match=r"give sessions\.count, or duration_s"):
-        small_world([50.0], policy=Schedule(rounds=2))
-
-
-def test_two_clocks_are_refused() -> None:
-    walkers = {"name": "attraction", "begin_hour": 6, "day_s": 86_400}
-    with pytest.raises(
-        ValidationError, match=r"two clocks in one run: sessions has begin_hour 7 and day_s 86400"
-    ):
-        small_world(
-            [50.0], devices={"mobility": walkers}, policy=Daily(at_hours=(8,), begin_hour=7), duration_s=10.0
-        )
 
 
 def test_the_clocks_of_classes_count_too() -> None:
