@@ -12,9 +12,6 @@ from torch.nn.functional import cross_entropy
 from edgefl import EdgeflError, Results, load_scenario, simulate
 from edgefl.learning.datasets.digits import Digits
 from edgefl.run.plan import prepare
-from edgefl.run.resuming import resume
-from edgefl.run_directory.snapshot import Every
-from tests.tools import kill
 
 EXACT = 1e-12  # means of the same numbers, added in another order
 BASE: dict[str, Any] = {
@@ -59,22 +56,6 @@ def test_means_of_scores_are_those_of_the_rounds(algorithm: str, tmp_path: Path)
             assert (own.loss_personal < own.loss).all(), "each has trained on nothing but its own data"
         else:
             assert own.accuracy_personal.isna().all()
-
-
-def test_scores_come_again_when_a_run_goes_on(tmp_path: Path) -> None:
-    whole, left, rounds = run(tmp_path / "whole"), tmp_path / "left", 0
-
-    def leave(row: Any) -> None:
-        nonlocal rounds
-        rounds += 1
-        if rounds == 7:
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        simulate(load_scenario(BASE), left, device="cpu", on_round=leave, every=Every(rounds=3))
-    resume(left)
-    assert kill.differences(left, whole) == []
-    assert (left / "evaluation.csv").exists()
 
 
 def test_metrics_of_clients_are_what_they_say(tmp_path: Path) -> None:

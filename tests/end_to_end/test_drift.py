@@ -7,11 +7,7 @@ import pandas as pd
 import pytest
 
 from edgefl import load_scenario, simulate
-from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.run.resuming import resume
-from edgefl.run_directory.snapshot import Every
-from tests.tools import kill
 
 AT, ROUNDS, DEVICES = 5, 8, 8
 FILE = f"""\
@@ -126,24 +122,6 @@ def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path
     took_s = [(d.compute_end_s - d.compute_start_s).sum() for d in (early, late)]
     assert took_s[0] < took_s[1]
     assert early.energy_compute_j.sum() < late.energy_compute_j.sum()
-
-
-@pytest.mark.parametrize("algorithm", ["fedavg", "oracle", "apfl"])
-def test_a_run_with_drift_goes_on(scenario: Path, tmp_path: Path, algorithm: str) -> None:
-    one = load_scenario(scenario, [f"learning.algorithm={algorithm}"])
-    undisturbed = simulate(one, tmp_path / "undisturbed", device="cpu")
-    seen = 0
-
-    def leave(row: Round) -> None:
-        nonlocal seen
-        seen += 1
-        if seen == AT + 1:
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        simulate(one, tmp_path / "run", device="cpu", on_round=leave, every=Every(rounds=2))
-    resume(tmp_path / "run")
-    assert kill.differences(tmp_path / "run", undisturbed) == []
 
 
 def test_an_oracle_loses_nothing(scenario: Path, tmp_path: Path) -> None:

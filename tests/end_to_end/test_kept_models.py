@@ -12,9 +12,7 @@ import edgefl
 from edgefl import EdgeflError, Results, Scenario, load_model, load_scenario, simulate
 from edgefl.learning.datasets.digits import Digits
 from edgefl.run.plan import prepare
-from edgefl.run.resuming import resume
-from edgefl.run_directory.snapshot import Every
-from tests.tools import kill
+from tests.tools.leaving import goes_on
 
 TOLERANCE = 1e-9
 BASE: dict[str, Any] = {
@@ -100,19 +98,7 @@ def test_devices_models_are_those_that_were_tested(
 def test_best_and_every_round_go_on_where_a_run_was_left(tmp_path: Path) -> None:
     for record in ("best", 2):
         changes = {"record__models": record, "sessions__count": 4}
-        whole, left = run(tmp_path / f"whole-{record}", **changes), tmp_path / f"left-{record}"
-        rounds = 0
-
-        def leave(row: Any) -> None:
-            nonlocal rounds
-            rounds += 1
-            if rounds == 9:
-                raise RuntimeError
-
-        with pytest.raises(RuntimeError):
-            simulate(scenario(**changes), left, device="cpu", on_round=leave, every=Every(rounds=4))
-        resume(left)
-        assert kill.differences(left, whole) == []
+        whole = goes_on(scenario(**changes), tmp_path / str(record), after=9, every=4)
         accuracy = whole.rounds.accuracy
         if record == "best":
             best = load_model(whole, kept="best")
