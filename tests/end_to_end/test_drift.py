@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from edgefl import load_scenario, simulate
-from edgefl.errors import EdgeflError
 
 AT, ROUNDS, DEVICES = 5, 8, 8
 FILE = f"""\
@@ -136,19 +135,6 @@ def test_an_oracle_loses_nothing(scenario: Path, tmp_path: Path) -> None:
     )
     accuracy = rounds(run).accuracy
     assert accuracy[AT - 1] > accuracy[AT - 2] - 0.1
-
-
-def test_an_oracle_wants_a_drift(scenario: Path, tmp_path: Path) -> None:
-    scenario.write_text(
-        FILE.replace("  drift: ", "  # drift: ").replace("model: l", "algorithm: oracle\n  model: l")
-    )
-    with pytest.raises(EdgeflError, match=r"learning.algorithm: .* give learning.drift"):
-        simulate(load_scenario(scenario), tmp_path / "run")
-
-
-def test_a_place_that_does_not_exist(scenario: Path, tmp_path: Path) -> None:
-    with pytest.raises(EdgeflError, match=r"learning.drift.zones: no site 3: the layout has sites 0 to 0"):
-        simulate(load_scenario(scenario, ["learning.drift.zones=[3]"]), tmp_path / "run")
 
 
 def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Every algorithm through a concept drift: FLASH's synthetic task, small, from the scenario to the tables."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -108,16 +107,3 @@ def test_who_exchanges_nothing_spends_nothing_on_the_radio(
         assert (devices[f"{way}_end_s"] - devices[f"{way}_start_s"] == 0).all()
         assert (devices[f"energy_{energy}_j"] == 0).all()
     assert (devices.energy_compute_j > 0).all()
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "remedy"),
-    [("flash", None), ("{name: flash, validation: 0}", "fine"), ("fedadam", "fine")],
-)
-def test_flash_needs_epochs(algorithm: str, remedy: Any, scenario: Path) -> None:
-    overrides = ["learning.epochs=null", f"learning.algorithm={algorithm}"]
-    if remedy:
-        edgefl.load_scenario(scenario, overrides)
-        return
-    with pytest.raises(edgefl.EdgeflError, match=r"learning: .*ends training after an epoch: give epochs"):
-        edgefl.load_scenario(scenario, overrides)

@@ -239,19 +239,6 @@ def test_a_study_is_read_by_the_same_rules(tmp_path: Path) -> None:
     assert (list(loaded.variants), loaded.grid) == (["1", "off"], {"2026": {"10": {"devices.count": 5}}})
     assert cases[1].scenario.learning is not None
     assert (cases[1].scenario.learning.lr, cases[1].scenario.learning.steps) == (0.1, 3)
-    for right, wrong, message in [
-        ("seeds: [1, 2]", "seeds: [true]", "s.yaml:3 seeds: must be a whole number, got true"),
-        ("seeds: [1, 2]", "seeds: [010]", "s.yaml:3 seeds: must be a whole number, got '010': write 10"),
-        ("lr: 0.1", "lr: true", "s.yaml:6 learning.lr: must be a number, got true"),
-        ("count: 5", "count: 1:30", "s.yaml:9 devices.count: must be a whole number, got '1:30'"),
-        ("scenario: a.yaml", "scenario: .", "cannot be read (Is a directory)"),
-        ('reference: "1"', "reference: 1", "s.yaml:4 reference: must be text, got 1: write it in quotes"),
-        ("name: few", "name: \0", "s.yaml:1: holds the character U+0000"),
-    ]:
-        (tmp_path / "s.yaml").write_text(STUDY.replace(right, wrong))
-        with pytest.raises(EdgeflError) as error:
-            studies.load(tmp_path / "s.yaml")
-        assert message in str(error.value)
 
 
 @pytest.mark.parametrize(

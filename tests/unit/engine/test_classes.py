@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import simpy
 
-from edgefl import simulate
 from edgefl.channel.energy import compute_energy_j, compute_time_s
 from edgefl.channel.penetration import STD_DB, wall_loss_db
 from edgefl.channel.units import dbm_to_watt
@@ -17,10 +15,9 @@ from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.records import DeviceRound
 from edgefl.engine.settings import DeviceSettings
 from edgefl.rng import Streams
-from edgefl.scenario.scenario import Scenario, dump, load
+from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing import Scripted, small_world
-from edgefl.testing.invariants import check_run
 from tests.tools.journal import with_journal
 
 SIGMAS = 4.5
@@ -253,34 +250,3 @@ def test_churn_of_each_class_and_the_members_that_it_names() -> None:
 
 
 # -- whole runs ---------------------------------------------------------------------------------------
-
-
-def test_a_run_names_classes_and_comes_again_from_its_own_scenario(tmp_path: Path) -> None:
-    devices = {
-        "count": 6,
-        "idle_power_w": 0.01,
-        "classes": {
-            "phone": {"share": 0.5, "battery_j": 0.05, "recharge_w": 0.05, "mobility": WALK},
-            "rest": {"indoor_share": 1.0, "ut_height_m": 3.0},
-        },
-    }
-    sessions = {"name": "schedule", "count": 1, "rounds": 4}
-    first = simulate(world(devices=devices, sessions=sessions).scenario, tmp_path / "a")
-    again = load(first / "scenario.yaml")
-    assert dump(again) == (first / "scenario.yaml").read_text()
-    second = simulate(again, tmp_path / "b")
-    for table in first.glob("*.csv"):
-        assert (second / table.name).read_bytes() == table.read_bytes()
-    assert check_run(first) == []
-    ledger, parts = (pd.read_csv(first / f"{name}.csv") for name in ("ledger", "devices"))
-    assert list(ledger.columns)[-1] == list(parts.columns)[-1] == "class"
-    assert ledger["class"].value_counts().to_dict() == {"phone": 3, "rest": 3}
-    of = ledger.set_index("device")["class"]
-    assert (parts["device"].map(of) == parts["class"]).all()
-    assert ledger["left_j"].notna().tolist() == (ledger["class"] == "phone").tolist()
-
-
-def test_without_classes_tables_have_no_such_column(tmp_path: Path) -> None:
-    run = simulate(world(devices={"count": 2}).scenario, tmp_path / "a")
-    for table in run.glob("*.csv"):
-        assert "class" not in table.read_text().splitlines()[0].split(",")

@@ -159,6 +159,8 @@ radio.carrier_hz | 500000000 | radio.carrier_hz=3.5
 radio.slot_s | 0.01 | radio.slot_s=0.5
 radio.scheduler | fair | radio.scheduler=fair
 radio | 10 | radio.slot_s=0.01
+radio | 140 | devices.mobility={name: static, doppler_speed_m_s: 140}
+devices.density_per_km2 | no device | devices={density_per_km2: 1e-9}
 radio | shadowing | radio={preset: journal, path_loss: free_space, shadowing: spatial, shadowing_std_db: 4}
 radio | does not end | radio={preset: journal, server_power_dbm: -40, noise_figure_db: 20}; cell.radius_m=5000
 radio | t310_s | radio={preset: journal, rates: cqi}
@@ -195,6 +197,13 @@ rounds.min_updates | 4 exceeds 3 | learning.warm_start={name: similarity, probe_
 learning.partition | natural | learning.partition=natural
 learning.partition | 749 | seed=1; learning.partition={name: iid, overlap: 0.0}; devices.count=750
 learning.dataset | MNIST | learning.dataset={name: mnist, root: nowhere}
+learning.partition | overlap | learning.partition={name: dirichlet, overlap: 0.3}
+learning | epochs | learning.epochs=null; learning.algorithm=flash
+learning.algorithm | drift | learning.algorithm=oracle
+learning.drift.zones | site 3 | learning.drift={name: label_swap, at: 2, zones: [3]}
+learning | devices | learning.scores_every=2; learning.tested_on=labels
+learning | scores_every 2 | learning.scores_every=2; learning.tested_on=devices; learning.test_every=3
+sessions | validation | sessions={name: early_stopping, count: 1, patience: 2, max_rounds: 9}
 sessions | workload | learning=null; workload={payload_bits: 1, flops_per_sample: 1}; sessions={name: adaptive, count: 1}
 """
 

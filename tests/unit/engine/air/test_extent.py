@@ -1,19 +1,16 @@
 """How far a scenario's world reaches, how high its antennas stand, and what its path loss refuses."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import edgefl
 from edgefl.channel.path_loss import PathLoss
 from edgefl.channel.path_loss.inh import InH
 from edgefl.channel.path_loss.uma import UMa
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.rng import Streams
-from edgefl.scenario import scenario as scenarios
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from tests.tools.journal import with_journal
@@ -76,19 +73,6 @@ def test_given_heights_and_distances_are_kept() -> None:
     assert (extent.bs_height_m, extent.ut_height_m, extent.min_distance_m) == (6, 2, 30)
     dropped = World(scenario(cell={"min_distance_m": 240}), Streams(1)).movement.positions_m(0.0)
     assert np.linalg.norm(dropped, axis=1).min() >= 240
-
-
-@pytest.mark.parametrize("radio", [{}, {"path_loss": "uma"}, {"path_loss": "inh"}])
-def test_a_run_directorys_scenario_gives_the_same_run(tmp_path: Path, radio: dict[str, Any]) -> None:
-    made = scenario(cell={"radius_m": 100}, radio=radio)
-    first = edgefl.simulate(made, out=tmp_path / "a")
-    again = edgefl.simulate(scenarios.load(first / "scenario.yaml"), out=tmp_path / "b")
-    extent = made.extent
-    heights = {"bs_height_m": extent.bs_height_m, "ut_height_m": extent.ut_height_m}
-    cell = {"radius_m": 100, "min_distance_m": extent.min_distance_m, **heights}
-    written_out = edgefl.simulate(scenario(cell=cell, radio=radio), out=tmp_path / "c")
-    for other in (again, written_out):
-        assert (other / "devices.csv").read_bytes() == (first / "devices.csv").read_bytes()
 
 
 def test_the_world_of_several_cells_reaches_as_far_as_devices_do() -> None:
