@@ -51,12 +51,6 @@ def test_ergodic_rate_limits() -> None:
     assert ergodic_rate(1e200) == pytest.approx(high, rel=1e-14)
 
 
-@given(snr_db=st.floats(-120, 150))
-def test_fading_costs_rate(snr_db: float) -> None:
-    snr = db_to_linear(snr_db)
-    assert 0 < ergodic_rate(snr) < spectral_efficiency(snr)
-
-
 def test_noise_figure_and_interference_margin_raise_the_noise() -> None:
     # 17 dB as above, less 7 dB noise figure, less 3 dB and 5 dB margin
     link = (dbm_to_watt(23.0), db_to_linear(-100.0), dbm_to_watt(-174.0), 100e6)
