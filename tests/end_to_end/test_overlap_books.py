@@ -9,7 +9,7 @@ import pytest
 import edgefl
 from edgefl.testing.invariants import check_run
 
-WORLDS = 24
+WORLDS = 14
 
 
 def drawn(draw: random.Random) -> dict[str, Any]:
