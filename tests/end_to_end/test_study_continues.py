@@ -248,20 +248,6 @@ def test_a_run_in_other_hands_is_waited_for(radio: Path, tmp_path: Path) -> None
     assert state_of(out, Path("b", "seed-1")) is State.COMPLETED
 
 
-@pytest.mark.parametrize("content", ["[]", '"x"', '{"host": "here"}', "{", '{"host": 3, "pid": "x"}'])
-def test_a_damaged_claim_counts_by_its_age(content: str, radio: Path, tmp_path: Path) -> None:
-    out, held = tmp_path / "out", list[str]()
-    claim = out / "claims" / "b" / "seed-1" / "1.json"
-    run(plan(radio, [2]), out, StudyOptions(jobs=1))
-    claim.parent.mkdir(parents=True)
-    claim.write_text(content)
-    run(plan(radio), out, StudyOptions(jobs=1, elsewhere=held.extend))
-    assert held == ["b seed 1"]
-    os.utime(claim, (time.time() - STALE_S - 1,) * 2)
-    run(plan(radio), out, StudyOptions(jobs=1))
-    assert state_of(out, Path("b", "seed-1")) is State.COMPLETED
-
-
 @pytest.mark.parametrize("content", ["[]", '{"status": 3}', "", '{"status": "running", "process": "x"}'])
 def test_a_run_whose_description_is_damaged_has_it_again(content: str, radio: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"

@@ -44,17 +44,6 @@ def test_nr_fills_what_is_left_out_and_nothing_else() -> None:
     assert filled.radio.goodput == pytest.approx(0.86 * 0.97 / 1.1)
 
 
-def test_a_written_scenario_gives_the_same_again(tmp_path: Path) -> None:
-    filled = scenario(radio={"preset": "nr", "t310_s": None, "rates": "shannon"})
-    assert filled.radio.t310_s is None
-    path = tmp_path / "scenario.yaml"
-    path.write_text(dump(filled))
-    assert dump(load(path)) == dump(filled)
-    # every value stands in the file: another version's preset would not change the run
-    path.write_text(dump(filled).replace("preset: nr", "preset: journal"))
-    assert load(path).radio.model_dump(exclude={"preset"}) == filled.radio.model_dump(exclude={"preset"})
-
-
 def test_nobody_is_indoors_where_there_are_no_walls() -> None:
     filled = scenario(cell={"radius_m": 100.0}, radio={"preset": "nr", "path_loss": "inh"})
     assert filled.devices.indoor_share == 0.0
@@ -74,12 +63,6 @@ def test_bands_are_tdd_from_2_4_ghz_on_unless_the_scenario_says_none(tmp_path: P
     path = tmp_path / "scenario.yaml"
     path.write_text(dump(fdd))
     assert load(path).radio == fdd.radio
-
-
-def test_coverage_can_be_left_out_of_the_preset() -> None:
-    assert scenario(radio=nr()).radio.coverage_margin_db == 3.0
-    assert scenario(radio=nr(coverage_margin_db=None)).radio.coverage_margin_db is None
-    assert scenario(radio=nr(coverage_margin_db=6)).radio.coverage_margin_db == 6.0
 
 
 def test_cars_are_cars_unless_buildings_are_by_place() -> None:
