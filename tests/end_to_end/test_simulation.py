@@ -12,8 +12,7 @@ from safetensors.torch import load_file
 
 import edgefl
 from edgefl.config import registry
-
-SUM_TOLERANCE = 1e-12  # relative; sums of a few hundred float64
+from edgefl.testing.invariants import check_run
 
 
 def run(path: Path, out: Path, *overrides: str) -> dict[str, pd.DataFrame]:
@@ -38,21 +37,9 @@ def test_run_directory(digits: Path, tmp_path: Path) -> None:
         (4, "train"): 3,
     }
     assert len(devices) == 8 * len(rounds)
-    # every joule is booked once: parts, devices and rounds agree
-    parts = ["energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j"]
-    assert np.allclose(rounds[parts].sum(axis=1), rounds.energy_j, rtol=SUM_TOLERANCE)
-    assert np.allclose(devices[parts].sum(axis=1), devices.energy_j, rtol=SUM_TOLERANCE)
-    by_round = devices.groupby(["session", "phase", "round"], sort=False).energy_j.sum()
-    assert np.allclose(by_round, rounds.energy_j, rtol=SUM_TOLERANCE)
+    assert check_run(tmp_path / "run") == []
     assert (rounds.downlink_bits == 8 * 32 * 650).all()
-    # the slowest participant sets the length of a round
-    assert np.allclose(rounds.end_s - rounds.start_s, rounds.latency_s, atol=2e-9)
-    ledger = pd.read_csv(tmp_path / "run" / "ledger.csv")
-    for column, in_rounds in [("receive_j", "energy_rx_j"), ("transmit_j", "energy_tx_j")]:
-        assert np.isclose(ledger[column].sum(), rounds[in_rounds].sum(), rtol=SUM_TOLERANCE)
-    assert ledger.tail_j.sum() > 0  # a phone's, by nr
-    assert np.isclose(ledger.energy_j.sum(), rounds.energy_j.sum(), rtol=SUM_TOLERANCE)
-    assert np.allclose(ledger.energy_j + ledger.idle_j, ledger.total_j, rtol=SUM_TOLERANCE)
+    assert pd.read_csv(tmp_path / "run" / "ledger.csv").tail_j.sum() > 0  # a phone's, by nr
     last = devices.groupby(["session", "phase", "round"], sort=False).uplink_end_s.max()
     assert np.allclose(last, rounds.end_s, atol=2e-9)
     assert (rounds.latency_mean_s <= rounds.latency_s).all()

@@ -1,7 +1,6 @@
 """Conformance: what holds for every registered component, so that a new file is tested by being there."""
 
 import dataclasses
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -239,9 +238,3 @@ def test_a_malformed_file_from_outside_is_an_error_with_its_name(
     assert "mine" in registry.names("schedulers")
     with refused_at("", "outside:Mine", noun):
         registry.get("schedulers", "mine")
-
-
-def test_the_command_line_starts_without_torch() -> None:
-    """`edgefl --help` must not wait for PyTorch."""
-    code = "import sys, edgefl.commands.cli; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

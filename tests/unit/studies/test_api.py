@@ -5,8 +5,6 @@ import inspect
 import json
 import pickle
 import pydoc
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -218,13 +216,6 @@ def test_everything_is_to_be_seen() -> None:
     assert (Path(edgefl.__file__).parent / "py.typed").exists()
     assert "Run every variant with every seed" in pydoc.render_doc(edgefl.study)
     assert "edgefl.load_scenario" in pydoc.render_doc(edgefl)
-
-
-@pytest.mark.slow
-def test_importing_edgefl_loads_nothing_heavy() -> None:
-    code = "import sys, edgefl; print({'torch', 'numpy', 'pandas', 'pydantic'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout == "set()\n"
 
 
 def test_a_variant_may_take_another_preset(tmp_path: Path) -> None:
