@@ -1,6 +1,6 @@
 """Every mobility model in one cell and in seven, every kind of shadowing, band and churn: the books agree.
 
-Tiny runs without training. What they compute is derived elsewhere, and test_joints.py lets all features meet at random;
+Tiny runs without training. What they compute is derived elsewhere, and test_joints.py lets features meet at random;
 here `edgefl.testing.invariants` says whether the tables hold together.
 """
 

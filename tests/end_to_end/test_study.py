@@ -13,7 +13,6 @@ import pytest
 from safetensors.torch import load_file
 
 from edgefl.commands.cli import main
-from edgefl.errors import EdgeflError
 from edgefl.run_directory.status import resumable
 from edgefl.studies import Failed, IncompleteStudy, StudyOptions, plan, run
 from tests.tools.forked import Command
@@ -101,13 +100,6 @@ def test_fail_fast_ends_a_study_with_its_first_failure(
     assert all(name.startswith("nobody/") and found.pop(name) for name in failed)
     assert set(found.values()) <= {"interrupted"}, "none is run to its end"
     assert not (out / "comparison.csv").exists()
-
-
-def test_an_error_found_before_the_start_names_the_variant(digits: Path) -> None:
-    study = digits.with_name("small.yaml")
-    study.write_text(study.read_text() + "  wrong: {learning.lr: -1}\ngrid: {learning.batch: [8, 16]}\n")
-    with pytest.raises(EdgeflError, match=r"^batch 8, wrong: .*small.yaml:\d+ learning.lr: must be > 0"):
-        plan(study)
 
 
 def test_a_study_in_python_raises_at_its_end(tmp_path: Path) -> None:

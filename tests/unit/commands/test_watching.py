@@ -84,17 +84,6 @@ def test_a_run_under_way_is_followed(under_way: Making, done: Path) -> None:
     assert watched.look().rounds == 8
 
 
-def test_a_run_with_parquet_tables_is_followed_too(tmp_path: Path) -> None:
-    """Rounds are CSV in either form: the large tables come in whole files, too late for who watches."""
-    pytest.importorskip("pyarrow")
-    (tmp_path / "small.yaml").write_text(SCENARIO + "record: {tables: parquet, positions_s: 0.1}\n")
-    path = simulate(load(tmp_path / "small.yaml"), tmp_path / "run")
-    assert (path / "devices.parquet").is_dir()
-    standing = watching.find(path)[0].look()
-    assert (standing.rounds, standing.share) == (8, 1.0)
-    assert standing.joules > 0
-
-
 def test_tables_that_begin_anew_are_read_anew(under_way: Making) -> None:
     path = under_way(5)
     watched = watching.find(path)[0]

@@ -131,15 +131,6 @@ def test_costs_are_those_of_a_round(tmp_path: Path) -> None:
     assert (table.compute_j_per_gflop * gflops).tolist() == pytest.approx(first.energy_compute_j.tolist())
 
 
-def test_a_dynamic_band_is_timed_as_for_one(tmp_path: Path) -> None:
-    text = (
-        "devices: {count: 4}\nradio: {sharing: dynamic, scheduler: proportional_fair, bandwidth_hz: 1.0e+6}"
-    )
-    links = pd.read_csv(edgefl.record(scenario(tmp_path, text), tmp_path / "world") / "links.csv")
-    assert (links.shared == 0).all()
-    assert (links.downlink_s > 0).all()
-
-
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_a_link_that_carries_nothing_has_empty_cells(sharing: str, tmp_path: Path) -> None:
     """In a cell of 2 km some are below the lowest CQI: the others' costs are those without them, in a band of one."""
@@ -155,20 +146,6 @@ def test_a_link_that_carries_nothing_has_empty_cells(sharing: str, tmp_path: Pat
         assert 0 < seconds.isna().sum() < 20
         assert (seconds.isna() == joules.isna()).all()
         assert (seconds.dropna() > 0).all()
-
-
-@pytest.mark.slow
-def test_parquet_holds_the_same(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    original = scenario(tmp_path, WALK)
-    out = edgefl.record(original, tmp_path / "world")
-    other = edgefl.record(original, tmp_path / "parquet", Recording(tables="parquet"))
-    for name in ("positions", "presence", "links"):
-        pd.testing.assert_frame_equal(
-            pd.read_csv(out / f"{name}.csv"), pd.read_parquet(other / f"{name}.parquet"), check_dtype=False
-        )
-    again = edgefl.simulate(edgefl.load_scenario(other / "scenario.yaml"), tmp_path / "again")
-    pd.testing.assert_frame_equal(members(again), members(edgefl.simulate(original, tmp_path / "first")))
 
 
 @pytest.mark.slow
