@@ -11,6 +11,7 @@ import edgefl
 from edgefl.commands import cli
 from edgefl.config import outside, registry
 from edgefl.errors import EdgeflError
+from tests.refusals import refused_at
 from tests.tools.forked import Command
 
 SCENARIO = """\
@@ -83,7 +84,7 @@ def test_with_leave_it_is_found_in_the_scenarios_folder(
 ) -> None:
     monkeypatch.setenv(outside.ALLOW, "0")  # a way to say no
     file = scenario(folder, "mine_only:Mine")
-    with pytest.raises(EdgeflError, match="only if you say so"):
+    with refused_at("devices.mobility", "--allow-code"):
         edgefl.load_scenario(file)
     with pytest.raises(SystemExit) as end:
         cli.main(["validate", "--allow-code", str(file)])
@@ -109,7 +110,7 @@ def test_an_installed_package_needs_no_leave(folder: Path, monkeypatch: pytest.M
     "name", ["os:system", "subprocess:Popen", "edgefl.commands.cli:main", "builtins:eval"]
 )
 def test_what_is_no_component_is_not_called(name: str, folder: Path) -> None:
-    with pytest.raises(EdgeflError, match=r"is no class|is not a Mobility"):
+    with refused_at("devices.mobility", name):
         edgefl.load_scenario(scenario(folder, name))
 
 
@@ -185,7 +186,7 @@ def test_two_folders_with_modules_of_one_name_are_not_mixed_up(
     other = tmp_path / "other"
     other.mkdir()
     (other / "mine_only.py").write_text(PARTS)
-    with pytest.raises(EdgeflError, match=r"is hidden by .*; give it another name"):
+    with refused_at("devices.mobility", "mine_only"):
         edgefl.load_scenario(scenario(other, "mine_only:Mine"))
 
 

@@ -9,10 +9,10 @@ import yaml
 
 from edgefl.commands.cli import main
 from edgefl.config import shipped
-from edgefl.errors import EdgeflError
 from edgefl.scenario.identity import LENGTH, identity
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.studies.validation import check_build
+from tests.refusals import refused_at
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +84,7 @@ def test_all_are_copied_and_nothing_is_overwritten(folder: Path, elsewhere: Path
     assert {path for path in (elsewhere / "mine").rglob("*") if path.is_file()} == set(written)
     assert shipped.copy(elsewhere / "mine", folder) == written  # the same files may be there
     written[0].write_text("mine")
-    with pytest.raises(EdgeflError, match="is there already"):
+    with refused_at("", written[0].name):
         shipped.copy(elsewhere / "mine", folder)
 
 

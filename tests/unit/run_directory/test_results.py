@@ -21,6 +21,7 @@ from edgefl.run_directory.interruption import Interrupted, interruptible
 from edgefl.run_directory.results import RunDirectory, free_directory, fresh_directory
 from edgefl.run_directory.status import SILENT_S, RunStatus, is_there, resumable, this_process
 from edgefl.scenario.scenario import Scenario
+from tests.refusals import refused_at
 
 SCENARIO = {
     "name": "rows",
@@ -84,7 +85,7 @@ def test_a_run_under_way_names_its_process(run: RunDirectory) -> None:
     found = about(run.path)
     assert found["status"] == "running"
     assert found["process"]["pid"] == os.getpid()
-    with pytest.raises(EdgeflError, match=f"process {os.getpid()} is at work on it"):
+    with refused_at("", f"process {os.getpid()}"):
         resumable(run.path)
 
 
@@ -247,7 +248,7 @@ def test_a_free_directory_is_the_callers_own(tmp_path: Path) -> None:
 
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(EdgeflError, match="is a file"):
+    with refused_at("", tmp_path / "file"):
         fresh_directory(tmp_path / "file")
 
 

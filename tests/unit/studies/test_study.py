@@ -2,12 +2,10 @@
 
 from pathlib import Path
 
-import pytest
-
 from edgefl.analysis import units
-from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import load
 from edgefl.studies import plan, point_labels
+from tests.refusals import refused_at
 
 SCENARIO = """\
 name: radio
@@ -26,9 +24,9 @@ def planned(folder: Path, text: str) -> list[str]:
 
 def test_a_study_is_no_scenario_and_a_scenario_no_study(tmp_path: Path) -> None:
     planned(tmp_path, "variants: {a: {}}\n")
-    with pytest.raises(EdgeflError, match=r"study.yaml: is a study; `edgefl study .*study.yaml` runs it"):
+    with refused_at("", "study.yaml", "edgefl study"):
         load(tmp_path / "study.yaml")
-    with pytest.raises(EdgeflError, match=r"radio.yaml: is a scenario, no study; `edgefl run .*radio.yaml`"):
+    with refused_at("", "radio.yaml", "edgefl run"):
         plan(tmp_path / "radio.yaml")
 
 

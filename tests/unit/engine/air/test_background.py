@@ -14,11 +14,11 @@ from edgefl.channel.shared_band import SharedBand
 from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.air.background_users import BackgroundUsers
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
-from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing import Scripted, SmallWorld, small_world
+from tests.refusals import refused_at
 
 SHARED = {"preset": "journal", "sharing": "dynamic", "power_over_share": "per_resource_block"}
 
@@ -178,9 +178,8 @@ def test_users_are_indoors_as_often_as_they_are_said_to_be(
 
 
 def test_walls_where_there_are_none_are_refused() -> None:
-    with pytest.raises(EdgeflError, match="this path loss has no walls") as refusal:
+    with refused_at("radio.background.indoor_share"):
         users(one_cell({"indoor_share": 0.5}, path_loss="free_space")).snr(0)
-    assert refusal.value.place == ("radio", "background", "indoor_share")
 
 
 def test_what_users_spend_is_in_no_table() -> None:

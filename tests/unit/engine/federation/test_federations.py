@@ -18,6 +18,7 @@ from edgefl.run.composition import compose
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing import Placed, Rows, Scripted, SmallWorld, SwitchedAt, small_world
+from tests.refusals import refused_at
 
 ISD_M = 100.0
 PATIENCE_S = 50.0
@@ -185,7 +186,7 @@ def test_a_run_with_a_duration_waits_through_an_empty_hour() -> None:
     )
     assert small.env.now == 500.0
     assert small.simulation.federations.stopped == []
-    with pytest.raises(EdgeflError, match="or give the run a duration_s"):
+    with refused_at("", "duration_s"):
         night().run()
 
 
