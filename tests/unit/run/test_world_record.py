@@ -131,6 +131,7 @@ def test_costs_are_those_of_a_round(tmp_path: Path) -> None:
     assert (table.compute_j_per_gflop * gflops).tolist() == pytest.approx(first.energy_compute_j.tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_a_link_that_carries_nothing_has_empty_cells(sharing: str, tmp_path: Path) -> None:
     """In a cell of 2 km some are below the lowest CQI: the others' costs are those without them, in a band of one."""
