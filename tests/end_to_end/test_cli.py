@@ -14,6 +14,7 @@ import pytest
 
 from edgefl import load_scenario
 from edgefl.commands.cli import main
+from tests.tools.called import code_of
 
 
 class Done(NamedTuple):
@@ -28,15 +29,12 @@ Edgefl = Callable[..., Done]
 
 
 @pytest.fixture
-def edgefl(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Edgefl:
-    """The `edgefl` command, called in this process: a new one waits for seconds until PyTorch is loaded."""
+def edgefl(capsys: pytest.CaptureFixture[str]) -> Edgefl:
+    """The `edgefl` command, called in this process."""
 
     def call(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["edgefl", *map(str, arguments)])
         capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Done(int(ended.value.code or 0), *capsys.readouterr())
+        return Done(code_of(*arguments), *capsys.readouterr())
 
     return call
 

@@ -15,13 +15,13 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from edgefl.commands import cli
 from edgefl.commands.preview_data import Preview, make_preview
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import EventName
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.scenario.world import World
+from tests.tools.called import code_of
 
 NR: dict[str, Any] = {
     "rates": "cqi",
@@ -148,17 +148,13 @@ def test_the_command_draws_a_picture(
     digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "picture.png"
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["preview", str(digits), "--out", str(target)])
-    assert ended.value.code == 0
+    assert code_of("preview", digits, "--out", target) == 0
     told = capsys.readouterr().out
     assert "8 in one cell" in told
     assert "picture: " in told
     with Image.open(target) as picture:
         assert len(picture.convert("RGB").getcolors(1 << 24) or []) > 500
-    with pytest.raises(SystemExit) as refused:
-        cli.main(["preview", str(digits), "--out", "picture.txt"])
-    assert refused.value.code == 2
+    assert code_of("preview", digits, "--out", "picture.txt") == 2
 
 
 def test_federations_are_looked_at_without_training(tmp_path: Path) -> None:

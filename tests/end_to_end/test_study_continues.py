@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from edgefl.commands.cli import main
 from edgefl.commands.study import ELSEWHERE
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
@@ -21,6 +20,7 @@ from edgefl.studies.states import State, state_of
 from edgefl.version import RESULTS_VERSION
 from tests.end_to_end.directories import runs
 from tests.refusals import refused_at
+from tests.tools.called import code_of
 from tests.tools.forked import Command
 
 RADIO = """\
@@ -197,9 +197,7 @@ def test_a_run_in_other_hands_is_left_alone(radio: Path, tmp_path: Path) -> None
     assert notes == [
         f"other processes are doing b seed 1 ({claim.parent}); the same command goes on with what they leave"
     ]
-    with pytest.raises(SystemExit) as ended:
-        main(["study", str(radio), "--out", str(out)])
-    assert ended.value.code == ELSEWHERE, "what was compared is not the whole study"
+    assert code_of("study", radio, "--out", out) == ELSEWHERE, "what was compared is not the whole study"
     os.utime(claim, (time.time() - 1000,) * 2)
     run(plan(radio), out, StudyOptions(jobs=1))
     assert state_of(out, Path("b", "seed-1")) is State.COMPLETED

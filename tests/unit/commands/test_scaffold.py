@@ -9,10 +9,10 @@ import pytest
 
 import edgefl
 from edgefl import testing
-from edgefl.commands import cli
 from edgefl.commands.scaffold import write
 from edgefl.config import outside, registry
 from tests.refusals import refused_at
+from tests.tools.called import code_of
 
 PARTS = {"datasets": "Blobs", "models": "Small", "algorithms": "Median", "mobility": "Walk"}
 
@@ -96,12 +96,9 @@ def test_the_command_says_how_to_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as end:
-        cli.main(["new", "my first", "--devices", "3"])
-    assert not end.value.code
+    assert code_of("new", "my first", "--devices", "3") == 0
     assert "edgefl run scenario.yaml\n" in capsys.readouterr().out, "code of one's own comes on request"
     assert not Path("my first/my_parts.py").exists()
     assert edgefl.load_scenario("my first/scenario.yaml").name == "my-first"
-    with pytest.raises(SystemExit):
-        cli.main(["new", "b", "--name", "no way"])
+    code_of("new", "b", "--name", "no way")
     assert "--name 'no way': use letters" in capsys.readouterr().err

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from edgefl.commands.cli import main
 from edgefl.config import shipped
 from edgefl.scenario.identity import LENGTH, identity
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.studies.validation import check_build
 from tests.refusals import refused_at
+from tests.tools.called import code_of
 
 
 @pytest.fixture(autouse=True)
@@ -58,15 +58,12 @@ def test_a_run_that_reads_a_shipped_trace_has_a_name_from_anywhere() -> None:
 
 
 def test_an_unknown_name_is_one_line_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["run", "quikstart"])
-    assert ended.value.code == 2
+    assert code_of("run", "quikstart") == 2
     assert "did you mean 'quickstart'?" in capsys.readouterr().err
 
 
 def test_scenarios_are_listed_with_their_first_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["scenarios"])
+    code_of("scenarios")
     listed = capsys.readouterr().out
     assert "A first scenario: 40 devices in one 5G cell" in listed
     assert "schema" not in listed
@@ -89,8 +86,7 @@ def test_all_are_copied_and_nothing_is_overwritten(folder: Path, elsewhere: Path
 
 
 def test_examples_are_listed_with_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["examples"])
+    code_of("examples")
     listed = capsys.readouterr().out.splitlines()
     assert all(len(line.split("  ", 1)[1].strip()) > 20 for line in listed if ".py" in line)
     assert "notebooks/lesson_1_radio.ipynb" in listed
@@ -103,16 +99,12 @@ def test_the_wheel_takes_what_is_copied_out() -> None:
 
 
 def test_commands_that_read_runs_are_commands_of_edgefl(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["compare", "nowhere"])
-    assert ended.value.code == 2
+    assert code_of("compare", "nowhere") == 2
     assert capsys.readouterr().err == (
         "edgefl: error: no folder nowhere: give the folder of a run or of a study\n"
     )
     for command in ("compare", "sweep", "settings", "drift", "network", "costs", "theory", "reproduction"):
-        with pytest.raises(SystemExit) as ended:
-            main([command, "--help"])
-        assert ended.value.code == 0
+        assert code_of(command, "--help") == 0
         assert f"Usage: edgefl {command}" in capsys.readouterr().out
 
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import edgefl
-from edgefl.commands.cli import main
 from edgefl.run.world_record import Recording
 from tests.refusals import refused_at
+from tests.tools.called import code_of
 
 ROUND_S, ROUNDS, TICK_S = 2.0, 15, 0.1
 BASE = f"""
@@ -167,9 +167,7 @@ def test_the_command_and_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureF
     original = scenario(tmp_path, WALK)
     file, out = tmp_path / "world.yaml", tmp_path / "out"
     command = ["record", str(file), "--out", str(out), "--duration-s", "4", "--payload-bits", "1000"]
-    with pytest.raises(SystemExit) as ended:
-        main(command)
-    assert not ended.value.code
+    assert code_of(*command) == 0
     assert "train on it: edgefl run" in capsys.readouterr().out
     about = json.loads((out / "record.json").read_text())
     assert (about["duration_s"], about["payload_bits"]) == (4.0, [1000])
