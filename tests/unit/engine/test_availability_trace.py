@@ -75,8 +75,6 @@ def test_devices_are_clients_in_the_files_order(tmp_path: Path) -> None:
     check(AvailabilityTrace, path=path, reuse=True)
 
 
-
-
 # what is named | the file
 REFUSED = r"""
 trace.json:1 | {

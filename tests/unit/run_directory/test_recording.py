@@ -210,9 +210,7 @@ def test_reading_parquet_without_pyarrow_names_the_remedy(
     (run / "devices.parquet" / "000000.parquet").touch()
     runs = load_runs(run)  # pandas keeps text by pyarrow where it is there, and cannot do without it halfway
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(
-        ValueError, match=r"devices.parquet needs the package pyarrow: pip install 'edgefl-cosim"
-    ):
+    with refused_at("", "devices.parquet", "pip install 'edgefl-cosim", kind=ValueError):
         _ = runs.devices
 
 
