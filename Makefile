@@ -1,8 +1,8 @@
 # make demo   install edgefl, get Fashion-MNIST, run the quickstart study, then a moving network and its report
 # make test   install the dev extras, then lint, type-check and test
 # make paths  golden runs and training once more, with the instructions of other processors; part of `make test`
-# make quick  lint, types, golden runs, and the unit tests that are not slow with a few cases of each, in about a minute
-# make lowest quick's tests with the lowest versions that pyproject.toml declares but of torch, in an environment of its own
+# make quick  lint, types, golden runs, and the unit tests that are not slow with one case of each, in well under a minute
+# make lowest the unit tests that are not slow with the lowest versions that pyproject.toml declares but of torch, in an environment of its own
 # make newest the same with the newest versions that it allows
 # make readme run the demo and take its pictures into docs/
 # make gallery draw every shipped scenario into docs/gallery.md
@@ -80,7 +80,8 @@ test: checks $(FASHION) $(CHROMIUM)
 paths: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/python -m tests.tools.code_paths
 
-QUICK := -m "not slow and not further" tests/unit tests/golden
+UNITS := tests/unit tests/golden
+QUICK := -m "not slow and not further" $(UNITS)
 
 quick: checks $(FASHION)
 	$(BIN)/pytest $(QUICK)
@@ -90,7 +91,7 @@ lowest newest: $(FASHION)
 	test -x $(VENV)-$@/bin/python || $(PYTHON) -m venv $(VENV)-$@
 	$(PYTHON) -m tests.tools.bounds $@ $(TORCH) > $(VENV)-$@/versions.txt
 	$(VENV)-$@/bin/pip install -q -U --upgrade-strategy eager -c $(VENV)-$@/versions.txt -e '.[test]'
-	$(VENV)-$@/bin/pytest $(QUICK)
+	$(VENV)-$@/bin/pytest -m "not slow" $(UNITS)
 	$(VENV)-$@/bin/pytest tests/unit/analysis/test_export.py  # all of it: slow, and the only use of MLflow
 
 checks: $(VENV)/installed-dev

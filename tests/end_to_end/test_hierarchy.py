@@ -15,6 +15,7 @@ from edgefl.learning.federation.stages import TrainStage
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
 from edgefl.testing.invariants import check_run
+from tests.refusals import refused_at
 
 CLOUD = {"every": 2, "backhaul_bps": 1e7, "backhaul_latency_s": 0.02, "backhaul_j_per_bit": 1e-7}
 COLUMNS = [CLOUD_VERSION, CLOUD_WAIT_S, BACKHAUL_S, BACKHAUL_BITS, BACKHAUL_J]
@@ -124,7 +125,7 @@ def test_a_learner_from_outside_has_no_cloud(tmp_path: Path) -> None:
         def session(self, start: SessionStart) -> None: ...
 
     workload = {"payload_bits": 8, "flops_per_sample": 1.0}
-    with pytest.raises(EdgeflError, match="keeps its models to itself"):
+    with refused_at("", "models"):
         edgefl.simulate(
             scenario(2, learning=None, workload=workload), out=tmp_path / "out", learner=lambda told: Theirs()
         )

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from edgefl import EdgeflError, load_scenario, simulate
+from tests.refusals import refused_at
 
 BASE: dict[str, Any] = {
     "name": "overlap",
@@ -38,5 +39,5 @@ def test_refused(keys: dict[str, Any], message: str) -> None:
 
 
 def test_a_learner_from_outside_is_refused() -> None:
-    with pytest.raises(EdgeflError, match=r"rounds\.server: a learner from outside .*synchronous"):
+    with refused_at("rounds.server", "synchronous"):
         simulate(scenario(), learner=lambda told: None)
