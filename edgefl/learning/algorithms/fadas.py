@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar
 
 from edgefl.learning.algorithms import Members, ServerState, Updates
 from edgefl.learning.algorithms._adaptive_server import AdaptiveServer
@@ -25,13 +23,8 @@ class Fadas(AdaptiveServer):
     Rounds that do not overlap have no staleness: then only the maximum differs from `fedadam`.
     """
 
-    beta2: float = Field(0.99, ge=0, lt=1, description="share of the mean of squared changes kept")
-    patience: int | None = Field(
-        1,
-        ge=0,
-        le=1_000_000,
-        description="tau_c: largest staleness at full step; none: any, the paper's plain FADAS",
-    )
+    beta2: ClassVar[float] = 0.99  # share of the mean of squared changes kept; Reddi et al.
+    patience: ClassVar[int | None] = 1  # tau_c, largest staleness at full step; None: the paper's plain FADAS
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         state = super().init_state(start, last, members)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -36,7 +36,7 @@ class Flash(FedAdam):
     disparity = 0 leaves d out: the server of FedAdam.
     """
 
-    disparity: float = Field(1.0, ge=0, le=1e9, description="weight of d; 1 is FLASH, 0 leaves it out")
+    disparity: ClassVar[float] = 1.0  # weight of d, 1 in FLASH
     gamma: float = Field(0.04, ge=0, le=1e3, description="threshold of early stopping; FLASH: 0.03 to 0.05")
     validation: float = Field(
         0.3,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from edgefl.analysis.__main__ import main
 from PIL.PngImagePlugin import PngImageFile
 
-from edgefl.analysis.__main__ import main
 from edgefl.analysis.day import DAY_NUMBERS, _notes, draw_day
 
 Write = Callable[..., Path]

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from edgefl.analysis.__main__ import main
 
 from edgefl.analysis import compare, load_runs
-from edgefl.analysis.__main__ import main
 from edgefl.analysis.populations import jaccard, notes_on, population_kinds
 
 Write = Callable[..., Path]

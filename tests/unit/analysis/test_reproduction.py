@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from edgefl.analysis.__main__ import main
+
 from edgefl.analysis.reproduction import FITTED, PAPERS, Reproduction, page, papers_table, reproduce
 
 ROUNDED = 0.01 + 1e-9  # of a mean of numbers with two decimals, and of its own

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from edgefl.analysis.__main__ import main
 
 from edgefl.analysis import compare_settings
-from edgefl.analysis.__main__ import main
 from edgefl.analysis.figures.settings import settings_figure
 
 Write = Callable[..., Path]
