@@ -29,8 +29,7 @@ class Similarity(WarmStart):
     R = 0 is `average`, R to infinity the single most similar session. Probe rounds cost time and energy;
     their algorithm starts afresh and leaves no trace, so that G_s depends on the devices' data alone. Their
     devices are sampled once per session from all that are there, whatever the selector (line 16); if all of
-    them have left before the last probe round, they are sampled anew. `learning.probe_steps` and
-    `learning.probe_batch` set their local training.
+    them have left before the last probe round, they are sampled anew.
 
     Beyond the paper: R = auto is 10 over the median distance between all gradients at hand, saved or new; it
     needs no unit. `check` spends one more probe round, once two sessions are saved, in which the devices find
