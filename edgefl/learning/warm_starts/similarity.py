@@ -60,9 +60,7 @@ class Similarity(WarmStart):
         " untrained first model (N, ablation)",
     )
     ema_beta: float = Field(0.5, ge=0, lt=1, description="beta of ema: weight of what is older (J 30)")
-    good_share: float = Field(
-        0.9, ge=0, le=1, description="good is a pilot session with this share of the best one's accuracy"
-    )
+    good_share: ClassVar[float] = 0.9  # of the best pilot session's accuracy, with which one is good; I
     history: int | None = Field(None, ge=1, le=1_000_000, description="H: sessions kept; none: all")
     retention: Literal["last", "diverse"] = Field(
         "last", description="which H: the newest, or those whose gradients lie furthest apart"

@@ -336,7 +336,7 @@ def test_the_ledger_has_what_passed_without_a_link() -> None:
     ("keys", "message"),
     [
         ({"preset": "journal", "t311_s": 3.0}, "no link ever fails: set t310_s"),
-        ({"t310_s": 1.0, "t311_s": 0.2}, "reestablishment_s 0.4 at least, or 0"),
+        ({"t310_s": 1.0, "t311_s": 0.2}, "make it 0.4 at least, or 0"),
     ],
 )
 def test_what_does_not_fit_is_refused(keys: dict[str, Any], message: str) -> None:
