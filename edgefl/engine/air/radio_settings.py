@@ -212,12 +212,8 @@ class RadioSettings(Section):
         description="unicast: every device has a share of the band (J); broadcast: one model for all on the whole"
         " band, then what is missing where it did not suffice, by unicast",
     )
-    broadcast_quantile: float = Field(
-        0.05,
-        ge=0,
-        le=1,
-        description="a broadcast has the mean rate of the device below which this share of them is; 0: the worst",
-    )
+    # a broadcast has the mean rate of the device below which this share of them is
+    broadcast_quantile: ClassVar[float] = 0.05
     background: Annotated[Any, Named("backgrounds", "load", optional=True)] = Field(
         None, description="traffic of other users on the same band; none: learning has it alone"
     )

@@ -96,7 +96,6 @@ def background(data: Data, rng: Random) -> None:
 
 def broadcast(data: Data, rng: Random) -> None:
     put(data, ("radio", "downlink"), "broadcast")
-    put(data, ("radio", "broadcast_quantile"), rng.choice((0, 0.3, 1)))
 
 
 def uplink(data: Data, rng: Random) -> None:
