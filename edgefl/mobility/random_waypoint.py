@@ -26,16 +26,20 @@ class RandomWaypoint(Walkers):
     Devices begin in this law, somewhere else than where they were dropped: a walking device amid a leg whose
     ends have a density proportional to its length, a resting one with a uniform rest left (perfect simulation,
     Navidi and Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). Nothing about
-    them changes with time. Left out: speeds and rests that differ from leg to leg.
+    them changes with time. Without `steady_state` they begin uniform in area, where they were dropped, at a
+    new leg, and approach the law over some legs: the mean distance from the centre falls from 0.67 R to
+    0.52 R, and the first sessions of a run are not like the later ones. Left out: speeds and rests that differ
+    from leg to leg.
     """
 
     pause_s: float = Field(0.0, ge=0, le=1e9, description="rest at each waypoint, s")
+    steady_state: bool = Field(True, description="begin in the stationary law, not uniform in area")
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
     ) -> Movement:
         speeds_m_s = self.speeds_m_s(len(positions_m), streams)
-        return _Walks(self, self.area_radius_m(cell_radius_m), speeds_m_s, streams)
+        return _Walks(positions_m, self, self.area_radius_m(cell_radius_m), speeds_m_s, streams)
 
 
 class _Walks(Legs):
@@ -43,6 +47,7 @@ class _Walks(Legs):
 
     def __init__(
         self,
+        positions_m: np.ndarray,
         model: RandomWaypoint,
         radius_m: float,
         speeds_m_s: np.ndarray,
@@ -51,8 +56,12 @@ class _Walks(Legs):
         super().__init__(speeds_m_s)
         self._radius_m = radius_m
         self._pause_s = model.pause_s
-        self._draws = UniformDraws(streams, len(speeds_m_s))
-        self._places_m, self._opening = self._amid_a_leg()
+        self._draws = UniformDraws(streams, len(positions_m))
+        # the first waypoint is where the device was dropped, reached at time 0 and left at once
+        self._places_m = positions_m.T.copy()
+        self._opening = Leg(self._places_m, np.zeros(len(positions_m)), np.zeros(len(positions_m)))
+        if model.steady_state:
+            self._places_m, self._opening = self._amid_a_leg()
 
     def begin(self, ids: np.ndarray) -> np.ndarray:
         return self._places_m[:, ids]

@@ -72,6 +72,14 @@ def test_steady_state_is_there_from_the_beginning(time_s: float) -> None:
     assert stats.kstest(angle, stats.uniform(-math.pi, 2 * math.pi).cdf).pvalue > SIGNIFICANCE
 
 
+def test_a_uniform_drop_approaches_the_law() -> None:
+    movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=15, speed_max_m_s=15, steady_state=False))
+    assert stats.kstest(distances(movement, 0.0) ** 2, "uniform").pvalue > SIGNIFICANCE
+    assert stats.kstest(distances(movement, 0.0), radial_law).pvalue < SIGNIFICANCE**2
+    # a leg takes 6 s: after a hundred of them nobody remembers the drop
+    assert stats.kstest(distances(movement, 600.0), radial_law).pvalue > SIGNIFICANCE
+
+
 def leg_density(length: np.ndarray) -> np.ndarray:
     """Of the distance of two uniform points on the unit disc (disc line picking)."""
     return 4 * length / math.pi * np.arccos(length / 2) - 2 * length**2 / math.pi * np.sqrt(1 - length**2 / 4)

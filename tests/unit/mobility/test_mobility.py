@@ -39,7 +39,10 @@ STREETS = Streets(lines_m=[[(-90, 0), (120, 0)], [(0, -90), (0, 90)]]).street_ma
 # Quick turns and short rests, so that much happens within the minutes of a test
 MODELS: dict[str, list[Mobility]] = {
     "static": [Static()],
-    "random_waypoint": [RandomWaypoint(pause_s=2.0), RandomWaypoint(pause_s=5.0, area_factor=1.0)],
+    "random_waypoint": [
+        RandomWaypoint(pause_s=2.0),
+        RandomWaypoint(pause_s=5.0, steady_state=False, area_factor=1.0),
+    ],
     "random_direction": [RandomDirection(travel_s=10.0, pause_s=3.0), RandomDirection(travel_s=500.0)],
     "gauss_markov": [GaussMarkov(), GaussMarkov(alpha=0.0), GaussMarkov(alpha=1.0)],
     "manhattan": [Manhattan(block_m=30.0), Manhattan(block_m=190.0)],

@@ -68,15 +68,22 @@ def test_random_waypoint_walks_at_its_speed() -> None:
     assert np.isclose(walked, speeds * step_s, rtol=1e-6).mean() > 0.95
 
 
+def test_random_waypoint_begins_in_the_stationary_law_or_where_it_was_dropped() -> None:
+    dropped = np.random.default_rng(0).uniform(-100, 100, (20, 2))
+    for pause_s in (0.0, 9.0):
+        uniform = start(RandomWaypoint(pause_s=pause_s, steady_state=False))
+        assert np.array_equal(uniform.positions_m(0.0), dropped)
+    assert not np.isclose(start(RandomWaypoint()).positions_m(0.0), dropped).any()
+
+
 def test_pauses_hold_a_device_at_its_waypoint() -> None:
-    movement = start(RandomWaypoint(speed_min_m_s=50, speed_max_m_s=50, pause_s=1000.0), 50)
-    # what is left of the first rest is at most 1000 s, and the longest leg, the diameter, takes 10.4 s
-    path = np.array([movement.positions_m(t) for t in np.arange(0.0, 2100.0)])
-    walks = (np.diff(path, axis=0) != 0).any(axis=2)
-    for walk in walks.T:
-        rests = np.diff(np.flatnonzero(walk)) - 1  # whole seconds at one place between two legs
-        assert np.isin(rests[rests > 0], (999, 1000)).all()
-        assert (rests > 0).any()
+    movement = start(
+        RandomWaypoint(speed_min_m_s=50, speed_max_m_s=50, pause_s=1000.0, steady_state=False), 200
+    )
+    # the longest leg, the diameter of the disc, takes 2 x 260 m / 50 m/s = 10.4 s
+    early, late = movement.positions_m(20.0), movement.positions_m(990.0)
+    assert np.array_equal(early, late)
+    assert not np.isclose(movement.positions_m(1015.0), late).any()
 
 
 # -- mirrors ------------------------------------------------------------------------------------------
