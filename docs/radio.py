@@ -186,7 +186,7 @@ LAWS = [
     ),
     Law(
         "a link again after a failure",
-        ("radio.t311_s", "radio.reestablishment_s"),
+        ("radio.t311_s",),
         "38.331, 5.3.7; 38.133, 6.2.1",
         {"radio": {"t311_s": 0.0}},
     ),

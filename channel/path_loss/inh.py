@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from edgefl.channel.component import parameter
 from edgefl.channel.path_loss import ByState, Line, LossLines, PathLoss, not_negative
 from edgefl.channel.path_loss._tr38901 import log_carrier_ghz
 from edgefl.channel.units import FloatArray
@@ -18,8 +17,8 @@ class InH(PathLoss):
     """Indoor office, 1 m to 150 m (3D) and 0.5 GHz to 100 GHz. It has no breakpoint.
 
     Probability of line of sight, mixed office: 1 up to 1.2 m, exp(-(d-1.2)/4.7) up to 6.5 m, then
-    0.32 exp(-(d-6.5)/32.6). Open office: 1 up to 5 m, exp(-(d-5)/70.8) up to 49 m, then
-    0.54 exp(-(d-49)/211.7). Both jump by less than 0.004 between their pieces, as in the table.
+    0.32 exp(-(d-6.5)/32.6). It jumps by less than
+    0.004 between its pieces, as in the table. Left out: the table's open office.
 
     Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: floors, walls of other buildings.
     """
@@ -32,8 +31,6 @@ class InH(PathLoss):
     # in three dimensions, unlike the outdoor ranges
     nearest_m: ClassVar[float] = 1.0
     farthest_m: ClassVar[float] = 150.0
-
-    open_office: bool = parameter(False, description="the table's open office in place of its mixed one")
 
     def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
         log_ghz = log_carrier_ghz(carrier_hz)
@@ -50,9 +47,6 @@ class InH(PathLoss):
 
     def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
         distance = not_negative(distance_2d_m)
-        if self.open_office:
-            near = np.exp(-np.maximum(distance - 5.0, 0.0) / 70.8)
-            return np.where(distance <= 49.0, near, 0.54 * np.exp(-(distance - 49.0) / 211.7))
         near = np.exp(-np.maximum(distance - 1.2, 0.0) / 4.7)
         return np.where(distance < 6.5, near, 0.32 * np.exp(-(distance - 6.5) / 32.6))
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from edgefl.config.component import Component
+from edgefl.config.gone_keys import GONE
 from edgefl.config.key_places import place_of
 from edgefl.config.registry import did_you_mean, nearest
 from edgefl.config.unit_slips import unit_slip
@@ -94,7 +96,20 @@ def flat(
             place = named if named[: len(place)] == place else place
             faults.append(Fault(place, partial(_message, error, place, model, unnamed, root)))
     doubled = _keys_of_empty_sections(errors, model) | _meant_by_others(errors, model)
-    return [fault for fault in faults if fault.place not in doubled]
+    return [_of_gone_keys(fault) for fault in faults if fault.place not in doubled]
+
+
+def _of_gone_keys(fault: Fault) -> Fault:
+    """Say why a key of earlier versions is unknown."""
+    reason = GONE.get(".".join(fault.place[-2:]))
+    if reason is None:
+        return fault
+
+    def told() -> str:
+        text = fault.message()
+        return f"is gone: {reason}" if text.startswith("unknown key") else text
+
+    return Fault(fault.place, told)
 
 
 def _meant_by_others(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
@@ -133,9 +148,12 @@ def _message(
     unnamed: str | None,
     root: type[BaseModel] | None,
 ) -> str:
-    if error["type"] == "extra_forbidden":
-        return _unknown(error, place[-1], _known(model, place), unnamed, root)
     parent = _model_at(model, place[:-1])
+    if error["type"] == "extra_forbidden":
+        if parent and place[-1] in parent.__class_vars__:
+            own = f", or inherit from {parent.__name__}" if issubclass(parent, Component) else ""
+            return f"is a constant now, {getattr(parent, place[-1])}: leave it out{own}"
+        return _unknown(error, place[-1], _known(model, place), unnamed, root)
     field = parent.model_fields.get(place[-1]) if parent and place else None
     meaning = f" ({field.description})" if field and field.description else ""
     if place and place[-1] == "[key]":

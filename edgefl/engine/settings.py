@@ -1,6 +1,6 @@
 """Settings of the engine: cells, devices, rounds. Defaults are Table I of the journal paper."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -65,9 +65,8 @@ class HandoverSettings(Section):
         le=19,
         description="coefficient k of the layer-3 filter of measurements, 0 to 19; 0: no filter",
     )
-    min_time_of_stay_s: float = Field(
-        1.0, ge=0, le=LONGEST_S, description="a return to the last cell within this time is a ping-pong, s"
-    )
+    # s: a return to the last cell within it is a ping-pong, TR 36.839, 5.5.2
+    min_time_of_stay_s: ClassVar[float] = 1.0
     policy: Literal["drop", "finish"] = Field(
         "drop",
         description="drop: work under way is lost, its energy spent; finish: the device leaves after its"

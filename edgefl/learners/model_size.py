@@ -58,8 +58,7 @@ def _is_enough(settings: LearningSettings, device: str) -> bool:
     """Whether nothing of this learning has to be tried with tensors, but for a model that states its size.
 
     Left to PyTorch: a GPU, whose memory counts; bfloat16, which the processor must know; drifts and tests of
-    devices, which change or divide the test data; a file that has to fit the model, and parameters
-    that have to be frozen.
+    devices, which change or divide the test data; a file that has to fit the model.
     """
     return (
         (device == "cpu" or (device == "auto" and not may_have_gpu()))
@@ -68,7 +67,6 @@ def _is_enough(settings: LearningSettings, device: str) -> bool:
         and settings.drift is None
         and not settings.algorithm.knows_drift
         and settings.initial is None
-        and settings.base_model == "held"
     )
 
 

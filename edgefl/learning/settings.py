@@ -104,11 +104,6 @@ class LearningSettings(Section):
     initial: InitialModel | None = Field(
         None, description="file of the model that the run begins with; none: drawn by the seed"
     )
-    base_model: Literal["held", "once", "each_cell"] = Field(
-        "held",
-        description="what frozen parameters cost: nothing, as devices hold them; or their download, once, with the"
-        " first round of a device that reaches the server, or again with each cell's server that it comes to",
-    )
     warm_start: Annotated[Any, Named("warm_starts", "previous")] = Field(
         "previous", validate_default=True, description="how a session's opening model is made"
     )
@@ -132,12 +127,6 @@ class LearningSettings(Section):
         False,
         description="a round's steps end with one pass over a device's samples, in training and in probe rounds: of"
         " 300 samples in batches of 128 it does 3 steps, the last of 44 samples, even if steps is 5",
-    )
-    probe_steps: int | None = Field(
-        None, ge=1, le=1_000_000, description="e of probe rounds; none: as in training, steps or epochs"
-    )
-    probe_batch: int | None = Field(
-        None, ge=1, le=10_000_000, description="B of probe rounds; none: as in training"
     )
     lr: float = Field(
         0.01, gt=0, le=100, description="largest learning rate, that of a session's first round"
@@ -230,16 +219,6 @@ class LearningSettings(Section):
         description="images of local training shifted and mirrored at random in every step, as the papers' ResNets"
         " have them: {} for 4 pixels and mirroring; none: seen as they are",
     )
-    label_smoothing: float = Field(
-        0.0,
-        ge=0,
-        lt=1,
-        description="share of each label that training spreads over all classes; losses that are told stay plain",
-    )
-    class_weights: tuple[Annotated[float, Field(ge=0, le=1e6)], ...] | None = Field(
-        None,
-        description="of each class, in the order of labels: what a sample of it counts in local training; none: 1",
-    )
     bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
     payload: Literal["model", "exchanged"] = Field(
         "exchanged",
@@ -326,13 +305,3 @@ class LearningSettings(Section):
     def learned(self) -> "Task":
         """The task: the one that is named, else what the data set is for; not yet fitted to data."""
         return self.task or registry.get("tasks", self.dataset.task)()  # type: ignore[return-value]
-
-    def length_in(self, phase: str) -> tuple[int, int | None]:
-        """Return the local steps of a round of this phase, and the epochs that replace them, if any do."""
-        if phase == "probe" and self.probe_steps is not None:
-            return self.probe_steps, None
-        return self.steps, self.epochs
-
-    def batch_in(self, phase: str) -> int:
-        """Return the samples of a mini-batch in a round of this phase."""
-        return self.probe_batch if phase == "probe" and self.probe_batch is not None else self.batch

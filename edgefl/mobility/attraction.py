@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -56,7 +56,7 @@ class Attraction(Walkers):
     """Each device chooses now and then, by the time of day, to be at home, at work, in the centre or in an area.
 
     Its home is where it was dropped. Work places are few, uniform on the disc and common to all; each device
-    belongs to one of them. There is one centre. Devices have their own spots, uniform within spread_m of the
+    belongs to one of them. There is one centre. Devices have their own spots, uniform within 30 m of the
     point. The same devices therefore meet at the same places every day.
 
     Real places are the scenario's `areas`: `homes`, `works` and `centre` name the areas where these lie (one, or
@@ -93,14 +93,14 @@ class Attraction(Walkers):
         None, description="area of the homes, or {area: share of the devices}; none: where they were dropped"
     )
     works: Shares | None = Field(
-        None, description="area of the work places, or {area: share of the devices}; none: work_places points"
+        None, description="area of the work places, or {area: share of the devices}; none: three points"
     )
-    centre: str | None = Field(None, description="area of the centre; none: within spread_m of centre_m")
-    work_places: int = Field(3, ge=1, le=1000, description="number of work places")
+    centre: str | None = Field(None, description="area of the centre; none: within 30 m of centre_m")
+    work_places: ClassVar[int] = 3  # number of work places
     centre_m: tuple[Coordinate, Coordinate] = Field(
         (0.0, 0.0), description="[x, y] of the centre, m from the base station"
     )
-    spread_m: float = Field(30.0, ge=0, le=5000, description="radius of a work place and of the centre, m")
+    spread_m: ClassVar[float] = 30.0  # m, radius of a work place and of the centre
 
     @model_validator(mode="after")
     def _day(self) -> Self:
@@ -140,7 +140,7 @@ class Attraction(Walkers):
         room_m = self.area_radius_m(cell_radius_m) - self.spread_m
         if room_m < np.hypot(*self.centre_m):
             raise EdgeflError(
-                f"the centre at {self.centre_m} with spread_m {self.spread_m:g} reaches out of the area of "
+                f"the centre at {self.centre_m}, {self.spread_m:g} m around it, reaches out of the area of "
                 f"{room_m + self.spread_m:g} m; move it, or raise area_factor",
                 ("devices", "mobility", "centre_m"),
             )

@@ -1,7 +1,7 @@
 """Gauss-Markov mobility on a disc with a mirror as its border."""
 
 import math
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -44,7 +44,7 @@ class GaussMarkov(LargerArea):
         45.0, ge=0, le=360, description="standard deviation of the heading around its mean, degrees"
     )
     alpha: float = Field(0.85, ge=0, le=1, description="memory from step to step, 0 to 1")
-    step_s: float = Field(1.0, ge=0.05, le=60, description="time between changes of speed and heading, s")
+    step_s: ClassVar[float] = 1.0  # s, between changes of speed and heading
 
     @model_validator(mode="after")
     def _forwards(self) -> Self:

@@ -22,9 +22,8 @@ class Highway(LargerArea):
     end: the same vehicles come again and again, each lane with a period of its own. Device i drives in lane
     i modulo the number of lanes; the outer lanes, slowest, are numbered first in each direction.
 
-    Vehicles of a lane are either placed independently and uniformly (headway_s none: on the road a Poisson
-    process given its number), or follow one another at a constant time headway. Either way the first one
-    begins uniformly on the loop of road and absence; so each vehicle's place along the road is uniform at
+    Vehicles of a lane are placed independently and uniformly on the loop of road and absence (on the road a
+    Poisson process given its number); so each vehicle's place along the road is uniform at
     every time, and it is present with probability road / (road + speed x away_s). Where devices were dropped
     does not matter.
 
@@ -38,16 +37,13 @@ class Highway(LargerArea):
         1.3, ge=1, le=10, description="length of the road over the cell's diameter, 1 to 10"
     )
     lanes: int = Field(3, ge=1, le=10, description="lanes in each direction")
-    lane_width_m: float = Field(4.0, gt=0, le=20, description="distance between neighbouring lanes, m")
+    lane_width_m: ClassVar[float] = 4.0  # m, between neighbouring lanes: TR 36.885, annex A
     offset_m: float = Field(
         35.0, ge=0, le=5000, description="distance from the base station to the nearest lane, m"
     )
     speed_min_m_s: float = Field(22.0, ge=1e-3, le=60, description="speed of the outermost lanes, m/s")
     speed_max_m_s: float = Field(
         36.0, gt=0, le=60, description="speed of the innermost lanes, m/s; those between evenly spaced"
-    )
-    headway_s: float | None = Field(
-        None, gt=0, le=1e9, description="time between vehicles of a lane, s; none: independent, Poisson"
     )
     away_s: float = Field(
         10.0, ge=1, le=1e9, description="absence between leaving and re-entering, s, at least 1"
@@ -84,30 +80,12 @@ class Highway(LargerArea):
         road_m = 2.0 * self.area_radius_m(cell_radius_m)
         loop_s = road_m / speeds_m_s + self.away_s
         return _Vehicles(
-            offset_s=self._offsets_s(lane, loop_s, streams),
+            offset_s=UniformDraws(streams, len(devices)).uniform(devices, 0, 1)[0] * loop_s,
             loop_s=loop_s,
             velocities_m_s=np.where(eastbound, speeds_m_s, -speeds_m_s),
             across_m=self.offset_m + steps * self.lane_width_m,
             road_m=road_m,
         )
-
-    def _offsets_s(self, lane: np.ndarray, loop_s: np.ndarray, streams: Streams) -> np.ndarray:
-        """Return [devices] the time at time 0 since each vehicle last entered the road, s."""
-        devices = np.arange(len(lane))
-        draws = UniformDraws(streams, len(lane))
-        if self.headway_s is None:
-            return draws.uniform(devices, 0, 1)[0] * loop_s
-        first, place = lane, devices // (2 * self.lanes)
-        needed_s = (place + 1) * self.headway_s
-        if (needed_s > loop_s).any():
-            lane_of, most = int(lane[(needed_s > loop_s).argmax()]), int(loop_s.min() / self.headway_s)
-            raise EdgeflError(
-                f"lane {lane_of} has no room for {int(place.max()) + 1} vehicles {self.headway_s:g} s apart; "
-                f"at most {2 * self.lanes * most} devices, or a smaller headway_s, a longer away_s",
-                ("devices", "mobility", "headway_s"),
-            )
-        # the first vehicle of each lane has the lane's number
-        return (draws.uniform(first, 0, 1)[0] * loop_s - place * self.headway_s) % loop_s
 
 
 @dataclass(frozen=True, eq=False)

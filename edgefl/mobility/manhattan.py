@@ -1,10 +1,10 @@
 """Streets in a square grid."""
 
 import math
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from edgefl.errors import EdgeflError
 from edgefl.mobility import Leg, Legs, Movement
@@ -37,19 +37,8 @@ class Manhattan(Walkers):
         1.0, ge=1, le=10, description="half side of the square over the cell's radius, 1 to 10"
     )
     block_m: float = Field(100.0, ge=10, le=2000, description="distance between neighbouring streets, m")
-    left_probability: float = Field(0.25, ge=0, le=1, description="probability of a left turn at a junction")
-    right_probability: float = Field(
-        0.25, ge=0, le=1, description="probability of a right turn at a junction"
-    )
-
-    @model_validator(mode="after")
-    def _probabilities(self) -> Self:
-        total = self.left_probability + self.right_probability
-        if total > 1:
-            raise ValueError(
-                f"left_probability and right_probability sum to {total}: at most 1, the rest is straight on"
-            )
-        return self
+    left_probability: ClassVar[float] = 0.25  # of a turn at a junction; Bai et al.
+    right_probability: ClassVar[float] = 0.25  # likewise
 
     def reach_m(self, cell_radius_m: float) -> float:
         return math.sqrt(2.0) * self.area_radius_m(cell_radius_m)  # the square's corners

@@ -162,18 +162,12 @@ def learning_identity(world: World, checksums: Mapping[str, str]) -> LearningIde
 def _trains_two_as_previous(world: World, learning: LearningSettings) -> bool:
     """Whether sessions P + 1 and P + 2 are trained as by `previous`, also where probe rounds come before them.
 
-    These cost time, by which data may drift, and in which cells' questions change their order; and they bring devices
-    a frozen base. Where privacy is accounted for there are no probes.
+    These cost time, by which data may drift, and in which cells' questions change their order. Where privacy is
+    accounted for there are no probes.
     """
     # said by the class itself: one that inherits from it may open otherwise
     says: bool = vars(type(learning.warm_start)).get("first_two_as_previous", False)
-    return (
-        says
-        and len(world.federations) == 1
-        and world.scenario.cloud is None
-        and learning.base_model == "held"
-        and learning.drift is None
-    )
+    return says and len(world.federations) == 1 and world.scenario.cloud is None and learning.drift is None
 
 
 def leaves(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

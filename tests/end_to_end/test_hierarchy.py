@@ -10,7 +10,6 @@ import pytest
 import edgefl
 from edgefl.contract import SessionStart
 from edgefl.engine.federation.cloud import BACKHAUL_BITS, BACKHAUL_J, BACKHAUL_S, CLOUD_VERSION, CLOUD_WAIT_S
-from edgefl.errors import EdgeflError
 from edgefl.learning.federation.stages import TrainStage
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every

@@ -143,18 +143,6 @@ FAULTS = (
         ),
     ),
     Fault(
-        "mobility.headway",
-        "vehicles of a lane follow in half the headway",
-        "headway_s",
-        f"{UNIT}test_models.py::test_highway_headways_are_constant",
-        "1e-9 m of a gap; one larger gap in each lane",
-        edited(
-            "edgefl.mobility.highway:Highway._offsets_s",
-            "- place * self.headway_s) %",
-            "- place * self.headway_s / 2) %",
-        ),
-    ),
-    Fault(
         "mobility.highway_away",
         "vehicles come back at once",
         "away_s between leaving and re-entering",

@@ -91,11 +91,13 @@ def test_gauss_markov_speed() -> None:
         assert abs(measured - expected) < STANDARD_ERRORS * (1 - expected**2) / math.sqrt(DEVICES)
 
 
+class HalfSeconds(GaussMarkov):
+    step_s = 0.5
+
+
 def test_gauss_markov_heading() -> None:
     """The turn over n steps is normal with variance 2 std^2 (1 - alpha^n): its mean cosine is exp(-half of it)."""
-    model = GaussMarkov(
-        alpha=ALPHA, speed_mean_m_s=MEAN, speed_std_m_s=0, heading_std_deg=40, area_factor=10, step_s=0.5
-    )
+    model = HalfSeconds(alpha=ALPHA, speed_mean_m_s=MEAN, speed_std_m_s=0, heading_std_deg=40, area_factor=10)
     movement = start(model)
     headings = [np.arctan2(*velocities_m_s(movement, t).T[::-1]) for t in (2.25, 2.75, 4.25)]
     assert_uniform((headings[0] / (2 * math.pi)) % 1.0, 0, 1)
@@ -119,10 +121,18 @@ def test_gauss_markov_is_uniform_in_area(time_s: float) -> None:
 # -- Manhattan ----------------------------------------------------------------------------------------
 
 
+class Rightwards(Manhattan):
+    left_probability, right_probability = 0.1, 0.6
+
+
+class Turning(Manhattan):
+    left_probability, right_probability = 0.15, 0.35
+
+
 @pytest.mark.parametrize("time_s", [0.0, 11.0, 400.0])
 def test_manhattan_is_uniform_on_the_streets(time_s: float) -> None:
     # uneven turns, and a border that is not a whole number of blocks away
-    movement = start(Manhattan(block_m=30.0, left_probability=0.1, right_probability=0.6))
+    movement = start(Rightwards(block_m=30.0))
     at, velocity = movement.positions_m(time_s), velocities_m_s(movement, time_s)
     east_west = np.abs(velocity[:, 0]) > 0.5
     assert_share(east_west, 0.5)
@@ -135,14 +145,9 @@ def test_manhattan_is_uniform_on_the_streets(time_s: float) -> None:
 
 
 def test_manhattan_turns() -> None:
-    left, right, block_m, speed = 0.15, 0.35, 20.0, 10.0
-    model = Manhattan(
-        block_m=block_m,
-        left_probability=left,
-        right_probability=right,
-        speed_min_m_s=speed,
-        speed_max_m_s=speed,
-    )
+    block_m, speed = 20.0, 10.0
+    left, right = Turning.left_probability, Turning.right_probability
+    model = Turning(block_m=block_m, speed_min_m_s=speed, speed_max_m_s=speed)
     movement = start(model)
     # a block takes 2 s; devices a block or more from the border cross exactly one junction
     inner = np.abs(movement.positions_m(50.0)).max(axis=1) < RADIUS_M - block_m
@@ -189,16 +194,18 @@ def bound_for(hour: float) -> np.ndarray:
     return (weights[:, None] * p).sum(axis=0) / weights.sum()
 
 
+class OnePoint(Attraction):
+    work_places, spread_m = 1, 0.0
+
+
 @pytest.mark.parametrize("begin_hour", [0.0, 17.5])
 def test_attraction_recurs_every_day(begin_hour: float) -> None:
     spells = [{"from_hour": h, "home": p[0], "work": p[1], "centre": p[2]} for h, p in RHYTHM]
-    model = Attraction(
+    model = OnePoint(
         rhythm=spells,
         day_s=DAY_S,
         stay_s=STAY_S,
         begin_hour=begin_hour,
-        work_places=1,
-        spread_m=0.0,
         speed_min_m_s=60.0,
         speed_max_m_s=60.0,
     )

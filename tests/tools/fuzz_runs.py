@@ -36,7 +36,6 @@ MOST: dict[tuple[str, ...], float] = {
     ("workload", "payload_bits"): 1_000_000,
     ("workload", "steps"): 3,
     ("learning", "steps"): 2,
-    ("learning", "probe_steps"): 2,
     ("learning", "epochs"): 1,
     ("learning", "batch"): 16,
     ("learning", "pilot_sessions"): 2,

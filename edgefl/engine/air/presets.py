@@ -48,7 +48,6 @@ NR: dict[str, dict[str, Any]] = {
         "coverage_margin_db": 3.0,  # as Qin lies above Qout: 38.133, 8.1, a block error rate of 2 % and one of 10 %
         "t310_s": 1.0,  # 38.331
         "t311_s": 3.0,  # 38.331 has 1 to 30 s, OpenAirInterface's base station this
-        "reestablishment_s": 0.4,  # 38.133, 6.2.1: 50 ms + 200 ms to identify a cell + its SIB1 + random access
     },
     "handover": {
         "l3_filter_k": 4,  # 38.331, 5.5.3.2, and the default of filterCoefficient

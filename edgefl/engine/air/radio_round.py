@@ -237,8 +237,7 @@ class RadioRound:
             sent_s = (self.sent_slots - billed_slots) * settings.slot_s
         else:
             sent_s = total(airtimes_s)
-        server_draw_w = dbm_to_watt(settings.server_power_dbm) / settings.server_pa_efficiency
-        return server_draw_w * (to_all_s + sent_s)
+        return dbm_to_watt(settings.server_power_dbm) * (to_all_s + sent_s)
 
     def _served_s(self, downlinks: Sequence[Span], billed: SentTime | None) -> float:
         """Return for how long the sites sent these downlinks, some of which went on elsewhere after a failure.

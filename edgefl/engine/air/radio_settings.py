@@ -1,7 +1,7 @@
 """Settings of the radio. What a field has of its own is Table I of the journal paper; `presets` has what nr has."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -47,9 +47,6 @@ class RadioSettings(Section):
     bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W, Hz, 1e5 to 4e9")
     noise_dbm_hz: float = Field(-174.0, ge=-200, le=-100, description="noise density N0, dBm/Hz")
     server_power_dbm: float = Field(43.0, ge=-40, le=70, description="downlink power, dBm, -40 to 70")
-    server_pa_efficiency: float = Field(
-        1.0, gt=0, le=1, description="radiated over drawn power of the base station's amplifier"
-    )
     path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
         "umi", validate_default=True, description="path-loss model"
     )
@@ -163,13 +160,8 @@ class RadioSettings(Section):
         " there with what is missing (T311, 38.331: 1 to 30), s; in a round with a deadline it looks on, idle, until"
         " then; 0: its part of the round is over",
     )
-    reestablishment_s: float = Field(
-        0.4,
-        ge=0.01,
-        le=10,
-        description="how long it takes to find a cell and have a link there (38.133, 6.2.1), and from one attempt to"
-        " the next, s; no longer than t311_s",
-    )
+    # s, to find a cell and have a link: 38.133, 6.2.1: 50 ms + 200 ms to identify a cell + its SIB1 + random access
+    reestablishment_s: ClassVar[float] = 0.4
     interference_margin_db: float = Field(0.0, ge=0, le=40, description="rise of the noise in all links, dB")
     neighbour_load: float = Field(
         0.0,
@@ -220,12 +212,8 @@ class RadioSettings(Section):
         description="unicast: every device has a share of the band (J); broadcast: one model for all on the whole"
         " band, then what is missing where it did not suffice, by unicast",
     )
-    broadcast_quantile: float = Field(
-        0.05,
-        ge=0,
-        le=1,
-        description="a broadcast has the mean rate of the device below which this share of them is; 0: the worst",
-    )
+    # a broadcast has the mean rate of the device below which this share of them is
+    broadcast_quantile: ClassVar[float] = 0.05
     background: Annotated[Any, Named("backgrounds", "load", optional=True)] = Field(
         None, description="traffic of other users on the same band; none: learning has it alone"
     )
@@ -278,7 +266,7 @@ class RadioSettings(Section):
             yield "t311_s counts from a radio link failure, and no link ever fails: set t310_s"
         if 0 < self.t311_s < self.reestablishment_s:
             yield (
-                f"t311_s {self.t311_s:g} is over before a link could be there: make it reestablishment_s"
+                f"t311_s {self.t311_s:g} is over before a link could be there: make it"
                 f" {self.reestablishment_s:g} at least, or 0"
             )
         if self.frequency_taps > 1 and scheduler_name == "min_max_latency":

@@ -20,11 +20,9 @@ class Phone5G(PowerModel):
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS
-    base_w: float = Field(3.52, ge=0, le=100, description="while it receives or sends, W")
-    receive_w_per_mbit_s: float = Field(
-        0.0017, ge=0, le=1, description="beside that, for each Mbit/s received, W"
-    )
-    send_w_per_mbit_s: float = Field(0.0057, ge=0, le=1, description="beside that, for each Mbit/s sent, W")
+    base_w: ClassVar[float] = 3.52  # W, while it receives or sends
+    receive_w_per_mbit_s: ClassVar[float] = 0.0017  # W, beside that, for each Mbit/s received
+    send_w_per_mbit_s: ClassVar[float] = 0.0057  # W, beside that, for each Mbit/s sent
     tail_s: float = Field(
         0.0, ge=0, le=3600, description="how long the radio stays awake after a transfer, s"
     )

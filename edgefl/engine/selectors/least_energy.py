@@ -30,9 +30,7 @@ class LeastEnergy(CountedDecider):
     slack: float = Field(
         1.5, ge=1, le=1e6, description="without a deadline: time over the least in which all could be done"
     )
-    margin: float = Field(
-        0.9, gt=0, le=1, description="share of a deadline that is planned for; the rest is for fading"
-    )
+    margin: ClassVar[float] = 0.9  # share of a deadline that is planned for; the rest is for fading
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

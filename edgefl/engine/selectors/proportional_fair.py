@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
@@ -17,7 +16,7 @@ class ProportionalFair(CountedDecider):
     """
 
     sees_fading: ClassVar[bool] = True
-    past: float = Field(0.9, ge=0, lt=1, description="weight of the past in the mean SNR")
+    past: ClassVar[float] = 0.9  # weight of the past in the mean SNR
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

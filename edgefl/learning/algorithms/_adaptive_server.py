@@ -29,7 +29,7 @@ class AdaptiveServer(FedAvg):
     uses: ClassVar[str] = "mean"
 
     server_lr: float = Field(0.01, gt=0, le=1e9, description="eta: step of the server; tune it with tau")
-    beta1: float = Field(0.9, ge=0, lt=1, description="share of the mean of changes kept")
+    beta1: ClassVar[float] = 0.9  # share of the mean of changes kept; Reddi et al.
     tau: float = Field(
         1e-3, ge=1e-12, le=1e9, description="adaptivity: changes far below it are not normalised"
     )

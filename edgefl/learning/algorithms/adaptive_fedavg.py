@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar
 
 from edgefl.learning.algorithms import Members, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
@@ -32,14 +30,9 @@ class AdaptiveFedAvg(FedAvg):
 
     uses: ClassVar[str] = "mean"
 
-    beta1: float = Field(0.5, ge=0, lt=1, description="share of the mean of models kept")
-    beta2: float = Field(0.5, ge=0, lt=1, description="share of the variance around it kept")
-    beta3: float = Field(
-        0.5, ge=0, le=1, description="share of the variance's ratio kept; 1: always the same rate"
-    )
-    decay: Literal["none", "inverse"] = Field(
-        "none", description="inverse: the rate also falls as 1 / rounds of the session"
-    )
+    beta1: ClassVar[float] = 0.5  # share of the mean of models kept
+    beta2: ClassVar[float] = 0.5  # share of the variance around it kept
+    beta3: ClassVar[float] = 0.5  # share of the variance's ratio kept; 1: always the same rate
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         zero, one = (start.new_full((), value).double() for value in (0.0, 1.0))
@@ -67,8 +60,6 @@ class AdaptiveFedAvg(FedAvg):
         newest = now / last if float(rounds) > 1 and float(last) > 0 else now.new_ones(now.shape)
         ratio = self.beta3 * state["ratio"] + (1 - self.beta3) * newest
         corrected = ratio / (1 - self.beta3**rounds) if self.beta3 < 1 else ratio.new_ones(ratio.shape)
-        if self.decay == "inverse":
-            corrected = corrected / (rounds + 1)
         return after, {
             "rounds": rounds,
             "mean": mean,

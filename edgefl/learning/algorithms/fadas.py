@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field
-
 from edgefl.learning.algorithms import Members, ServerState, Updates
 from edgefl.learning.algorithms._adaptive_server import AdaptiveServer
 
@@ -27,13 +25,8 @@ class Fadas(AdaptiveServer):
 
     uses: ClassVar[str] = "updates"
 
-    beta2: float = Field(0.99, ge=0, lt=1, description="share of the mean of squared changes kept")
-    patience: int | None = Field(
-        1,
-        ge=0,
-        le=1_000_000,
-        description="tau_c: largest staleness at full step; none: any, the paper's plain FADAS",
-    )
+    beta2: ClassVar[float] = 0.99  # share of the mean of squared changes kept; Reddi et al.
+    patience: ClassVar[int | None] = 1  # tau_c, largest staleness at full step; None: the paper's plain FADAS
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         state = super().init_state(start, last, members)

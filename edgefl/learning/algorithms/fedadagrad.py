@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -21,7 +21,7 @@ class FedAdagrad(AdaptiveServer):
     """
 
     server_lr: float = Field(0.1, gt=0, le=1e9, description="eta: step of the server; tune it with tau")
-    beta1: float = Field(0.0, ge=0, lt=1, description="share of the mean of changes kept")
+    beta1: ClassVar[float] = 0.0  # share of the mean of changes kept; Reddi et al.
 
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
         return square + change_squared

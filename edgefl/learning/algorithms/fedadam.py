@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar
 
 from edgefl.learning.algorithms._adaptive_server import AdaptiveServer
 
@@ -20,7 +18,7 @@ class FedAdam(AdaptiveServer):
     As tau grows, server_lr = (1 + sqrt(beta2)) tau and beta1 = 0 is FedAvg in a session's first round.
     """
 
-    beta2: float = Field(0.99, ge=0, lt=1, description="share of the mean of squared changes kept")
+    beta2: ClassVar[float] = 0.99  # share of the mean of squared changes kept; Reddi et al.
 
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
         return self.beta2 * square + (1 - self.beta2) * change_squared

@@ -31,15 +31,13 @@ class FedDc(Scaffold):
     with their mean, as in SCAFFOLD. A device that joins begins with h_k = 0. The shift travels beside the model
     until an update of the device has arrived: `learning.payload: exchanged` counts it.
 
-    Without `correction` it is FedDyn, with h_k = -(its vector) / alpha. At alpha = 0 nothing would hold the h_k,
-    so they are left out: SCAFFOLD.
+    At alpha = 0 nothing would hold the h_k, so they are left out: SCAFFOLD.
     """
 
     device_vectors: ClassVar = ("control", "drift")
     vectors_at_start: ClassVar = 1
 
     alpha: float = Field(0.1, ge=0, le=1e9, description="weight of the pull; FLASH: 0.01 to 0.5")
-    correction: bool = Field(True, description="correct gradients by control variates; without: FedDyn")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         mean = members.mean("drift")
@@ -60,8 +58,7 @@ class FedDc(Scaffold):
     def correct(
         self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Tensor:
-        if self.correction:
-            grads = super().correct(grads, local, start, state, own)
+        grads = super().correct(grads, local, start, state, own)
         pull = (local - start).add_(own["drift"])
         return grads.add_(pull, alpha=self.alpha)
 

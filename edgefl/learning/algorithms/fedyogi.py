@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar
 
 from edgefl.learning.algorithms._adaptive_server import AdaptiveServer
 
@@ -20,7 +18,7 @@ class FedYogi(AdaptiveServer):
     As tau grows, server_lr = 2 tau and beta1 = 0 is FedAvg.
     """
 
-    beta2: float = Field(0.99, ge=0, lt=1, description="1 - beta2 is the weight of a squared change")
+    beta2: ClassVar[float] = 0.99  # 1 - beta2 is the weight of a squared change; Reddi et al.
 
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
         return square - (1 - self.beta2) * change_squared * (square - change_squared).sign()

@@ -38,7 +38,7 @@ class Flash(FedAdam):
 
     uses: ClassVar[str] = "updates"
 
-    disparity: float = Field(1.0, ge=0, le=1e9, description="weight of d; 1 is FLASH, 0 leaves it out")
+    disparity: ClassVar[float] = 1.0  # weight of d, 1 in FLASH
     gamma: float = Field(0.04, ge=0, le=1e3, description="threshold of early stopping; FLASH: 0.03 to 0.05")
     validation: float = Field(
         0.3,

@@ -28,9 +28,7 @@ class HypCluster(Clustered):
     """
 
     models: int = Field(2, ge=1, le=100, description="C: number of models")
-    spread: float = Field(
-        0.1, ge=0, le=1e9, description="standard deviation of the numbers by which they differ at first"
-    )
+    spread: ClassVar[float] = 0.1  # standard deviation of the numbers by which the models differ at first
     models_seed: ClassVar[int] = 0  # which draw of these numbers
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:

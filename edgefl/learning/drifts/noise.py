@@ -1,5 +1,7 @@
 """Inputs get noise."""
 
+from typing import ClassVar
+
 import numpy as np
 from pydantic import Field
 
@@ -20,7 +22,7 @@ class Noise(Drift):
     std: float = Field(
         0.5, gt=0, le=1e3, description="standard deviation, in those of the training inputs around their mean"
     )
-    data_seed: int = Field(0, ge=0, le=2**32 - 1, description="which draw of the noise")
+    data_seed: ClassVar[int] = 0  # which draw of the noise
 
     def change(self, split: Split, classes: int) -> Split:
         if split.x.dtype != np.uint8 and not np.issubdtype(split.x.dtype, np.floating):

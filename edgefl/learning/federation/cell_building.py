@@ -18,7 +18,6 @@ from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
-from edgefl.learning.objective import Objective
 from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.scores.device_tests import DeviceTests
 from edgefl.learning.settings import LearningSettings
@@ -151,9 +150,8 @@ def local_training(settings: LearningSettings, training_data: TrainingData, modu
         memory_bytes=int(settings.memory_gb * 1e9) if settings.memory_gb else None,
         threads=training_data.threads,
         trainers=training_data.trainers,
-        objective=Objective.of(settings, training_data.task, training_data.classes),
+        task=training_data.task,
     )
-    for key in ("batch", "probe_batch"):
-        if (getattr(settings, key) or training.smallest_batch) < training.smallest_batch:
-            raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", key))
+    if settings.batch < training.smallest_batch:
+        raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", "batch"))
     return training

@@ -88,12 +88,6 @@ class TorchLearner:
                 "the statistics of batch norm leave devices without noise: take a model without them",
                 ("learning", "privacy"),
             )
-        if settings.base_model != "held" and all(one.requires_grad for one in module.parameters()):
-            raise EdgeflError(
-                "no parameter of this model is frozen: leave it out, or freeze some in build() by"
-                " requires_grad_(False)",
-                ("learning", "base_model"),
-            )
         # by simulated time; by rounds it is the same whenever they are
         drift = settings.drift
         self.sees_time = drift is not None and (

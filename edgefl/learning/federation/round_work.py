@@ -39,8 +39,7 @@ class RoundWork:
             samples, apart = [train for train, _ in splits], [watched for _, watched in splits]
         steps = self._steps(ids, facts, [len(indices) for indices in samples])
         generators = [streams("batches", id_, *facts.at) for id_ in ids]
-        batch = settings.batch_in(facts.at.phase)
-        batches = draw_batches(samples, steps, batch, generators, self.smallest, apart)
+        batches = draw_batches(samples, steps, settings.batch, generators, self.smallest, apart)
         if (augmentation := settings.augmentation) is None:
             return batches
         generators = [streams("augmentation", id_, *facts.at) for id_ in ids]
@@ -48,27 +47,25 @@ class RoundWork:
 
     def _steps(self, ids: Sequence[int], facts: RoundFacts, held: Sequence[int]) -> list[int]:
         """Return how many local steps each device does that holds so many samples."""
-        settings, phase = self.settings, facts.at.phase
-        wanted, epochs = settings.length_in(phase)
-        asked = epochs or wanted
+        settings = self.settings
+        asked = settings.epochs or settings.steps
         lengths = [asked] * len(ids)
         if settings.partial_work is not None and asked > 1:
             who = self.streams("partial work", self.cell, *facts.at)
             each = [self.streams("partial work of", id_, *facts.at) for id_ in ids]
             lengths = settings.partial_work.lengths(asked, len(ids), who, each)
-        steps: list[int] = self._at_most(phase, np.array(lengths), np.array(held)).tolist()
+        steps: list[int] = self._at_most(np.array(lengths), np.array(held)).tolist()
         return steps
 
-    def _at_most(self, phase: str, lengths: np.ndarray, held: np.ndarray) -> np.ndarray:
+    def _at_most(self, lengths: np.ndarray, held: np.ndarray) -> np.ndarray:
         """Return [K] the local steps of so many epochs, or steps, on so many samples."""
-        (_, epochs), batch = self.settings.length_in(phase), self.settings.batch_in(phase)
-        passes = [steps_per_epoch(many, batch, self.smallest) for many in held.tolist()]
-        if epochs:
+        passes = [steps_per_epoch(many, self.settings.batch, self.smallest) for many in held.tolist()]
+        if self.settings.epochs:
             return lengths * np.array(passes, dtype=np.int64)
         return np.minimum(lengths, passes) if self.settings.one_pass else lengths
 
     def expected(
-        self, ids: Sequence[int], held: Sequence[int], bits: tuple[int, int], phase: str, compared: int = 0
+        self, ids: Sequence[int], held: Sequence[int], bits: tuple[int, int], compared: int = 0
     ) -> Expected:
         """Return the work that devices would do in a round.
 
@@ -78,15 +75,13 @@ class RoundWork:
             compared: other models that run forward on each sample.
         """
         settings, many = self.settings, np.array(held, dtype=np.int64)
-        wanted, epochs = settings.length_in(phase)
-        steps = self._at_most(phase, np.full(len(ids), epochs or wanted), many)
-        batch = settings.batch_in(phase)
+        steps = self._at_most(np.full(len(ids), settings.epochs or settings.steps), many)
         twice = 2 if settings.algorithm.trains_personal else 1
-        processed = steps * np.minimum(many, batch) * twice * (many > 0)
+        processed = steps * np.minimum(many, settings.batch) * twice * (many > 0)
         return Expected(
             tuple(ids),
             tuple(many.tolist()),
-            booked(settings, phase, steps * (many > 0), processed, compared * processed),
+            booked(settings, steps * (many > 0), processed, compared * processed),
             (bits[0],) * len(ids),
             (bits[1],) * len(ids),
         )
@@ -94,7 +89,6 @@ class RoundWork:
 
 def booked(
     settings: LearningSettings,
-    phase: str,
     steps: np.ndarray,
     processed: np.ndarray,
     tested: np.ndarray | int = 0,
@@ -108,5 +102,5 @@ def booked(
     """
     how = settings.booked
     if how == "nominal":
-        return tuple((steps * settings.batch_in(phase)).tolist())
+        return tuple((steps * settings.batch).tolist())
     return tuple((processed - (-tested // 3 if how == "all" else 0)).tolist())

@@ -45,7 +45,7 @@ class SessionStage:
 
     def expected(self, ids: Sequence[int]) -> Expected:
         """Tell what these devices would do in a round that trains the global model."""
-        return self.trainer.expected(self.federation.model, ids, "train", self._terms())
+        return self.trainer.expected(self.federation.model, ids, self._terms())
 
     def _terms(self) -> list[OutputTerm]:
         """Return what the warm start adds to the local loss."""

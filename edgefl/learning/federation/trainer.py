@@ -146,8 +146,8 @@ class Trainer:
         return LocalRound(
             tuple(ids),
             tuple(result.steps.tolist()),
-            booked(self.settings, facts.at.phase, result.steps, processed, result.tested),
-            tuple((result.down_bits + self._base_bits(ids)).tolist()),
+            booked(self.settings, result.steps, processed, result.tested),
+            tuple(result.down_bits.tolist()),
             tuple(result.up_bits.tolist()),
             scalars,
             after,
@@ -159,9 +159,7 @@ class Trainer:
         charged = model.uploaded(ids, self.device_data.sizes(set(ids)))
         return {EPSILON: tuple(charged.tolist())}
 
-    def expected(
-        self, model: TrainedModel, ids: Sequence[int], phase: str, terms: Sequence[OutputTerm] = ()
-    ) -> Expected:
+    def expected(self, model: TrainedModel, ids: Sequence[int], terms: Sequence[OutputTerm] = ()) -> Expected:
         """Tell what these devices would do in a round, with further terms of the local loss.
 
         What is not known before: what stopping early or partial work spares, and what tests and the choice of a model
@@ -169,18 +167,7 @@ class Trainer:
         """
         sizes = self.device_data.sizes(ids)
         held = [sizes[id_] for id_ in ids]
-        known = self._work.expected(ids, held, model.expected_bits(), phase, model.compared(terms))
-        down_bits = (np.array(known.down_bits, dtype=np.int64) + self._base_bits(ids)).tolist()
-        return replace(known, down_bits=tuple(down_bits))
-
-    def _base_bits(self, ids: Sequence[int]) -> np.ndarray:
-        """Return [k] the bits of the frozen parameters that these devices have yet to download."""
-        how = self.settings.base_model
-        if how == "held":
-            return np.zeros(len(ids), dtype=np.int64)
-        lacking = self.training_data.lacks_base(self.cell, ids, each_cell=how == "each_cell")
-        frozen = sum(one.numel() for one in self.module.parameters() if not one.requires_grad)
-        return lacking * np.int64(frozen * self.settings.bits_per_parameter)
+        return self._work.expected(ids, held, model.expected_bits(), model.compared(terms))
 
     def aggregate(
         self,
@@ -204,7 +191,6 @@ class Trainer:
         """
         try:
             model.aggregate(ids, self.device_data.sizes(members), staleness or PLAIN, (*at, made))
-            self.training_data.has_base(self.cell, ids)
         except Diverged as diverged:
             raise self._divergence(diverged, at, model) from diverged
 
@@ -389,7 +375,7 @@ class Trainer:
             up_bits = len(models) * self.payload.bits_per_parameter
         once = batches.processed(steps)
         work = (0 * once, len(models) * once) if self.settings.booked == "all" else (once,)
-        counted = booked(self.settings, facts.at.phase, steps, *work)
+        counted = booked(self.settings, steps, *work)
         bits = (down_bits,) * len(ids), (up_bits,) * len(ids)
         return LocalRound(tuple(ids), tuple(steps.tolist()), counted, *bits), losses
 

@@ -81,7 +81,6 @@ class TrainingData:
         # shared by all cells: a device that changes the cell takes its own vectors along
         self.states = self.new_states()
         self._cell_of = np.full(devices, -1)  # the last in whose session it was; -1: none
-        self._base_of = np.full(devices, -1)  # the cell from which it has the frozen parameters; -1: none
 
     def serve(self, cell: int, ids: Iterable[int]) -> None:
         """Note that these devices are in a session of this cell now."""
@@ -90,15 +89,6 @@ class TrainingData:
     def from_elsewhere(self, cell: int, ids: Iterable[int]) -> set[int]:
         """Return which of these devices have last been in another cell's session."""
         return {id_ for id_ in ids if self._cell_of[id_] not in (cell, -1)}
-
-    def lacks_base(self, cell: int, ids: Sequence[int], *, each_cell: bool) -> np.ndarray:
-        """Return [k] whether these devices have yet to download the frozen parameters, or this cell's."""
-        of = self._base_of[list(ids)]
-        return of != cell if each_cell else of < 0
-
-    def has_base(self, cell: int, ids: Sequence[int]) -> None:
-        """Note that these devices have this cell's frozen parameters now."""
-        self._base_of[list(ids)] = cell
 
     def last_in(self, cell: int) -> list[int]:
         """Return the devices whose last session was this cell's, sorted."""
@@ -122,15 +112,12 @@ class TrainingData:
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, object]]:
         """Return the vectors that devices keep, for a snapshot."""
-        return self.states.tensors(), {
-            "cell_of": self._cell_of.tolist(),
-            "base_of": self._base_of.tolist(),
-        }
+        return self.states.tensors(), {"cell_of": self._cell_of.tolist()}
 
     def restore(self, tensors: dict[str, Tensor], facts: dict[str, object]) -> None:
         """Replace the vectors that devices keep by what `state` gave."""
         self.states.restore(tensors)
-        self._cell_of, self._base_of = np.array(facts["cell_of"]), np.array(facts["base_of"])
+        self._cell_of = np.array(facts["cell_of"])
 
 
 def _refuse_what_needs_all(settings: LearningSettings, *, spread: bool) -> None:

@@ -12,14 +12,15 @@ from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.hands import Hands
 from edgefl.learning.local.chunk_training import ChunkTraining, Worker
-from edgefl.learning.local.gradients import PLAIN_LOSS, Kernel
+from edgefl.learning.local.gradients import Kernel
 from edgefl.learning.local.handed import Handed
 from edgefl.learning.local.local_task import LocalModels, LocalTask
 from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.modules.module_facts import example
-from edgefl.learning.objective import Objective
+from edgefl.learning.objective import CLASSIFICATION
+from edgefl.learning.tasks import Task
 
 Chunk = Sequence[int]  # positions of the devices that are computed together, those with the most steps first
 
@@ -37,7 +38,7 @@ class Kit:
     module: nn.Module
     precision: Precision
     rule: UpdateRule
-    objective: Objective = PLAIN_LOSS
+    task: Task = CLASSIFICATION
 
     def but_data(self) -> dict[str, Any]:
         """Return everything a worker needs except the training data."""
@@ -45,7 +46,7 @@ class Kit:
 
     def worker(self) -> Worker:
         """Make a worker."""
-        kernel = self.kind(self.model, self.module, self.precision, example(self.train.x), self.objective)
+        kernel = self.kind(self.model, self.module, self.precision, example(self.train.x), self.task)
         return Worker(kernel, self.train)
 
 

@@ -20,13 +20,13 @@ from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
 from edgefl.learning.modules.convolutions import images_at_once, read_channels_last
 from edgefl.learning.modules.layers import hand_in_dropout
 from edgefl.learning.modules.parameters import ModelLayout
-from edgefl.learning.objective import Objective
+from edgefl.learning.objective import CLASSIFICATION
+from edgefl.learning.tasks import Task
 
 TESTED_AT_ONCE = 2048  # samples; bounds memory
 # On a CPU padding is left out of written-out products in steps of so many samples, for inputs of at least so many
 # numbers, in batches of at most so many samples: elsewhere BLAS chooses its way by the width, and rounds differently.
 NARROWED_BY, NARROWED_FROM, NARROWED_UP_TO = 16, 256, 128
-PLAIN_LOSS = Objective()
 # (step, active) -> gradients [active, M] of the first devices of a chunk
 GradientSteps = Callable[[int, int], Tensor]
 
@@ -99,9 +99,9 @@ class Kernel(ABC):
         module: nn.Module,
         precision: Precision,
         example: Tensor,
-        objective: Objective = PLAIN_LOSS,
+        task: Task = CLASSIFICATION,
     ) -> None:
-        self.objective = objective
+        self.task = task
         self.model = model
         self.module = copy.deepcopy(module)
         self.layout = ModelLayout.of(module)
@@ -173,7 +173,7 @@ class Kernel(ABC):
     def score(self, row: Tensor, reader: SampleReader, samples: Tensor) -> tuple[Tensor, float]:
         """Compute the mean loss [] and the score of model [M + Q] over samples [n], in evaluation mode."""
         self.module.eval()
-        task, tensors = self.objective.task, self.layout.views(row)
+        task, tensors = self.task, self.layout.views(row)
         total, scores = row.new_zeros(()), 0.0
         with self._autocast(row.device):
             for some in samples.split(self._tested_at_once):
@@ -273,7 +273,7 @@ class Stacked(Kernel):
         counters = {name: b.clone() for name, b in self.module.named_buffers() if not b.is_floating_point()}
         tensors = {**self.layout.parameters.views(parameters), **moving, **counters, **masks}
         outputs = run(self.module, tensors, x)
-        loss = (self.objective.losses(outputs.logits, y) * weight).sum()
+        loss = (self.task.losses(outputs.logits, y) * weight).sum()
         loss = loss + weighted(terms, references, outputs, weight)
         pieces = [moving[name].reshape(-1) for name in self.layout.statistics.names]
         return loss, torch.cat(pieces) if pieces else statistics
@@ -306,7 +306,7 @@ class OneByOne(Kernel):
         y, weight = batch.y[0, :size], batch.weight[0, :size]
         with torch.enable_grad(), self._autocast(rows.device):
             outputs = run(self.module, None, x)
-            loss = self.objective.losses(outputs.logits, y) @ weight
+            loss = self.task.losses(outputs.logits, y) @ weight
             if terms:
                 outputs = Outputs(*(part[None] for part in outputs))
                 loss = loss + weighted(terms, _first(references, slice(None), size), outputs, weight[None])

@@ -13,7 +13,7 @@ from edgefl.learning.data.batches import Batches
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.local.batching import CHUNK_BYTES, Batching, choose
 from edgefl.learning.local.chunk_trainers import ChunkTrainers, Kit, Threads
-from edgefl.learning.local.gradients import PLAIN_LOSS, ByHand, Kernel, OneByOne, Stacked
+from edgefl.learning.local.gradients import ByHand, Kernel, OneByOne, Stacked
 from edgefl.learning.local.local_task import LocalModels, LocalTask
 from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.update_rule import UpdateRule
@@ -26,7 +26,8 @@ from edgefl.learning.modules.module_facts import (
     smallest_batch,
 )
 from edgefl.learning.modules.parameters import ModelLayout
-from edgefl.learning.objective import Objective
+from edgefl.learning.objective import CLASSIFICATION, of_cross_entropy
+from edgefl.learning.tasks import Task
 
 
 class LocalTraining:
@@ -45,7 +46,7 @@ class LocalTraining:
         memory_bytes: memory for a chunk of stacked devices; None: `CHUNK_BYTES`.
         threads: chunks trained at the same time; always 1 on a GPU.
         trainers: train the chunks in place of these threads; None: nobody does.
-        objective: what devices minimise; other than the cross-entropy alone by automatic differentiation only.
+        task: what devices minimise; other than the cross-entropy by automatic differentiation only.
 
     Attributes:
         layout: where parameters and statistics lie in a model's vector.
@@ -64,9 +65,9 @@ class LocalTraining:
         memory_bytes: int | None = None,
         threads: int = 1,
         trainers: ChunkTrainers | None = None,
-        objective: Objective = PLAIN_LOSS,
+        task: Task = CLASSIFICATION,
     ) -> None:
-        self._objective = objective
+        self._task = task
         self._model = model
         self._module = module
         self._train = train
@@ -161,7 +162,7 @@ class LocalTraining:
 
     def _kind(self, task: LocalTask) -> type[Kernel]:
         written = self._model.writes_out_terms() if task.has_terms() else self._model.writes_out()
-        if written and self._objective.plain and not self._precision.bf16:
+        if written and of_cross_entropy(self._task) and not self._precision.bf16:
             return ByHand
         way: Any = self._batching
         if way == "auto":
@@ -174,7 +175,7 @@ class LocalTraining:
     def _numbers_per_sample(self) -> int:
         """Numbers that a sample takes in memory: its input, and what autograd keeps."""
         inputs = int(np.prod(self._train.x.shape[1:]))
-        if self._model.writes_out() and self._objective.plain:
+        if self._model.writes_out() and of_cross_entropy(self._task):
             return inputs
         return inputs + numbers_kept(self._module, example(self._train.x))
 
@@ -191,7 +192,7 @@ class LocalTraining:
             if kind is Stacked:
                 refuse_hidden_parameters(self._module, example(self._train.x))
             self._kits[kind] = Kit(
-                self._train, kind, self._model, self._module, self._precision, self._rule, self._objective
+                self._train, kind, self._model, self._module, self._precision, self._rule, self._task
             )
         return self._kits[kind]
 

@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-from pydantic import Field
 from torch import nn
 
 from edgefl.learning.models import Model
@@ -23,8 +22,8 @@ class Cnn2(Model):
     typical_classes: ClassVar = 62
     channels_last_gain: ClassVar = "all"
 
-    dropout_pool: float = Field(0.25, ge=0, lt=1, description="dropout probability after pooling")
-    dropout: float = Field(0.5, ge=0, lt=1, description="dropout probability before the last layer")
+    dropout_pool: ClassVar[float] = 0.25  # probability after pooling
+    dropout: ClassVar[float] = 0.5  # probability before the last layer
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         channels, height, width = image_shape(input_shape, least=6)
@@ -36,7 +35,7 @@ class Cnn2(Model):
             nn.Conv2d(32, 64, 3),
             nn.MaxPool2d(2),  # before the rectifier: they commute, and it then has a quarter of the work
             nn.ReLU(),
-            *([nn.Dropout(self.dropout_pool)] if self.dropout_pool else []),
+            nn.Dropout(self.dropout_pool),
             nn.Flatten(),
             nn.Linear(flat, HIDDEN),
             nn.ReLU(),

@@ -30,7 +30,7 @@ class TextBag(Model):
     vocabulary: int = Field(
         30_522, ge=2, le=10_000_000, description="number of embeddings; tokens are smaller"
     )
-    width: int = Field(300, ge=1, le=100_000, description="length of an embedding")
+    width: ClassVar[int] = 300  # length of an embedding
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         require_tokens(input_shape)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field
-
 from edgefl.learning.optimisers import Optimiser, Step
 
 if TYPE_CHECKING:
@@ -26,8 +24,8 @@ class Adam(Optimiser):
 
     vectors: ClassVar = 2
 
-    beta2: float = Field(0.999, ge=0, lt=1, description="share of the mean of squares that is kept")
-    epsilon: float = Field(1e-8, gt=0, le=1e3, description="added to the root, so that it is never zero")
+    beta2: ClassVar[float] = 0.999  # share of the mean of squares that is kept; Kingma and Ba
+    epsilon: ClassVar[float] = 1e-8  # added to the root, so that it is never zero; Kingma and Ba
 
     def step(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
         self._decay(local, grads, step)

@@ -28,8 +28,8 @@ class RecurringLabels(Partition):
     the labels a session then really has depends on the devices that are present.
 
     Two equal sets of C labels can only share a number of labels that is even if C is and odd if C is. Other
-    overlaps are refused, or with `round_overlap` brought to the nearest one. The journal paper's 0.8 on the
-    four labels of AG News is such a case: 3.2 labels. It is read as two, sets of three: nothing but two is
+    overlaps are refused. The journal paper's 0.8 on the four labels of AG News is such a case: 3.2 labels. It is
+    read as two (overlap 0.5), sets of three: nothing but two is
     feasible beside none (four would be no change of labels at all, where the paper's Previous falls to 52 %),
     the paper wants a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set cut to whole
     ones are three.
@@ -47,9 +47,6 @@ class RecurringLabels(Partition):
         lt=1,
         description="share of all labels that consecutive sessions have in common; empty: data stay with the"
         " device, all labels in every session",
-    )
-    round_overlap: bool = Field(
-        False, description="take the nearest overlap that the number of labels allows, in place of an error"
     )
     overlap_of: Literal["all", "set"] = Field(
         "all",
@@ -93,7 +90,7 @@ class RecurringLabels(Partition):
         assert self.overlap is not None
         feasible = range(num_classes % 2, num_classes, 2)
         what = f"{num_classes} labels into two equal sets"
-        return shared_labels(self.overlap, num_classes, feasible, what, self.round_overlap)
+        return shared_labels(self.overlap, num_classes, feasible, what)
 
     def _pool(self, labels: np.ndarray, session: int, streams: Streams) -> np.ndarray:
         """Return the indices of the samples whose label is available in a session, ascending."""
@@ -101,27 +98,25 @@ class RecurringLabels(Partition):
         return np.flatnonzero(np.isin(labels, available))
 
 
-def shared_labels(overlap: float, num_classes: int, feasible: range, what: str, nearest: bool) -> int:
+def shared_labels(overlap: float, num_classes: int, feasible: range, what: str) -> int:
     """Return how many labels two sets share.
 
     Args:
         overlap: wanted, as a share of all labels.
         feasible: numbers of labels that can be shared.
         what: what is divided, for the message.
-        nearest: take the nearest feasible number (of two the smaller), in place of an error.
 
     Raises:
         EdgeflError: the overlap is not feasible.
     """
     wanted = overlap * num_classes
     best = min(feasible, key=lambda count: abs(count - wanted), default=None)
-    if best is None or (abs(best - wanted) > SLACK and not nearest):
+    if best is None or abs(best - wanted) > SLACK:
         values = [f"{count / num_classes:.4g}" for count in feasible]
         if len(values) > LISTED:
             values = [*values[:3], "...", values[-1]]
         raise EdgeflError(
-            f"overlap {overlap:g} does not divide {what} (round_overlap: true takes the nearest that does);"
-            f" feasible overlaps: {', '.join(values) or 'none'}"
+            f"overlap {overlap:g} does not divide {what}; feasible overlaps: {', '.join(values) or 'none'}"
         )
     return best
 

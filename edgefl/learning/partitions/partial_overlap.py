@@ -14,10 +14,7 @@ class PartialOverlap(Half):
     """
 
     overlap: float = Field(0.2, ge=0, lt=1, description="share of all labels that both sets have")
-    round_overlap: bool = Field(
-        False, description="take the nearest overlap that the number of labels allows, in place of an error"
-    )
 
     def _common(self, classes: int) -> int:
         what = f"{classes} labels into two sets"
-        return shared_labels(self.overlap, classes, range(classes), what, self.round_overlap)
+        return shared_labels(self.overlap, classes, range(classes), what)

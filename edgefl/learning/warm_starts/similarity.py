@@ -29,8 +29,7 @@ class Similarity(WarmStart):
     R = 0 is `average`, R to infinity the single most similar session. Probe rounds cost time and energy;
     their algorithm starts afresh and leaves no trace, so that G_s depends on the devices' data alone. Their
     devices are sampled once per session from all that are there, whatever the selector (line 16); if all of
-    them have left before the last probe round, they are sampled anew. `learning.probe_steps` and
-    `learning.probe_batch` set their local training.
+    them have left before the last probe round, they are sampled anew.
 
     Beyond the paper: R = auto is 10 over the median distance between all gradients at hand, saved or new; it
     needs no unit. `check` spends one more probe round, once two sessions are saved, in which the devices find
@@ -61,9 +60,7 @@ class Similarity(WarmStart):
         " untrained first model (N, ablation)",
     )
     ema_beta: float = Field(0.5, ge=0, lt=1, description="beta of ema: weight of what is older (J 30)")
-    good_share: float = Field(
-        0.9, ge=0, le=1, description="good is a pilot session with this share of the best one's accuracy"
-    )
+    good_share: ClassVar[float] = 0.9  # of the best pilot session's accuracy, with which one is good; I
     history: int | None = Field(None, ge=1, le=1_000_000, description="H: sessions kept; none: all")
     retention: Literal["last", "diverse"] = Field(
         "last", description="which H: the newest, or those whose gradients lie furthest apart"

@@ -96,7 +96,6 @@ def background(data: Data, rng: Random) -> None:
 
 def broadcast(data: Data, rng: Random) -> None:
     put(data, ("radio", "downlink"), "broadcast")
-    put(data, ("radio", "broadcast_quantile"), rng.choice((0, 0.3, 1)))
 
 
 def uplink(data: Data, rng: Random) -> None:
@@ -115,7 +114,6 @@ def weak_links(data: Data, rng: Random) -> None:
         "preset": "nr",
         "t310_s": rng.choice((0.05, 0.1)),
         "t311_s": rng.choice((0, 0.2)),
-        "reestablishment_s": 0.1,
         "interference_margin_db": rng.choice((20, 30, 40)),
         "coverage_margin_db": rng.choice(("none", 0, 3)),
     }
@@ -275,7 +273,6 @@ def extremes(data: Data, rng: Random) -> None:
         ("rounds", "deadline_s"): (1e-6, 1e-3),
         ("rounds", "movement_tick_s"): (0.01, 5.0),
         ("handover", "measurement_interval_s"): (0.01, 2.0),
-        ("handover", "min_time_of_stay_s"): (0.0, 100.0),
         ("devices", "clock_hz"): (1e6, 1e11),
         ("devices", "transmit_power_dbm"): (-40.0, 40.0),
         ("devices", "capacitance"): (0.0, 1e-20),

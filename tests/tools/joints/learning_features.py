@@ -109,7 +109,6 @@ def work(data: Data, rng: Random) -> None:
         {"steps": 3, "partial_work": {"share": 0.5}},
         {"epochs": 2, "early_stopping": {"threshold": 0.5}},
         {"one_pass": True, "steps": 50},
-        {"label_smoothing": 0.1, "class_weights": [1, 0, 2, 1, 1, 1, 1, 1, 1, 1]},
         {"steps": 2, "augmentation": {"padding": 1, "flip": False}},
     )
     data["learning"] |= rng.choice(choices)

@@ -273,11 +273,6 @@ def test_places_within_18_m_are_in_sight() -> None:
         (UMi(), (10.0, 1.5), [18.0]),
         (UMa(), (25.0, 1.5), [18.0]),
         (InH(), (3.0, 1.0), [1.2, 6.5]),
-        (
-            InH(open_office=True),
-            (3.0, 1.0),
-            [5.0, 49.0],
-        ),
     ],
 )
 def test_the_threshold_gives_exactly_the_models_probability(

@@ -146,6 +146,22 @@ def test_numbers_are_seen_in_every_shape() -> None:
     assert not any(map(has_number, (bool, str | None, list[str])))
 
 
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        ("learning.algorithm={name: feddc, correction: false}", "learning.algorithm.correction: is gone: "),
+        ("learning.base_model=once", "learning.base_model: is gone: "),
+        (
+            "learning.algorithm={name: fedadam, beta1: 0.3}",
+            "learning.algorithm.beta1: is a constant now, 0.9: ",
+        ),
+        ("radio.broadcast_quantile=0", "radio.broadcast_quantile: is a constant now, 0.05: leave it out"),
+    ],
+)
+def test_keys_of_earlier_versions_say_what_became_of_them(tmp_path: Path, sets: str, message: str) -> None:
+    assert message in refusal(tmp_path, GOOD, sets)
+
+
 class Sample(Strict):
     whole: int = 1
     share: float = 1.0

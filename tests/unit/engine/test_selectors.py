@@ -19,6 +19,7 @@ from edgefl.engine.selectors.refl import Refl
 from edgefl.engine.selectors.round_robin import RoundRobinSelector
 from edgefl.engine.selectors.uniform import Uniform
 from edgefl.testing.decider_contract import candidates_of
+from tests.tools.constants import with_constants
 from tests.tools.derived import underived
 
 IDS = [2, 3, 5, 7, 11]
@@ -75,7 +76,7 @@ DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
     (EnergyAware(count=3), {**JOULES, "tail_j": np.array([0.0, 0.0, 0.0, 0.0, 60.0])}, 3, [3, 5, 7]),
     # 40 now is little for who had 160 before
     (
-        ProportionalFair(count=1, past=0.5),
+        with_constants(ProportionalFair, past=0.5)(count=1),
         {"snr_up": SNR, "fading": np.array([1.0, 1.0, 1.1, 1.0, 1.0])},
         1,
         [5],
@@ -111,7 +112,7 @@ def test_refl_takes_those_who_are_seldom_there() -> None:
 
 
 def test_proportional_fair_compares_with_the_mean() -> None:
-    decider, rng = ProportionalFair(count=1, past=0.5), np.random.default_rng(0)
+    decider, rng = with_constants(ProportionalFair, past=0.5)(count=1), np.random.default_rng(0)
     still = {"fading": np.ones(2)}
     first = candidates_of(rng, [2, 3], 0, snr_up=np.array([160.0, 10.0]), **still)
     memory = decider.decide(first, 1, rng, {}).memory

@@ -48,6 +48,7 @@ from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.updates.updates import LocalResult
+from tests.tools.constants import with_constants
 
 INPUTS, CLASSES, SAMPLES, DEVICES = 6, 3, 105, 7
 M = CLASSES * (INPUTS + 1)
@@ -217,8 +218,8 @@ def apfl(w: np.ndarray, a: float) -> tuple[np.ndarray, np.ndarray]:
     return with_personal(w, lambda v, w: a * v + (1 - a) * w, lambda g, v, start: a * g)
 
 
-def ditto(w: np.ndarray, pull: float, lr_factor: float) -> tuple[np.ndarray, np.ndarray]:
-    return with_personal(w, lambda v, w: v, lambda g, v, start: lr_factor * (g + pull * (v - start)))
+def ditto(w: np.ndarray, pull: float) -> tuple[np.ndarray, np.ndarray]:
+    return with_personal(w, lambda v, w: v, lambda g, v, start: g + pull * (v - start))
 
 
 def local_only(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -280,11 +281,11 @@ def top_k(w: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     return w, residual
 
 
-CLUSTERS = HypCluster(spread=0.5)
-APFL, DITTO = Apfl(alpha=0.3), Ditto(pull=0.4, lr_factor=0.7)
+CLUSTERS = with_constants(HypCluster, spread=0.5)()
+APFL, DITTO = Apfl(alpha=0.3), Ditto(pull=0.4)
 DERIVED: list[tuple[Algorithm, Callable[[np.ndarray], tuple[np.ndarray, Any]]]] = [
     (APFL, lambda w: apfl(w, 0.3)),
-    (DITTO, lambda w: ditto(w, 0.4, 0.7)),
+    (DITTO, lambda w: ditto(w, 0.4)),
     (EarlyStopping(), lambda w: early_stopping(w, 0.05)),
     (CLUSTERS, hypcluster),
     # no loss jumps: FedAvg. With a jump: test_drift_methods.py
@@ -381,7 +382,7 @@ def test_what_was_sent_is_averaged_and_what_was_trained_is_kept() -> None:
 @pytest.mark.parametrize("algorithm", [APFL, DITTO], ids=name_of)
 def test_a_device_is_tested_with_its_personal_model(algorithm: Algorithm) -> None:
     global_, states, done = two_rounds(algorithm)
-    w, v = apfl(start(), 0.3) if algorithm is APFL else ditto(start(), 0.4, 0.7)
+    w, v = apfl(start(), 0.3) if algorithm is APFL else ditto(start(), 0.4)
     assert np.abs(kept(states, PERSONAL_MODEL) - v).max() < EXACT
     found = global_.personal([2, 5], [])
     assert found is not None

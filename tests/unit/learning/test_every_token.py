@@ -166,7 +166,6 @@ def test_a_run_has_scores_over_all_positions_and_its_model_is_loaded(
         ({"dataset": {"learns": "next_token"}, "task": "every_token"}, "task", r"\[31\].*next_token"),
         ({"algorithm": "moon"}, "algorithm", "moon is made for classes, and the task is every_token"),
         ({"metrics": ["macro_f1"]}, "metrics", "macro_f1 is made for classes"),
-        ({"label_smoothing": 0.1}, "label_smoothing", "the task every_token has another loss"),
     ],
 )
 def test_what_does_not_go_with_it_is_refused_by_name(

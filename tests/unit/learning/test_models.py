@@ -21,6 +21,7 @@ from edgefl.learning.models.text_bag import TextBag
 from edgefl.learning.modules.parameters import TensorLayout
 from edgefl.learning.warm_starts.continuous import Continuous
 from edgefl.testing.learning_contracts import derived_gradients
+from tests.tools.constants import with_constants
 
 SEED = 3
 ROUNDING = 2e-5  # relative; float32 sums of some thousand terms in another order
@@ -44,7 +45,7 @@ COUNTS = [
 # smaller ones of the same form, for tests that do not count
 SMALL: dict[str, dict[str, int]] = {
     "lstm": {"hidden": 12},
-    "text_bag": {"vocabulary": 80, "width": 6},
+    "text_bag": {"vocabulary": 80},
 }
 WITH_HEAD = [name for name in registry.names("models") if name not in ("logistic", "factory")]
 
@@ -110,17 +111,13 @@ def test_logistic_regression_has_no_representation() -> None:
 
 
 @pytest.mark.parametrize("name", ["svhn_cnn", "cnn2"])
-def test_dropout_is_of_training_only_and_can_be_left_out(name: str) -> None:
+def test_dropout_is_of_training_only(name: str) -> None:
     model, module = build(name)
     x = samples(model, 4)
     with torch.no_grad():
         assert not torch.equal(module(x), module(x))
         module.eval()
         torch.testing.assert_close(module(x), module(x), rtol=0, atol=0)
-    off = dict.fromkeys([field for field in model.model_fields if "dropout" in field], 0.0)
-    _, plain = build(name, **off)
-    assert not any(isinstance(layer, nn.Dropout) for layer in plain.modules())
-    assert TensorLayout.of(plain).shapes == TensorLayout.of(module).shapes
 
 
 # ---- FLOPs
@@ -226,7 +223,7 @@ def test_the_lstm_reads_in_order() -> None:
 
 
 def test_the_text_bag_is_a_mean_without_padding() -> None:
-    module = TextBag(vocabulary=9, width=4).build((5,), 3)
+    module = with_constants(TextBag, width=4)(vocabulary=9).build((5,), 3)
     table, head = module.features.weight, module.head
     texts = torch.tensor([[3, 7, 0, 0, 0], [0, 3, 0, 7, 0], [5, 5, 8, 0, 0], [0, 0, 0, 0, 0]])
     bags = torch.stack(
@@ -239,7 +236,7 @@ def test_the_text_bag_is_a_mean_without_padding() -> None:
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no batched embedding bag
 def test_the_text_bags_own_gradients_are_those_of_autograd() -> None:
     devices, batch, vocabulary = 3, 4, 11
-    model = TextBag(vocabulary=vocabulary, width=6)
+    model = with_constants(TextBag, width=6)(vocabulary=vocabulary)
     torch.manual_seed(SEED)
     module = model.build((5,), 3)
     layout = TensorLayout.of(module)

@@ -24,6 +24,7 @@ from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.optimisers import Optimiser
 from edgefl.run.plan import prepare
+from tests.tools.constants import with_constants
 from tests.unit.learning.six_devices import BATCH, CLASSES, DEVICES, OWN, SIDE, Plain, X, Y
 
 STEPS, LR, RHO = 50, 0.01, 0.8
@@ -40,7 +41,8 @@ BESIDE = {
 
 
 def made(name: str, given: dict[str, Any]) -> Optimiser:
-    found = build(registry.get("optimisers", "sgd" if name == "nesterov" else name), given)
+    kind = registry.get("optimisers", "sgd" if name == "nesterov" else name)
+    found = with_constants(kind, **given)() if name == "adam" else build(kind, given)
     assert isinstance(found, Optimiser)
     return found
 
@@ -130,9 +132,16 @@ def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | 
 
 @pytest.mark.parametrize("batching", ["stacked", "sequential"])
 @pytest.mark.parametrize("name", BESIDE)
-def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(name: str, batching: str) -> None:
+def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
+    name: str, batching: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Three rounds; device 1 misses the second. Its optimizer then goes on where its last update had left it."""
-    here = {"name": "sgd" if name == "nesterov" else name, **BESIDE[name][1], "state": "kept"}
+    given = BESIDE[name][1]
+    if name == "adam":  # constants of its class
+        for key, value in given.items():
+            monkeypatch.setattr(registry.get("optimisers", name), key, value)
+        given = {}
+    here = {"name": "sgd" if name == "nesterov" else name, **given, "state": "kept"}
     learner = prepare(
         load_scenario(
             {

@@ -168,28 +168,6 @@ def test_an_infeasible_overlap_lists_the_feasible_ones(overlap: float, classes: 
     assert f"overlap {overlap:g}" in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("overlap", "classes", "shared"),
-    [
-        (0.8, 4, 2),  # the journal paper's AG News: 3.2 labels
-        (0.0, 5, 1),
-        (0.25, 10, 2),
-        (0.3, 10, 2),  # between 2 and 4: the smaller
-        (0.999, 10, 8),  # each set keeps a label of its own
-        (0.6, 10, 6),  # feasible: not touched
-    ],
-)
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_infeasible_overlap_is_rounded_on_request(
-    kind: type[RecurringLabels], overlap: float, classes: int, shared: int
-) -> None:
-    partition = kind(overlap=overlap, round_overlap=True)
-    first, second = (partition.session_labels(session, classes, Streams(SEED)) for session in (1, 2))
-    assert len(np.intersect1d(first, second)) == shared
-    assert len(first) == len(second) == (classes + shared) // 2
-    np.testing.assert_array_equal(np.union1d(first, second), np.arange(classes))
-
-
 @pytest.mark.slow
 def test_listed_overlaps_are_accepted_as_printed() -> None:
     for classes in range(2, 201):

@@ -16,6 +16,7 @@ from edgefl.learning.partitions.natural import Natural
 from edgefl.learning.partitions.partial_overlap import PartialOverlap
 from edgefl.learning.partitions.two_shard import TwoShard, _pairs
 from edgefl.rng import Streams
+from tests.tools.constants import with_constants
 
 SEED = 11
 SIGMAS = 4.0  # two-sided chance of 6e-5 per comparison
@@ -84,9 +85,9 @@ def test_two_shards_deal_everything_evenly(counts: list[int], devices: int, bund
     real = min(bundles, len(counts))
     if 2 * devices < real:
         with pytest.raises(EdgeflError, match=f"take {(real + 1) // 2} devices or more"):
-            TwoShard(bundles=bundles).assign(labels, devices, 1, Streams(seed))
+            with_constants(TwoShard, bundles=bundles)().assign(labels, devices, 1, Streams(seed))
         return
-    held = dealt(TwoShard(bundles=bundles), labels, devices, seed)
+    held = dealt(with_constants(TwoShard, bundles=bundles)(), labels, devices, seed)
     np.testing.assert_array_equal(held.sum(axis=0), counts)
     expect_even(held)
     holders = (held > 0).sum(axis=0)  # shards of the label's bundle
@@ -183,8 +184,8 @@ def test_an_overlap_that_is_no_number_of_labels() -> None:
     labels = shuffled_labels([30] * 4, SEED)
     with pytest.raises(EdgeflError, match=r"overlap 0\.2 .* 4 labels .*: 0, 0\.25, 0\.5, 0\.75"):
         PartialOverlap().assign(labels, 6, 1, Streams(SEED))
-    held = dealt(PartialOverlap(round_overlap=True), labels, 6, SEED) > 0
-    assert (held[0] & held[-1]).sum() == 1  # 0.8 labels, the nearest is one
+    held = dealt(PartialOverlap(overlap=0.25), labels, 6, SEED) > 0
+    assert (held[0] & held[-1]).sum() == 1
     assert (held.sum(axis=1) == [2, 2, 2, 3, 3, 3]).all()
 
 

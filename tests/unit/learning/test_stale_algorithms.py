@@ -11,6 +11,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Trained, Updates
 from edgefl.learning.algorithms.ca2fl import Ca2fl
 from edgefl.learning.algorithms.fadas import Fadas
+from tests.tools.constants import with_constants
 from tests.unit.learning.test_adaptive_servers import begin, updates
 from tests.unit.learning.updates.test_cloud_models import DEVICES, ROUNDING, trained
 
@@ -65,7 +66,10 @@ def test_ca2fl_with_everybody_in_every_round_is_fedavg() -> None:
 def test_fadas_is_amsgrad_whose_step_shrinks_with_the_staleness(patience: int | None) -> None:
     """From v = u = tau^2, as for all adaptive servers; 1 / tau_max is below server_lr from 4 on."""
     p = {"server_lr": 0.3, "beta1": 0.9, "beta2": 0.8, "tau": 0.01}
-    algorithm, rng = Fadas(**p, patience=patience), np.random.default_rng(2)
+    algorithm, rng = (
+        with_constants(Fadas, beta1=0.9, beta2=0.8, patience=patience)(server_lr=0.3, tau=0.01),
+        np.random.default_rng(2),
+    )
     model = torch.zeros(SIZE, dtype=torch.float64)
     state, sizes = begin(algorithm, model), np.array([1.0, 2.0, 5.0])
     expected, m = np.zeros(SIZE), np.zeros(SIZE)

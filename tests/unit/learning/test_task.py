@@ -218,8 +218,6 @@ def test_stacked_is_one_by_one_is_pytorch(name: str, algorithm: str) -> None:
         ("algorithm", "moon", "moon is made for classes, and the task is regression: choose one that takes"),
         ("warm_start", "continuous", "continuous is made for classes"),
         ("drift", {"name": "label_swap"}, "label_swap is made for classes.*noise or rotation"),
-        ("label_smoothing", 0.1, "label_smoothing changes the cross-entropy, and the task regression"),
-        ("class_weights", [1.0], "class_weights changes the cross-entropy"),
         ("metrics", ["auc"], "auc is made for classes"),
     ],
 )

@@ -14,6 +14,7 @@ from edgefl.learning.warm_starts.average import Average
 from edgefl.learning.warm_starts.continuous import Continuous
 from edgefl.learning.warm_starts.previous import Previous
 from edgefl.learning.warm_starts.similarity import Similarity
+from tests.tools.constants import with_constants
 from tests.tools.derived import underived
 
 CURRENT = torch.tensor([9.0, 9.0])
@@ -163,10 +164,13 @@ def test_the_pilot_by_exponential_weights() -> None:
 
 def test_the_pilot_of_good_sessions() -> None:
     """0.8 is at least 0.85 of 0.9, 0.5 is not."""
-    found = Similarity(pilot_model="good", good_share=0.85).pilot(FINALS, CURRENT)
+    found = with_constants(Similarity, good_share=0.85)(pilot_model="good").pilot(FINALS, CURRENT)
     assert found.tolist() == [5.5, 5.0]
-    assert Similarity(pilot_model="good", good_share=1).pilot(FINALS, CURRENT).tolist() == [8.0, 4.0]
-    everyone = Similarity(pilot_model="good", good_share=0).pilot(FINALS, CURRENT)
+    assert with_constants(Similarity, good_share=1)(pilot_model="good").pilot(FINALS, CURRENT).tolist() == [
+        8.0,
+        4.0,
+    ]
+    everyone = with_constants(Similarity, good_share=0)(pilot_model="good").pilot(FINALS, CURRENT)
     assert torch.equal(everyone, Similarity().pilot(FINALS, CURRENT))
 
 

@@ -44,9 +44,9 @@ MODELS: dict[str, list[Mobility]] = {
         RandomWaypoint(pause_s=5.0, steady_state=False, area_factor=1.0),
     ],
     "random_direction": [RandomDirection(travel_s=10.0, pause_s=3.0), RandomDirection(travel_s=500.0)],
-    "gauss_markov": [GaussMarkov(), GaussMarkov(alpha=0.0, step_s=3.7), GaussMarkov(alpha=1.0)],
-    "manhattan": [Manhattan(block_m=30.0), Manhattan(block_m=190.0, left_probability=1, right_probability=0)],
-    "highway": [Highway(), Highway(lanes=1, headway_s=0.5, away_s=3.0)],
+    "gauss_markov": [GaussMarkov(), GaussMarkov(alpha=0.0), GaussMarkov(alpha=1.0)],
+    "manhattan": [Manhattan(block_m=30.0), Manhattan(block_m=190.0)],
+    "highway": [Highway(), Highway(lanes=1, away_s=3.0)],
     "attraction": [
         Attraction(day_s=240.0, stay_s=10.0, speed_max_m_s=15.0),
         Attraction(day_s=100.0, stay_s=3.0, begin_hour=12.0, speed_max_m_s=15.0),

@@ -1,10 +1,12 @@
 """One model sent to all: times, bits and joules by hand, on links whose fading never changes."""
 
 import math
+from typing import Any
 
 import pytest
 
 from edgefl.channel.path_loss.umi import UMi
+from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import DeviceRound, Event, Round
 from edgefl.testing import PAYLOAD_BITS, Scripted, SmallWorld, small_world
 from tests.refusals import refused_at
@@ -16,8 +18,10 @@ BITS = 20_000_000
 
 def world(quantile: float, sharing: str = "static", **options: object) -> SmallWorld:
     learner = Scripted(work=(1, 0, BITS, 0))
-    radio = {"downlink": "broadcast", "broadcast_quantile": quantile, "sharing": sharing}
-    return small_world(PLACES, learner=learner, radio=radio, **options).run()
+    radio = {"downlink": "broadcast", "sharing": sharing}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RadioSettings, "broadcast_quantile", quantile)
+        return small_world(PLACES, learner=learner, radio=radio, **options).run()
 
 
 def rate(small: SmallWorld, device: int, share: float = 1.0) -> float:
@@ -37,14 +41,15 @@ def test_at_the_worst_rate_all_have_it_at_once() -> None:
     assert round_.energy_server_j == pytest.approx(SERVER_W * slots * SLOT_S)
 
 
-def test_what_goes_to_all_is_in_no_beam_and_on_one_layer() -> None:
+def test_what_goes_to_all_is_in_no_beam_and_on_one_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RadioSettings, "broadcast_quantile", 0.0)
     cqi = {"rates": "cqi", "t310_s": 1.0, "snr_gap_db": 2.0}
     beams = {"array_gain_db": 15.0, "downlink_layers": 4}
     plain, beamed = (
         small_world(
             PLACES,
             learner=Scripted(work=(1, 0, BITS, 0)),
-            radio={"downlink": "broadcast", "broadcast_quantile": 0.0, **cqi, **keys},
+            radio={"downlink": "broadcast", **cqi, **keys},
         ).run()
         for keys in ({}, beams)
     )
@@ -101,9 +106,10 @@ def test_nobody_below_the_lowest_rate_holds_up_a_broadcast_or_is_forgotten() -> 
     assert [row.downlink_end_s for row in small.rows.of[DeviceRound]] == pytest.approx([0.1] * 2)
 
 
-def test_a_broadcast_does_not_wait_for_who_is_out_of_range() -> None:
+def test_a_broadcast_does_not_wait_for_who_is_out_of_range(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fading, the mean rate of the far device is not quite 0: at it the broadcast would last for ever."""
-    radio = {"downlink": "broadcast", "broadcast_quantile": 0.0, "rates": "cqi", "t310_s": 0.1}
+    monkeypatch.setattr(RadioSettings, "broadcast_quantile", 0.0)
+    radio: dict[str, Any] = {"downlink": "broadcast", "rates": "cqi", "t310_s": 0.1}
     learner = Scripted(work=(1, 0, BITS, 0))
     radio |= {"server_power_dbm": -20.0}
     small = small_world([11.0, 245.0], learner=learner, radio=radio, doppler_speed_m_s=10.0).run()

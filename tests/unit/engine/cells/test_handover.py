@@ -283,7 +283,7 @@ def test_a_handover_interrupts_for_exactly_its_latency() -> None:
 @pytest.mark.parametrize(("back_s", "ping_pong"), [(1.2, True), (1.6, False)])
 def test_a_quick_return_is_a_ping_pong(back_s: float, ping_pong: bool) -> None:
     """Out at 0.656 s, back at back_s + 0.256 s: within or beyond the minimum time of stay of 1.0 s."""
-    env, _, log = network(swings(0.4, back_s), HandoverSettings(min_time_of_stay_s=1.0))
+    env, _, log = network(swings(0.4, back_s), HandoverSettings())
     env.run(until=4.0)
     out, back = log.of[Event]
     assert (back.from_cell, back.cell) == (1, 0)

@@ -15,10 +15,12 @@ from pydantic import Field
 
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.air.radio_settings import RadioSettings
+from edgefl.engine.power_models.phone_5g import Phone5G
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round
 from edgefl.mobility import Mobility, Movement
 from edgefl.rng import Streams
 from edgefl.testing import Scripted, SmallWorld, small_world
+from tests.tools.constants import with_constants
 
 SLOT_S, LOST, FAILED, FOUND = 0.5e-3, 800, 2800, 3600
 # bits of a slot that 1e-3 dB make at most, within which a survey has a gain: d log2(1 + snr) < d ln(snr) / ln 2
@@ -28,7 +30,7 @@ WEAK_W, RX_W, IDLE_W = 10 ** (WEAK_DBM / 10) / 1000, 0.1, 0.01
 EXACT = 1e-9
 BITS = 20_000_000
 SITES: dict[str, Any] = {"sites": [[0.0, 0.0], [251.0, 0.0]], "radius_m": 400.0}
-TAIL = {"name": "phone_5g", "receive_w_per_mbit_s": 0, "tail_s": 10, "tail_w": 1}
+TAIL = with_constants(Phone5G, receive_w_per_mbit_s=0.0)(tail_s=10, tail_w=1)
 NEAR_0, NEAR_1, NOWHERE = 11.0, 240.0, -240.0  # x; beyond site 0 no site is near
 
 

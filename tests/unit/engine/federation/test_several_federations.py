@@ -100,7 +100,7 @@ def test_a_weight_does_not_count_where_the_other_sends_nothing(weights: tuple[fl
 def test_each_server_is_billed_for_its_part_of_the_power(rule: str, a_s: float, b_s: float) -> None:
     rows, world = two(weights=(3.0, 1.0), radio={"power_over_share": rule})
     radio = world.scenario.radio
-    server_w = dbm_to_watt(radio.server_power_dbm) / radio.server_pa_efficiency
+    server_w = dbm_to_watt(radio.server_power_dbm)
     billed = [row.energy_server_j for row in rows.of[Round]]
     assert billed == pytest.approx([server_w * a_s, server_w * b_s], rel=1e-9)
 

@@ -648,33 +648,9 @@ def test_batch_norm_refuses_batches_of_one() -> None:
     assert error.value.place == ("learning", "batch")
 
 
-# ---- probes with steps and batches of their own
-
-
-def test_probes_can_have_steps_and_batches_of_their_own() -> None:
-    own = {"probe_steps": 2, "probe_batch": 4, "booked": "nominal"}
-    for changes, steps, booked in (
-        (own, 2, 2 * 4),
-        ({"booked": "nominal"}, 5, 5 * 16),
-        ({**own, "epochs": 1}, 2, 2 * 4),
-        ({**own, "booked": "processed"}, 2, 2 * 4),  # all devices have four samples or more
-    ):
-        one = learner(partition={"name": "iid", "overlap": 0.0}, **changes)
-        session(one, 1, 2)
-        stages = begin(one, 2)
-        probe = next(stages)
-        local = probe.train(EVERYONE, 1)
-        assert set(local.iterations) == {steps}
-        assert set(local.samples) == {booked}
-        batches = probe.federation.probe.waiting_round(EVERYONE).batches
-        assert batches.sizes.max() == (4 if "probe_batch" in changes else 16)
-        probe.aggregate(EVERYONE)
-        assert set(next(stages).train(EVERYONE, 1).iterations) == {5} or "epochs" in changes
-
-
 def test_one_step_probes_are_a_gradient() -> None:
     """A single step without momentum over all data of each device: G_s = -lr x the gradient at w_pilot."""
-    one = learner(probe_steps=1, probe_batch=10_000, momentum=0.0, partition={"name": "iid", "overlap": 0.0})
+    one = learner(steps=1, batch=10_000, momentum=0.0, partition={"name": "iid", "overlap": 0.0})
     session(one, 1, 2)
     pilot_model = one.model.clone()
     stages = begin(one, 2)
@@ -688,9 +664,3 @@ def test_one_step_probes_are_a_gradient() -> None:
     logits = train.normalised(torch.from_numpy(held)).flatten(1) @ w[:640].view(10, 64).T + w[640:]
     torch.nn.functional.cross_entropy(logits, train.y[held]).backward()
     torch.testing.assert_close(probe.federation.gradient, -0.05 * w.grad, atol=1e-6, rtol=1e-4)
-
-
-def test_batch_norm_refuses_probe_batches_of_one() -> None:
-    with pytest.raises(EdgeflError, match="batches of one sample") as error:
-        learner(model=Normed(), probe_batch=1)
-    assert error.value.place == ("learning", "probe_batch")

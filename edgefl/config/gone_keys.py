@@ -1,0 +1,17 @@
+"""Keys of earlier versions that are gone for good: the section and the key, and why or what stands in its place."""
+
+GONE = {
+    "algorithm.correction": "feddc without it is feddyn",
+    "algorithm.decay": "learning.lr_schedule lets the rate fall, whatever the algorithm",
+    "algorithm.detect": "feddrift goes by the loss",
+    "algorithm.lr_factor": "personal models have learning.lr",
+    "learning.base_model": "devices hold what is frozen",
+    "learning.class_weights": "a task of your own weighs its classes",
+    "learning.label_smoothing": "a task of your own smooths its labels",
+    "learning.probe_batch": "probes have learning.batch",
+    "learning.probe_steps": "probes have learning.steps or epochs",
+    "mobility.headway_s": "vehicles of a lane are independent",
+    "partition.round_overlap": "write the overlap that the error names",
+    "path_loss.open_office": "InH is 38.901's mixed office",
+    "radio.server_pa_efficiency": "raise server_power_dbm by what the amplifier loses",
+}
