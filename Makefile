@@ -10,7 +10,7 @@
 # make trust  compute docs/trust.md: each law beside its reference
 # make town   run a day and a half of a town and draw it for README.md and docs/ (a few minutes)
 # make city   ask in that town which opening of a session pays (20 minutes), and take the study's picture for docs/
-# make cluster  get Ray, and test on a cluster of two nodes on this machine; wants a quiet one
+# make cluster  get Ray, and test studies on a cluster of two nodes on this machine; wants a quiet one
 # make editor  get the YAML language server that editors use (needs node and npm), and test it on the scenarios
 # make gpu    all that wants a GPU, in one command: tests, speed, memory, whole runs; writes runs/gpu/gpu.md
 # make codecs train Fashion-MNIST with every codec, each way: the table of docs/codecs.md (some minutes)
@@ -99,7 +99,7 @@ checks: $(VENV)/installed-dev
 
 cluster: $(VENV)/installed-dev
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev,ray,flower]'
-	$(BIN)/pytest -n 0 tests/end_to_end/test_ray.py tests/end_to_end/test_training_on_ray.py tests/unit/flower
+	$(BIN)/pytest -n 0 tests/end_to_end/test_ray.py tests/unit/flower
 
 # Without it these tests are skipped, and say so; where npm installs, the one on the PATH will do too.
 editor: $(VENV)/installed-dev

@@ -11,7 +11,6 @@ import typer
 from rich.console import Console, RenderableType
 
 from edgefl.config import outside
-from edgefl.errors import EdgeflError
 
 # what is printed is text as it stands: a folder may be called [red] or :car:
 console = Console(highlight=False, markup=False, emoji=False)
@@ -73,9 +72,6 @@ AllowCode = Annotated[
         callback=lambda given: outside.allow() if given else None,
     ),
 ]
-Address = Annotated[
-    str | None, typer.Option(help="Of the Ray cluster: auto, local (start one here) or HOST:PORT.")
-]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
 
@@ -119,10 +115,3 @@ def show(figures: dict[str, Any], json: bool, as_table: Callable[[dict[str, Any]
         print(dumps(figures, indent=2))  # not through rich, which would wrap long lines
     else:
         console.print(as_table(figures))
-
-
-def only_for_ray(**options: object) -> None:
-    """Refuse options that another executor than Ray has no use for; None: not given."""
-    for name, value in options.items():
-        if value is not None:
-            raise EdgeflError(f"--{name}: is for --executor ray alone")
