@@ -13,6 +13,7 @@
 # make cluster  get Ray, and test studies on a cluster of two nodes on this machine; wants a quiet one
 # make editor  get the YAML language server that editors use (needs node and npm), and test it on the scenarios
 # make gpu    all that wants a GPU, in one command: tests, speed, memory, whole runs; writes runs/gpu/gpu.md
+# make bench  measure speed beside named rivals: BENCH=radio, network, deciders, training, memory or "run SCENARIO"
 # make codecs train Fashion-MNIST with every codec, each way: the table of docs/codecs.md (some minutes)
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
 # make joints random combinations of features through small runs, by rules and references; a few minutes
@@ -30,7 +31,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust town city test paths quick lowest newest cluster editor checks gpu codecs fuzz joints damage faults mutants \
+.PHONY: demo docs readme gallery trust town city test paths quick lowest newest cluster editor checks gpu bench codecs fuzz joints damage faults mutants \
   kill schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
@@ -108,6 +109,9 @@ editor: $(VENV)/installed-dev
 
 gpu: $(VENV)/installed-dev
 	$(BIN)/python -m tests.tools.gpu
+
+bench: $(VENV)/installed-dev
+	$(BIN)/python -m tests.tools.bench $(or $(BENCH),training --short)
 
 codecs: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/python -m tests.tools.codecs

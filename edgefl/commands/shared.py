@@ -3,12 +3,11 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from json import dumps
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console
 
 from edgefl.config import outside
 
@@ -72,7 +71,6 @@ AllowCode = Annotated[
         callback=lambda given: outside.allow() if given else None,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
 
 @contextmanager
@@ -108,10 +106,3 @@ def print_end(path: Path, printed: Sequence[str]) -> None:
     console.print(Text(f"run directory: {path}"), soft_wrap=True)
     for note in (note for note in about_of(path).get("notes") or () if note not in printed):
         console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
-
-
-def show(figures: dict[str, Any], json: bool, as_table: Callable[[dict[str, Any]], RenderableType]) -> None:
-    if json:
-        print(dumps(figures, indent=2))  # not through rich, which would wrap long lines
-    else:
-        console.print(as_table(figures))

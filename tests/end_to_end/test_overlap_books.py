@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import edgefl
-from edgefl.testing.invariants import check_run
+from tests.tools.invariants import check_run
 
 WORLDS = 24
 

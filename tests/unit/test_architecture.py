@@ -85,14 +85,12 @@ def test_only_devices_and_composition_roots_start_processes() -> None:
         "edgefl/run/simulation.py",
         "edgefl/run/controlled.py",
         "edgefl/testing/cell.py",  # starts the one server of a small world
-        "edgefl/bench/network.py",  # uploads without a server, and the rival's walkers
-        "edgefl/bench/radio.py",  # the rival's transfers
     }
 
 
 def test_nothing_that_runs_needs_the_testing_room() -> None:
     users = {line.split()[0] for line in offences("edgefl", ("edgefl.testing",))}
-    assert all(user.startswith(("edgefl/testing/", "edgefl/bench/")) for user in users)
+    assert all(user.startswith("edgefl/testing/") for user in users)
 
 
 def loaded(code: str, packages: set[str]) -> set[str]:

@@ -21,7 +21,7 @@ from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario, dump, load
 from edgefl.scenario.world import World
 from edgefl.testing import Scripted, small_world
-from edgefl.testing.invariants import check_run
+from tests.tools.invariants import check_run
 from tests.tools.journal import with_journal
 
 SIGMAS = 4.5

@@ -14,7 +14,7 @@ from edgefl.analysis import handover_figures, load_runs
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario.scenario import Scenario, load
-from edgefl.testing.invariants import check_run
+from tests.tools.invariants import check_run
 from tests.tools.journal import with_journal
 
 

@@ -18,7 +18,7 @@ from edgefl.scenario import scenario as scenarios
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.studies.validation import check_build
-from edgefl.testing.invariants import check_run
+from tests.tools.invariants import check_run
 from tests.tools.journal import with_journal
 
 SPATIAL = {"shadowing": "spatial", "line_of_sight": "probabilistic"}
