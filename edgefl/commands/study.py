@@ -146,7 +146,11 @@ def study(
             console.print(f"part {shard} is {done} in {path}; compare when all are", soft_wrap=True)
         else:
             try:
-                _print_whole(plan, path, explain=explain)
+                _print_study(plan, path, explain=explain)
+                if plan.choose is not None:
+                    _print_choice(path, plan.choose, plan.federation)
+                if plan.question is not None:
+                    _print_answer(path)
             except EdgeflError as error:
                 if not elsewhere:
                     raise
@@ -215,15 +219,6 @@ def _parts(text: str) -> tuple[int, int]:
     if not (slash and number.isdecimal() and count.isdecimal()):
         raise EdgeflError(f"--shard {text}: write I/N, e.g. --shard 1/8")
     return int(number), int(count)
-
-
-def _print_whole(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> None:
-    """Print the comparison of a study, what it chooses, and the answer to its question."""
-    _print_study(plan, path, explain=explain)
-    if plan.choose is not None:
-        _print_choice(path, plan.choose, plan.federation)
-    if plan.question is not None:
-        _print_answer(path)
 
 
 def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> None:
