@@ -10,9 +10,10 @@
 # make trust  compute docs/trust.md: each law beside its reference
 # make town   run a day and a half of a town and draw it for README.md and docs/ (a few minutes)
 # make city   ask in that town which opening of a session pays (20 minutes), and take the study's picture for docs/
-# make cluster  get Ray, and test on a cluster of two nodes on this machine; wants a quiet one
+# make cluster  get Ray, and test studies on a cluster of two nodes on this machine; wants a quiet one
 # make editor  get the YAML language server that editors use (needs node and npm), and test it on the scenarios
 # make gpu    all that wants a GPU, in one command: tests, speed, memory, whole runs; writes runs/gpu/gpu.md
+# make bench  measure speed beside named rivals: BENCH=radio, network, deciders, training, memory or "run SCENARIO"
 # make codecs train Fashion-MNIST with every codec, each way: the table of docs/codecs.md (some minutes)
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
 # make joints random combinations of features through small runs, by rules and references; a few minutes
@@ -31,7 +32,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust town city test paths quick lowest newest cluster editor checks gpu codecs fuzz joints damage faults mutants \
+.PHONY: demo docs readme gallery trust town city test paths quick lowest newest cluster editor checks gpu bench codecs fuzz joints damage faults mutants \
   kill touched schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
@@ -101,7 +102,7 @@ checks: $(VENV)/installed-dev
 
 cluster: $(VENV)/installed-dev
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev,ray,flower]'
-	$(BIN)/pytest -n 0 tests/end_to_end/test_ray.py tests/end_to_end/test_training_on_ray.py tests/unit/flower
+	$(BIN)/pytest -n 0 tests/end_to_end/test_ray.py tests/unit/flower
 
 # Without it these tests are skipped, and say so; where npm installs, the one on the PATH will do too.
 editor: $(VENV)/installed-dev
@@ -110,6 +111,9 @@ editor: $(VENV)/installed-dev
 
 gpu: $(VENV)/installed-dev
 	$(BIN)/python -m tests.tools.gpu
+
+bench: $(VENV)/installed-dev
+	$(BIN)/python -m tests.tools.bench $(or $(BENCH),training --short)
 
 codecs: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/python -m tests.tools.codecs

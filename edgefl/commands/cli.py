@@ -13,7 +13,6 @@ import typer
 import edgefl
 from edgefl.analysis.command_line import app as reading
 from edgefl.analysis.command_line import keep_matplotlib_quiet
-from edgefl.commands import bench
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.doctor import doctor
 from edgefl.commands.export import export
@@ -66,7 +65,6 @@ COMMANDS = (
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(reading)
-app.add_typer(bench.app, name="bench")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

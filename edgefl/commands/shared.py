@@ -3,15 +3,13 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from json import dumps
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console
 
 from edgefl.config import outside
-from edgefl.errors import EdgeflError
 
 # what is printed is text as it stands: a folder may be called [red] or :car:
 console = Console(highlight=False, markup=False, emoji=False)
@@ -73,10 +71,6 @@ AllowCode = Annotated[
         callback=lambda given: outside.allow() if given else None,
     ),
 ]
-Address = Annotated[
-    str | None, typer.Option(help="Of the Ray cluster: auto, local (start one here) or HOST:PORT.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
 
 @contextmanager
@@ -112,17 +106,3 @@ def print_end(path: Path, printed: Sequence[str]) -> None:
     console.print(Text(f"run directory: {path}"), soft_wrap=True)
     for note in (note for note in about_of(path).get("notes") or () if note not in printed):
         console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
-
-
-def show(figures: dict[str, Any], json: bool, as_table: Callable[[dict[str, Any]], RenderableType]) -> None:
-    if json:
-        print(dumps(figures, indent=2))  # not through rich, which would wrap long lines
-    else:
-        console.print(as_table(figures))
-
-
-def only_for_ray(**options: object) -> None:
-    """Refuse options that another executor than Ray has no use for; None: not given."""
-    for name, value in options.items():
-        if value is not None:
-            raise EdgeflError(f"--{name}: is for --executor ray alone")

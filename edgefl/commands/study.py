@@ -2,30 +2,22 @@
 
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from edgefl.analysis.command_options import Explain
-from edgefl.commands.shared import (
-    Address,
-    AllowCode,
-    SnapshotRounds,
-    StudyFile,
-    TorchDevice,
-    console,
-    only_for_ray,
-)
+from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console
 from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
     from edgefl import studies
     from edgefl.engine.records import Round
     from edgefl.run.progress import ProgressDisplay
-    from edgefl.studies import OnRay
     from edgefl.studies.study_file import ChoiceSettings
 
 ELSEWHERE = 3  # exit code: other processes still do some of the runs
@@ -72,7 +64,9 @@ def study(
     executor: Annotated[
         str, typer.Option(help="Where runs are carried out: local (processes), inline (this process) or ray.")
     ] = "local",
-    address: Address = None,
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster: auto, local (start one here) or HOST:PORT.")
+    ] = None,
     gpus: Annotated[
         float | None, typer.Option(min=0, help="With ray: share of a GPU for each run, such as 0.25.")
     ] = None,
@@ -152,7 +146,11 @@ def study(
             console.print(f"part {shard} is {done} in {path}; compare when all are", soft_wrap=True)
         else:
             try:
-                _print_whole(plan, path, explain=explain)
+                _print_study(plan, path, explain=explain)
+                if plan.choose is not None:
+                    _print_choice(path, plan.choose, plan.federation)
+                if plan.question is not None:
+                    _print_answer(path)
             except EdgeflError as error:
                 if not elsewhere:
                     raise
@@ -201,16 +199,18 @@ class _Shown:
             self._progress.__exit__(None, None, None)
 
 
-def _executor(name: str, address: str | None, gpus: float | None) -> "Literal['local', 'inline'] | OnRay":
-    from edgefl.studies import OnRay
-
+def _executor(
+    name: str, address: str | None, gpus: float | None
+) -> Literal["local", "inline"] | Callable[..., None]:
     if name == "ray":
+        from edgefl.studies.on_ray import OnRay
+
         return OnRay(address or "auto", gpus or 0.0)
-    only_for_ray(address=address, gpus=gpus)
-    if name == "local":
-        return "local"
-    if name == "inline":
-        return "inline"
+    for option, value in (("address", address), ("gpus", gpus)):
+        if value is not None:
+            raise EdgeflError(f"--{option}: is for --executor ray alone")
+    if name in ("local", "inline"):
+        return cast('Literal["local", "inline"]', name)
     raise EdgeflError(f"--executor {name}: choose local, inline or ray")
 
 
@@ -219,15 +219,6 @@ def _parts(text: str) -> tuple[int, int]:
     if not (slash and number.isdecimal() and count.isdecimal()):
         raise EdgeflError(f"--shard {text}: write I/N, e.g. --shard 1/8")
     return int(number), int(count)
-
-
-def _print_whole(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> None:
-    """Print the comparison of a study, what it chooses, and the answer to its question."""
-    _print_study(plan, path, explain=explain)
-    if plan.choose is not None:
-        _print_choice(path, plan.choose, plan.federation)
-    if plan.question is not None:
-        _print_answer(path)
 
 
 def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> None:

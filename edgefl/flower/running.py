@@ -43,7 +43,7 @@ def learner(
     batch: int | None = None,
     flops_per_sample: float | None = None,
     columns: Sequence[str] = (),
-) -> Callable[[Assignment], "FlowerLearner"]:
+) -> Callable[[Assignment], "_FlowerLearner"]:
     """Return what `edgefl.simulate` takes as its learner.
 
     The scenario's network says who is there, its selector who may take part: these are the nodes that the strategy is
@@ -66,18 +66,18 @@ def learner(
         columns: further metrics of the test that become columns of rounds.csv.
     """
 
-    def make(told: Assignment) -> FlowerLearner:
+    def make(told: Assignment) -> _FlowerLearner:
         own = strategy(told) if callable(strategy) else strategy
         nodes = Nodes(client_app, told.devices, told.streams.below("flower", told.cell))
         rounds = rounds_of(own, nodes, initial, config or {}, evaluate)
         if not callable(strategy) and len(told.sites_m) > 1:
             _check_first_use(own)
-        kind: type[FlowerLearner] = ResumableFlowerLearner
+        kind: type[_FlowerLearner] = _ResumableFlowerLearner
         try:
             state_of(own)
         except Unkept as error:
             warnings.warn(f"a run that is left will begin anew: {error}", stacklevel=1)
-            kind = FlowerLearner
+            kind = _FlowerLearner
         return kind(rounds, nodes, own, epochs, batch, flops_per_sample, tests_on_devices, columns)
 
     named = strategy if callable(strategy) else type(strategy)
@@ -109,7 +109,7 @@ def _check_first_use(strategy: Any) -> None:
     strategy._used_by_edgefl = True
 
 
-class FlowerLearner:
+class _FlowerLearner:
     """The learner of one cell: a Flower strategy, and devices that run a ClientApp."""
 
     def __init__(
@@ -162,7 +162,7 @@ class FlowerLearner:
 
     def _stage(self, facts: StageFacts) -> Stage:
         self.stage = facts
-        return FlowerStage(self, facts)
+        return _FlowerStage(self, facts)
 
     def train(self, ids: Sequence[int]) -> LocalRound:
         """Let the strategy make its messages for these devices, and the devices answer them."""
@@ -222,7 +222,7 @@ class FlowerLearner:
         )
 
 
-class ResumableFlowerLearner(FlowerLearner):
+class _ResumableFlowerLearner(_FlowerLearner):
     """A learner whose strategy can be kept as data: a run that was left goes on."""
 
     def state(self) -> tuple[Arrays, dict[str, Any]]:
@@ -251,15 +251,15 @@ class ResumableFlowerLearner(FlowerLearner):
     def stages(self) -> Iterator[Stage]:
         """Yield the stage that is open, and those after it."""
         probing = self.stage.rounds is not None
-        yield FlowerStage(self, self.stage)
+        yield _FlowerStage(self, self.stage)
         if probing:
             yield self._training()
 
 
-class FlowerStage:
+class _FlowerStage:
     """A stage of a Flower learner."""
 
-    def __init__(self, learner: FlowerLearner, facts: StageFacts) -> None:
+    def __init__(self, learner: _FlowerLearner, facts: StageFacts) -> None:
         self._learner, self.facts = learner, facts
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:

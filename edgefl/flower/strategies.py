@@ -28,7 +28,7 @@ Metrics = Mapping[str, Any]
 EvaluateFn = Callable[[int, ArrayRecord], MetricRecord | None]
 
 
-class StrategyRounds(Protocol):
+class _StrategyRounds(Protocol):
     """The rounds of a strategy: what is sent, and what becomes of the answers."""
 
     arrays: ArrayRecord  # the global model
@@ -53,7 +53,7 @@ class StrategyRounds(Protocol):
         """Return how many samples a reply says that it was trained on."""
 
 
-class OfMessages:
+class _OfMessages:
     """A strategy of messages."""
 
     def __init__(
@@ -108,7 +108,7 @@ class OfMessages:
         )
 
 
-class OfResults:
+class _OfResults:
     """A strategy of the older kind, of FitIns and FitRes."""
 
     def __init__(self, strategy: OldStrategy, nodes: Nodes, initial: Any) -> None:
@@ -258,20 +258,20 @@ class _Manager(SimpleClientManager):  # type: ignore[misc]
 
 def rounds_of(
     strategy: Any, nodes: Nodes, initial: Any, config: Mapping[str, Any], evaluate: EvaluateFn | None
-) -> StrategyRounds:
+) -> _StrategyRounds:
     """Return the rounds of a strategy of either kind.
 
     Raises:
         EdgeflError: it is of neither, or what it needs is missing.
     """
     if isinstance(strategy, Strategy):
-        return OfMessages(strategy, nodes, initial, config, evaluate)
+        return _OfMessages(strategy, nodes, initial, config, evaluate)
     if isinstance(strategy, OldStrategy):
         if evaluate is not None or config:
             raise EdgeflError(
                 "a strategy of flwr.server has evaluate_fn and on_fit_config_fn of its own: give them there, not here"
             )
-        return OfResults(strategy, nodes, initial)
+        return _OfResults(strategy, nodes, initial)
     raise EdgeflError(
         f"{type(strategy).__name__} is no Flower strategy: extend flwr.serverapp.strategy.Strategy or"
         " flwr.server.strategy.Strategy"

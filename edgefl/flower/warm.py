@@ -49,9 +49,9 @@ def warm_started(
 
     openings = Openings(warm_start or Similarity(), rounds, changed_share, pilot_sessions)
     if isinstance(strategy, Strategy):
-        return WarmStarted(strategy, openings)
+        return _WarmStarted(strategy, openings)
     if isinstance(strategy, OldStrategy):
-        return OldWarmStarted(strategy, openings)
+        return _OldWarmStarted(strategy, openings)
     raise EdgeflError(f"{type(strategy).__name__} is no Flower strategy")
 
 
@@ -97,7 +97,7 @@ class _Around:
         return _record(self.openings.open(_arrays(arrays)))
 
 
-class WarmStarted(_Around, Strategy):  # type: ignore[misc]
+class _WarmStarted(_Around, Strategy):  # type: ignore[misc]
     """A strategy of messages, with openings."""
 
     def configure_train(
@@ -143,7 +143,7 @@ class WarmStarted(_Around, Strategy):  # type: ignore[misc]
         self.inner.summary()
 
 
-class OldWarmStarted(_Around, OldStrategy):  # type: ignore[misc]
+class _OldWarmStarted(_Around, OldStrategy):  # type: ignore[misc]
     """A strategy of the older kind, with openings."""
 
     def initialize_parameters(self, client_manager: Any) -> Any:

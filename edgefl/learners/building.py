@@ -29,7 +29,6 @@ if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
 
     from edgefl.learning.datasets import Data, Dataset
     from edgefl.learning.federation.training_data import TrainingData
-    from edgefl.learning.local.chunk_trainers import ChunkTrainers
 
 # PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
 # have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
@@ -75,7 +74,6 @@ def build(
     load: "Callable[[Dataset], Data] | None",
     sizes: Mapping[str, Mapping[int, Any] | None],
     outside: outside_learners.Maker | Learner | None = None,
-    trainers: "ChunkTrainers | None" = None,
 ) -> Built:
     """Build a learner per server, what run.json says of model and machine, and what is trained.
 
@@ -86,14 +84,9 @@ def build(
         Learners by cell, or `Seat` where several federations share the cells; what is said; what is trained.
 
     Raises:
-        EdgeflError: the data, the model or the processor cannot be had, or trainers have nothing to train.
+        EdgeflError: the data, the model or the processor cannot be had.
     """
     scenario = world.scenario
-    if trainers is not None and (not scenario.trains or outside is not None):
-        raise EdgeflError(
-            "nothing to spread: this run has a workload or a learner from outside in place of edgefl's own training;"
-            " leave --executor out"
-        )
     if outside is not None:
         if scenario.federations:
             raise EdgeflError(
@@ -106,13 +99,13 @@ def build(
         further = {"learner": said["learner"]["name"]}
         return made, said, Training(state, torch_device("cpu"), further) if state else None
     if not scenario.federations:
-        return _of_one(world, device, threads, load, sizes[""], trainers)
+        return _of_one(world, device, threads, load, sizes[""])
     several: dict[str, Built] = {}
     before: list[memory.Need] = []
     for name in scenario.federations:
         with scenario.naming_federation(name):
             one = world.of_federation(name)
-            several[name] = _of_one(one, device, threads, load, sizes[name], trainers, before)
+            several[name] = _of_one(one, device, threads, load, sizes[name], before)
         training = several[name][2]
         before += [replace(need, place=("federations", name)) for need in training.needs] if training else []
     return together(several)
@@ -124,7 +117,6 @@ def _of_one(
     threads: int,
     load: "Callable[[Dataset], Data] | None",
     sizes: Mapping[int, Any] | None,
-    trainers: "ChunkTrainers | None",
     before: Sequence[memory.Need] = (),
 ) -> Built:
     """Build the learners of one federation.
@@ -140,7 +132,7 @@ def _of_one(
     else:
         learners = dict(sizes or {})
         if not learners:
-            learners, where, training = _torch_learners(world, device, threads, load, trainers, before)
+            learners, where, training = _torch_learners(world, device, threads, load, before)
         assert scenario.learning is not None  # the schema wants one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),
@@ -169,7 +161,6 @@ def _torch_learners(
     device: str,
     threads: int,
     load: "Callable[[Dataset], Data] | None",
-    trainers: "ChunkTrainers | None",
     before: Sequence[memory.Need],
 ) -> tuple[dict[int, Any], str, Training]:
     """A learner per cell that trains for real, the name of the processor it trains on, and the training."""
@@ -181,8 +172,6 @@ def _torch_learners(
 
     torch.set_num_threads(THREADS_PER_OPERATION)
     trained_on = torch_device(device)
-    if trainers is not None and trained_on.type != "cpu":
-        raise EdgeflError("training is spread over processors alone, not GPUs: add --device cpu")
     settings, members = world.scenario.learning, members_of(world)
     assert settings is not None
     training_data = TrainingData(
@@ -191,7 +180,6 @@ def _torch_learners(
         devices=members.count,
         ids=None if members.ids is None else members.ids.tolist(),
         threads=threads,
-        trainers=trainers,
         load=load,
     )
     needs = _needs(world, members.count, training_data)

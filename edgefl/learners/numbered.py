@@ -50,15 +50,15 @@ class NumberedLearner:
             overlapping = replace(overlapping, tiers=tiers)
         asked = replace(start, ids=self._numbers.of(start.ids), overlapping=overlapping)
         for stage in self._learner.session(asked):
-            yield NumberedStage(stage, self._numbers)
+            yield _NumberedStage(stage, self._numbers)
 
     def stages(self) -> Iterator[Stage]:
         """Yield the stages of the open session, from the present one on."""
         for stage in self._learner.stages():
-            yield NumberedStage(stage, self._numbers)
+            yield _NumberedStage(stage, self._numbers)
 
 
-class NumberedStage:
+class _NumberedStage:
     """A stage of such a learner."""
 
     def __init__(self, stage: Stage, numbers: "_Numbers") -> None:

@@ -17,7 +17,7 @@ class Hands:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._pool = ThreadPoolExecutor(count - 1, initializer=one_thread_each) if count > 1 else None
+        self._pool = ThreadPoolExecutor(count - 1, initializer=_one_thread_each) if count > 1 else None
 
     def work(self, do: Callable[[int, Job], None], jobs: Sequence[Job]) -> None:
         """Call do(hand, job) once for each job; `hand` is whose it is, 0 to count - 1, and 0 is the caller's."""
@@ -34,6 +34,6 @@ class Hands:
             done.result()
 
 
-def one_thread_each() -> None:
+def _one_thread_each() -> None:
     """Let this thread's operations have no helpers: jobs are done side by side instead."""
     torch.set_num_threads(1)

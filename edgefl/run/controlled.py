@@ -16,7 +16,7 @@ from edgefl.run.plan import prepare
 from edgefl.scenario.scenario import Scenario
 
 
-class Stopped(Exception):
+class _Stopped(Exception):
     """Nobody wants to know how the run goes on."""
 
 
@@ -31,7 +31,7 @@ class Handover:
         """Ask, in the run's thread, and wait."""
         self._questions.put(candidates)
         answer = self._answers.get()
-        if isinstance(answer, Stopped):
+        if isinstance(answer, _Stopped):
             raise answer
         decision: Decision = answer
         return decision
@@ -52,7 +52,7 @@ class Handover:
         candidates: Candidates | None = asked
         return candidates
 
-    def answer(self, decision: Decision | Stopped) -> None:
+    def answer(self, decision: Decision | _Stopped) -> None:
         """Answer."""
         self._answers.put(decision)
 
@@ -114,7 +114,7 @@ class ControlledRun:
             error: BaseException | None = None
             try:
                 simulation.run(*ends)
-            except Stopped:
+            except _Stopped:
                 return
             except BaseException as caught:
                 error = caught
@@ -141,5 +141,5 @@ class ControlledRun:
         """End the run, if it is not over."""
         if self.waiting is not None:
             self.waiting = None
-            self._handover.answer(Stopped())
+            self._handover.answer(_Stopped())
             self._thread.join()

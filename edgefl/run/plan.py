@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edgefl.contract import Learner
 from edgefl.engine.air.radio import Radio
@@ -23,9 +23,6 @@ from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import Identity, LearningIdentity, identity, learning_identity
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
-
-if TYPE_CHECKING:
-    from edgefl.learning.local.chunk_trainers import ChunkTrainers
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,6 @@ def prepare(
     *,
     device: str = "auto",
     threads: int | None = None,
-    trainers: "ChunkTrainers | None" = None,
     load: Loaded | None = None,
     sizes_only: bool = False,
     learner: Maker | Learner | None = None,
@@ -83,7 +79,7 @@ def prepare(
     """Build a run's world, data, models and radio, and check all that can be known before it begins.
 
     Args:
-        device, threads, trainers: as in `simulate`.
+        device, threads: as in `simulate`.
         load: reads the data set; None: missing files are downloaded.
         sizes_only: only to look at: learners need not be able to learn, see `edgefl.learners.model_size`.
         learner: as in `simulate`.
@@ -105,7 +101,7 @@ def prepare(
             for name in scenario.by_federation
         }
         threads = threads or available_cores()
-        learners, model, training = learners_of(world, device, threads, load, sizes, learner, trainers)
+        learners, model, training = learners_of(world, device, threads, load, sizes, learner)
         rehearsal = world.rehearsal()
         simulation, _ = compose(rehearsal, rehearsal.radio(Clock()), Nowhere(), {})
         notes = [*notes_at_start(scenario, training), *check_learners(world, simulation, learners)]

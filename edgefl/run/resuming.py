@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from edgefl.config import own_code
 from edgefl.contract import Learner
@@ -20,9 +19,6 @@ from edgefl.run_directory.reading import FILE as RUN
 from edgefl.run_directory.reading import NAMES, about_of
 from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario.scenario import Scenario, dump, load, written
-
-if TYPE_CHECKING:
-    from edgefl.learning.local.chunk_trainers import ChunkTrainers
 
 
 def left_behind(path: Path) -> Scenario:
@@ -46,7 +42,6 @@ def resume(
     path: str | Path,
     *,
     threads: int | None = None,
-    trainers: "ChunkTrainers | None" = None,
     every: Every = DEFAULT,
     on_round: Callable[[Round], None] | None = None,
     on_note: Callable[[str], None] = lambda note: None,
@@ -59,7 +54,6 @@ def resume(
     Args:
         path: the run directory.
         threads: as in `simulate`.
-        trainers: as in `simulate`.
         every: how often snapshots are taken.
         on_round: called with every round, those that are replayed too.
         on_note: told what is damaged, and what is done about it.
@@ -79,7 +73,6 @@ def resume(
         scenario,
         device=begun["device"],
         threads=threads,
-        trainers=trainers,
         on_round=on_round,
         every=every,
         on_note=on_note,

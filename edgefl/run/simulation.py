@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import simpy
 
@@ -34,9 +34,6 @@ from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, given
 
-if TYPE_CHECKING:
-    from edgefl.learning.local.chunk_trainers import ChunkTrainers
-
 ALONE = TrainingReuse()
 ROWS_AT_ONCE = 50_000  # of ledger.csv: texts of 50 MB
 RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a server whose training diverged
@@ -48,7 +45,6 @@ def simulate(
     *,
     device: str = "auto",
     threads: int | None = None,
-    trainers: "ChunkTrainers | None" = None,
     on_round: Callable[[Round], None] | None = None,
     member: StudyMembership | None = None,
     every: Every = DEFAULT,
@@ -65,7 +61,6 @@ def simulate(
         out: run directory, created; None: `runs/NAME-seedN` in the current folder, numbered if taken.
         device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`.
         threads: devices trained at the same time on a CPU; None: one per core. Results do not depend on it.
-        trainers: train in place of these threads, as those of `edgefl.run.training_on_ray.on_ray` do; None: nobody.
         on_round: called with every finished round, at once: its joules have tails until then, while its row in
             rounds.csv waits until they are over.
         member: the study this run is part of.
@@ -89,9 +84,7 @@ def simulate(
     scenario = given(scenario)
     began = time.perf_counter()
     with interruptible():
-        plan = prepare(
-            scenario, device=device, threads=threads, trainers=trainers, load=load, learner=learner
-        )
+        plan = prepare(scenario, device=device, threads=threads, load=load, learner=learner)
         for note in plan.notes:
             on_note(note)
         path = resume_from or (without_tilde(Path(out)) if out else free_directory(Path("runs"), plan.folder))

@@ -30,22 +30,12 @@ def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str
     return {
         "edgefl": __version__,
         SCENARIO: scenario.read_text(encoding="utf-8"),
-        **of_process(),
-        "device": device.type,
-        "device name": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        **{f"the code of {module}": its for module, its in code.items()},
-    }
-
-
-def of_process() -> dict[str, str]:
-    """What all numbers that this process computes depend on: packages and the processor's instructions."""
-    import torch
-
-    return {
-        "edgefl": __version__,
         **versions(),
         "machine": platform.machine(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
+        "device": device.type,
+        "device name": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        **{f"the code of {module}": its for module, its in code.items()},
     }
 
 

@@ -10,11 +10,10 @@ from edgefl.run_directory import files
 from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.reading import FILE as ABOUT
 from edgefl.scenario.data_loading import Loaded
-from edgefl.studies import on_ray
 from edgefl.studies.adding_seeds import answered, ask
 from edgefl.studies.directory import FILE, make, place, shard_of
 from edgefl.studies.one_run import work
-from edgefl.studies.options import OnRay, StudyOptions
+from edgefl.studies.options import StudyOptions
 from edgefl.studies.planning import StudyPlan
 from edgefl.studies.run_locks import FOLDER
 from edgefl.studies.run_queue import RunQueue
@@ -73,9 +72,9 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
         retry=options.retry,
         wait=options.wait,
     )
-    ray = options.executor if isinstance(options.executor, OnRay) else None
+    cluster = options.executor if callable(options.executor) else None
     # before anything is written, and in each part of a study the same runs
-    device = "auto" if ray else options.device  # on Ray it is another machine's
+    device = "auto" if cluster else options.device  # there it is another machine's
     check_builds(plan.first_runs(queue.new), device, load)
     make(directory, go_on=options.go_on)
     with files.writing(directory / FILE):
@@ -83,9 +82,9 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     for each in queue.completed:
         options.progress(each.label, None)
     # other machines know this one's current folder by its whole name alone
-    scheduler = RunScheduler(queue, reuse, directory.resolve() if ray else directory, options)
-    if ray:
-        on_ray.carry_out(scheduler, ray, options.jobs)
+    scheduler = RunScheduler(queue, reuse, directory.resolve() if cluster else directory, options)
+    if cluster:
+        cluster(scheduler, options.jobs)
     else:
         at_once = options.jobs or (1 if _on_gpu(plan, options.device) else available_cores())
         workers = 1 if options.executor == "inline" else min(len(queue.to_do), at_once)

@@ -1,45 +1,104 @@
 """A study's runs on a Ray cluster: each run is a task of one core and a share of a GPU.
 
 All machines need edgefl, and see the study's directory under the same name. Ray says when a task's process or node
-is gone; its run is then taken from it and gone on with elsewhere, from its last snapshot, as after any kill.
+is gone; its run is then taken from it and gone on with elsewhere, from its last snapshot, as after any kill. Ray is
+loaded only when a cluster is asked for.
 """
 
 import os
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from edgefl.config import outside
 from edgefl.errors import EdgeflError
-from edgefl.run.ray_cluster import connected
 from edgefl.run_directory.interruption import Interrupted, interruptible
 from edgefl.run_directory.status import this_process
 from edgefl.studies.directory import FILE
 from edgefl.studies.one_run import ELSEWHERE, RunTask, work
-from edgefl.studies.options import OnRay
 from edgefl.studies.run_locks import RunLocks
 from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.workers import GRACE_S, LOOK_AGAIN_S, Failure
 
 MOST_LOSSES = 3  # of one run: more are no accident, it may want more memory than a node has
 REPORT_S = 0.5  # between two messages of a run
+GOES_ON = "what is written stays: the same command goes on with it"
 
 
-def carry_out(scheduler: RunScheduler, where: OnRay, jobs: int | None) -> None:
-    """Do all runs of a study on a Ray cluster.
+@dataclass(frozen=True)
+class OnRay:
+    """Carry all runs of a study out on a Ray cluster: an executor of `StudyOptions`.
+
+    Attributes:
+        address: `auto`: the cluster that this machine belongs to; `local`: one that is started here for the study;
+            host:port, or ray://host:port.
+        gpus: share of a GPU for each run; 0: none.
+    """
+
+    address: str = "auto"
+    gpus: float = 0.0
+
+    def __call__(self, scheduler: RunScheduler, jobs: int | None) -> None:
+        """Do the runs, `jobs` at once; None: as many as the cluster has room for at the time.
+
+        Raises:
+            EdgeflError: there is no Ray, no such cluster, or no GPU in it.
+        """
+        # Ray takes the signals for itself
+        with _connected(self.address) as ray, interruptible():
+            _Cluster(ray, scheduler, self.gpus, jobs).work()
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    """Give the package ray, connected; a connection that was there before stays.
 
     Args:
-        jobs: most runs at once; None: as many as the cluster has room for at the time.
+        address: `auto`: the cluster that this machine belongs to; `local`: one that is started here, and ends with
+            this; host:port, or ray://host:port.
 
     Raises:
-        EdgeflError: there is no Ray, no such cluster, or no GPU in it.
+        EdgeflError: there is no Ray, or no such cluster; or it fails while it is used, in a way that no other
+            machine of it can mend.
     """
-    # Ray takes the signals for itself
-    with connected(where.address) as ray, interruptible():
-        _Cluster(ray, scheduler, where.gpus, jobs).work()
+    try:
+        import ray
+    except ImportError as error:
+        raise EdgeflError("--executor ray needs the package ray: pip install 'edgefl-cosim[ray]'") from error
+    ours = not ray.is_initialized()
+    if ours:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # of GPUs that are not asked for
+                ray.init(address=address, log_to_driver=False, logging_level="WARNING")
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise EdgeflError(
+                f"--executor ray: no cluster at address '{address}' ({error}); start one with"
+                " `ray start --head`, or give --address local"
+            ) from error
+    try:
+        yield ray
+    except ray.exceptions.ObjectStoreFullError as error:
+        raise EdgeflError(
+            f"--executor ray: the cluster's memory for data and models is full ({_first_line(error)}); start its"
+            f" nodes with a larger --object-store-memory, or take fewer --jobs; {GOES_ON}"
+        ) from error
+    except ray.exceptions.RayError as error:
+        raise EdgeflError(
+            f"--executor ray: the cluster has failed ({type(error).__name__}: {_first_line(error)}); see `ray"
+            f" status`; {GOES_ON}"
+        ) from error
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "")
 
 
 @dataclass

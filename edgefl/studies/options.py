@@ -11,27 +11,14 @@ from edgefl.studies.planning import StudyPlan
 
 
 @dataclass(frozen=True)
-class OnRay:
-    """Carry runs out on a Ray cluster.
-
-    Attributes:
-        address: `auto`: the cluster that this machine belongs to; `local`: one that is started here for the study;
-            host:port, or ray://host:port.
-        gpus: share of a GPU for each run; 0: none.
-    """
-
-    address: str = "auto"
-    gpus: float = 0.0
-
-
-@dataclass(frozen=True)
 class StudyOptions:
     """How the runs of a study are carried out.
 
     Attributes:
         device: as in `simulate`.
         jobs: processes at once; None: one per core (one in all on a GPU), or as many as the cluster has room for.
-        executor: where runs are carried out: in processes of this machine, in this process, or on a Ray cluster.
+        executor: where runs are carried out: in processes of this machine, in this process, or by a function
+            of the `RunScheduler` and `jobs`, on machines that see the directory under the same name.
         begins: told the runs before any of them begins; of a study with a question again whenever seeds are added.
         progress: called with a run's label and each finished round, and with None when the run is complete.
         failed: called with each run that fails, at once.
@@ -49,7 +36,7 @@ class StudyOptions:
 
     device: str = "auto"
     jobs: int | None = None
-    executor: Literal["local", "inline"] | OnRay = "local"
+    executor: Literal["local", "inline"] | Callable[..., None] = "local"
     begins: Callable[[StudyPlan], None] = lambda part: None
     progress: Callable[[str, Round | None], None] = lambda label, row: None
     failed: Callable[[Failed], None] = lambda failure: None

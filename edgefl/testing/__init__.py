@@ -1,8 +1,7 @@
-"""Test your own parts and runs: small worlds, the contract of each kind of component, books that must agree.
+"""Test your own parts: small worlds, and the contract of each kind of component.
 
 `check` tries a component class of any kind against the contract of its kind, `check_learner` a learner of your own.
-`small_world` composes a run at stated places and times as `edgefl run` does. `check_run` checks whether the
-tables of any run hold together. Nothing here needs a test framework.
+`small_world` composes a run at stated places and times as `edgefl run` does. Nothing here needs a test framework.
 """
 
 from edgefl.testing.cell import (
@@ -15,7 +14,6 @@ from edgefl.testing.cell import (
     small_world,
 )
 from edgefl.testing.conformance import ContractError, check
-from edgefl.testing.invariants import check_run
 from edgefl.testing.learner_contract import assignment, check_learner
 
 __all__ = [
@@ -29,6 +27,5 @@ __all__ = [
     "assignment",
     "check",
     "check_learner",
-    "check_run",
     "small_world",
 ]

@@ -7,7 +7,7 @@ import pytest
 
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import load
-from edgefl.testing.invariants import check_run
+from tests.tools.invariants import check_run
 
 FILE = Path(__file__).parents[2] / "scenarios" / "background_traffic.yaml"
 

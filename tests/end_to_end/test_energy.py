@@ -9,7 +9,7 @@ import pytest
 import edgefl
 from edgefl.analysis.costs import report_costs
 from edgefl.analysis.load import load_runs
-from edgefl.testing.invariants import check_run
+from tests.tools.invariants import check_run
 
 SMALL: dict[str, Any] = {
     "name": "energy",

@@ -17,9 +17,9 @@ from edgefl.engine.federation.seat import Seat
 from edgefl.learning.datasets.digits import Digits
 from edgefl.run.plan import prepare
 from edgefl.scenario.scenario import dump
-from edgefl.testing.invariants import check_run
 from tests.refusals import refused_at
 from tests.tools import kill
+from tests.tools.invariants import check_run
 
 DEVICES = 5  # of federation a
 DIGITS = {"dataset": "digits", "model": "logistic", "lr": 0.05, "batch": 16}

@@ -13,8 +13,8 @@ from edgefl.engine.federation.cloud import BACKHAUL_BITS, BACKHAUL_J, BACKHAUL_S
 from edgefl.learning.federation.stages import TrainStage
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
-from edgefl.testing.invariants import check_run
 from tests.refusals import refused_at
+from tests.tools.invariants import check_run
 
 CLOUD = {"every": 2, "backhaul_bps": 1e7, "backhaul_latency_s": 0.02, "backhaul_j_per_bit": 1e-7}
 COLUMNS = [CLOUD_VERSION, CLOUD_WAIT_S, BACKHAUL_S, BACKHAUL_BITS, BACKHAUL_J]

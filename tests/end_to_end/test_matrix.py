@@ -1,7 +1,7 @@
 """Every mobility model in one cell and in seven, every kind of shadowing, band and churn: the books agree.
 
 Tiny runs without training. What they compute is derived elsewhere, and test_joints.py lets features meet at random;
-here `edgefl.testing.invariants` says whether the tables hold together.
+here `tests.tools.invariants` says whether the tables hold together.
 """
 
 import csv
@@ -22,7 +22,7 @@ from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing.cell import Rows
-from edgefl.testing.invariants import check_run
+from tests.tools.invariants import check_run
 from tests.tools.movements import AREAS, CHURN, DEVICES, MOBILITY, write_trace
 
 RADIUS_M, ISD_M = 60.0, 50.0

@@ -11,7 +11,7 @@ import pytest
 from edgefl import EdgeflError, load_scenario, simulate
 from edgefl.config import registry
 from edgefl.scenario.scenario import Scenario
-from edgefl.testing.invariants import check_run
+from tests.tools.invariants import check_run
 from tests.tools.movements import AREAS, CHURN, DEVICES, MOBILITY, write_trace
 
 PARTS = 10  # of all pairs: `make quick` tries some of them

@@ -8,7 +8,7 @@ import pytest
 
 import edgefl
 from edgefl.scenario.scenario import Scenario
-from edgefl.testing.invariants import check_run
+from tests.tools.invariants import check_run
 
 
 def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:

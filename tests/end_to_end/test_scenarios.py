@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import edgefl
-from edgefl.testing.invariants import check_run
+from tests.tools.invariants import check_run
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 FOLDERS = (".", "benchmarks", "scale")

@@ -11,7 +11,7 @@ import torch
 
 import edgefl
 from edgefl.config import registry
-from edgefl.testing.invariants import check_run
+from tests.tools.invariants import check_run
 
 
 def run(path: Path, out: Path, *overrides: str) -> dict[str, pd.DataFrame]:

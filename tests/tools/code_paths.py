@@ -36,7 +36,6 @@ TESTS = [
             "local/test_local_training",
             "modules/test_convolutions",
             "scores/test_evaluation",
-            "local/test_chunk_trainers",
             "local/test_padding",
             "test_algorithm_verbs",
             "test_same_bytes",

@@ -19,10 +19,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgefl.testing.invariants import check_run
 from tests.tools.fuzz_calls import CallResult, call
 from tests.tools.fuzz_mutations import FuzzCase, case
 from tests.tools.fuzz_runs import run_case
+from tests.tools.invariants import check_run
 
 VALIDATE, RUN = 3000, 300  # cases
 # nineteen sites 500 m apart: what 0.8 GB of places keep is drawn in 8 s of a quiet processor

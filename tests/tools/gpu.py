@@ -16,7 +16,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 EDGEFL = [sys.executable, "-c", "from edgefl.commands.cli import main; main()"]
+BENCH = [sys.executable, "-m", "tests.tools.bench"]
 # small runs that touch each kind of layer; the data come with scikit-learn or are drawn
 RUNS = {
     "logistic regression": [],
@@ -175,7 +176,7 @@ def waits_of_the_host(asked: Asked) -> str:
     """Count where the host waits for the device in a round of training."""
     import torch
 
-    from edgefl.bench.training import LOGISTIC, Ours
+    from tests.tools.bench.training import LOGISTIC, Ours
 
     if asked.rehearsal:
         return "a CPU has none to count"
@@ -211,13 +212,12 @@ def write(path: Path, content: dict[str, Any]) -> Path:
     return path
 
 
-def command(asked: Asked, *arguments: str) -> str:
-    """Run edgefl on the device; returns what it prints."""
-    done = subprocess.run(
-        [*EDGEFL, *arguments, "--device", asked.device], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+def command(asked: Asked, *arguments: str, program: Sequence[str] = EDGEFL) -> str:
+    """Run edgefl, or another program, on the device; returns what it prints."""
+    words = [*program, *arguments, "--device", asked.device]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise AssertionError(f"edgefl {' '.join(arguments)}: {done.stderr[-3000:]}")
+        raise AssertionError(f"{' '.join([*program, *arguments])}: {done.stderr[-3000:]}")
     return done.stdout
 
 
@@ -229,8 +229,8 @@ def run(asked: Asked, scenario: Path, folder: Path, overrides: list[str]) -> Non
 
 def bench(name: str, asked: Asked, *arguments: str, short: bool = False) -> dict[str, Any]:
     """Return the figures of a benchmark."""
-    words = [*arguments, *(["--short"] if short else [])]
-    figures: dict[str, Any] = json.loads(command(asked, "bench", name, "--json", *words))
+    words = [name, "--json", *arguments, *(["--short"] if short else [])]
+    figures: dict[str, Any] = json.loads(command(asked, *words, program=BENCH))
     return figures
 
 

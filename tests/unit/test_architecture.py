@@ -85,8 +85,6 @@ def test_only_devices_and_composition_roots_start_processes() -> None:
         "edgefl/run/simulation.py",
         "edgefl/run/controlled.py",
         "edgefl/testing/cell.py",  # starts the one server of a small world
-        "edgefl/bench/network.py",  # uploads without a server, and the rival's walkers
-        "edgefl/bench/radio.py",  # the rival's transfers
     }
 
 

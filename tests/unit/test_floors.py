@@ -20,7 +20,7 @@ FLOORS = [
     ["edgefl.scenario"],
     ["edgefl.learners"],
     ["edgefl.run", "edgefl.flower"],
-    ["edgefl.studies", "edgefl.bench"],
+    ["edgefl.studies"],
     ["edgefl"],  # the face: __init__.py
     ["edgefl.commands"],
     ["edgefl.testing"],

@@ -199,7 +199,7 @@ class FeedbackCodec(Codec):
 
 
 @dataclass(frozen=True)
-class FedBack:
+class _FedBack:
     """A codec whose errors are fed back.
 
     key: of `learning`. otherwise: what does without.
@@ -236,13 +236,13 @@ class FedBack:
                 )
 
 
-def fed_back(uplink: Codec | None, downlink: Codec | None, *, differences: bool) -> list[FedBack]:
+def fed_back(uplink: Codec | None, downlink: Codec | None, *, differences: bool) -> list[_FedBack]:
     """Return which codecs' errors are fed back; differences: devices send these, as `Algorithm.sends_differences`."""
-    found = [] if downlink is None else [FedBack("downlink_codec", downlink, "leave it out")]
+    found = [] if downlink is None else [_FedBack("downlink_codec", downlink, "leave it out")]
     if uplink is not None and differences:
-        found.append(FedBack("uplink_codec", uplink, "leave it out"))
+        found.append(_FedBack("uplink_codec", uplink, "leave it out"))
     elif isinstance(uplink, FeedbackCodec) and uplink.error_feedback:
-        found.append(FedBack("uplink_codec", uplink, "set error_feedback: false"))
+        found.append(_FedBack("uplink_codec", uplink, "set error_feedback: false"))
     return found
 
 

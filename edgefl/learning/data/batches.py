@@ -33,22 +33,6 @@ class Batches:
     validation: Sequence[np.ndarray] = ()
     views: np.ndarray | None = None
 
-    def part(self, positions: Sequence[int]) -> "Batches":
-        """Return the batches of some devices, as wide, without `samples`, which local training leaves alone."""
-        places = list(positions)
-        longest = int(self.steps[places].max(initial=0))
-        return Batches(
-            self.rows[places, :longest],
-            self.weights[places, :longest],
-            self.sizes[places, :longest],
-            self.steps[places],
-            self.seeds[places],
-            self.per_epoch[places],
-            (),
-            [self.validation[k] for k in places] if len(self.validation) else (),
-            None if self.views is None else self.views[places, :longest],
-        )
-
     def processed(self, steps: np.ndarray) -> np.ndarray:
         """Return [K] the number of samples in the first `steps` [K] batches of each device, without padding."""
         counted = np.concatenate([np.zeros((len(self.sizes), 1), np.int64), self.sizes.cumsum(1)], axis=1)

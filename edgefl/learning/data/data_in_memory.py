@@ -1,7 +1,6 @@
 """A data set in the memory of the CPU or GPU that trains on it: raw, normalised batch by batch."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -67,16 +66,6 @@ class SplitInMemory:
         self.count = len(y)
         self.x, self.y = torch.from_numpy(x).to(self.x.device), torch.from_numpy(y).to(self.y.device)
         self._labels, self._ready = {}, {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """As arrays, which processes of one machine can share, and without what is only kept ready."""
-        kept = {name: value for name, value in vars(self).items() if not name.startswith("_")}
-        return {name: value.numpy() if isinstance(value, Tensor) else value for name, value in kept.items()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, torch.from_numpy(value) if isinstance(value, np.ndarray) else value)
-        self._labels, self._ready, self._readers = {}, {}, [SampleReader(self)]
 
     def normalised(self, rows: Tensor) -> Tensor:
         """Return (x - mean) / std of the samples rows [...], float32 [..., *shape]; overwritten by the next call."""

@@ -149,7 +149,6 @@ def local_training(settings: LearningSettings, training_data: TrainingData, modu
         precision=Precision(settings.precision == "bf16", settings.channels_last),
         memory_bytes=int(settings.memory_gb * 1e9) if settings.memory_gb else None,
         threads=training_data.threads,
-        trainers=training_data.trainers,
         task=training_data.task,
     )
     if settings.batch < training.smallest_batch:

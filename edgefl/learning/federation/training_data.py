@@ -15,7 +15,6 @@ from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.drifts import Drift
 from edgefl.learning.finite import require_finite
 from edgefl.learning.hands import Hands
-from edgefl.learning.local.chunk_trainers import ChunkTrainers
 from edgefl.learning.modules.model_files import Inputs
 from edgefl.learning.objective import task_of
 from edgefl.learning.settings import LearningSettings
@@ -29,7 +28,6 @@ class TrainingData:
         devices: all devices of the run, present or not.
         ids: what each is called outside; None: by its number.
         threads: of local training and tests on a CPU; results do not depend on it.
-        trainers: do local training in place of these threads; None: nobody does.
         load: reads the data set; None: its own `load`.
     """
 
@@ -41,7 +39,6 @@ class TrainingData:
         devices: int,
         ids: Sequence[int] | None = None,
         threads: int = 1,
-        trainers: ChunkTrainers | None = None,
         load: Callable[[Dataset], Data] | None = None,
     ) -> None:
         dataset: Dataset = settings.dataset
@@ -52,7 +49,7 @@ class TrainingData:
         self.task = task_of(settings, data)
         self.by_group = data.by_group
         if data.by_group is not None:
-            _refuse_what_needs_all(settings, spread=trainers is not None)
+            _refuse_what_needs_all(settings)
         data, validation = split_off(data, settings.validation, self.task.kinds(data.train.y))
         self.classes = data.num_classes
         self.inputs = Inputs(
@@ -66,7 +63,7 @@ class TrainingData:
         self.groups = data.train.groups
         self.input_shape: tuple[int, ...] = data.train.x.shape[1:]
         self.torch_device = torch_device
-        self.threads, self.trainers = threads, trainers
+        self.threads = threads
         self.model = settings.model
         self.hands = Hands(1 if torch_device.type == "cuda" else threads)
         self.devices, self.ids = devices, range(devices) if ids is None else ids
@@ -120,21 +117,19 @@ class TrainingData:
         self._cell_of = np.array(facts["cell_of"])
 
 
-def _refuse_what_needs_all(settings: LearningSettings, *, spread: bool) -> None:
+def _refuse_what_needs_all(settings: LearningSettings) -> None:
     """Refuse what would look at the training samples of all devices, where they are made on demand."""
     wants = {
-        ("learning", "drift"): settings.drift is not None,
-        ("learning", "validation"): settings.validation is not None,
-        ("learning", "tested_on"): settings.tested_on == "devices",
-        ("learning", "theory"): settings.theory is not None,
-        (): spread,
+        "drift": settings.drift is not None,
+        "validation": settings.validation is not None,
+        "tested_on": settings.tested_on == "devices",
+        "theory": settings.theory is not None,
     }
-    for place, wanted in wants.items():
+    for key, wanted in wants.items():
         if wanted:
-            what = place[-1] if place else "--executor ray"
             raise EdgeflError(
-                f"{what} needs the samples of all devices, and this data set makes those of a device when it takes"
+                f"{key} needs the samples of all devices, and this data set makes those of a device when it takes"
                 " part: leave it out, or take a data set in memory (synthetic without test_groups,"
                 " huggingface without on_demand)",
-                place,
+                ("learning", key),
             )

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from edgefl.errors import EdgeflError
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.data.data_in_memory import SplitInMemory
+from edgefl.learning.hands import Hands
 from edgefl.learning.local.batching import CHUNK_BYTES, Batching, choose
-from edgefl.learning.local.chunk_trainers import ChunkTrainers, Kit, Threads
+from edgefl.learning.local.chunk_training import ChunkTraining, Worker
 from edgefl.learning.local.gradients import ByHand, Kernel, OneByOne, Stacked
 from edgefl.learning.local.local_task import LocalModels, LocalTask
 from edgefl.learning.local.precision import Precision
@@ -34,7 +35,7 @@ class LocalTraining:
     """Local training of a round's participants: an optimiser's steps, its state new for every device and round.
 
     The result is the same whoever trains, whatever else the machine does: model, data and settings alone say how
-    devices are cut into chunks, and each chunk is computed by one thread, here or elsewhere.
+    devices are cut into chunks, and each chunk is computed by one thread.
 
     Args:
         model: the model; if it writes its gradients out, they are used in float32.
@@ -45,7 +46,6 @@ class LocalTraining:
             `auto` see `batching.choose`.
         memory_bytes: memory for a chunk of stacked devices; None: `CHUNK_BYTES`.
         threads: chunks trained at the same time; always 1 on a GPU.
-        trainers: train the chunks in place of these threads; None: nobody does.
         task: what devices minimise; other than the cross-entropy by automatic differentiation only.
 
     Attributes:
@@ -64,7 +64,6 @@ class LocalTraining:
         precision: Precision | None = None,
         memory_bytes: int | None = None,
         threads: int = 1,
-        trainers: ChunkTrainers | None = None,
         task: Task = CLASSIFICATION,
     ) -> None:
         self._task = task
@@ -75,9 +74,8 @@ class LocalTraining:
         self._batching = batching
         self._precision = (precision or Precision()).settled(model, train.x.device)
         self._memory_bytes = memory_bytes or CHUNK_BYTES[train.x.device.type]
-        self._here = Threads(1 if train.x.device.type == "cuda" else threads)
-        self._trainers = trainers or self._here
-        self._kits: dict[type[Kernel], Kit] = {}
+        self._hands = Hands(1 if train.x.device.type == "cuda" else threads)
+        self._workers: dict[type[Kernel], list[Worker]] = {}
         self._buffers: dict[str, Tensor] = {}
         self.layout = ModelLayout.of(module)
         self.smallest_batch = smallest_batch(module)
@@ -124,7 +122,7 @@ class LocalTraining:
     @torch.no_grad()
     def scores(self, models: Tensor, samples: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
         """Compute losses (mean) and accuracies [K, C] of models [C, M + Q] on each device's samples; 0 without."""
-        (worker,) = self._here.workers(self._kit(OneByOne))
+        (worker,) = self._workers_with(OneByOne, 1)
         losses, accuracies = models.new_zeros(2, len(samples), len(models))
         for k, indices in enumerate(samples):
             rows = torch.from_numpy(indices).to(models.device)
@@ -150,8 +148,12 @@ class LocalTraining:
         return max(1, self._memory_bytes // bytes_per_device)
 
     def _run(self, kind: type[Kernel], task: LocalTask, models: LocalModels) -> None:
-        chunks = list(self._chunks(task.batches, kind))
-        self._trainers.train(self._kit(kind), task, chunks, models)
+        workers = self._workers_with(kind, self._hands.count)
+
+        def train(hand: int, positions: Sequence[int]) -> None:
+            ChunkTraining(workers[hand], task, self._rule, models).run(positions)
+
+        self._hands.work(train, list(self._chunks(task.batches, kind)))
 
     def _chunks(self, batches: Batches, kind: type[Kernel]) -> Iterator[list[int]]:
         """Yield chunks of positions, by falling number of steps and else in order; results keep their places."""
@@ -187,14 +189,16 @@ class LocalTraining:
             rows = self._buffers[name] = like.new_empty(count, self.layout.size)
         return rows[:count]
 
-    def _kit(self, kind: type[Kernel]) -> Kit:
-        if kind not in self._kits:
-            if kind is Stacked:
-                refuse_hidden_parameters(self._module, example(self._train.x))
-            self._kits[kind] = Kit(
-                self._train, kind, self._model, self._module, self._precision, self._rule, self._task
-            )
-        return self._kits[kind]
+    def _workers_with(self, kind: type[Kernel], count: int) -> list[Worker]:
+        """Return `count` workers with kernels of this kind, made at the first call."""
+        workers = self._workers.setdefault(kind, [])
+        sample = example(self._train.x)
+        if kind is Stacked and not workers:
+            refuse_hidden_parameters(self._module, sample)
+        for _ in range(count - len(workers)):
+            kernel = kind(self._model, self._module, self._precision, sample, self._task)
+            workers.append(Worker(kernel, self._train))
+        return workers[:count]
 
 
 def finish(torch_device: torch.device) -> None:

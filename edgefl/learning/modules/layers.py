@@ -9,7 +9,7 @@ class Recurrent(nn.Module):
     """Base of layers that run along a sequence, as PyTorch's `nn.RNNBase` do; a mark for `batching.choose`."""
 
 
-class HandedDropout(nn.Module):
+class _HandedDropout(nn.Module):
     """Dropout whose mask is handed in, so that devices trained together and one by one draw the same.
 
     mask: [B, *shape] of 0 and 1 / (1 - p), set before each training pass.
@@ -30,13 +30,13 @@ class HandedDropout(nn.Module):
         return x
 
 
-def hand_in_dropout(module: nn.Module) -> dict[str, HandedDropout]:
+def hand_in_dropout(module: nn.Module) -> dict[str, _HandedDropout]:
     """Replace every `nn.Dropout` in a module; return the new layers by the names of their masks."""
-    replaced: dict[str, HandedDropout] = {}
+    replaced: dict[str, _HandedDropout] = {}
     for prefix, parent in list(module.named_modules()):
         for name, child in list(parent.named_children()):
             if isinstance(child, nn.Dropout):
-                layer: Any = HandedDropout(child.p)
+                layer: Any = _HandedDropout(child.p)
                 setattr(parent, name, layer)
                 replaced[".".join(filter(None, (prefix, name, "mask")))] = layer
     return replaced

@@ -1,4 +1,4 @@
-"""Rules that tables of any run keep, read from the files alone; beside those of `edgefl.testing.invariants`."""
+"""Rules that tables of any run keep, read from the files alone; beside those of `tests.tools.invariants`."""
 
 import contextlib
 import csv

@@ -16,10 +16,10 @@ from edgefl.errors import EdgeflError
 from edgefl.run.resuming import resume
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
-from edgefl.testing.invariants import check_run
 from tests.tools import kill
 from tests.tools.fuzz import LONGEST_MESSAGE, PLACED
 from tests.tools.fuzz_calls import CallResult, call
+from tests.tools.invariants import check_run
 from tests.tools.joints.learning_features import INITIAL
 from tests.tools.joints.rules import broken_rules, round_trip, watched_shares
 from tests.tools.joints.scenarios import Draw

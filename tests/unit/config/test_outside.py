@@ -65,7 +65,7 @@ def scenario(folder: Path, part: str) -> Path:
     return file
 
 
-@pytest.mark.parametrize("command", ["validate", "run", "bench run"])
+@pytest.mark.parametrize("command", ["validate", "run"])
 def test_a_strangers_scenario_runs_no_code(
     command: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,8 +31,8 @@ def test_a_script_is_bash(number: int, tmp_path: Path) -> None:
 
 
 def test_there_are_scripts_and_commands() -> None:
-    assert len(SCRIPTS) == 5
-    assert {command for command, _ in COMMANDS} == {"study", "merge", "run", "resume"}
+    assert len(SCRIPTS) == 4
+    assert {command for command, _ in COMMANDS} == {"study", "merge"}
 
 
 @pytest.mark.parametrize(("command", "options"), COMMANDS)

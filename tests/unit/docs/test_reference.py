@@ -37,7 +37,7 @@ def test_every_key_component_and_name_is_there() -> None:
     for name in set(edgefl.__all__) - {"__version__"}:
         assert f"## edgefl.{name}\n" in names
     commands = "\n".join(reference.commands())
-    for command in ("study", "doctor", "compare", "bench run"):
+    for command in ("study", "doctor", "compare"):
         assert f"## edgefl {command}\n" in commands
 
 

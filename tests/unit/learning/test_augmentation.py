@@ -112,14 +112,12 @@ def test_stacked_is_one_by_one_is_a_loop_over_padded_images(model: Any) -> None:
         assert torch.allclose(layout.flatten(module), stacked.rows[k], atol=CLOSE)
 
 
-def test_batches_stay_and_parts_of_them_take_the_views_along() -> None:
+def test_batches_stay() -> None:
     _, plain = trained(learning__augmentation=None)
     _, seen = trained()
     assert plain.batches is not None
     assert seen.batches is not None
     assert np.array_equal(plain.batches.rows, seen.batches.rows)
-    part = seen.batches.part([2, 0])
-    assert np.array_equal(part.views, seen.batches.views[[2, 0]])
     assert not torch.equal(plain.rows, seen.rows)
 
 

@@ -13,8 +13,8 @@ from edgefl import simulate
 from edgefl.analysis import handover_figures, load_runs
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario.scenario import Scenario, load
-from edgefl.testing.invariants import check_run
 from tests.refusals import refused_at
+from tests.tools.invariants import check_run
 from tests.tools.journal import with_journal
 
 

@@ -13,8 +13,8 @@ from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import identity
 from edgefl.scenario.scenario import dump, load
 from edgefl.studies import planning
-from edgefl.testing.invariants import check_run
 from tests.refusals import refused_at
+from tests.tools.invariants import check_run
 
 BASE: dict[str, Any] = {
     "name": "shared",

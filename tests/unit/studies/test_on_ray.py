@@ -4,6 +4,7 @@ import json
 import platform
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ import pytest
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.status import this_process
 from edgefl.studies import StudyOptions, plan, run
-from edgefl.studies.on_ray import OnRay, _Mailbox, _Reports
+from edgefl.studies.on_ray import OnRay, _connected, _Mailbox, _Reports
 from edgefl.studies.run_locks import BEAT_S, RunLocks
 from tests.tools.called import code_of
+from tests.tools.forked import loaded_after
 
 RUN = Path("a", "seed-1")
 ELSEWHERE = {"pid": 4, "host": "another", "started": 7}
@@ -104,3 +106,50 @@ def test_reports_come_in_order_and_together(monkeypatch: pytest.MonkeyPatch) -> 
     reports.send()
     assert box.empty() == [(5, ["first", "second"]), (5, ["third"])]
     assert reports.elsewhere
+
+
+class RayError(Exception):
+    """As in Ray, of which all its own errors are."""
+
+
+class ObjectStoreFullError(RayError):
+    """As in Ray."""
+
+
+RAY = SimpleNamespace(
+    is_initialized=lambda: True,
+    exceptions=SimpleNamespace(RayError=RayError, ObjectStoreFullError=ObjectStoreFullError),
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            ObjectStoreFullError("full\nand more"),
+            r"is full \(full\); start its nodes with a larger --object-store",
+        ),
+        (RayError("the owner is gone"), r"has failed \(RayError: the owner is gone\); see `ray status`"),
+        (RayError(), r"has failed \(RayError: \)"),
+    ],
+)
+def test_what_ray_raises_is_one_error_with_a_remedy(
+    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", RAY)
+    with pytest.raises(EdgeflError, match=said + ".*the same command goes on"), _connected("auto"):
+        raise error
+
+
+@pytest.mark.parametrize("error", [EdgeflError("bad scenario"), KeyboardInterrupt(), ValueError("mine")])
+def test_other_errors_pass(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", RAY)
+    with pytest.raises(type(error)) as told, _connected("auto"):
+        raise error
+    assert told.value is error
+
+
+@pytest.mark.slow
+def test_ray_is_loaded_only_if_it_is_asked_for() -> None:
+    modules = "edgefl.commands.cli, edgefl.run.simulation, edgefl.studies.on_ray"
+    assert loaded_after(f"import {modules}", {"ray"}) == set()

@@ -20,6 +20,7 @@ from edgefl.learning.data.batches import Batches, draw_batches
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.local.batching import STACKED_FROM, choose
+from edgefl.learning.local.chunk_training import ChunkTraining
 from edgefl.learning.local.gradients import ByHand, OneByOne, Stacked
 from edgefl.learning.local.local_task import LocalTask
 from edgefl.learning.local.local_training import LocalTraining
@@ -289,7 +290,7 @@ def test_a_model_with_gradients_of_its_own_is_trained_by_these(model: Model) -> 
             start, batches(train), LR, algorithm, previous=lambda devices: start.expand(len(devices), -1)
         )
         ends(train, work)
-        assert list(train._kits) == [ByHand]
+        assert list(train._workers) == [ByHand]
 
 
 def test_a_model_that_writes_out_the_cross_entropy_alone_meets_further_terms_by_autograd() -> None:
@@ -371,7 +372,7 @@ class Unstackable(Plain):
 def test_a_model_that_cannot_be_stacked_goes_one_by_one() -> None:
     train = training(Unstackable())
     ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
-    assert list(train._kits) == [OneByOne]
+    assert list(train._workers) == [OneByOne]
     train = training(Unstackable(), batching="stacked")
     with pytest.raises(EdgeflError, match="cannot be trained stacked") as error:
         ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
@@ -428,12 +429,14 @@ def test_chunks_fit_the_memory() -> None:
     assert train.chunk(BATCH) == 10**6 // (4 * numbers)
 
 
-def test_a_chunk_that_a_gpu_cannot_hold_is_an_error_and_not_a_smaller_chunk() -> None:
-    class Full:
-        def train(self, *piece: object) -> None:
-            raise torch.OutOfMemoryError("CUDA out of memory")
+def test_a_chunk_that_a_gpu_cannot_hold_is_an_error_and_not_a_smaller_chunk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(chunk: ChunkTraining, positions: list[int]) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
 
-    train = training(Plain(), trainers=Full())
+    monkeypatch.setattr(ChunkTraining, "run", full)
+    train = training(Plain())
     with pytest.raises(
         EdgeflError, match=r"memory does not hold 0.0055 GB of devices at once: set less"
     ) as error:
@@ -513,7 +516,7 @@ def test_bf16_goes_with_batch_norm_stacked_and_one_by_one() -> None:
 def test_bf16_goes_through_autograd_also_for_logistic_regression() -> None:
     train = training(Logistic(), precision=Precision(bf16=True), batching="stacked")
     ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
-    assert list(train._kits) == [Stacked]
+    assert list(train._workers) == [Stacked]
 
 
 # ---- every model there is

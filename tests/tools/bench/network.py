@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import simpy
 
-from edgefl.bench import peak_memory_mb
 from edgefl.engine.air.gains import LargeScaleState, SpatialGains
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_round import Link
@@ -21,6 +20,7 @@ from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
+from tests.tools.bench import peak_memory_mb
 
 SIZES = (100, 1_000, 10_000)
 PERIOD_S = 60.0  # each device uploads once in this time

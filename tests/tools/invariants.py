@@ -3,7 +3,7 @@
 `check_run(directory)` reads a run directory's tables and returns what is wrong with them, a line each. It needs
 nothing of the program that wrote them; tests and fuzzers call it after any run.
 
-    python -m edgefl.testing.invariants runs/quickstart-seed100
+    python -m tests.tools.invariants runs/quickstart-seed100
 """
 
 import math
@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from edgefl.testing.cloud_books import cloud_keeps_its_books
-from edgefl.testing.run_tables import Row, Tables, by, grouped, named, read, round_key, server_of
+from tests.tools.cloud_books import cloud_keeps_its_books
+from tests.tools.run_tables import Row, Tables, by, grouped, named, read, round_key, server_of
 
 # Sums are added up in another order here: some 1e-16 per term, relative.
 SUM_TOLERANCE = 1e-9

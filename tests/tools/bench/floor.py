@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from edgefl.bench import median_s
+from tests.tools.bench import median_s
 
 PRODUCT, MEMORY_BYTES, NUMBERS = 1024, 256 << 20, 1_000_000
 IMAGES, CHANNELS, SIDE, KERNEL = 64, 64, 16, 3

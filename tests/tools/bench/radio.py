@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import simpy
 
-from edgefl.bench import interleaved
 from edgefl.channel.carrier import Carrier
 from edgefl.channel.fading import BLOCK, Fading, LinkFading, slot_correlation
 from edgefl.channel.interference import Heard, Interfered, TransmitterActivity
 from edgefl.channel.modulation import Steps
 from edgefl.channel.renewal import slots_renewal_many
 from edgefl.channel.transfer import Flow
+from tests.tools.bench import interleaved
 
 DEVICES, SLOTS = 100, 20_000
 SPEED_M_S, CARRIER_HZ, SLOT_S, BANDWIDTH_HZ, SNR = 10.0, 3.5e9, 0.5e-3, 1.0e6, 100.0

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from edgefl.testing.run_tables import Row, Tables, named
+from tests.tools.run_tables import Row, Tables, named
 
 TOLERANCE = 1e-9  # relative, of products computed in another order
 TIME_DIGIT_S = 2e-9

@@ -1,4 +1,4 @@
-"""`edgefl bench`: measured speed, as ratios against named rivals in the same run."""
+"""Measured speed, as ratios against named rivals in the same run."""
 
 import sys
 import time

@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch.nn import functional
 
-from edgefl.bench import deciders, floor, interleaved, memory, network, radio, report, training
-from edgefl.bench.floor import Speeds, Work
 from edgefl.config import registry
 from edgefl.engine.selectors import Decider
 from edgefl.learning.models.logistic import Logistic
+from tests.tools.bench import deciders, floor, interleaved, memory, network, radio, report, training
+from tests.tools.bench.floor import Speeds, Work
 
 pytestmark = pytest.mark.slow
 

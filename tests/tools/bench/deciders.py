@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import simpy
 
-from edgefl.bench import median_s, say
 from edgefl.channel.units import FloatArray
 from edgefl.config import registry
 from edgefl.contract import Expected
@@ -30,6 +29,7 @@ from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
+from tests.tools.bench import median_s, say
 
 CANDIDATES, TAKEN, REPEATS = 1_000, 20, 20
 DEADLINE_S = 10.0  # of a round

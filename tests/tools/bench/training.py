@@ -13,8 +13,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from edgefl.bench import interleaved, say
-from edgefl.bench.floor import Speeds, Work
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.data.batches import draw_batches
@@ -34,6 +32,8 @@ from edgefl.learning.models.svhn_cnn import SvhnCnn
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.rng import Streams
+from tests.tools.bench import interleaved, say
+from tests.tools.bench.floor import Speeds, Work
 
 LR, MOMENTUM, MEAN, STD, CLASSES = 0.01, 0.9, 72.9, 90.0, 10
 RIVAL = "PyTorch loop, 1 thread"

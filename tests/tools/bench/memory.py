@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from edgefl.bench import peak_memory_mb
-from edgefl.bench.training import CLASSES, CPU, Ours, TrainingTask
 from edgefl.config import registry
 from edgefl.learning.models.resnet18 import Resnet18
+from tests.tools.bench import peak_memory_mb
+from tests.tools.bench.training import CLASSES, CPU, Ours, TrainingTask
 
 ALGORITHMS = ("fedavg", "fedprox", "scaffold")
 PAPER_GB = {"fedprox": 57.32, "scaffold": 56.64}  # J, Table IX, CIFAR-10, overlap 0.2, alpha 0.3

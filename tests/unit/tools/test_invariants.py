@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edgefl.testing.invariants import CHECKS, check_run
+from tests.tools.invariants import CHECKS, check_run
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 RUNS = sorted(path.parent for path in GOLDEN.glob("*/scenario.yaml"))

@@ -1,11 +1,18 @@
-"""`edgefl bench`: speed on this machine."""
+"""Measure speed and memory on this machine, beside named rivals: `make bench BENCH="training --short"`.
 
-from typing import Annotated
+python -m tests.tools.bench radio | network | deciders | training | memory | run SCENARIO
+"""
+
+from collections.abc import Callable
+from json import dumps
+from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
 
-from edgefl.commands.shared import AllowCode, Json, Override, ScenarioFile, TorchDevice, show
+from edgefl.commands.shared import AllowCode, Override, ScenarioFile, TorchDevice, console
 
+Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 app = typer.Typer(help="Measure speed on this machine, against named rivals in the same run.")
 
 
@@ -15,9 +22,9 @@ def bench_radio(json: Json = False) -> None:
 
     Examples:
 
-        edgefl bench radio --json
+        python -m tests.tools.bench radio --json
     """
-    from edgefl.bench import radio, report
+    from tests.tools.bench import radio, report
 
     figures = radio.run()
     show(figures, json, report.radio)
@@ -33,9 +40,9 @@ def bench_network(
 
     Examples:
 
-        edgefl bench network --simulated-s 60 --devices 1000
+        python -m tests.tools.bench network --simulated-s 60 --devices 1000
     """
-    from edgefl.bench import network, report
+    from tests.tools.bench import network, report
 
     figures = network.run(simulated_s, tuple(devices or network.SIZES))
     show(figures, json, report.network)
@@ -51,9 +58,9 @@ def bench_deciders(
 
     Examples:
 
-        edgefl bench deciders --candidates 10000
+        python -m tests.tools.bench deciders --candidates 10000
     """
-    from edgefl.bench import deciders, report
+    from tests.tools.bench import deciders, report
 
     figures = deciders.run(candidates, taken)
     show(figures, json, report.deciders)
@@ -76,12 +83,12 @@ def bench_training(
 
     Examples:
 
-        edgefl bench training --short --floor
+        python -m tests.tools.bench training --short --floor
 
-        edgefl bench training --device cuda
+        python -m tests.tools.bench training --device cuda
     """
-    from edgefl.bench import report, training
     from edgefl.learners.building import torch_device
+    from tests.tools.bench import report, training
 
     figures = training.run(repeats, threads, torch_device(device), floor=floor, short=short)
     show(figures, json, report.training)
@@ -99,11 +106,11 @@ def bench_run(
 
     Examples:
 
-        edgefl bench run scenarios/journal_fashion_mnist.yaml --set sessions.count=2
+        python -m tests.tools.bench run scenarios/journal_fashion_mnist.yaml --set sessions.count=2
     """
-    from edgefl.bench import report
-    from edgefl.bench import run as bench
     from edgefl.scenario.scenario import load
+    from tests.tools.bench import report
+    from tests.tools.bench import run as bench
 
     figures = bench.run(load(scenario, set_ or ()), device=device)
     show(figures, json, report.run)
@@ -121,10 +128,21 @@ def bench_memory(
 
     Examples:
 
-        edgefl bench memory --rounds 1 --batch 8
+        python -m tests.tools.bench memory --rounds 1 --batch 8
     """
-    from edgefl.bench import memory, report
     from edgefl.learners.building import torch_device
+    from tests.tools.bench import memory, report
 
     figures = memory.run(rounds=rounds, steps=steps, batch=batch, torch_device=torch_device(device))
     show(figures, json, report.memory)
+
+
+def show(figures: dict[str, Any], json: bool, as_table: Callable[[dict[str, Any]], RenderableType]) -> None:
+    if json:
+        print(dumps(figures, indent=2))  # not through rich, which would wrap long lines
+    else:
+        console.print(as_table(figures))
+
+
+if __name__ == "__main__":
+    app()
