@@ -230,7 +230,9 @@ def settings(**given: Any) -> LearningSettings:
     return LearningSettings(dataset="digits", model="logistic", **given)
 
 
-@pytest.mark.parametrize("algorithm", ["scaffold", "feddc", "fednova"])
+@pytest.mark.parametrize(
+    "algorithm", ["scaffold", "feddc", "fednova", {"name": "ditto", "lr_factor": 0.5}], ids=str
+)
 def test_an_algorithm_that_counts_on_sgd_refuses_adam(algorithm: Any) -> None:
     with pytest.raises(
         ValidationError, match=r"counts on changes that are sums of gradients, and adamw's are not"
