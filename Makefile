@@ -1,8 +1,8 @@
 # make demo   install edgefl, get Fashion-MNIST, run the quickstart study, then a moving network and its report
 # make test   install the dev extras, then lint, type-check and test
 # make paths  golden runs and training once more, with the instructions of other processors; part of `make test`
-# make quick  lint, types, golden runs, and the unit tests that are not slow with a few cases of each, in about a minute
-# make lowest quick's tests with the lowest versions that pyproject.toml declares but of torch, in an environment of its own
+# make quick  lint, types, golden runs, and the unit tests that are not slow with one case of each, in well under a minute
+# make lowest the unit tests that are not slow with the lowest versions that pyproject.toml declares but of torch, in an environment of its own
 # make newest the same with the newest versions that it allows
 # make readme run the demo and take its pictures into docs/
 # make gallery draw every shipped scenario into docs/gallery.md
@@ -20,6 +20,7 @@
 # make faults inject each named fault of tests/faults; its check must fail (five minutes); `make test` does some of it
 # make mutants try 200 changed operators, constants and bounds, drawn with a seed, against the tests of their modules
 # make kill   kill runs and a study at random instants, resume them, and compare every byte
+# make touched count the files that each feature touches outside its rooms
 # make schema write the JSON Schemas that editors use, beside the scenarios
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
 # tests start some hundred processes: each would compile all modules, and pytest all tests, again
@@ -31,7 +32,7 @@ FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
 .PHONY: demo docs readme gallery trust town city test paths quick lowest newest cluster editor checks gpu codecs fuzz joints damage faults mutants \
-  kill schema golden clean
+  kill touched schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -79,7 +80,8 @@ test: checks $(FASHION) $(CHROMIUM)
 paths: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/python -m tests.tools.code_paths
 
-QUICK := -m "not slow and not further" tests/unit tests/golden
+UNITS := tests/unit tests/golden
+QUICK := -m "not slow and not further" $(UNITS)
 
 quick: checks $(FASHION)
 	$(BIN)/pytest $(QUICK)
@@ -89,7 +91,7 @@ lowest newest: $(FASHION)
 	test -x $(VENV)-$@/bin/python || $(PYTHON) -m venv $(VENV)-$@
 	$(PYTHON) -m tests.tools.bounds $@ $(TORCH) > $(VENV)-$@/versions.txt
 	$(VENV)-$@/bin/pip install -q -U --upgrade-strategy eager -c $(VENV)-$@/versions.txt -e '.[test]'
-	$(VENV)-$@/bin/pytest $(QUICK)
+	$(VENV)-$@/bin/pytest -m "not slow" $(UNITS)
 	$(VENV)-$@/bin/pytest tests/unit/analysis/test_export.py  # all of it: slow, and the only use of MLflow
 
 checks: $(VENV)/installed-dev
@@ -135,6 +137,9 @@ mutants: $(VENV)/installed-dev $(FASHION)
 kill: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/python -m tests.tools.kill
 	$(BIN)/python -m tests.tools.kill_study scenarios/studies/quickstart.yaml --kills 5
+
+touched: $(VENV)/installed-dev
+	$(BIN)/python -m tests.tools.touched --files
 
 schema: $(VENV)/installed
 	$(BIN)/edgefl schema scenario > scenarios/scenario.schema.json

@@ -64,6 +64,11 @@ class Staleness:
     cap: int | None = None
     tiers: tuple[int, ...] = ()
 
+    @property
+    def as_sent(self) -> bool:
+        """Whether updates count as they were sent, in their mean by data."""
+        return (self.law, self.divisor, self.base, self.scale) == ("constant", "buffer", "received", 1.0)
+
     def factors(self, staleness: Sequence[int]) -> list[float]:
         """Return s(tau) of each update, in (0, 1]."""
         if self.cap is not None:

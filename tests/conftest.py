@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-from collections import defaultdict
 
 import pytest
 
@@ -18,22 +17,19 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["EDGEFL_ALLOW_CODE"] = "1"
 
 
-QUICK_CASES = 4  # of a parametrised test, that `make quick` tries: spread over all of them
 GOLDEN = "tests/golden/"  # where each case is a run
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark most cases of tests with many of them as further ones: `make test` tries them all."""
-    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    """Mark all cases of a test but one that is not slow as further ones, which `make quick` leaves out."""
+    seen: set[str] = set()
     for item in items:
-        cases[item.nodeid.partition("[")[0]].append(item)
-    for test, of_test in cases.items():
-        if len(of_test) > QUICK_CASES and GOLDEN not in test:
-            kept = {round(n * (len(of_test) - 1) / (QUICK_CASES - 1)) for n in range(QUICK_CASES)}
-            for number, item in enumerate(of_test):
-                if number not in kept:
-                    item.add_marker(pytest.mark.further)
+        test = item.nodeid.partition("[")[0]
+        if test in seen and GOLDEN not in test:
+            item.add_marker(pytest.mark.further)
+        elif item.get_closest_marker("slow") is None:
+            seen.add(test)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ data that a device holds; where a partition deals anew, it begins anew, as it do
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -48,6 +49,19 @@ class PrivacySettings(Section):
         " to what it sends",
     )
     delta: float = Field(1e-5, gt=0, lt=1, description="probability for which epsilon makes no promise")
+
+    def unaccounted(self, selector: str | None, sessions: str | None) -> Iterator[str]:
+        """Yield what the account leaves out: names of what goes by reports of devices, which have no noise."""
+        if selector and self.noise:
+            yield (
+                f"learning.privacy: {selector} chooses by what devices report of their data, and these reports have"
+                " no noise: epsilon covers neither them nor who takes part"
+            )
+        if sessions and self.noise:
+            yield (
+                f"learning.privacy: {sessions} sessions end by losses that devices report without noise: epsilon does"
+                " not cover them"
+            )
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Settings of learning: what is trained, on which data, and how."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -10,11 +11,25 @@ from edgefl.config.scenario_fields import Named, Section
 from edgefl.learning.augmentation import Augmentation
 from edgefl.learning.partial_work import PartialWork
 from edgefl.learning.privacy import PrivacySettings
+from edgefl.learning.warm_starts import WarmStart
 
 if TYPE_CHECKING:  # settings are read without PyTorch
     from torch import Tensor
 
     from edgefl.learning.tasks import Task
+
+
+# keys of `learning` that have to be unset for the theorem, and what they do to a local step or to what travels
+BEYOND_THEORY = {
+    "weight_decay": "adds to each gradient",
+    "clip_norm": "shortens gradients",
+    "augmentation": "trains on other samples than those of the loss",
+    "label_smoothing": "changes the loss",
+    "class_weights": "changes the loss",
+    "privacy": "clips and noises what devices send",
+    "uplink_codec": "sends another change than the one that was trained",
+    "downlink_codec": "lets devices begin with another model than the global one",
+}
 
 
 class EarlyStopping(Section):
@@ -246,32 +261,17 @@ class LearningSettings(Section):
     )
 
     @model_validator(mode="after")
-    def _epochs_to_stop(self) -> Self:
-        if self.early_stopping and self.epochs is None:
-            raise ValueError(
-                "early_stopping ends training after an epoch: give epochs, the most that a device does"
-            )
+    def _steps_or_epochs(self) -> Self:
         if self.partial_work and (self.epochs or self.steps) < 2:
             raise ValueError("partial_work: of one epoch, or step, none does fewer: ask for two or more")
         if self.one_pass and self.epochs is not None:
             raise ValueError("one_pass bounds steps, and epochs replaces them: give one of the two")
-        if self.epochs is None and self.algorithm.keeps_apart():
-            raise ValueError(
-                "this algorithm ends training after an epoch: give epochs, the most that a device does, or"
-                " switch that off (flash: validation: 0)"
-            )
         return self
 
     @model_validator(mode="after")
-    def _metrics_of_one_model(self) -> Self:
+    def _metrics_once(self) -> Self:
         if len(set(self.metrics)) < len(self.metrics):
             raise ValueError(f"metrics {', '.join(self.metrics)}: some are given twice")
-        several = self.algorithm.chooses_model or self.algorithm.knows_drift or not self.algorithm.vectors_up
-        if self.metrics and (self.tested_on == "devices" or self.drift is not None or several):
-            raise ValueError(
-                "metrics are of one global model on the labels' test data: leave them out with tested_on devices,"
-                " with a drift, and with algorithms that serve devices with several models"
-            )
         return self
 
     @model_validator(mode="after")
@@ -287,37 +287,19 @@ class LearningSettings(Section):
             )
         return self
 
-    @model_validator(mode="after")
-    def _steps_that_the_algorithm_can_count_on(self) -> Self:
-        if self.algorithm.needs_sgd() and self.optimiser.weights(1, self.momentum) is None:
-            algorithm, optimiser = (
-                registry.name_of(kind, one)
-                for kind, one in (("algorithms", self.algorithm), ("optimisers", self.optimiser))
-            )
-            raise ValueError(
-                f"{algorithm} counts on changes that are sums of gradients, and {optimiser}'s are not: choose"
-                " optimiser sgd"
-                + (", or lr_factor 1" if algorithm == "ditto" else "")
-                + ", or an algorithm that takes any steps, such as fedavg"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _state_that_can_be_kept(self) -> Self:
-        if self.optimiser.state == "fresh":
-            return self
-        name = registry.name_of("algorithms", self.algorithm)
-        if self.algorithm.needs_sgd():
-            raise ValueError(
-                f"{name} counts on changes that are sums of a round's own gradients, and a state that is kept brings"
-                " earlier ones along: leave optimiser.state fresh"
-            )
-        if self.algorithm.trains_personal:
-            raise ValueError(
-                f"{name} trains a second model on each device, whose optimiser begins anew in each round: leave"
-                " optimiser.state fresh"
-            )
-        return self
+    def beyond_theory(self) -> Iterator[tuple[str, str, str]]:
+        """Yield what the convergence theorem does not cover: the key, what it does, and the remedy."""
+        for key, kind, plain in (("algorithm", "algorithms", "fedavg"), ("optimiser", "optimisers", "sgd")):
+            if (name := registry.name_of(kind, getattr(self, key))) != plain:
+                yield key, f"{name} is not {plain}", f"set {plain}"
+        if self.momentum:
+            yield "momentum", f"steps have momentum {self.momentum:g}", "set 0"
+        if type(self.warm_start).anchor is not WarmStart.anchor:
+            name = registry.name_of("warm_starts", self.warm_start)
+            yield "warm_start", f"{name} adds to the local loss", "set previous, average or similarity"
+        for key, what in BEYOND_THEORY.items():
+            if getattr(self, key):
+                yield key, f"it {what}", "leave it out"
 
     @property
     def learned(self) -> "Task":

@@ -12,7 +12,7 @@ import numpy as np
 from edgefl.engine.selectors import Candidates, Decision
 from edgefl.errors import EdgeflError, quoted
 from edgefl.run.controlled import Controlled, ControlledRun, ControlledWithReports
-from edgefl.scenario import deciding
+from edgefl.scenario import fits
 from edgefl.scenario.scenario import Scenario, given
 
 try:
@@ -78,7 +78,8 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self._weights, self._reports = (accuracy, seconds, joules), reports
         rounds = self._scenario.rounds.model_copy(update={"selector": self._decider()})
         if set(controls) & {"shares", "power"}:
-            deciding.check(rounds, self._scenario.radio)
+            sections = self._scenario.model_copy(update={"rounds": rounds}).sections()
+            fits.check(sections, only=("fixed_shares", "own_power"))
         devices = self._scenario.devices.count
         if devices is None or self._scenario.layout.cells > 1:
             raise EdgeflError(

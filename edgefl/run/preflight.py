@@ -18,7 +18,6 @@ from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import WarmStart
 from edgefl.run import first_round
-from edgefl.scenario import private
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -114,8 +113,19 @@ def _notes(scenario: Scenario) -> list[str]:
         *_of_warm_start(learning, scenario.sessions.count),
         *_of_personal_models(learning),
         *_of_costs(learning),
-        *private.notes(scenario.rounds, scenario.sessions, learning),
+        *_of_reports(scenario, learning),
     ]
+
+
+def _of_reports(scenario: Scenario, learning: LearningSettings) -> Iterator[str]:
+    """Note reports of devices that no noise covers."""
+    selector, sessions = scenario.rounds.selector, scenario.sessions
+    asks = isinstance(selector, Decider) and (selector.asks_loss or selector.asks_norm)
+    names = (
+        registry.name_of("selectors", selector) if asks else None,
+        registry.name_of("sessions", sessions) if sessions.report_bits else None,
+    )
+    yield from learning.privacy.unaccounted(*names) if learning.privacy else ()
 
 
 def _of_warm_start(learning: LearningSettings, sessions: int | None) -> Iterator[str]:

@@ -119,11 +119,13 @@ def naming(federations: Mapping[str, FederationSettings], name: str) -> Iterator
         yield
 
 
-def check_members(federations: Mapping[str, FederationSettings], classes: Sequence[str]) -> None:
+def check_members(
+    federations: Mapping[str, FederationSettings], classes: Sequence[str], rounds: RoundSettings
+) -> None:
     """Refuse federations of which a device would belong to none, or to two.
 
     Args:
-        classes: of devices.
+        classes: of devices. rounds: the scenario's.
 
     Raises:
         EdgeflError: names the key and the remedy.
@@ -132,6 +134,12 @@ def check_members(federations: Mapping[str, FederationSettings], classes: Sequen
     by_share = federations[first].share is not None
     taken: dict[str, str] = {}
     for name, one in federations.items():
+        for key in OF_ALL:
+            if getattr(one.rounds or rounds, key) != getattr(rounds, key):
+                raise EdgeflError(
+                    f"is the same for all federations: set rounds.{key} at the top level",
+                    ("federations", name, "rounds", key),
+                )
         if (one.share is None) == (one.classes is None):
             both = "not both" if one.share is not None else "one of the two"
             raise EdgeflError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgefl.config import registry
-from edgefl.engine.selectors import Selector
+from edgefl.engine.selectors import CountedSelector, Selector
 from edgefl.engine.settings import DeviceSettings, RoundSettings
 from edgefl.errors import EdgeflError
 from edgefl.learning.settings import LearningSettings
@@ -53,6 +53,32 @@ class Numbers:
             )
         self._check_participants(devices, f"the devices of {name}, {devices}")
         self._check_updates(self._rounds_of(devices, f" of {name}"))
+
+    def check_server(self, devices: int | None) -> None:
+        """Refuse numbers of a server that can never be reached; devices: how many there are, None: not known yet.
+
+        Raises:
+            EdgeflError: names the key and the remedy.
+        """
+        server, selector = self.rounds.server, self.rounds.selector
+        if isinstance(selector, CountedSelector) and getattr(server, "places", None) is not None:
+            raise EdgeflError(
+                "rounds.selector.count says how many devices work at the same time: leave one of them out",
+                ("rounds", "server", "concurrency"),
+            )
+        for key in ("concurrency", "buffer", "count"):
+            many = getattr(server, key, None)
+            if many is not None and devices is not None and many > devices:
+                raise EdgeflError(
+                    f"{many} exceeds the number of devices, {devices}: lower it", ("rounds", "server", key)
+                )
+        buffer = getattr(server, "buffer", None)
+        if buffer is not None and self.rounds.min_updates > buffer:
+            raise EdgeflError(
+                f"{self.rounds.min_updates} exceeds rounds.server.buffer {buffer}: no model would ever be made;"
+                " lower it",
+                ("rounds", "min_updates"),
+            )
 
     def _check_updates(self, rounds: Iterator[tuple[int, str]]) -> None:
         updates = self.rounds.min_updates

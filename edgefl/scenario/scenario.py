@@ -22,6 +22,7 @@ from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.class_settings import CLASS_NAME
 from edgefl.engine.federation.cloud import CloudSettings
+from edgefl.engine.federation.deciding import bits_of_reports
 from edgefl.engine.settings import (
     LONGEST_S,
     CellSettings,
@@ -37,22 +38,19 @@ from edgefl.places.areas import Area
 from edgefl.places.streets import Streets
 from edgefl.run_directory.results import Described
 from edgefl.run_directory.settings import RecordSettings
-from edgefl.scenario import (
-    clouded,
-    coded,
-    deciding,
-    located,
-    overlap,
-    private,
-    rates,
-    shared_cells,
-    task_and_end,
-    theorem,
-)
+from edgefl.scenario import fits, located, rates, task_and_end
 from edgefl.scenario.day import Day, named_days
-from edgefl.scenario.federation_settings import FederationSettings, merged, naming, place_in, size_of
+from edgefl.scenario.federation_settings import (
+    FederationSettings,
+    check_members,
+    merged,
+    naming,
+    place_in,
+    size_of,
+)
 from edgefl.scenario.numbers import Numbers
 from edgefl.scenario.presets import keys_of_presets, with_preset_defaults, with_presets
+from edgefl.scenario.sections import Sections
 
 LARGEST_SEED = 2**32 - 1
 Longitude = Annotated[float, Field(ge=-180, le=180)]
@@ -212,7 +210,7 @@ class Scenario(Section):
     @property
     def report_bits(self) -> int:
         """What each participant sends beside its update."""
-        return deciding.bits_of_reports(self.rounds, self.sessions)
+        return bits_of_reports(self.rounds.selector, self.sessions)
 
     @property
     def numbers(self) -> Numbers:
@@ -231,13 +229,10 @@ class Scenario(Section):
             if one.learning is not None
         ]
         task_and_end.check_samples(classes, trained)
-        if not self.federations:
-            self._check_rounds(count)
-        if self.cloud is not None:
-            clouded.check(self.rounds, self.learning)
-        coded.check(self.radio, self.learning)
         if self.federations:
             self._check_federations(self.federations, count)
+        else:
+            self._check_rounds(count)
         if count is not None:
             self.numbers.check(count)
         return self
@@ -246,17 +241,19 @@ class Scenario(Section):
         tasks, several = (self.learning, self.workload), bool(self.federations)
         task_and_end.check(*tasks, self.sessions, self.duration_s, self.devices, several=several)
 
-    def _check_rounds(self, devices: int | None) -> None:
-        overlap.check(self.rounds, self.radio, self.learning, devices)
-        deciding.check(self.rounds, self.radio)
-        private.check(self.rounds, self.learning)
-        theorem.check(self.learning)
+    def _check_rounds(self, devices: int | None, *, several: bool = False) -> None:
+        fits.check(self.sections(several=several))
+        self.numbers.check_server(devices)
         rates.check(self.learning, self.sessions, self.duration_s)
+
+    def sections(self, *, several: bool = False) -> Sections:
+        """Return what has to fit together; several: whether other federations share the band."""
+        of_run = (self.cloud, self.record.energy_excess, several)
+        return Sections(self.radio, self.rounds, self.sessions, self.learning, *of_run)
 
     def _check_federations(self, federations: Mapping[str, FederationSettings], count: int | None) -> None:
         """Refuse federations that do not fit one another, and each as a scenario of which it is the only one."""
-        sections = (self.devices, self.radio, self.rounds, self.cloud)
-        shared_cells.check(federations, *sections, self.record.energy_excess)
+        check_members(federations, tuple(self.devices.classes or ()), self.rounds)
         for name, one in self.by_federation.items():
             with self.naming_federation(name):
                 if one.learning is None and one.workload is None:
@@ -265,9 +262,8 @@ class Scenario(Section):
                         ("federations", name),
                     )
                 one._check_task()
-                coded.check(one.radio, one.learning)
                 devices = None if count is None else self.size_of(name, count)
-                one._check_rounds(devices)
+                one._check_rounds(devices, several=True)
                 if devices is not None:
                     one.numbers.check_part(devices, name)
 

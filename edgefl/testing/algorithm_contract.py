@@ -1,6 +1,7 @@
 """Check the contract of algorithms: each verb of a first round, with what it may be given."""
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from edgefl.rng import Streams
 from edgefl.testing.conformance import must
 from edgefl.testing.learning_contracts import PARAMETERS, ROUNDING, output_term, same
 
+USES = ("models", "mean", "updates")
 CHANCE = RoundChance(Streams(4), (1, "train", 1), torch.device("cpu"))
 
 
@@ -69,6 +71,7 @@ def algorithms(algorithm: Algorithm) -> None:
         min(exchanged) >= 1 or max(exchanged) == 0,
         "vectors_down, vectors_up: at least the model, or 0 both ways if nothing is exchanged",
     )
+    must(algorithm.uses in USES, f"uses is {algorithm.uses!r}: one of {', '.join(USES)}")
     must(0 <= algorithm.keeps_apart() < 1, "keeps_apart() is a share of the samples, in [0, 1)")
     torch.manual_seed(0)
     devices = _Newcomers(algorithm)
@@ -157,6 +160,12 @@ def _one_round(
         after.shape == (PARAMETERS,) and bool(torch.isfinite(after).all()),
         f"aggregate() gave a model of shape {tuple(after.shape)}: return the next one, [M] and finite",
     )
+    if algorithm.uses != "updates":
+        alike = replace(updates, rows=updates.mean().expand(many, -1))
+        must(
+            torch.allclose(algorithm.aggregate(model, alike, state)[0], after, atol=ROUNDING),
+            f"uses is {algorithm.uses!r}, and aggregate() looks at single updates: declare uses = 'updates'",
+        )
     must(
         set(state_after) == set(state),
         f"aggregate() gave a state of {sorted(state_after)}, init_state() one of {sorted(state)}: keep names",

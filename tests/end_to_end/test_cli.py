@@ -14,6 +14,7 @@ import pytest
 
 from edgefl import load_scenario
 from edgefl.commands.cli import main
+from tests.tools.called import code_of
 
 
 class Done(NamedTuple):
@@ -28,28 +29,14 @@ Edgefl = Callable[..., Done]
 
 
 @pytest.fixture
-def edgefl(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Edgefl:
-    """The `edgefl` command, called in this process: a new one waits for seconds until PyTorch is loaded."""
+def edgefl(capsys: pytest.CaptureFixture[str]) -> Edgefl:
+    """The `edgefl` command, called in this process."""
 
     def call(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["edgefl", *map(str, arguments)])
         capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Done(int(ended.value.code or 0), *capsys.readouterr())
+        return Done(code_of(*arguments), *capsys.readouterr())
 
     return call
-
-
-@pytest.mark.slow
-def test_run_then_compare(edgefl: Edgefl, digits: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    done = edgefl("run", digits, "--set", "learning.algorithm.mu=0.1", "--seed", 9, "--out", out)
-    assert done.returncode == 0, done.stderr
-    assert str(out) in done.stdout.replace("\n", "")
-    assert "mu: 0.1" in (out / "scenario.yaml").read_text()
-    subprocess.run([sys.executable, "-m", "analysis", "compare", out], check=True, capture_output=True)
-    assert (out / "comparison.png").stat().st_size > 10_000
 
 
 def test_default_directories_are_never_reused(
@@ -59,31 +46,6 @@ def test_default_directories_are_never_reused(
     for name in ("digits-seed3", "digits-seed3-2"):
         assert edgefl("run", digits, "--set", "sessions.count=1").returncode == 0
         assert (tmp_path / "runs" / name / "run.json").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("unrendered")
-def test_study(edgefl: Edgefl, digits: Path, tmp_path: Path) -> None:
-    out = tmp_path / "study"
-    done = edgefl("study", digits.with_name("small.yaml"), "--out", out, "--jobs", 2)
-    assert done.returncode == 0, done.stderr
-    rounds = {
-        (variant, seed): pd.read_csv(out / variant / f"seed-{seed}" / "rounds.csv")
-        for variant in ("similarity", "previous")
-        for seed in (3, 4)
-    }
-    for seed in (3, 4):
-        pilots = [rounds[variant, seed].query("phase == 'pilot'") for variant in ("similarity", "previous")]
-        pd.testing.assert_frame_equal(*pilots)
-    assert not rounds["previous", 3].equals(rounds["previous", 4])
-    assert "similarity" in done.stdout
-    assert (out / "comparison.png").exists()
-    assert (out / "comparison.csv").exists()
-    # one process gives what two gave
-    again = tmp_path / "again"
-    assert edgefl("study", digits.with_name("small.yaml"), "--out", again, "--jobs", 1).returncode == 0
-    for file in sorted(out.rglob("rounds.csv")):
-        assert file.read_bytes() == (again / file.relative_to(out)).read_bytes()
 
 
 @pytest.mark.slow
@@ -119,24 +81,6 @@ def test_a_study_with_a_grid_compares_its_variants_in_every_setting(
     assert (fast > table.query("pace == 'slow'").similarity_mean.to_numpy()).all()
     assert "similarity is ahead of all others in" in done.stdout
     assert (out / "settings.png").exists()
-
-
-@pytest.mark.parametrize(
-    ("grid", "message"),
-    [
-        ("{learning.lr: [0.1], b.lr: [0.2]}", "two axes are called 'lr'"),
-        ("{lr: {}}", "grid.lr: has no point"),
-        ("{lr: {a/b: {learning.lr: 0.1}}}", "grid.lr.a/b: 'a/b' names a folder"),
-        ("{lr: {low: {learning.lrr: 0.1}}}", "did you mean 'lr'"),
-        ("{learning.batch: [0]}", "learning.batch: must be >= 1"),
-    ],
-)
-def test_a_grid_that_makes_no_sense_is_refused(edgefl: Edgefl, digits: Path, grid: str, message: str) -> None:
-    study = digits.with_name("small.yaml")
-    study.write_text(study.read_text() + f"grid: {grid}\n")
-    done = edgefl("validate", study)
-    assert done.returncode == 2
-    assert message in done.stderr
 
 
 def test_validate(edgefl: Edgefl, digits: Path) -> None:

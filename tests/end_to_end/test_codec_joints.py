@@ -92,7 +92,7 @@ def ended(data: dict[str, Any], out: Path) -> tuple[float, float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", range(8))
 def test_codecs_learn_with_everything(number: int, tmp_path: Path) -> None:
     data = drawn(number)
     whole = {key: value for key, value in data["learning"].items() if not key.endswith("_codec")}

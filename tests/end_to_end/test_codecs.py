@@ -1,17 +1,12 @@
 """Codecs in a whole run, in which devices change cells and lose updates: interrupted, it goes on byte for byte."""
 
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import edgefl
-from edgefl.engine.records import Round
-from edgefl.run.resuming import resume
-from edgefl.run_directory.interruption import Interrupted
-from edgefl.run_directory.snapshot import Every
-from tests.tools import kill
+from tests.tools.leaving import goes_on
 
 MOVING: dict[str, Any] = {
     "name": "moving",
@@ -46,20 +41,7 @@ OVERLAPPING = {
 @pytest.mark.slow
 @pytest.mark.parametrize("server", [{}, OVERLAPPING], ids=["synchronous", "fedbuff"])
 def test_an_interrupted_run_with_codecs_goes_on_byte_for_byte(server: dict[str, Any], tmp_path: Path) -> None:
-    scenario = edgefl.load_scenario(MOVING).with_(server)
-    undisturbed = edgefl.simulate(scenario, tmp_path / "undisturbed", device="cpu")
-    devices = edgefl.Results(undisturbed).devices
+    whole = goes_on(edgefl.load_scenario(MOVING).with_(server), tmp_path, ROUND, every=3)
+    devices = whole.devices
     assert devices.groupby("device").cell.nunique().max() > 1, "somebody learns in two cells"
     assert (devices.outcome != "completed").any(), "somebody's update is lost"
-    rounds = 0
-
-    def leave(row: Round) -> None:
-        nonlocal rounds
-        rounds += 1
-        if rounds == ROUND:
-            raise Interrupted(signal.SIGTERM)
-
-    with pytest.raises(Interrupted):
-        edgefl.simulate(scenario, tmp_path / "run", device="cpu", on_round=leave, every=Every(rounds=3))
-    resume(tmp_path / "run")
-    assert kill.differences(tmp_path / "run", undisturbed) == []

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from edgefl.analysis.html import write_report
-from edgefl.errors import EdgeflError
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import load
 from edgefl.studies.merging import merge
+from tests.refusals import refused_at
 
 SCENARIO = """
 name: small
@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_copied_is_named(
         raise shutil.Error([(locked, "there", "Permission denied")])
 
     monkeypatch.setattr(shutil, "copytree", refuse)
-    with pytest.raises(EdgeflError, match=rf"{locked}: cannot be copied \(Permission denied\)"):
+    with refused_at("", locked):
         merge([part], tmp_path / "merged")
 
 
@@ -136,6 +136,6 @@ def test_a_part_with_links_is_not_merged(run: Path, tmp_path: Path, where: str) 
     shutil.copytree(run, part / "a/seed-1")
     (part / where).unlink(missing_ok=True)
     (part / where).symlink_to(secret)
-    with pytest.raises(EdgeflError, match=f"{where}: is a link or a device"):
+    with refused_at("", where):
         merge([part], tmp_path / "merged")
     assert not (tmp_path / "merged").exists()

@@ -1,44 +1,11 @@
 """Deciders in runs that train: bits of codecs, what devices report, and a run that was left."""
 
-import signal
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from edgefl import load_scenario, simulate
-from edgefl.engine.records import Round
-from edgefl.run.resuming import resume
-from edgefl.run_directory.interruption import Interrupted
-from edgefl.run_directory.snapshot import Every
-from tests.tools import kill
-
-ROUND = 9  # of 12: the middle of a session
-
-
-@pytest.mark.parametrize(
-    "selector",
-    ["{name: oort, count: 4}", "{name: best_norm, count: 3}", "{name: least_energy, count: 4}"],
-)
-def test_a_run_goes_on_with_what_its_decider_remembers(digits: Path, tmp_path: Path, selector: str) -> None:
-    scenario = load_scenario(digits, [f"rounds.selector={selector}", "learning.uplink_codec=qsgd"])
-    undisturbed = simulate(scenario, tmp_path / "undisturbed", device="cpu")
-    rounds = 0
-
-    def leave(row: Round) -> None:
-        nonlocal rounds
-        rounds += 1
-        if rounds == ROUND:
-            raise Interrupted(signal.SIGTERM)
-
-    with pytest.raises(Interrupted):
-        simulate(scenario, tmp_path / "run", device="cpu", on_round=leave, every=Every(rounds=4))
-    resume(tmp_path / "run")
-    assert kill.differences(tmp_path / "run", undisturbed) == []
-    devices = pd.read_csv(undisturbed / "devices.csv")
-    reported = {"oort": "loss_received", "best_norm": "update_norm"}
-    for name, column in reported.items():
-        assert (column in devices) == (name in selector)
 
 
 def test_a_decider_knows_what_a_codec_makes_of_the_payload(digits: Path, tmp_path: Path) -> None:

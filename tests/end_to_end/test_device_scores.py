@@ -9,12 +9,9 @@ import pytest
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
-from edgefl import EdgeflError, Results, load_scenario, simulate
+from edgefl import Results, load_scenario, simulate
 from edgefl.learning.datasets.digits import Digits
 from edgefl.run.plan import prepare
-from edgefl.run.resuming import resume
-from edgefl.run_directory.snapshot import Every
-from tests.tools import kill
 
 EXACT = 1e-12  # means of the same numbers, added in another order
 BASE: dict[str, Any] = {
@@ -61,22 +58,6 @@ def test_means_of_scores_are_those_of_the_rounds(algorithm: str, tmp_path: Path)
             assert own.accuracy_personal.isna().all()
 
 
-def test_scores_come_again_when_a_run_goes_on(tmp_path: Path) -> None:
-    whole, left, rounds = run(tmp_path / "whole"), tmp_path / "left", 0
-
-    def leave(row: Any) -> None:
-        nonlocal rounds
-        rounds += 1
-        if rounds == 7:
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        simulate(load_scenario(BASE), left, device="cpu", on_round=leave, every=Every(rounds=3))
-    resume(left)
-    assert kill.differences(left, whole) == []
-    assert (left / "evaluation.csv").exists()
-
-
 def test_metrics_of_clients_are_what_they_say(tmp_path: Path) -> None:
     """Of the first round, from the models before and after it, one device after the other."""
     changes = {"learning__client_metrics": True, "devices__count": 5, "sessions__count": 1}
@@ -103,18 +84,6 @@ def test_metrics_of_clients_are_what_they_say(tmp_path: Path) -> None:
         assert row.epochs == pytest.approx(row.iterations / max(1, -(-held // 16)))
     assert len(data.train.y) > 0
     assert (results.devices.loss_after < results.devices.loss_before).mean() > 0.9
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"learning__tested_on": "labels"}, "set tested_on to devices"),
-        ({"learning__test_every": 3}, "scores_every 2 is no multiple of test_every 3"),
-    ],
-)
-def test_scores_that_nobody_would_make_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(EdgeflError, match=message):
-        load_scenario(BASE).with_(**changes)
 
 
 def test_fairness_reads_them(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import yaml
 from edgefl.config import registry
 from edgefl.config.units_of_keys import UNITS
 from edgefl.scenario.scenario import Scenario
-from tests.end_to_end.pages import LANGUAGES, ROOT, Block, blocks_of, follow, scenario_of
+from tests.end_to_end.pages import LANGUAGES, ROOT, blocks_of, follow, scenario_of
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
@@ -89,14 +89,6 @@ def test_the_town_shown_has_the_cells_and_the_week_that_it_says() -> None:
     assert town.devices.mobility.calendar.period_h == 168
 
 
-def test_a_block_that_fails_is_named(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("Text.\n\n```sh\nedgefl list algorithms\nedgefl list nonsense\n```\n")
-    with pytest.raises(AssertionError, match="edgefl list nonsense: exit code 2") as failed:
-        follow(page, tmp_path)
-    assert "page.md:3" in failed.value.__notes__[0]
-
-
 def test_a_program_that_fails_fails_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     for block in (
@@ -108,8 +100,3 @@ def test_a_program_that_fails_fails_the_page(tmp_path: Path) -> None:
         page.write_text(f"```{block}```\n")
         with pytest.raises(BaseException):  # noqa: B017, PT011
             follow(page, tmp_path)
-
-
-def test_blocks_are_read_with_their_titles() -> None:
-    first = blocks_of(DOCS / "first-hour.md")
-    assert any(isinstance(block, Block) and block.title == "first.yaml" for block in first)

@@ -7,11 +7,6 @@ import pandas as pd
 import pytest
 
 from edgefl import load_scenario, simulate
-from edgefl.engine.records import Round
-from edgefl.errors import EdgeflError
-from edgefl.run.resuming import resume
-from edgefl.run_directory.snapshot import Every
-from tests.tools import kill
 
 AT, ROUNDS, DEVICES = 5, 8, 8
 FILE = f"""\
@@ -128,24 +123,6 @@ def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path
     assert early.energy_compute_j.sum() < late.energy_compute_j.sum()
 
 
-@pytest.mark.parametrize("algorithm", ["fedavg", "oracle", "apfl"])
-def test_a_run_with_drift_goes_on(scenario: Path, tmp_path: Path, algorithm: str) -> None:
-    one = load_scenario(scenario, [f"learning.algorithm={algorithm}"])
-    undisturbed = simulate(one, tmp_path / "undisturbed", device="cpu")
-    seen = 0
-
-    def leave(row: Round) -> None:
-        nonlocal seen
-        seen += 1
-        if seen == AT + 1:
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        simulate(one, tmp_path / "run", device="cpu", on_round=leave, every=Every(rounds=2))
-    resume(tmp_path / "run")
-    assert kill.differences(tmp_path / "run", undisturbed) == []
-
-
 def test_an_oracle_loses_nothing(scenario: Path, tmp_path: Path) -> None:
     """Its model for the data after the drift has been trained all along."""
     run = simulate(
@@ -158,19 +135,6 @@ def test_an_oracle_loses_nothing(scenario: Path, tmp_path: Path) -> None:
     )
     accuracy = rounds(run).accuracy
     assert accuracy[AT - 1] > accuracy[AT - 2] - 0.1
-
-
-def test_an_oracle_wants_a_drift(scenario: Path, tmp_path: Path) -> None:
-    scenario.write_text(
-        FILE.replace("  drift: ", "  # drift: ").replace("model: l", "algorithm: oracle\n  model: l")
-    )
-    with pytest.raises(EdgeflError, match=r"learning.algorithm: .* give learning.drift"):
-        simulate(load_scenario(scenario), tmp_path / "run")
-
-
-def test_a_place_that_does_not_exist(scenario: Path, tmp_path: Path) -> None:
-    with pytest.raises(EdgeflError, match=r"learning.drift.zones: no site 3: the layout has sites 0 to 0"):
-        simulate(load_scenario(scenario, ["learning.drift.zones=[3]"]), tmp_path / "run")
 
 
 def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import edgefl
 
 PATIENCE = 4
@@ -41,9 +39,3 @@ def test_a_run_ends_with_so_many_tests_without_a_new_best(tmp_path: Path) -> Non
     assert all(later - earlier <= PATIENCE for earlier, later in pairwise(rises))
     assert run.events.query("event == 'session_end'")["detail"].tolist() == ["early_stopping"]
     assert edgefl.load_model(run, kept="best").about["accuracy"] == max(scores)
-
-
-def test_without_validation_samples_it_is_refused() -> None:
-    learning = {key: value for key, value in SCENARIO["learning"].items() if key != "validation"}
-    with pytest.raises(edgefl.EdgeflError, match=r"give learning\.validation"):
-        edgefl.load_scenario({**SCENARIO, "learning": learning})

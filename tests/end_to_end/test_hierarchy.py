@@ -10,11 +10,11 @@ import pytest
 import edgefl
 from edgefl.contract import SessionStart
 from edgefl.engine.federation.cloud import BACKHAUL_BITS, BACKHAUL_J, BACKHAUL_S, CLOUD_VERSION, CLOUD_WAIT_S
-from edgefl.errors import EdgeflError
 from edgefl.learning.federation.stages import TrainStage
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
 from edgefl.testing.invariants import check_run
+from tests.refusals import refused_at
 
 CLOUD = {"every": 2, "backhaul_bps": 1e7, "backhaul_latency_s": 0.02, "backhaul_j_per_bit": 1e-7}
 COLUMNS = [CLOUD_VERSION, CLOUD_WAIT_S, BACKHAUL_S, BACKHAUL_BITS, BACKHAUL_J]
@@ -117,18 +117,6 @@ def test_a_run_goes_on_from_any_exchange(
         assert (path / table).read_bytes() == (tmp_path / "whole" / table).read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"learning": {"algorithm": "scaffold"}}, "scaffold makes a model in its own way"),
-        ({"rounds": {"server": {"name": "tiers"}}, "radio": {"sharing": "dynamic"}}, "a model of each tier"),
-    ],
-)
-def test_what_keeps_more_than_a_mean_is_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(EdgeflError, match=message):
-        scenario(2, **changes)
-
-
 def test_a_learner_from_outside_has_no_cloud(tmp_path: Path) -> None:
     class Theirs:
         flops_per_sample, payload_bits = 1.0, 8
@@ -136,7 +124,7 @@ def test_a_learner_from_outside_has_no_cloud(tmp_path: Path) -> None:
         def session(self, start: SessionStart) -> None: ...
 
     workload = {"payload_bits": 8, "flops_per_sample": 1.0}
-    with pytest.raises(EdgeflError, match="keeps its models to itself"):
+    with refused_at("", "models"):
         edgefl.simulate(
             scenario(2, learning=None, workload=workload), out=tmp_path / "out", learner=lambda told: Theirs()
         )

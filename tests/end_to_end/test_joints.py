@@ -13,7 +13,7 @@ from tests.tools.joints.references.reading import Compared
 from tests.tools.joints.scenarios import FEATURES, drawn
 from tests.tools.joints.trial import trial
 
-SEED, DRAWS, CASES, MOST_CASES = 43, 12, 2, 12
+SEED, DRAWS, CASES, MOST_CASES = 43, 16, 2, 12
 # reference -> faults that it must notice
 FAULTS = {
     "band": [

@@ -9,11 +9,8 @@ import pandas as pd
 import pytest
 
 from edgefl import load_scenario, simulate, testing
-from edgefl.engine.records import Round
-from edgefl.errors import EdgeflError
-from edgefl.run.resuming import resume
-from edgefl.run_directory.snapshot import Every
-from tests.tools import kill
+from tests.refusals import refused_at
+from tests.tools.leaving import goes_on
 
 DEVICES, ROUNDS, BAD = 6, 5, 3
 RUN: dict[str, Any] = {
@@ -68,9 +65,7 @@ def notes(path: Path) -> list[str]:
 
 
 def test_by_default_the_run_ends_and_says_how_it_could_go_on(tmp_path: Path) -> None:
-    with pytest.raises(
-        EdgeflError, match=rf"the model of device {BAD} is not finite.*rounds.not_finite: drop"
-    ):
+    with refused_at("", f"device {BAD}", "rounds.not_finite: drop"):
         tables(["rounds.not_finite=stop"], tmp_path / "run")
 
 
@@ -138,16 +133,4 @@ def all_beyond_measure(numbers_beyond_measure: None) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("keys", [[], FEDBUFF])
 def test_a_run_that_drops_goes_on_where_it_was_left(keys: list[str], tmp_path: Path) -> None:
-    scenario, seen = load_scenario(RUN, keys), 0
-    whole = simulate(scenario, tmp_path / "whole", device="cpu")
-
-    def leave(row: Round) -> None:
-        nonlocal seen
-        seen += 1
-        if seen == 4:
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        simulate(scenario, tmp_path / "left", device="cpu", on_round=leave, every=Every(rounds=2))
-    resume(tmp_path / "left")
-    assert kill.differences(tmp_path / "left", whole) == []
+    goes_on(load_scenario(RUN, keys), tmp_path, after=4, every=2)

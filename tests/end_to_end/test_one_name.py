@@ -10,10 +10,7 @@ import pytest
 from tests.unit.test_floors import ROOT
 
 THEIRS = "MINE = 'theirs'\n"
-FILES = {
-    "modules": ("analysis.py", "channel.py"),
-    "packages": ("analysis/__init__.py", "channel/__init__.py"),
-}
+FILES = ("analysis/__init__.py", "channel.py")  # a package and a module
 USED = """
 import analysis
 import channel
@@ -54,9 +51,9 @@ def answer(*command: object, cwd: Path, **environment: str) -> subprocess.Comple
     )
 
 
-@pytest.fixture(params=FILES.values(), ids=FILES)
-def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    for name in request.param:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in FILES:
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(THEIRS)

@@ -230,16 +230,15 @@ def undisturbed(algorithm: str, name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
+# one who is interrupted leaves a snapshot between two calls, after which the latest round is trained again
 @pytest.mark.parametrize(
-    ("call", "number", "error"),
+    ("algorithm", "name", "call", "number", "error"),
     [
-        *[("aggregate", number, Left) for number in (3, 8, 14)],
-        # leaves a snapshot between two calls, after which the latest round is trained again
-        *[("train", number, KeyboardInterrupt) for number in (2, 7, 20)],
+        *[("fedavg", "fedbuff", "aggregate", number, Left) for number in (3, 8, 14)],
+        *[("fedavg", "fedbuff", "train", number, KeyboardInterrupt) for number in (2, 7, 20)],
+        *[("apfl", "fedbuff", *left) for left in (("aggregate", 8, Left), ("train", 7, KeyboardInterrupt))],
+        *[("fedavg", "tiers", *left) for left in (("aggregate", 8, Left), ("train", 7, KeyboardInterrupt))],
     ],
-)
-@pytest.mark.parametrize(
-    ("algorithm", "name"), [("fedavg", "fedbuff"), ("apfl", "fedbuff"), ("fedavg", "tiers")]
 )
 def test_a_run_goes_on_with_updates_on_their_way(
     tmp_path: Path, algorithm: str, name: str, call: str, number: int, error: type[BaseException]

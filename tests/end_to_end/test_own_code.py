@@ -89,13 +89,3 @@ def test_a_run_does_not_go_on_with_other_code(folder: Path) -> None:
     edit(folder)
     said = edgefl(folder, "resume", "again", code=2)
     assert "the code of mine is" in said
-
-
-@pytest.mark.slow
-def test_shards_of_different_code_are_not_merged(folder: Path) -> None:
-    edgefl(folder, "study", "study.yaml", "--out", "one", "--seed", "1", "--alone")
-    edit(folder)
-    edgefl(folder, "study", "study.yaml", "--out", "two", "--seed", "1", "--alone")
-    said = edgefl(folder, "merge", "one", "two", "--out", "both", code=2)
-    assert "are not the same run" in said
-    assert not (folder / "both").exists()

@@ -13,16 +13,15 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from PIL import Image
 
-from edgefl.commands import cli, preview_picture
 from edgefl.commands.preview_data import Preview, make_preview
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import EventName
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.scenario.world import World
+from tests.tools.called import code_of
 
 NR: dict[str, Any] = {
     "rates": "cqi",
@@ -110,29 +109,11 @@ def test_who_is_switched_on_is_counted(tmp_path: Path) -> None:
     assert (preview.population[:, 0] - preview.population[0, 0] == counted).all()
 
 
-@pytest.mark.filterwarnings("error")
-def test_devices_that_never_come_are_no_trouble(preview: Preview, tmp_path: Path) -> None:
-    absent = preview.tracks_m.copy()
-    absent[:, 3] = np.nan
-    preview_picture.draw(replace(preview, tracks_m=absent), tmp_path / "absent.png", dpi=40)
-    assert (tmp_path / "absent.png").stat().st_size > 1000
-
-
 def test_a_probe_that_ended_early_says_so(preview: Preview, scenario: Scenario) -> None:
     assert not [note for note in preview.notes if "the first" in note]
     # it goes on until the instant of the first rounds is over, which a second one shows
     (note,) = [note for note in make_preview(scenario, most_s=0.0).notes if "to end" in note]
     assert "of the first 2 to end" in note
-
-
-def test_a_picture_has_the_links_where_nobody_comes_or_goes(preview: Preview) -> None:
-    figure = Figure()
-    preview_picture._links(figure.subplots(), preview)
-    bars = figure.axes[0].patches
-    assert sum(bar.get_height() for bar in bars) == 12
-    strong = preview.snr_db[np.isfinite(preview.snr_db)]
-    assert bars[0].get_x() >= strong.min() - 1
-    assert bars[-1].get_x() <= strong.max()
 
 
 @pytest.mark.parametrize(
@@ -163,31 +144,17 @@ def test_the_map_is_strong_at_the_sites(preview: Preview) -> None:
 
 
 @pytest.mark.slow
-def test_labels_of_sessions_are_those_of_the_run(digits: Path, tmp_path: Path) -> None:
-    scenario = load(digits, ["sessions.rounds=1"])
-    mix = make_preview(scenario).mix
-    sessions = pd.read_csv(simulate(scenario, tmp_path / "run", device="cpu") / "sessions.csv")
-    assert {
-        int(row.session): {int(label) for label in str(row.labels).split()} for row in sessions.itertuples()
-    } == {session: {label for label, count in labels.items() if count} for session, labels in mix.items()}
-
-
-@pytest.mark.slow
 def test_the_command_draws_a_picture(
     digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "picture.png"
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["preview", str(digits), "--out", str(target)])
-    assert ended.value.code == 0
+    assert code_of("preview", digits, "--out", target) == 0
     told = capsys.readouterr().out
     assert "8 in one cell" in told
     assert "picture: " in told
     with Image.open(target) as picture:
         assert len(picture.convert("RGB").getcolors(1 << 24) or []) > 500
-    with pytest.raises(SystemExit) as refused:
-        cli.main(["preview", str(digits), "--out", "picture.txt"])
-    assert refused.value.code == 2
+    assert code_of("preview", digits, "--out", "picture.txt") == 2
 
 
 def test_federations_are_looked_at_without_training(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from edgefl.commands.cli import main
 from tests.end_to_end.directories import runs
+from tests.tools.called import code_of
 
 RADIO = """\
 name: radio
@@ -29,12 +29,9 @@ def test_a_study_answers_its_question(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "radio.yaml").write_text(RADIO)
     study, out = tmp_path / "study.yaml", tmp_path / "out"
     study.write_text(STUDY)
-    with pytest.raises(SystemExit) as end:
-        main(["study", str(study), "--out", str(out), "--jobs", "1", "--seed", "1"])
-    assert end.value.code == 0
+    assert code_of("study", study, "--out", out, "--jobs", "1", "--seed", "1") == 0
     assert not (out / "question.csv").exists(), "only this seed: nothing is asked"
-    with pytest.raises(SystemExit):
-        main(["study", str(study), "--out", str(out), "--jobs", "1"])
+    code_of("study", study, "--out", out, "--jobs", "1")
     printed = " ".join(capsys.readouterr().out.split())
     row = pd.read_csv(out / "question.csv").iloc[0]
     assert 5 <= row["pairs"] <= 7
@@ -44,6 +41,5 @@ def test_a_study_answers_its_question(tmp_path: Path, capsys: pytest.CaptureFixt
     assert printed.count("wide is better.") == 1
     made = runs(out)
     assert len(made) == 2 * row["pairs"]
-    with pytest.raises(SystemExit):
-        main(["study", str(study), "--out", str(out), "--jobs", "1"])
+    code_of("study", study, "--out", out, "--jobs", "1")
     assert runs(out) == made

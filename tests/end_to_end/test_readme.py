@@ -19,7 +19,6 @@ README = (ROOT / "README.md").read_text()
 SETUP = ("make ",)
 STUDY = Path("scenarios", "studies", "quickstart.yaml")
 PICTURE = Path("docs", "quickstart.png")  # of that study, on the page of studies
-PICTURES = re.compile(r"!\[[^]]*\]\(([^)]*)\)")
 LONGEST = 150  # lines: what is more is a page of docs/
 
 
@@ -85,40 +84,6 @@ def test_the_picture_is_that_of_the_demo() -> None:
     assert str(STUDY) in demo[1]
     assert str(STUDY) in readme[1]
     assert f"comparison.png {PICTURE}" in readme[1]
-
-
-def test_the_one_picture_is_a_film_of_a_town_and_made_by_the_makefile() -> None:
-    """Wide, and another for phones; the page on networks has the still of it."""
-    makefile = (ROOT / "Makefile").read_text()
-    assert not PICTURES.findall(README)
-    shown = re.findall(r'(?:src|srcset)="([^"]+)"', README)
-    assert sorted(shown) == ["docs/town.webp", "docs/town_phone.webp"]
-    recipe = re.search(r"^town: .*\n((\t.*\n)+)", makefile, re.MULTILINE)
-    assert recipe
-    for picture in (*shown, "docs/town.png"):
-        assert f"$(TOWN) {picture}" in recipe[1]
-        assert (ROOT / picture).stat().st_size < 2_500_000
-    for film in shown:
-        with Image.open(ROOT / film) as picture:
-            assert getattr(picture, "n_frames", 1) > 100
-    pages = PICTURES.findall((ROOT / "docs" / "network.md").read_text())
-    assert "town.png" in pages
-    assert "city_day.png" in pages
-    city = re.search(r"^city: .*\n((\t.*\n)+)", makefile, re.MULTILINE)
-    assert city
-    assert "day.png docs/city_day.png" in city[1]
-
-
-def test_the_pages_begin_with_a_picture_of_devices_that_move_made_by_the_demo() -> None:
-    makefile = (ROOT / "Makefile").read_text()
-    for page in ("index.md", "network.md"):
-        assert PICTURES.findall((ROOT / "docs" / page).read_text())[0] == "moving.png"
-    demo = re.search(r"^demo: .*\n((\t.*\n)+)", makefile, re.MULTILINE)
-    assert demo
-    assert "report runs/demo --picture runs/demo/moving.png" in demo[1]
-    assert "cp runs/demo/moving.png docs/moving.png" in makefile
-    with Image.open(ROOT / "docs" / "moving.png") as picture:
-        assert picture.width > 1000
 
 
 def test_no_command_is_forgotten() -> None:

@@ -19,6 +19,7 @@ from edgefl.commands.cli import main
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import load
 from tests.end_to_end.chromium import PROGRAM, Page, browser
+from tests.refusals import refused_at
 
 pytestmark = pytest.mark.slow
 in_browser = pytest.mark.skipif(
@@ -144,7 +145,7 @@ def test_a_run_is_one_picture_too(walkers: Path, digits: Path, tmp_path: Path) -
     with Image.open(tmp_path / "moving.png") as picture:
         assert len(picture.convert("RGB").getcolors(1 << 24) or []) > 300
     still = simulate(load(digits, NO_POSITIONS), tmp_path / "run", device="cpu")
-    with pytest.raises(ValueError, match=r"have no positions: run them with record\.positions_s"):
+    with refused_at("", "record.positions_s", kind=ValueError):
         draw_moving(still, tmp_path / "still.png")
 
 

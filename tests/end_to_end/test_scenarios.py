@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import edgefl
+from edgefl.testing.invariants import check_run
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 FOLDERS = (".", "benchmarks", "scale")
@@ -30,15 +31,14 @@ SMALL = {
         "devices.count=300",
         "rounds.selector.count=20",
     ],
-    "handover_hexagonal": ["duration_s=40"],
+    "handover_hexagonal": ["duration_s=20"],
     "sync_or_async": ["sessions.length_s=5"],
-    "long_day": ["devices.count=60", "rounds.selector.count=5"],
+    "long_day": ["devices.count=30", "rounds.selector.count=5"],
     "drift_by_cell": ["learning.partition.samples=20"],
     "drift_and_churn": ["learning.partition.samples=15"],
     "journal_fashion_mnist_as_run": ["record.devices=all"],
     "journal_mnist_as_run": ["record.devices=all"],
 }
-SUM_TOLERANCE = 1e-12  # relative; sums of a few thousand float64
 BATTERY_TOLERANCE = 1e-9  # of the capacity
 
 
@@ -67,21 +67,9 @@ def shortened(path: Path) -> edgefl.Scenario:
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_scenario(path: Path, tmp_path: Path) -> None:
     out = edgefl.simulate(shortened(path), out=tmp_path / "run", device="cpu")
+    assert check_run(out) == []
     rounds, devices, ledger = (pd.read_csv(out / f"{name}.csv") for name in ("rounds", "devices", "ledger"))
     assert len(rounds) >= 1
-    for column, in_tables in [
-        ("receive_j", "energy_rx_j"),
-        ("transmit_j", "energy_tx_j"),
-        ("compute_j", "energy_compute_j"),
-        ("tail_j", "energy_tail_j"),
-        ("energy_j", "energy_j"),
-    ]:
-        for table in (rounds, devices):
-            assert np.isclose(ledger[column].sum(), table[in_tables].sum(), rtol=SUM_TOLERANCE)
-    assert np.isclose(ledger.wasted_j.sum(), rounds.energy_wasted_j.sum(), rtol=SUM_TOLERANCE)
-    parts = ledger[["receive_j", "transmit_j", "compute_j", "tail_j"]].sum(axis=1)
-    assert np.allclose(parts, ledger.energy_j, rtol=SUM_TOLERANCE)
-    assert np.allclose(ledger.energy_j + ledger.idle_j, ledger.total_j, rtol=SUM_TOLERANCE)
     # what a battery gave, as far as a level of some joules can tell; None: on mains
     devices_of = edgefl.load_scenario(out / "scenario.yaml").devices
     classes = zip(devices_of.classes or [None], devices_of.kinds(), strict=True)

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import sys
 import time
 from pathlib import Path
 
@@ -12,10 +11,9 @@ import pandas as pd
 import pytest
 from safetensors.torch import load_file
 
-from edgefl.commands.cli import main
-from edgefl.errors import EdgeflError
 from edgefl.run_directory.status import resumable
 from edgefl.studies import Failed, IncompleteStudy, StudyOptions, plan, run
+from tests.tools.called import code_of
 from tests.tools.forked import Command
 
 WILD = "  wild: {learning.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
@@ -42,13 +40,6 @@ def statuses(study: Path) -> dict[str, str]:
     return {str(path.parent.relative_to(study)): json.loads(path.read_text())["status"] for path in paths}
 
 
-def command(*arguments: object) -> int:
-    sys.argv = ["edgefl", *map(str, arguments)]
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return int(ended.value.code or 0)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_that_fails_does_not_stop_the_others(
@@ -56,7 +47,7 @@ def test_a_run_that_fails_does_not_stop_the_others(
 ) -> None:
     study, out = digits.with_name("small.yaml"), tmp_path / "study"
     study.write_text(study.read_text().replace("variants:\n", "variants:\n" + WILD + NOBODY))
-    assert command("study", study, "--seed", 4, "--out", out, "--jobs", jobs) == 2
+    assert code_of("study", study, "--seed", 4, "--out", out, "--jobs", jobs) == 2
     assert statuses(out) == {
         "nobody/seed-4": "failed",
         "previous/seed-4": "completed",
@@ -91,7 +82,7 @@ def test_fail_fast_ends_a_study_with_its_first_failure(
     study, out = digits.with_name("small.yaml"), tmp_path / "study"
     study.write_text(study.read_text().replace("variants:\n", "variants:\n" + NOBODY))
     digits.write_text(digits.read_text().replace("rounds: 3", "rounds: 3000"))
-    assert command("study", study, "--out", out, "--jobs", jobs, "--fail-fast") == 2
+    assert code_of("study", study, "--out", out, "--jobs", jobs, "--fail-fast") == 2
     errors = capsys.readouterr().err
     assert errors.startswith("edgefl: error: nobody seed ")  # two processes may begin with both of its seeds
     assert errors.count("\n") == 1
@@ -101,13 +92,6 @@ def test_fail_fast_ends_a_study_with_its_first_failure(
     assert all(name.startswith("nobody/") and found.pop(name) for name in failed)
     assert set(found.values()) <= {"interrupted"}, "none is run to its end"
     assert not (out / "comparison.csv").exists()
-
-
-def test_an_error_found_before_the_start_names_the_variant(digits: Path) -> None:
-    study = digits.with_name("small.yaml")
-    study.write_text(study.read_text() + "  wrong: {learning.lr: -1}\ngrid: {learning.batch: [8, 16]}\n")
-    with pytest.raises(EdgeflError, match=r"^batch 8, wrong: .*small.yaml:\d+ learning.lr: must be > 0"):
-        plan(study)
 
 
 def test_a_study_in_python_raises_at_its_end(tmp_path: Path) -> None:
@@ -128,7 +112,7 @@ def test_a_grid_without_training_has_a_table(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "radio.yaml").write_text("radio: {preset: journal}\n" + RADIO.replace("ROUNDS", "2"))
     study, out = tmp_path / "study.yaml", tmp_path / "out"
     study.write_text(RADIO_STUDY + "grid: {radio.bandwidth_hz: [20.0e+6, 100.0e+6]}\n")
-    assert command("study", study, "--out", out, "--jobs", 1) == 0
+    assert code_of("study", study, "--out", out, "--jobs", 1) == 0
     printed = capsys.readouterr().out
     # a grid of one number ends with what it costs; the settings are there too
     assert "bandwidth 100 MHz needs " in printed

@@ -15,7 +15,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from edgefl.commands.cli import main
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import ServerState
@@ -36,6 +35,7 @@ from edgefl.run.training_on_ray import MOST_LOSSES, RayTrainers, on_ray
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
 from edgefl.scenario.scenario import load
+from tests.tools.called import code_of
 from tests.tools.kill import differences
 
 pytestmark = pytest.mark.slow
@@ -262,9 +262,7 @@ def test_from_the_command_line(
     file = scenario(tmp_path, LEARNING["by hand, with vectors of devices"])
     options = ["--executor", "ray", "--address", "auto", "--workers", "1"]
     for name, more in (("there", options), ("here", [])):
-        with pytest.raises(SystemExit) as end:
-            main(["run", str(file), "--out", str(tmp_path / name), *more])
-        assert not end.value.code
+        assert code_of("run", file, "--out", tmp_path / name, *more) == 0
     assert differences(tmp_path / "there", tmp_path / "here") == []
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgefl import EdgeflError, Results, load_model, load_scenario, simulate
+from edgefl import Results, load_model, load_scenario, simulate
 from edgefl.analysis import report_choice
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets.digits import Digits
@@ -98,9 +98,3 @@ def test_a_study_chooses_by_validation_and_reports_the_test(study: Path, tmp_pat
         assert made.loc[variant, "value"] == wanted
         assert made.loc[variant, "accuracy"] == pytest.approx(means.loc[(variant, wanted), "test"], abs=EXACT)
         assert made.loc[variant, "best_accuracy"] == pytest.approx(means.loc[variant].test.max(), abs=EXACT)
-
-
-def test_what_cannot_be_chosen_is_refused(study: Path) -> None:
-    study.write_text(STUDY.replace("key: learning.lr", "key: learning.batch"))
-    with pytest.raises(EdgeflError, match=r"choose.key: 'learning.batch' is no axis of the grid: lr"):
-        plan(study)

@@ -44,10 +44,10 @@ def test_envelope_is_rayleigh(rho: float) -> None:
     assert distance < special.kolmogi(SIGNIFICANCE) / math.sqrt(samples)
 
 
-@pytest.mark.parametrize("rho", [FAST, TABLE_I, PEDESTRIAN, -0.6])
+@pytest.mark.parametrize("rho", [TABLE_I, PEDESTRIAN, -0.6])
 @pytest.mark.parametrize("across", ["inside a block", "across blocks", "across pages of edges"])
 @pytest.mark.parametrize(
-    ("lag", "block"), [*itertools.product((1, 2, 15, 1500), (BLOCK,)), (15, 400), (1500, 400)]
+    ("lag", "block"), [*itertools.product((1, 15, 1500), (BLOCK,)), (15, 400), (1500, 400)]
 )
 def test_autocorrelation_is_rho_to_the_lag(rho: float, across: str, lag: int, block: int) -> None:
     # h' = rho^k h + sqrt(1 - rho^(2k)) e gives Re(h* h') mean rho^k and variance (1 + rho^(2k)) / 2; the

@@ -50,15 +50,15 @@ STANDARD_ERRORS = 4
 def test_renewal_with_frame_and_cap_has_the_mean_and_spread_of_slot_exact(
     snr_db: float, rho: float, weights: Weights | None, cap: float | None, slots: int
 ) -> None:
-    snr, count = 10 ** (snr_db / 10), 10_000
+    snr, count = 10 ** (snr_db / 10), 9_000
     carrier = Carrier(1e6, 0.5e-3, weights, cap)
     mean, long_run_variance = (float(moment) for moment in rate_moments(snr, rho, carrier))
     shape = math.sqrt(long_run_variance / (slots * mean**2))
     assert STANDARD_ERRORS * shape / math.sqrt(count) < MEAN_TOLERANCE
     assert STANDARD_ERRORS / math.sqrt(2 * count) < STD_TOLERANCE
 
-    # one transfer after the other on a long link, a dozen coherence times apart
-    link, gap = LinkFading(KEY, rho), math.ceil(-12 / math.log(rho))
+    # one transfer after the other on a long link, six coherence times apart
+    link, gap = LinkFading(KEY, rho), math.ceil(-6 / math.log(rho))
     exact, first_slot = np.empty(count), 0
     for i in range(count):
         exact[i] = Flow(carrier, snr, link, first_slot).slots_exact(slots * mean * UNIT_BITS)

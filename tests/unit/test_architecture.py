@@ -90,11 +90,6 @@ def test_only_devices_and_composition_roots_start_processes() -> None:
     }
 
 
-def test_nothing_that_runs_needs_the_testing_room() -> None:
-    users = {line.split()[0] for line in offences("edgefl", ("edgefl.testing",))}
-    assert all(user.startswith(("edgefl/testing/", "edgefl/bench/")) for user in users)
-
-
 def loaded(code: str, packages: set[str]) -> set[str]:
     """Which of these packages a new process has imported after some code."""
     code = f"import sys\n{code}\nprint('loaded', *({packages} & set(sys.modules)))"

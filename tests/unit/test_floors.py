@@ -161,19 +161,6 @@ def test_imports_within_a_room_go_down(room: str, floors: list[list[str]]) -> No
     assert upward_within(ROOT / "edgefl" / room, floors) == []
 
 
-def test_an_import_that_goes_up_within_a_room_is_found(tmp_path: Path) -> None:
-    room = tmp_path / "edgefl" / "engine"
-    for name in ("air", "cells"):
-        (room / name).mkdir(parents=True)
-        (room / name / "wall.py").write_text("from edgefl.engine.air import wall\n")
-    (room / "heap.py").write_text("")
-    assert [each.partition(":")[2] for each in upward_within(room, [["air"], ["cells"], ["heap"]])] == []
-    (room / "air" / "wall.py").write_text("from edgefl.engine.cells import wall\n")
-    up, without = upward_within(room, [["air"], ["cells"]])
-    assert up.endswith("cells does not lie below air")
-    assert without.endswith("give it an inner room of edgefl.engine")
-
-
 def test_every_file_has_a_room() -> None:
     assert without_room(ROOT) == []
     assert len(ROOMS) <= MOST_ROOMS
@@ -212,27 +199,3 @@ def test_an_import_that_goes_up_is_found(house: Path, text: str) -> None:
     (house / "edgefl/config/wall.py").write_text(text)
     (found,) = upward(house)
     assert found.startswith("edgefl/config/wall.py:")
-
-
-def test_a_file_without_a_room_is_found(house: Path) -> None:
-    assert without_room(house) == []
-    (house / "edgefl/heap.py").write_text("")
-    assert [each.partition(":")[0] for each in without_room(house)] == ["edgefl/heap"]
-
-
-def test_a_circle_is_found(tmp_path: Path) -> None:
-    """A circle of three of which one link is for type checking alone, and one stands inside a function."""
-    package = tmp_path / "house"
-    package.mkdir()
-    (package / "__init__.py").write_text("from house.roof import tile\n")
-    (package / "roof.py").write_text("from house import wall\ntile = 1\n")
-    (package / "wall.py").write_text("def build():\n    import house.floor\n")
-    floor = package / "floor.py"
-    floor.write_text(
-        "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from house.roof import tile\n"
-    )
-    circle = circle_in(package)
-    assert set(circle) == {"house.roof", "house.wall", "house.floor"}
-    assert circle[0] == circle[-1]
-    floor.write_text("")
-    assert circle_in(package) == []

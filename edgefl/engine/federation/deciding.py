@@ -13,6 +13,7 @@ from edgefl.engine.federation.outlook import Outlook
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.parts import Part
 from edgefl.engine.selectors import Candidates, Decider, Decision, Memory
+from edgefl.engine.sessions import SessionPolicy
 from edgefl.errors import EdgeflError
 
 Tell = Callable[[Sequence[int]], Expected]  # ids -> what the learner expects of them
@@ -23,6 +24,14 @@ TOLERANCE = 1e-9  # of the sum of shares
 def report_bits(selector: object) -> int:
     """Return what each participant sends beside its update for a selector."""
     return REPORT_BITS * (selector.asks_loss + selector.asks_norm) if isinstance(selector, Decider) else 0
+
+
+def bits_of_reports(selector: object, sessions: SessionPolicy) -> int:
+    """Return what each participant sends beside its update; a loss that both ask for is sent once."""
+    asked: int = sessions.report_bits
+    if asked and isinstance(selector, Decider) and selector.asks_loss:
+        return asked + REPORT_BITS * selector.asks_norm
+    return asked + report_bits(selector)
 
 
 def told_by(stage: Stage) -> Tell:

@@ -153,6 +153,9 @@ class Decision:
 class Selector(Component):
     """Base of all selectors."""
 
+    # whether it can fill single places while other devices are at work
+    fills_places: ClassVar[bool] = False
+
     def wanted(self, present: int) -> int:
         """Return how many updates a round asks for, given the number of devices present."""
         return present
@@ -164,6 +167,8 @@ class Selector(Component):
 
 class CountedSelector(Selector):
     """Base of selectors that take a fixed number of devices; all of them when fewer are present."""
+
+    fills_places: ClassVar[bool] = True
 
     count: int = Field(ge=1, le=1_000_000, description="participants per round")
 

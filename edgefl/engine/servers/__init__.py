@@ -36,6 +36,9 @@ class ServerPolicy(Component):
 class OverlappingServer(ServerPolicy):
     """Base of servers that make a model while devices are at work, whose updates are then stale."""
 
+    # whether devices have tiers, each with a model of its own, whose devices begin together
+    has_tiers: ClassVar[bool] = False
+
     @property
     @abstractmethod
     def learning(self) -> Staleness:

@@ -1,6 +1,7 @@
 """Tiers of devices of about one speed, each synchronous, and a model that is the mean of theirs."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -20,6 +21,8 @@ class Tiers(OverlappingServer):
     Tiers are of equal size, in order of the seconds that processors take for a sample, equal ones in order of id.
     One tier is `synchronous`.
     """
+
+    has_tiers: ClassVar = True
 
     count: int = Field(3, ge=1, le=1000, description="number of tiers")
 

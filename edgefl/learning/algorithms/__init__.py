@@ -52,6 +52,9 @@ class Algorithm(Component):
     the server: a device that is cut off forgets the round.
     """
 
+    # what the next model is made of. models: the mean of the devices' models, which receive it as it is; mean: the
+    # server goes on from that mean, and knows no update by itself; updates: it looks at single ones
+    uses: ClassVar[str] = "updates"
     # [M] vectors that each device keeps between rounds, zero at first
     device_vectors: ClassVar[tuple[str, ...]] = ()
     # whether each device keeps its last local model (for `term`)

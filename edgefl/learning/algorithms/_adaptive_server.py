@@ -26,6 +26,8 @@ class AdaptiveServer(FedAvg):
     grows with server_lr = 2 tau, sqrt(v) is tau and beta1 = 0 is FedAvg.
     """
 
+    uses: ClassVar[str] = "mean"
+
     server_lr: float = Field(0.01, gt=0, le=1e9, description="eta: step of the server; tune it with tau")
     beta1: ClassVar[float] = 0.9  # share of the mean of changes kept; Reddi et al.
     tau: float = Field(

@@ -27,6 +27,8 @@ class Clustered(FedAvg):
     What a model keeps beside its parameters (batch statistics) is averaged over all devices, whatever they chose.
     """
 
+    uses: ClassVar[str] = "updates"
+
     chooses_model: ClassVar = True
     one_round: ClassVar = True
 

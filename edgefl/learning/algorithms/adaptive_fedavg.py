@@ -28,6 +28,8 @@ class AdaptiveFedAvg(FedAvg):
     beta3 = 1 keeps the rate: FedAvg.
     """
 
+    uses: ClassVar[str] = "mean"
+
     beta1: ClassVar[float] = 0.5  # share of the mean of models kept
     beta2: ClassVar[float] = 0.5  # share of the variance around it kept
     beta3: ClassVar[float] = 0.5  # share of the variance's ratio kept; 1: always the same rate

@@ -33,6 +33,8 @@ class Ca2fl(FedAvg):
     staleness: `rounds.server` with `staleness: constant`, and no `server_lr`, `divisor` or `base` of its own.
     """
 
+    uses: ClassVar[str] = "updates"
+
     device_vectors: ClassVar[tuple[str, ...]] = ("cached",)
     as_sent: ClassVar = True
     sends_differences: ClassVar = True

@@ -23,6 +23,8 @@ class Fadas(AdaptiveServer):
     Rounds that do not overlap have no staleness: then only the maximum differs from `fedadam`.
     """
 
+    uses: ClassVar[str] = "updates"
+
     beta2: ClassVar[float] = 0.99  # share of the mean of squared changes kept; Reddi et al.
     patience: ClassVar[int | None] = 1  # tau_c, largest staleness at full step; None: the paper's plain FADAS
 

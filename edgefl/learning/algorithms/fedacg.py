@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -24,6 +24,8 @@ class FedAcg(FedAvg):
     m restarts at 0 with each session: it points along a path that the opening model may not lie on.
     lambda = 0 and beta = 0 is FedAvg.
     """
+
+    uses: ClassVar[str] = "mean"
 
     momentum: float = Field(0.5, ge=0, lt=1, description="lambda: share of the server momentum kept")
     beta: float = Field(0.1, ge=0, le=1e9, description="weight of the pull to the received model")

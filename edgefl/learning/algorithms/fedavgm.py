@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -21,6 +21,8 @@ class FedAvgM(FedAvg):
     may not lie on. beta = 0 and server_lr = 1 is FedAvg, with a codec on the way down too, where devices begin from
     models of their own: what the server then averages are their changes, added to its model.
     """
+
+    uses: ClassVar[str] = "mean"
 
     beta: float = Field(0.9, ge=0, lt=1, description="share of the server momentum kept")
     server_lr: float = Field(1.0, gt=0, le=1e9, description="step of the server")

@@ -42,6 +42,8 @@ class FedDyn(FedAvg):
     alpha = 0, where the paper divides by zero, is FedAvg.
     """
 
+    uses: ClassVar[str] = "mean"
+
     device_vectors: ClassVar = ("gradient",)
     vectors_at_start: ClassVar = 1
     one_round: ClassVar = True

@@ -23,6 +23,8 @@ class FedNova(FedAvg):
     more data does more.
     """
 
+    uses: ClassVar[str] = "updates"
+
     one_round: ClassVar = True
 
     def needs_sgd(self) -> bool:

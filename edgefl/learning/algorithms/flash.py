@@ -36,6 +36,8 @@ class Flash(FedAdam):
     disparity = 0 leaves d out: the server of FedAdam.
     """
 
+    uses: ClassVar[str] = "updates"
+
     disparity: ClassVar[float] = 1.0  # weight of d, 1 in FLASH
     gamma: float = Field(0.04, ge=0, le=1e3, description="threshold of early stopping; FLASH: 0.03 to 0.05")
     validation: float = Field(

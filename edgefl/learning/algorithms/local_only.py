@@ -23,6 +23,8 @@ class LocalOnly(FedAvg):
     One device without any other is FedAvg.
     """
 
+    uses: ClassVar[str] = "updates"
+
     device_vectors: ClassVar = ("model",)
     vectors_down: ClassVar = 0
     vectors_up: ClassVar = 0

@@ -18,4 +18,5 @@ class Oracle(FedYogi):
     Panchal et al., FLASH, ICML 2023, section 5.1 (ORACLE, based on FedYogi). Without a drift it is refused.
     """
 
+    uses: ClassVar[str] = "updates"
     knows_drift: ClassVar = True

@@ -39,6 +39,8 @@ class Scaffold(FedAvg):
     server_lr = 1 and no other device than one is FedAvg: c_1 = c.
     """
 
+    uses: ClassVar[str] = "updates"
+
     device_vectors: ClassVar[tuple[str, ...]] = ("control",)
     vectors_down: ClassVar = 2
     vectors_up: ClassVar = 2

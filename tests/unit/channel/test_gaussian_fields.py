@@ -118,21 +118,6 @@ def test_streams_and_keys_name_different_fields() -> None:
     np.testing.assert_array_equal(read(1, 0), values[0])
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"keys": [2**128]}, "128-bit"),
-        ({"correlation_m": 0.0}, "must be > 0 and finite"),
-        ({"area_radius_m": math.inf}, "must be > 0 and finite"),
-        ({"stream": -1}, "stream"),
-    ],
-)
-def test_bad_fields_are_refused(changes: dict[str, Any], message: str) -> None:
-    arguments: dict[str, Any] = {"keys": [1], "correlation_m": 10.0, "area_radius_m": 50.0, "stream": 0}
-    with pytest.raises(ValueError, match=message):
-        GaussianFields(**arguments | changes)
-
-
 def test_many_fields_are_each_what_they_are_alone() -> None:
     """Ten fields, more than are written to the table at once."""
     spec: dict[str, Any] = {"correlation_m": 10.0, "area_radius_m": 30.0, "stream": 1}

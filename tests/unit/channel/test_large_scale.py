@@ -71,17 +71,6 @@ def test_a_place_keeps_its_values_whatever_is_asked_with_it() -> None:
             assert alone[0] == pytest.approx(gain_db[i, site], abs=SINGLE_DB)
 
 
-@pytest.mark.parametrize("wraparound", [None, Wraparound(1, ISD_M)])
-def test_links_and_measurements_agree(wraparound: Wraparound | None) -> None:
-    both = large_scale(**SPATIAL, wraparound=wraparound)
-    positions = places(5000)
-    gain_db = both.gain_db(positions)
-    for site in range(7):
-        np.testing.assert_allclose(
-            both.gain_db_to(positions, np.full(5000, site)), gain_db[:, site], rtol=0, atol=SINGLE_DB
-        )
-
-
 @pytest.mark.parametrize(
     ("model", "heights", "area_m"),
     [
@@ -194,15 +183,6 @@ def test_fields_that_share_nothing_are_their_own_and_those_that_share_all_are_on
         )
     )
     np.testing.assert_array_equal(read, common if share else own)
-
-
-@pytest.mark.parametrize(
-    ("key", "share", "message"),
-    [(1, 1.1, "share must be within 0 and 1, got 1.1"), (1, -0.1, "share"), (-1, 0.5, "128-bit")],
-)
-def test_bad_sharing_is_refused(key: int, share: float, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Common(key, share)
 
 
 @pytest.mark.parametrize("state", ["always", "never", "probabilistic", "soft"])
@@ -337,59 +317,9 @@ def test_too_close_is_held_at_the_minimum_and_counted() -> None:
     assert subject.distance_m(near, [0, 0]).tolist() == [3.0, 9.99]
 
 
-def test_beyond_the_area_is_an_error_with_its_remedy() -> None:
-    subject = large_scale()
-    subject.gain_db([[AREA_M, 0.0], [AREA_M * math.cos(1), AREA_M * math.sin(1)]])
-    with pytest.raises(ValueError, match=r"position \(-120, 121\) m is beyond area_radius_m 170: raise"):
-        subject.gain_db([[0.0, 0.0], [-120.0, 121.0]])
-    with pytest.raises(ValueError, match="beyond area_radius_m"):
-        subject.gain_db_to([[math.nan, 0.0]], [0])
-    with pytest.raises(ValueError, match=r"positions_m must be \[n, 2\]"):
-        subject.gain_db([1.0, 2.0])
-
-
-@pytest.mark.parametrize("sites", [[7], [-1], [0, 1]])
-def test_there_must_be_such_a_site(sites: list[int]) -> None:
-    with pytest.raises(ValueError, match="sites must"):
-        large_scale().gain_db_to([[0.0, 0.0]], sites)
-
-
 def test_nobody_is_somewhere() -> None:
     assert large_scale(**SPATIAL).gain_db(np.empty((0, 2))).shape == (0, 7)
     assert large_scale(**SPATIAL).gain_db_to(np.empty((0, 2)), np.empty(0, int)).shape == (0,)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"sites_m": [0.0, 1.0]}, r"sites_m must be \[S, 2\]"),
-        ({"keys": [1, 2]}, "keys must be one per site, got 2 for 7"),
-        ({"keys": [-1] * 7, "shadowing": "spatial"}, "128-bit"),
-        ({"area_radius_m": 0.0}, "area_radius_m must be > 0"),
-        (
-            {"line_of_sight": "maybe"},
-            "line_of_sight must be one of always, never, probabilistic, soft, got 'maybe'",
-        ),
-        ({"shadowing": "round"}, "shadowing must be one of none, spatial, got 'round'"),
-        ({"shadowing_std_db": -4.0}, "shadowing_std_db must be >= 0"),
-        ({"carrier_hz": 3.5}, "carrier_hz"),
-        ({"min_distance_m": 5.0}, r"min_distance_m 5 to 270 m away from a site: UMi path loss holds"),
-        ({"min_distance_m": 300.0}, "min_distance_m 300 must be less than 270 m"),
-        ({"area_radius_m": 4950.0}, r"to 5050 m away from a site: .*use free_space"),
-        (
-            {"model": FreeSpace(), "shadowing": "spatial", "shadowing_std_db": 4.0},
-            "FreeSpace has no shadowing",
-        ),
-        # 2 x 8 x 3000 / 10 + 3 nodes wide
-        (
-            {"area_radius_m": 3000.0, "shadowing": "spatial"},
-            r"need 616 MiB, more than 512 MiB: take a smaller",
-        ),
-    ],
-)
-def test_bad_arguments_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        large_scale(**changes)
 
 
 def test_wraparound_bounds_the_distances_that_can_occur() -> None:

@@ -148,12 +148,3 @@ def test_the_world_repeats(x: float, y: float, m: int, n: int) -> None:
         for place in (np.array([x, y]), np.array([x, y]) + m * t1 + n * t2)
     )
     np.testing.assert_allclose(here, there, atol=1e-6)
-
-
-def test_bad_layouts_are_refused() -> None:
-    with pytest.raises(ValueError, match="rings must be >= 0, got -1"):
-        hexagonal_sites(-1, ISD_M)
-    with pytest.raises(ValueError, match="isd_m must be > 0"):
-        hexagonal_sites(1, 0.0)
-    with pytest.raises(ValueError, match="isd_m must be > 0"):
-        Wraparound(1, math.inf)

@@ -44,17 +44,6 @@ def test_links_that_were_drawn_together_keep_only_their_own() -> None:
     assert all(link._pages[0][0].base is None for link in links)
 
 
-def test_bad_values_of_many_are_named() -> None:
-    links = [LinkFading(KEY, 0.9), LinkFading(KEY, 1.0)]
-    with pytest.raises(ValueError, match="a static link has no slots"):
-        power_of_many(links, np.array([0, 0]), 3)
-    with pytest.raises(ValueError, match="first_slots must be >= 0"):
-        power_of_many(links[:1], np.array([-1]), 3)
-    with pytest.raises(ValueError, match="count > 0"):
-        power_of_many(links[:1], np.array([0]), 0)
-    assert power_of_many([], np.array([], np.int64), 3).shape == (0, 3)
-
-
 def test_what_was_drawn_ahead_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five hundred links of speeds of their own, one of which stands still."""
     count, slot = 500, 7_123

@@ -65,13 +65,6 @@ def test_rate_moments_of_many_devices_are_those_of_each() -> None:
     assert rate_moments(snr, FAST, PLAIN)[1].shape == (3,)
 
 
-def test_bad_values_are_named() -> None:
-    with pytest.raises(ValueError, match="static"):
-        rate_moments(1.0, 1.0, PLAIN)
-    with pytest.raises(ValueError, match="snr"):
-        rate_moments([1.0, 0.0], 0.5, PLAIN)
-
-
 def coefficient(m: int, snr: float, cap: float) -> float:
     """a_m = E[f L_m] by its definition."""
     edge = (2**cap - 1) / snr
@@ -158,12 +151,6 @@ def test_one_link_is_one_of_many() -> None:
     many = np.array(rate_moments(snr, rho, framed))
     one = np.array([rate_moments(float(g), float(r), framed) for g, r in zip(snr, rho, strict=True)])
     np.testing.assert_allclose(many.T, one, rtol=1e-12)
-    with pytest.raises(ValueError, match="static"):
-        rate_moments(1.0, 1.0, framed)
-    with pytest.raises(ValueError, match="snr"):
-        rate_moments(0.0, 0.5, framed)
-    with pytest.raises(ValueError, match="cap must be > 0"):
-        rate_moments(1.0, 0.5, Carrier(1e6, 0.5e-3, cap=-1.0))
 
 
 @pytest.mark.slow

@@ -29,13 +29,6 @@ def test_mean_snr_link_budget() -> None:
         assert linear_to_db(snr) == pytest.approx(snr_db, abs=1e-12)
 
 
-def test_mean_snr_needs_noise_and_bandwidth() -> None:
-    with pytest.raises(ValueError, match="noise_psd_w_hz"):
-        mean_snr(0.2, 1e-10, 0.0, 1e6)
-    with pytest.raises(ValueError, match="bandwidth_hz"):
-        mean_snr(0.2, 1e-10, 4e-21, 0.0)
-
-
 def test_ergodic_rate_golden_values() -> None:
     # e^(1/g) E1(1/g) / ln 2 with mpmath, printed to nine decimals
     golden = {1: 0.860347382, 10: 2.906514808, 100: 5.884048234, 1000: 9.143619491}
@@ -58,25 +51,11 @@ def test_ergodic_rate_limits() -> None:
     assert ergodic_rate(1e200) == pytest.approx(high, rel=1e-14)
 
 
-@given(snr_db=st.floats(-120, 150))
-def test_fading_costs_rate(snr_db: float) -> None:
-    snr = db_to_linear(snr_db)
-    assert 0 < ergodic_rate(snr) < spectral_efficiency(snr)
-
-
-def test_negative_snr_is_refused() -> None:
-    with pytest.raises(ValueError, match="snr"):
-        ergodic_rate([1.0, -1.0])
-
-
 def test_noise_figure_and_interference_margin_raise_the_noise() -> None:
     # 17 dB as above, less 7 dB noise figure, less 3 dB and 5 dB margin
     link = (dbm_to_watt(23.0), db_to_linear(-100.0), dbm_to_watt(-174.0), 100e6)
     snr = mean_snr(*link, noise_figure_db=7.0, interference_margin_db=[3.0, 5.0])
     np.testing.assert_allclose(linear_to_db(snr), [7.0, 5.0], atol=1e-12)
-    for wrong in ({"noise_figure_db": -1.0}, {"interference_margin_db": [0.0, -1.0]}):
-        with pytest.raises(ValueError, match="must be >= 0, they only raise the noise"):
-            mean_snr(*link, **wrong)  # type: ignore[arg-type]
 
 
 def test_power_over_a_share() -> None:
@@ -88,10 +67,6 @@ def test_power_over_a_share() -> None:
         whole = mean_snr(0.2, 1e-10, 4e-21, 100e6)
         assert on_share == pytest.approx(factor * whole, rel=1e-14)
         assert share_snr(0.25, whole, rule) == pytest.approx(on_share, rel=1e-14)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="share must lie within 0 and 1"):
-        share_power_w(0.2, 1.5)
-    with pytest.raises(ValueError, match="power must be one of full, per_resource_block"):
-        share_power_w(0.2, 0.5, "half")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("snr", [1e-3, 0.3, 25.0, 1e4, 1e9])
@@ -121,11 +96,3 @@ def test_capped_ergodic_rate_limits() -> None:
     # a cap that is never reached, beyond what 2^cap can hold
     assert ergodic_rate(10.0, 5000.0) == ergodic_rate(10.0)
     assert ergodic_rate([10.0], 5000.0)[0] == pytest.approx(ergodic_rate(10.0), rel=1e-15)
-
-
-@pytest.mark.parametrize("cap", [0.0, -1.0, math.nan])
-def test_a_cap_is_positive(cap: float) -> None:
-    for rate in (spectral_efficiency, ergodic_rate):
-        for snr in (1.0, [1.0]):
-            with pytest.raises(ValueError, match="cap must be > 0"):
-                rate(snr, cap)  # type: ignore[operator]

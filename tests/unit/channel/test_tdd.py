@@ -24,45 +24,12 @@ def test_a_direction_may_live_on_special_slots() -> None:
     assert Pattern("DS", "12:1:1").weights("uplink") == (0, 1 / 14)
 
 
-@pytest.mark.parametrize("pattern", ["", "DDXU", "dddsu", "DL|UL"])
-def test_other_letters_are_refused(pattern: str) -> None:
-    with pytest.raises(ValueError, match=r"pattern must be made of D .downlink., S .special. and U"):
-        Pattern(pattern)
-
-
-@pytest.mark.parametrize("special", ["10:2", "10:2:3", "10:2:2:0", "a:b:c", "-1:13:2", "10,2,2", ""])
-def test_special_symbols_sum_to_a_slot(special: str) -> None:
-    with pytest.raises(ValueError, match=r"special must be the symbols.*sum to 14"):
-        Pattern("DDDSU", special)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "special", "direction"),
-    [("DDDD", "10:2:2", "uplink"), ("U", "10:2:2", "downlink"), ("DS", "12:2:0", "uplink")],
-)
-def test_both_directions_need_a_symbol(pattern: str, special: str, direction: str) -> None:
-    with pytest.raises(ValueError, match=f"gives the {direction} no symbol: add a"):
-        Pattern(pattern, special)
-
-
-def test_an_unknown_direction_is_named() -> None:
-    wrong: object = "sidelink"
-    with pytest.raises(ValueError, match="direction must be one of downlink, uplink"):
-        Pattern().weights(wrong)  # type: ignore[arg-type]
-
-
 def test_no_weights_are_every_slot_in_full() -> None:
     assert frame_of(None).plain
     # a frame of full slots is none
     assert frame_of((1.0, 1.0)) is frame_of(None)
     assert frame_of(np.array([1.0, 0.5])) is frame_of((1.0, 0.5))
     assert frame_of(None).slots(7, 2.5) == 3
-
-
-@pytest.mark.parametrize("weights", [(), (0.0, 0.0), (1.0, -0.1), (1.5,), (math.nan, 1.0)])
-def test_bad_weights_are_named(weights: tuple[float, ...]) -> None:
-    with pytest.raises(ValueError, match="weights must be shares of a slot"):
-        frame_of(weights)
 
 
 @given(weights=WEIGHTS, first_slot=st.integers(0, 40), slots=st.integers(0, 60))

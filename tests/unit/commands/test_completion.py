@@ -2,7 +2,7 @@
 
 import pytest
 
-from edgefl.commands.cli import main
+from tests.tools.called import code_of
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,7 @@ def test_a_shell_is_offered_what_fits(
     monkeypatch.setenv("_EDGEFL_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", typed)
     monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
-    with pytest.raises(SystemExit):
-        main([])
+    code_of()
     words = capsys.readouterr().out.split()
     assert set(offered) <= set(words)
     assert not set(not_offered) & set(words)

@@ -6,14 +6,12 @@ from pathlib import Path
 import pytest
 
 from edgefl.commands import doctor
-from edgefl.commands.cli import main
+from tests.tools.called import code_of
 
 
 def run(capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     """Return the exit code and the screen."""
-    with pytest.raises(SystemExit) as left:
-        main(["doctor"])
-    return int(left.value.code or 0), capsys.readouterr().out
+    return code_of("doctor"), capsys.readouterr().out
 
 
 def test_a_machine_that_runs_these_tests_is_well(capsys: pytest.CaptureFixture[str]) -> None:

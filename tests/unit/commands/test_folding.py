@@ -2,8 +2,8 @@
 
 import pytest
 
-from edgefl.commands.cli import main
 from edgefl.commands.folding import folded, tell
+from tests.tools.called import code_of
 
 WIDTH = 40
 
@@ -47,16 +47,14 @@ def test_commands_fit_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    with pytest.raises(SystemExit):
-        main(command)
+    code_of(*command)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 20
     assert max(map(len, lines)) <= 80
 
 
 def test_no_first_sentence_ends_at_an_abbreviation(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["scenarios"])
+    code_of("scenarios")
     out = capsys.readouterr().out.splitlines()
     assert not [line for line in out if line.endswith(("et al", "Fig", "e.g"))]
 
@@ -66,6 +64,5 @@ def test_help_tells_what_arguments_are(
 ) -> None:
     """It did not with typer 0.20 on click 8.5, which pyproject.toml leaves out."""
     monkeypatch.setenv("COLUMNS", "120")
-    with pytest.raises(SystemExit):
-        main(["run", "--help"])
+    code_of("run", "--help")
     assert "Scenario YAML, or the name of one" in " ".join(capsys.readouterr().out.replace("│", " ").split())

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from edgefl.commands import cli
 from edgefl.engine.records import Round
 from edgefl.run.progress import MOST_BARS, ProgressDisplay
 from edgefl.scenario import scenario as scenarios
+from tests.tools.called import code_of
 
 UNTRAINED = """\
 name: small
@@ -32,12 +32,7 @@ def edgefl(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], t
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["edgefl", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        code = end.value.code
-        assert isinstance(code, int | None)
-        return code or 0, *capfd.readouterr()
+        return code_of(*arguments), *capfd.readouterr()
 
     return call
 

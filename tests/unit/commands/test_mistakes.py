@@ -1,12 +1,13 @@
 """Typical mistakes of authors: each is one message that names the line and the remedy."""
+# ruff: noqa: E501 - a row is a line
 
 from pathlib import Path
 
 import pytest
 
-from edgefl.errors import EdgeflError
 from edgefl.scenario.data_loading import Loaded
 from edgefl.studies.validation import check
+from tests.refusals import refused_at
 
 RIGHT = """\
 name: mine
@@ -21,169 +22,66 @@ learning:
   model: logistic
   algorithm: {name: fedprox, mu: 0.1}
 """
-COUNT = "  count: 4\n"
-SESSIONS = "sessions: {name: schedule, count: 2, rounds: 2}\n"
-# mistake -> (text, text in its place, line, what is said)
-MISTAKES = {
-    "wrong indent": (
-        COUNT,
-        "   count: 4\n  populations: 2\n",
-        5,
-        "this line is indented by 2 blanks, line 4 by 3",
-    ),
-    "not indented": (
-        COUNT,
-        "count: 4\n",
-        3,
-        "devices: must be a mapping of keys to values, got null: are the lines",
-    ),
-    "tab": (COUNT, "\tcount: 4\n", 4, "a tab; YAML takes spaces only"),
-    "no blank after a colon": ("name: mine", "name:mine", 1, "a key needs a colon and a blank after it"),
-    "two colons": ("name: mine", "name: my: run", 1, "put the value in quotes"),
-    "open bracket": ("rounds: 2}", "rounds: 2", 5, "the { of this line is not closed, or a comma is missing"),
-    "duplicate key": (COUNT, COUNT + "  count: 5\n", 5, "'count' is given twice, first in line 4"),
-    "empty file": (RIGHT, "", 1, "is empty; a mapping of keys to values is expected"),
-    "a list": (RIGHT, "- a\n", 1, "a mapping of keys to values is expected"),
-    "unknown key": (
-        "bandwidth_hz",
-        "bandwith_hz",
-        7,
-        "radio.bandwith_hz: unknown key: did you mean 'bandwidth_hz'?",
-    ),
-    "unknown section": ("radio:", "radoi:", 6, "radoi: unknown key: did you mean 'radio'?"),
-    "a key of another section": (
-        "seed: 1",
-        "bandwidth_hz: 1.0e+6",
-        2,
-        "unknown key here; write radio.bandwidth_hz",
-    ),
-    "a key of a component": (
-        "  model: logistic\n",
-        "  model: logistic\n  mu: 0.1\n",
-        11,
-        "learning.mu: unknown key here; it belongs to learning.algorithm (fedprox, moon)",
-    ),
-    "a key of devices": (
-        "  model: logistic\n",
-        "  model: logistic\n  clock_hz: 1.0e+9\n",
-        11,
-        "learning.clock_hz: unknown key here; write devices.clock_hz",
-    ),
-    "megahertz": ("20.0e+6", "20", 7, "must be >= 100000, got 20: 20 MHz is 20.0e+6"),
-    "a number with its unit": ("20.0e+6", "20 MHz", 7, "got '20 MHz': write 20.0e+6, without the unit"),
-    "another unit in the key": (
-        "bandwidth_hz: 20.0e+6",
-        "bandwidth_mhz: 20",
-        7,
-        "did you mean 'bandwidth_hz'?",
-    ),
-    "percent": (COUNT, COUNT + "  indoor_share: 80\n", 5, "it is a share, 80 % is 0.8"),
-    "watts for dBm": (
-        "20.0e+6",
-        "20.0e+6\n  server_power_dbm: 2000",
-        8,
-        "must be <= 70, got 2000 (downlink power, dBm",
-    ),
-    "typo in a component": ("logistic", "logistik", 10, "no model 'logistik': did you mean 'logistic'?"),
-    "hyphen for underscore": ("digits", "fashion-mnist", 9, "did you mean 'fashion_mnist'?"),
-    "parameter of another": ("mu: 0.1", "beta: 0.1", 11, "learning.algorithm.beta: unknown key; known: mu"),
-    "parameter without its component": (
-        "{name: fedprox, mu: 0.1}",
-        "{mu: 0.1}",
-        11,
-        "learning.algorithm.mu: unknown key of fedavg, which is taken where no name is given: write {name: ..., mu:",
-    ),
-    "decimal comma": ("mu: 0.1", "mu: 0,1", 11, "is the comma before it a decimal one? write a point"),
-    "one letter short": ("rounds: 2}", "round: 2}", 5, "sessions.round: unknown key: did you mean 'rounds'?"),
-    "slash in a name": ("name: mine", "name: a/b", 1, "got 'a/b' (letters, digits, . _ -)"),
-    "count and density": (COUNT, COUNT + "  density_per_km2: 5\n", 3, "density_per_km2, not both"),
-    "parameter forgotten": (
-        SESSIONS,
-        "sessions: schedule\n",
-        5,
-        "sessions.rounds: is missing; add it (T: rounds per session)",
-    ),
-    "section forgotten": (SESSIONS, "", 1, "sessions: is missing; add it"),
-    "reversed range": (
-        COUNT,
-        COUNT + "  mobility: {name: random_waypoint, speed_min_m_s: 5, speed_max_m_s: 1}\n",
-        5,
-        "speed_min_m_s 5.0 must not exceed speed_max_m_s 1.0",
-    ),
-    "negative": ("count: 4", "count: -4", 4, "must be >= 1, got -4 (number of devices"),
-    "fraction": ("count: 4", "count: 4.5", 4, "must be a whole number, got 4.5"),
-    "text for a number": ("count: 4", "count: four", 4, "must be a whole number, got 'four'"),
-    "number in quotes": ("count: 4", "count: '4'", 4, "got '4': write it without quotes"),
-    "yes for true": (
-        "mu: 0.1}\n",
-        "mu: 0.1}\n  channels_last: yes\n",
-        12,
-        "must be true or false, got 'yes'",
-    ),
-    "missing trace": (
-        COUNT,
-        COUNT + "  mobility: {name: trace, path: nowhere.csv}\n",
-        5,
-        "nowhere.csv: no such file in ",
-    ),
-    "missing data": (
-        "digits",
-        "{name: npz, path: nowhere.npz}",
-        9,
-        "nowhere.npz is not there (looked beside the scenario and in",
-    ),
-    "absent class": (
-        COUNT,
-        COUNT + "  classes: {phone: {share: 0.5}}\n",
-        3,
-        "the classes' shares sum to 0.5: make it 1",
-    ),
-    "absent area": (
-        COUNT,
-        COUNT + "  mobility: {name: attraction, homes: town}\n",
-        5,
-        "no area 'town': define it below areas:",
-    ),
-    "absent device": (
-        COUNT,
-        COUNT + "  churn: {name: client_pattern, sessions: [[0, 9]]}\n",
-        5,
-        "session 1 names device 9, but there are 4, 0 to 3",
-    ),
-    "too many participants": (
-        SESSIONS,
-        SESSIONS + "rounds: {selector: {name: uniform, count: 9}}\n",
-        6,
-        "9 exceeds devices.count 4",
-    ),
-    "two tasks": (
-        SESSIONS,
-        SESSIONS + "workload: {payload_bits: 1, flops_per_sample: 1}\n",
-        6,
-        "give either learning",
-    ),
-    "handover without places": (
-        "radio:\n",
-        "layout: {rings: 1}\nradio:\n  preset: journal\n",
-        7,
-        "need radio.shadowing: spatial",
-    ),
-}
+# mistake | text (ALL: all of it) | text in its place | line | what is said
+MISTAKES = r"""
+wrong indent |   count: 4\n |    count: 4\n  populations: 2\n | 5 | this line is indented by 2 blanks, line 4 by 3
+not indented |   count: 4\n | count: 4\n | 3 | devices: must be a mapping of keys to values, got null: are the lines
+tab |   count: 4\n | \tcount: 4\n | 4 | a tab; YAML takes spaces only
+no blank after a colon | name: mine | name:mine | 1 | a key needs a colon and a blank after it
+two colons | name: mine | name: my: run | 1 | put the value in quotes
+open bracket | rounds: 2} | rounds: 2 | 5 | the { of this line is not closed, or a comma is missing
+duplicate key |   count: 4\n |   count: 4\n  count: 5\n | 5 | 'count' is given twice, first in line 4
+empty file | ALL |  | 1 | is empty; a mapping of keys to values is expected
+a list | ALL | - a\n | 1 | a mapping of keys to values is expected
+unknown key | bandwidth_hz | bandwith_hz | 7 | radio.bandwith_hz: unknown key: did you mean 'bandwidth_hz'?
+unknown section | radio: | radoi: | 6 | radoi: unknown key: did you mean 'radio'?
+a key of another section | seed: 1 | bandwidth_hz: 1.0e+6 | 2 | unknown key here; write radio.bandwidth_hz
+a key of a component |   model: logistic\n |   model: logistic\n  mu: 0.1\n | 11 | learning.mu: unknown key here; it belongs to learning.algorithm (fedprox, moon)
+a key of devices |   model: logistic\n |   model: logistic\n  clock_hz: 1.0e+9\n | 11 | learning.clock_hz: unknown key here; write devices.clock_hz
+megahertz | 20.0e+6 | 20 | 7 | must be >= 100000, got 20: 20 MHz is 20.0e+6
+a number with its unit | 20.0e+6 | 20 MHz | 7 | got '20 MHz': write 20.0e+6, without the unit
+another unit in the key | bandwidth_hz: 20.0e+6 | bandwidth_mhz: 20 | 7 | did you mean 'bandwidth_hz'?
+percent |   count: 4\n |   count: 4\n  indoor_share: 80\n | 5 | it is a share, 80 % is 0.8
+watts for dBm | 20.0e+6 | 20.0e+6\n  server_power_dbm: 2000 | 8 | must be <= 70, got 2000 (downlink power, dBm
+typo in a component | logistic | logistik | 10 | no model 'logistik': did you mean 'logistic'?
+hyphen for underscore | digits | fashion-mnist | 9 | did you mean 'fashion_mnist'?
+parameter of another | mu: 0.1 | beta: 0.1 | 11 | learning.algorithm.beta: unknown key; known: mu
+parameter without its component | {name: fedprox, mu: 0.1} | {mu: 0.1} | 11 | learning.algorithm.mu: unknown key of fedavg, which is taken where no name is given: write {name: ..., mu:
+decimal comma | mu: 0.1 | mu: 0,1 | 11 | is the comma before it a decimal one? write a point
+one letter short | rounds: 2} | round: 2} | 5 | sessions.round: unknown key: did you mean 'rounds'?
+slash in a name | name: mine | name: a/b | 1 | got 'a/b' (letters, digits, . _ -)
+count and density |   count: 4\n |   count: 4\n  density_per_km2: 5\n | 3 | density_per_km2, not both
+parameter forgotten | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: schedule\n | 5 | sessions.rounds: is missing; add it (T: rounds per session)
+section forgotten | sessions: {name: schedule, count: 2, rounds: 2}\n |  | 1 | sessions: is missing; add it
+reversed range |   count: 4\n |   count: 4\n  mobility: {name: random_waypoint, speed_min_m_s: 5, speed_max_m_s: 1}\n | 5 | speed_min_m_s 5.0 must not exceed speed_max_m_s 1.0
+negative | count: 4 | count: -4 | 4 | must be >= 1, got -4 (number of devices
+fraction | count: 4 | count: 4.5 | 4 | must be a whole number, got 4.5
+text for a number | count: 4 | count: four | 4 | must be a whole number, got 'four'
+number in quotes | count: 4 | count: '4' | 4 | got '4': write it without quotes
+yes for true | mu: 0.1}\n | mu: 0.1}\n  channels_last: yes\n | 12 | must be true or false, got 'yes'
+missing trace |   count: 4\n |   count: 4\n  mobility: {name: trace, path: nowhere.csv}\n | 5 | nowhere.csv: no such file in 
+missing data | digits | {name: npz, path: nowhere.npz} | 9 | nowhere.npz is not there (looked beside the scenario and in
+absent class |   count: 4\n |   count: 4\n  classes: {phone: {share: 0.5}}\n | 3 | the classes' shares sum to 0.5: make it 1
+absent area |   count: 4\n |   count: 4\n  mobility: {name: attraction, homes: town}\n | 5 | no area 'town': define it below areas:
+absent device |   count: 4\n |   count: 4\n  churn: {name: client_pattern, sessions: [[0, 9]]}\n | 5 | session 1 names device 9, but there are 4, 0 to 3
+too many participants | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: {name: schedule, count: 2, rounds: 2}\nrounds: {selector: {name: uniform, count: 9}}\n | 6 | 9 exceeds devices.count 4
+two tasks | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: {name: schedule, count: 2, rounds: 2}\nworkload: {payload_bits: 1, flops_per_sample: 1}\n | 6 | give either learning
+handover without places | radio:\n | layout: {rings: 1}\nradio:\n  preset: journal\n | 7 | need radio.shadowing: spatial
+"""
 
 
-@pytest.mark.parametrize(("wrong", "instead", "line", "said"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_one_message_with_line_and_remedy(
-    wrong: str, instead: str, line: int, said: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("row", MISTAKES.strip().splitlines(), ids=lambda row: row.partition(" | ")[0])
+def test_a_mistake_is_one_message_with_line_and_remedy(row: str, tmp_path: Path) -> None:
+    _, wrong, instead, line, said = row.split(" | ")
+    wrong, instead = (
+        text.replace("\\n", "\n").replace("\\t", "\t").replace("ALL", RIGHT) for text in (wrong, instead)
+    )
     assert RIGHT.count(wrong) == 1
     file = tmp_path / "mine.yaml"
     file.write_text(RIGHT.replace(wrong, instead))
-    with pytest.raises(EdgeflError) as error:
+    with refused_at("", f"{file}:{line}", said) as refusal:
         check(file, "cpu", Loaded(download=False))
-    message = str(error.value)
-    assert message.startswith(f"{file}:{line}"), message
-    assert said in message
-    assert "\n" not in message, "one message"
+    assert "\n" not in str(refusal.value), "one message"
 
 
 def test_without_a_mistake_nothing_is_said(tmp_path: Path) -> None:
@@ -195,6 +93,6 @@ def test_without_a_mistake_nothing_is_said(tmp_path: Path) -> None:
 
 def test_a_commute_that_never_commutes_is_noted(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
-    file.write_text(RIGHT.replace(COUNT, COUNT + "  mobility: {name: attraction, begin_hour: 7}\n"))
+    file.write_text(RIGHT.replace("count: 4\n", "count: 4\n  mobility: {name: attraction, begin_hour: 7}\n"))
     (found,) = check(file, "cpu", Loaded(download=False))
     assert any("before anybody sets out; give rounds.every_s" in note for note in found.notes)

@@ -14,9 +14,9 @@ import pytest
 from rich.console import Console
 
 from edgefl.commands import watching
-from edgefl.errors import EdgeflError
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import load
+from tests.refusals import refused_at
 
 SCENARIO = """\
 name: small
@@ -82,17 +82,6 @@ def test_a_run_under_way_is_followed(under_way: Making, done: Path) -> None:
     with (path / "rounds.csv").open("ab") as file:
         file.write(rest[-20:])
     assert watched.look().rounds == 8
-
-
-def test_a_run_with_parquet_tables_is_followed_too(tmp_path: Path) -> None:
-    """Rounds are CSV in either form: the large tables come in whole files, too late for who watches."""
-    pytest.importorskip("pyarrow")
-    (tmp_path / "small.yaml").write_text(SCENARIO + "record: {tables: parquet, positions_s: 0.1}\n")
-    path = simulate(load(tmp_path / "small.yaml"), tmp_path / "run")
-    assert (path / "devices.parquet").is_dir()
-    standing = watching.find(path)[0].look()
-    assert (standing.rounds, standing.share) == (8, 1.0)
-    assert standing.joules > 0
 
 
 def test_tables_that_begin_anew_are_read_anew(under_way: Making) -> None:
@@ -182,7 +171,7 @@ def test_a_study_is_all_of_its_runs_in_80_columns(under_way: Making, tmp_path: P
 
 
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EdgeflError, match="no run directory in or below it"):
+    with refused_at("", tmp_path):
         watching.find(tmp_path)
 
 
@@ -214,7 +203,7 @@ def test_a_damaged_run_is_a_line_and_the_others_go_on(under_way: Making, tmp_pat
     assert f"{tmp_path / 'lost' / 'run.json'}: is damaged" in told
     assert f"{tmp_path / 'torn' / 'rounds.csv'}:5: is no line of a table" in told
     assert f"{tmp_path / 'strange' / 'scenario.yaml'}" in told
-    with pytest.raises(EdgeflError, match=r"run\.json: is damaged"):
+    with refused_at("", "run.json"):
         watching.find(tmp_path / "lost")[0].look()
 
 

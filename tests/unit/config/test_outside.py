@@ -11,6 +11,8 @@ import edgefl
 from edgefl.commands import cli
 from edgefl.config import outside, registry
 from edgefl.errors import EdgeflError
+from tests.refusals import refused_at
+from tests.tools.called import code_of
 from tests.tools.forked import Command
 
 SCENARIO = """\
@@ -68,9 +70,7 @@ def test_a_strangers_scenario_runs_no_code(
     command: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = scenario(folder, "mine_only:Mine")
-    with pytest.raises(SystemExit) as end:
-        cli.main([*command.split(), str(file)])
-    assert end.value.code == 2
+    assert code_of(*command.split(), file) == 2
     said = capsys.readouterr().err
     assert f"{file}:2 devices.mobility: 'mine_only:Mine' is code from outside of edgefl" in said
     assert "--allow-code" in said
@@ -83,11 +83,9 @@ def test_with_leave_it_is_found_in_the_scenarios_folder(
 ) -> None:
     monkeypatch.setenv(outside.ALLOW, "0")  # a way to say no
     file = scenario(folder, "mine_only:Mine")
-    with pytest.raises(EdgeflError, match="only if you say so"):
+    with refused_at("devices.mobility", "--allow-code"):
         edgefl.load_scenario(file)
-    with pytest.raises(SystemExit) as end:
-        cli.main(["validate", "--allow-code", str(file)])
-    assert not end.value.code
+    assert code_of("validate", "--allow-code", file) == 0
     assert (folder / "it_ran").exists()
 
 
@@ -109,7 +107,7 @@ def test_an_installed_package_needs_no_leave(folder: Path, monkeypatch: pytest.M
     "name", ["os:system", "subprocess:Popen", "edgefl.commands.cli:main", "builtins:eval"]
 )
 def test_what_is_no_component_is_not_called(name: str, folder: Path) -> None:
-    with pytest.raises(EdgeflError, match=r"is no class|is not a Mobility"):
+    with refused_at("devices.mobility", name):
         edgefl.load_scenario(scenario(folder, name))
 
 
@@ -165,9 +163,7 @@ def test_a_part_that_fails_at_work_is_blamed_by_file_and_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = scenario(folder, "mine_only:Fails")
-    with pytest.raises(SystemExit) as end:
-        cli.main(["validate", "--allow-code", str(file)])
-    assert end.value.code == 2
+    assert code_of("validate", "--allow-code", file) == 2
     line = PARTS.splitlines().index("        return 1 / 0") + 1
     said = capsys.readouterr().err
     assert f"{folder / 'mine_only.py'}:{line} start: ZeroDivisionError: division by zero" in said
@@ -185,7 +181,7 @@ def test_two_folders_with_modules_of_one_name_are_not_mixed_up(
     other = tmp_path / "other"
     other.mkdir()
     (other / "mine_only.py").write_text(PARTS)
-    with pytest.raises(EdgeflError, match=r"is hidden by .*; give it another name"):
+    with refused_at("devices.mobility", "mine_only"):
         edgefl.load_scenario(scenario(other, "mine_only:Mine"))
 
 

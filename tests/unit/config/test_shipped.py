@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from edgefl.commands.cli import main
 from edgefl.config import shipped
-from edgefl.errors import EdgeflError
 from edgefl.scenario.identity import LENGTH, identity
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.studies.validation import check_build
+from tests.refusals import refused_at
+from tests.tools.called import code_of
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -58,15 +60,12 @@ def test_a_run_that_reads_a_shipped_trace_has_a_name_from_anywhere() -> None:
 
 
 def test_an_unknown_name_is_one_line_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["run", "quikstart"])
-    assert ended.value.code == 2
+    assert code_of("run", "quikstart") == 2
     assert "did you mean 'quickstart'?" in capsys.readouterr().err
 
 
 def test_scenarios_are_listed_with_their_first_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["scenarios"])
+    code_of("scenarios")
     listed = capsys.readouterr().out
     assert "A first scenario: 40 devices in one 5G cell" in listed
     assert "schema" not in listed
@@ -84,35 +83,33 @@ def test_all_are_copied_and_nothing_is_overwritten(folder: Path, elsewhere: Path
     assert {path for path in (elsewhere / "mine").rglob("*") if path.is_file()} == set(written)
     assert shipped.copy(elsewhere / "mine", folder) == written  # the same files may be there
     written[0].write_text("mine")
-    with pytest.raises(EdgeflError, match="is there already"):
+    with refused_at("", written[0].name):
         shipped.copy(elsewhere / "mine", folder)
 
 
 def test_examples_are_listed_with_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["examples"])
+    code_of("examples")
     listed = capsys.readouterr().out.splitlines()
     assert all(len(line.split("  ", 1)[1].strip()) > 20 for line in listed if ".py" in line)
     assert "notebooks/lesson_1_radio.ipynb" in listed
 
 
-def test_the_wheel_takes_what_is_copied_out() -> None:
-    project = tomllib.loads((shipped.HOME.parent / "pyproject.toml").read_text())
-    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [shipped.HOME.name]
-    assert {folder.parent for folder in (shipped.FOLDER, shipped.EXAMPLES)} == {shipped.HOME}
+def test_the_wheel_and_the_source_archive_take_what_the_links_lead_to() -> None:
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    links = sorted(path.name for path in (ROOT / "edgefl").iterdir() if path.is_symlink())
+    assert build["targets"]["wheel"]["force-include"] == {name: f"edgefl/{name}" for name in links}
+    assert sorted(build["exclude"]) == [f"/edgefl/{name}" for name in links]
+    assert set(links) <= set(build["targets"]["sdist"]["only-include"])
+    assert {folder.name for folder in (shipped.FOLDER, shipped.EXAMPLES)} <= set(links)
 
 
 def test_commands_that_read_runs_are_commands_of_edgefl(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["compare", "nowhere"])
-    assert ended.value.code == 2
+    assert code_of("compare", "nowhere") == 2
     assert capsys.readouterr().err == (
         "edgefl: error: no folder nowhere: give the folder of a run or of a study\n"
     )
     for command in ("compare", "sweep", "settings", "drift", "network", "costs", "theory", "reproduction"):
-        with pytest.raises(SystemExit) as ended:
-            main([command, "--help"])
-        assert ended.value.code == 0
+        assert code_of(command, "--help") == 0
         assert f"Usage: edgefl {command}" in capsys.readouterr().out
 
 

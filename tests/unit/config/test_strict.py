@@ -149,40 +149,6 @@ def test_numbers_are_seen_in_every_shape() -> None:
 @pytest.mark.parametrize(
     ("sets", "message"),
     [
-        ("rounds.movement_tick_s=1e-300", "rounds.movement_tick_s: must be >= 0.001, got 1e-300"),
-        ("rounds.deadline_s=1e-300", "rounds.deadline_s: must be >= 0.000001"),
-        ("devices.churn={name: duty_cycle, on_s: 1e-300}", "devices.churn.on_s: must be >= 0.001"),
-        ("devices.churn={name: poisson, absence_s: 1e300}", "devices.churn.absence_s: must be <= 1000000000"),
-        (
-            "devices.churn={name: client_pattern, sessions: [[-1]]}",
-            "devices.churn.sessions.0.0: must be >= 0",
-        ),
-        ("devices.count=200000000", "devices.count: must be <= 1000000"),
-        ("devices.flops_per_cycle=1e-300", "devices.flops_per_cycle: must be >= 0.001"),
-        ("sessions.count=1000000000", "sessions.count: must be <= 1000000"),
-        ("sessions.rounds=1000000000", "sessions.rounds: must be <= 1000000"),
-        ("learning.flops_per_sample=-1", "learning.flops_per_sample: must be >= 0, got -1"),
-        ("learning.flops_per_sample=1e308", "learning.flops_per_sample: must be <= 1000000000000000000"),
-        ("learning.steps=1000000000000", "learning.steps: must be <= 1000000"),
-        ("learning.epochs=1000000000", "learning.epochs: must be <= 100000"),
-        (
-            "learning.warm_start={name: similarity, scale: 1e308}",
-            "learning.warm_start.scale: must be <= 10000000",
-        ),
-        ("learning.warm_start={name: similarity, scale: -1}", "learning.warm_start.scale: must be >= 0"),
-        ("learning.algorithm={name: fedprox, mu: 1e308}", "learning.algorithm.mu: must be <= 10000000"),
-        ("layout.rings=3", "layout.rings: must be <= 2"),
-    ],
-)
-def test_numbers_that_mean_nothing_are_refused(tmp_path: Path, sets: str, message: str) -> None:
-    text = refusal(tmp_path, GOOD, sets)
-    assert message in text
-    assert len(text.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("sets", "message"),
-    [
         ("learning.algorithm={name: feddc, correction: false}", "learning.algorithm.correction: is gone: "),
         ("learning.base_model=once", "learning.base_model: is gone: "),
         (
@@ -289,19 +255,6 @@ def test_a_study_is_read_by_the_same_rules(tmp_path: Path) -> None:
     assert (list(loaded.variants), loaded.grid) == (["1", "off"], {"2026": {"10": {"devices.count": 5}}})
     assert cases[1].scenario.learning is not None
     assert (cases[1].scenario.learning.lr, cases[1].scenario.learning.steps) == (0.1, 3)
-    for right, wrong, message in [
-        ("seeds: [1, 2]", "seeds: [true]", "s.yaml:3 seeds: must be a whole number, got true"),
-        ("seeds: [1, 2]", "seeds: [010]", "s.yaml:3 seeds: must be a whole number, got '010': write 10"),
-        ("lr: 0.1", "lr: true", "s.yaml:6 learning.lr: must be a number, got true"),
-        ("count: 5", "count: 1:30", "s.yaml:9 devices.count: must be a whole number, got '1:30'"),
-        ("scenario: a.yaml", "scenario: .", "cannot be read (Is a directory)"),
-        ('reference: "1"', "reference: 1", "s.yaml:4 reference: must be text, got 1: write it in quotes"),
-        ("name: few", "name: \0", "s.yaml:1: holds the character U+0000"),
-    ]:
-        (tmp_path / "s.yaml").write_text(STUDY.replace(right, wrong))
-        with pytest.raises(EdgeflError) as error:
-            studies.load(tmp_path / "s.yaml")
-        assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -331,6 +284,7 @@ def test_a_name_that_reads_as_a_number(tmp_path: Path) -> None:
         assert again.name == loaded.name == name
 
 
+@pytest.mark.slow
 def test_a_message_is_short_however_much_is_wrong(tmp_path: Path) -> None:
     many = "".join(f"key{n}: 1\n" for n in range(3000))
     lines = refusal(tmp_path, GOOD + many).splitlines()

@@ -76,27 +76,6 @@ def test_small_runs_fill_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     for row in rows:
         assert float(row[3].split(" ± ")[0]) > 0
 
-    def quick(name: str, preset: str) -> dict[str, Any]:
-        learning = {"dataset": "synthetic", "partition": "iid", "model": "logistic", "steps": 1, "batch": 8}
-        return {
-            **radio.shipped(name, preset),
-            "devices": {"count": 3},
-            "sessions": {"name": "schedule", "rounds": 5},
-            "learning": learning,
-        }
-
-    rows = cells(radio.quickstart(map, quick, seeds=(1, 2)))
-    assert [row[:2] for row in rows if not row[0].endswith("target")] == [
-        [preset, number] for preset in radio.PRESETS for number in ("1", "5")
-    ]
-
-    def morning(name: str, preset: str) -> dict[str, Any]:
-        return {**radio.shipped(name, preset), "duration_s": 660}  # two rounds of each cell with people
-
-    rows = cells(radio.city_day(map, morning))
-    assert [row[0] for row in rows] == list(radio.PRESETS)
-    assert all(int(row[2]) >= 2 for row in rows)
-
 
 def test_means_have_their_standard_errors() -> None:
     assert radio._with_error([1.0, 3.0]) == "2 ± 1"

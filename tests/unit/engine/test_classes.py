@@ -5,23 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import simpy
 
-from edgefl import simulate
 from edgefl.channel.energy import compute_energy_j, compute_time_s
 from edgefl.channel.penetration import STD_DB, wall_loss_db
 from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.records import DeviceRound
 from edgefl.engine.settings import DeviceSettings
-from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.scenario.scenario import Scenario, dump, load
+from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing import Scripted, small_world
-from edgefl.testing.invariants import check_run
 from tests.tools.journal import with_journal
 
 SIGMAS = 4.5
@@ -57,35 +53,6 @@ def test_sizes() -> None:
     assert sizes(10, a=0.7, b=0.1, c=0.1, rest=None) == [7, 1, 1, 1]
     counts = fleet(10, classes={"a": {"count": 3}, "rest": {}})
     assert np.bincount(counts.of).tolist() == [3, 7]
-
-
-@pytest.mark.parametrize(
-    ("devices", "message"),
-    [
-        (
-            {"a": {"share": 0.5}, "b": {"share": 0.4}},
-            "shares sum to 0.9: make it 1, or leave one class's out",
-        ),
-        ({"a": {"share": 1.0}, "b": {}}, "shares sum to 1, which leaves none for b"),
-        ({"a": {"share": 0.7}, "b": {"share": 0.7}}, "shares sum to 1.4"),
-        ({"a": {"count": 3}, "b": {"count": 4}}, "counts sum to 7, devices.count is 10"),
-        ({"a": {"count": 10}, "b": {}}, "counts sum to 10, devices.count is 10, which leaves none for b"),
-        ({"a": {"count": 3}, "b": {"share": 0.7}}, "all classes by share, or all by count"),
-        ({"a": {}, "b": {}}, "a and b have no size"),
-        ({"a": {"share": 0.01}, "b": {}}, "10 devices leave none for class a"),
-        ({"a": {"share": 0.1, "count": 1}, "b": {}}, "either share or count"),
-        ({"7 up": {}}, "classes"),
-        ({}, "at least 1 item"),
-    ],
-)
-def test_classes_that_do_not_make_up_all_devices(devices: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        fleet(10, classes=devices)
-
-
-def test_counts_need_a_number_of_devices() -> None:
-    with pytest.raises(ValueError, match="give classes by share"):
-        DeviceSettings.model_validate({"density_per_km2": 100, "classes": {"a": {"count": 3}, "b": {}}})
 
 
 def test_who_is_of_which_class_depends_on_the_seed_and_little_else() -> None:
@@ -194,45 +161,6 @@ def test_measurements_of_several_cells_know_heights() -> None:
     assert first.fields is second.fields
 
 
-@pytest.mark.parametrize(
-    ("own", "radio", "message"),
-    [
-        (
-            {"ut_height_m": 22.0},
-            {"path_loss": "uma"},
-            "devices.classes.a.ut_height_m: ut_height_m must be at most 13",
-        ),
-        ({"indoor_share": 0.5}, {"path_loss": "inh"}, "devices.classes.a.indoor_share: 38.901 has no way"),
-        ({"samples": 0.5}, {}, "devices.classes.a.samples: is a share of training samples"),
-        ({"clock_hz": 0}, {}, "devices.classes.a.clock_hz: must be >= 1000000, got 0"),
-        ({"clok_hz": 1e9}, {}, "devices.classes.a.clok_hz: unknown key: did you mean 'clock_hz'"),
-        ({"battery_j": "solar"}, {}, "devices.classes.a.battery_j"),
-        (
-            {"mobility": {"name": "random_waypoint", "speed_min_m_s": 0}},
-            {},
-            "classes.a.mobility.speed_min_m_s",
-        ),
-    ],
-)
-def test_what_is_refused_names_the_class(own: Any, radio: Any, message: str, tmp_path: Path) -> None:
-    import json
-
-    file = tmp_path / "a.yaml"
-    keys = {
-        "name": "a",
-        "cell": {"radius_m": 100},
-        "devices": {"count": 4, "classes": {"a": {"count": 2, **own}, "rest": {}}},
-        "radio": radio,
-        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-        "workload": {"payload_bits": 1, "flops_per_sample": 1},
-    }
-    file.write_text(json.dumps(keys, indent=1))
-    with pytest.raises(EdgeflError) as caught:
-        load(file)
-    assert message in str(caught.value)
-    assert str(caught.value).startswith(f"{file}:")
-
-
 # -- indoors ------------------------------------------------------------------------------------------
 
 
@@ -322,34 +250,3 @@ def test_churn_of_each_class_and_the_members_that_it_names() -> None:
 
 
 # -- whole runs ---------------------------------------------------------------------------------------
-
-
-def test_a_run_names_classes_and_comes_again_from_its_own_scenario(tmp_path: Path) -> None:
-    devices = {
-        "count": 6,
-        "idle_power_w": 0.01,
-        "classes": {
-            "phone": {"share": 0.5, "battery_j": 0.05, "recharge_w": 0.05, "mobility": WALK},
-            "rest": {"indoor_share": 1.0, "ut_height_m": 3.0},
-        },
-    }
-    sessions = {"name": "schedule", "count": 1, "rounds": 4}
-    first = simulate(world(devices=devices, sessions=sessions).scenario, tmp_path / "a")
-    again = load(first / "scenario.yaml")
-    assert dump(again) == (first / "scenario.yaml").read_text()
-    second = simulate(again, tmp_path / "b")
-    for table in first.glob("*.csv"):
-        assert (second / table.name).read_bytes() == table.read_bytes()
-    assert check_run(first) == []
-    ledger, parts = (pd.read_csv(first / f"{name}.csv") for name in ("ledger", "devices"))
-    assert list(ledger.columns)[-1] == list(parts.columns)[-1] == "class"
-    assert ledger["class"].value_counts().to_dict() == {"phone": 3, "rest": 3}
-    of = ledger.set_index("device")["class"]
-    assert (parts["device"].map(of) == parts["class"]).all()
-    assert ledger["left_j"].notna().tolist() == (ledger["class"] == "phone").tolist()
-
-
-def test_without_classes_tables_have_no_such_column(tmp_path: Path) -> None:
-    run = simulate(world(devices={"count": 2}).scenario, tmp_path / "a")
-    for table in run.glob("*.csv"):
-        assert "class" not in table.read_text().splitlines()[0].split(",")

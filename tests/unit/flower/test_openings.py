@@ -26,6 +26,7 @@ from edgefl.learning.warm_starts.average import Average
 from edgefl.learning.warm_starts.continuous import Continuous
 from edgefl.learning.warm_starts.similarity import Similarity
 from edgefl.rng import Streams
+from tests.refusals import refused_at
 
 logging.getLogger("flwr").setLevel(logging.ERROR)
 ONE: dict[str, Any] = {"min_train_nodes": 1, "min_evaluate_nodes": 1, "min_available_nodes": 1}
@@ -206,7 +207,7 @@ def test_counters_keep_their_type_and_are_not_averaged() -> None:
 def test_what_a_strategy_cannot_do_is_refused(how: dict[str, Any], message: str) -> None:
     with pytest.raises(EdgeflError, match=message):
         flower.warm_started(new.FedAvg(), **how)
-    with pytest.raises(EdgeflError, match="no Flower strategy"):
+    with refused_at(""):
         flower.warm_started(object())
 
 

@@ -394,20 +394,6 @@ class CountsItself(FedAvg):
         return Sent(trained.local, bits=torch.ones(len(trained.local), dtype=torch.int64))
 
 
-REFUSED = [
-    ({"algorithm": "local_only", "uplink_codec": "top_k"}, {}, "nothing travels that could be coded"),
-    ({"algorithm": "local_only", "downlink_codec": "top_k"}, {}, "nothing travels that could be coded"),
-    ({"algorithm": "hypcluster", "downlink_codec": "top_k"}, {}, "several models"),
-    ({"downlink_codec": "top_k"}, {"radio": {"downlink": "broadcast"}}, "set downlink: unicast"),
-]
-
-
-@pytest.mark.parametrize(("learning", "more", "words"), REFUSED)
-def test_what_cannot_be_coded_is_refused(learning: dict[str, Any], more: dict[str, Any], words: str) -> None:
-    with pytest.raises(EdgeflError, match=words):
-        edgefl.load_scenario({**SCENARIO, **more, "learning": {**SCENARIO["learning"], **learning}})
-
-
 def test_an_algorithm_that_counts_its_own_bits_takes_no_codec() -> None:
     how = settings("fedavg", "previous", uplink_codec=TopK()).model_copy(update={"algorithm": CountsItself()})
     stage = next(Cell(how).one.session(SessionStart(1, (0, 1), longest=1)))

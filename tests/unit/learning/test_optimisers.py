@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pydantic import ValidationError
 from torch import Tensor, nn
 from torch.func import functional_call
 
@@ -24,7 +23,6 @@ from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.optimisers import Optimiser
-from edgefl.learning.settings import LearningSettings
 from edgefl.run.plan import prepare
 from tests.tools.constants import with_constants
 from tests.unit.learning.six_devices import BATCH, CLASSES, DEVICES, OWN, SIDE, Plain, X, Y
@@ -192,19 +190,6 @@ def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
         assert torch.allclose(learner.model, model, atol=EXACT)
 
 
-@pytest.mark.parametrize("algorithm", ["scaffold", "fednova", "ditto", "apfl"])
-def test_a_state_that_would_mislead_an_algorithm_is_refused(algorithm: str) -> None:
-    with pytest.raises(ValidationError, match=f"{algorithm} .* leave optimiser.state fresh"):
-        LearningSettings.model_validate(
-            {
-                "dataset": "digits",
-                "model": "logistic",
-                "algorithm": algorithm,
-                "optimiser": {"name": "sgd", "state": "kept"},
-            }
-        )
-
-
 @pytest.mark.parametrize("name", BESIDE)
 def test_personal_models_step_by_the_same_rule(name: str) -> None:
     """Ditto without its pull trains the same model twice."""
@@ -224,24 +209,3 @@ def test_a_longer_state_leaves_room_for_fewer_devices() -> None:
         training(Plain(), rule_of(name), memory_bytes=10**6).chunk(BATCH) for name in ("adam", "sgd")
     )
     assert 0 < few < many
-
-
-def settings(**given: Any) -> LearningSettings:
-    return LearningSettings(dataset="digits", model="logistic", **given)
-
-
-@pytest.mark.parametrize(
-    "algorithm", ["scaffold", "feddc", "fednova", {"name": "ditto", "lr_factor": 0.5}], ids=str
-)
-def test_an_algorithm_that_counts_on_sgd_refuses_adam(algorithm: Any) -> None:
-    with pytest.raises(
-        ValidationError, match=r"counts on changes that are sums of gradients, and adamw's are not"
-    ):
-        settings(algorithm=algorithm, optimiser="adamw")
-    settings(algorithm=algorithm, optimiser={"nesterov": True}, weight_decay=0.1, clip_norm=1)
-
-
-@pytest.mark.parametrize("algorithm", ["fedavg", "fedprox", "feddyn", "moon", "ditto", "apfl", "fedadam"])
-def test_others_take_any_steps(algorithm: str) -> None:
-    assert settings(algorithm=algorithm, optimiser="adam").optimiser.vectors == 2
-    assert not settings(algorithm=algorithm).optimiser.nesterov

@@ -13,7 +13,6 @@ from scipy.stats import norm
 
 from edgefl import load_scenario, simulate
 from edgefl.engine.records import Round
-from edgefl.errors import EdgeflError
 from edgefl.learning.chance import RoundChance
 from edgefl.learning.privacy import Privacy, PrivacySettings, epsilon_of
 from edgefl.rng import Streams
@@ -212,23 +211,6 @@ def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
     both = told.groupby("device")[["cell", "session"]].nunique()
     if not keys:  # overlapping rounds follow at once, and nobody comes far in a second
         assert ((both["cell"] == 2) & (both["session"] == 2)).any()  # somebody was in two cells and sessions
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        (["learning.algorithm=scaffold"], "with scaffold more leaves a device"),
-        (["learning.algorithm=fednova"], "makes its model of single updates"),
-        (["learning.warm_start=similarity"], "similarity has probes"),
-        (
-            ["rounds.server=fedbuff", "rounds.every_s=null", "radio.sharing=dynamic"],
-            "counts by its staleness",
-        ),
-    ],
-)
-def test_what_is_refused(keys: list[str], message: str) -> None:
-    with pytest.raises(EdgeflError, match=message):
-        load_scenario(RUN, ["learning.privacy={clip: 1}", *keys])
 
 
 def test_selection_by_loss_is_noted(tmp_path) -> None:  # type: ignore[no-untyped-def]

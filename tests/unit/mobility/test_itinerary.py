@@ -1,21 +1,17 @@
 """People who commute: when they leave, by which way, who goes on which days, and what recurs."""
 
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from edgefl.errors import EdgeflError
 from edgefl.mobility import Movement
 from edgefl.mobility.itinerary import Itinerary
 from edgefl.places.areas import Disc, Places, Rectangle
 from edgefl.places.streets import Streets
 from edgefl.rng import Streams
-from edgefl.scenario import scenario as scenarios
 
 PEOPLE = 1_000
 STANDARD_ERRORS = 4
@@ -192,44 +188,3 @@ def test_people_keep_to_the_streets() -> None:
         back = [np.interp(along_m[-1] - walked_m, along_m, axis) for axis in corners.T]
         assert movement.positions_m(at(1, 8) + walked_m)[0] == pytest.approx(there, abs=1e-6)
         assert movement.positions_m(at(1, 17.5) + walked_m)[0] == pytest.approx(back, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "place", "message"),
-    [
-        (
-            {"plan": [{**TO_WORK, "to": "wrok"}]},
-            "plan.0.to",
-            "no place 'wrok' in addresses: did you mean 'work'",
-        ),
-        ({"plan": [BACK, TO_WORK]}, "plan", "leave must rise, it is 17:30, 8:00 on mon; sort the plan"),
-        ({"plan": []}, "plan", "at least 1"),
-        ({"plan": [{**TO_WORK, "leave": "25:10"}]}, "plan.0.leave", "0:00 to 23:59:59, got '25:10'"),
-        ({"plan": [{**TO_WORK, "days": "workdays"}]}, "plan.0.days", "weekdays"),
-        ({"plan": [{**TO_WORK, "days": ["mon", "mon"]}]}, "plan.0", "each once"),
-        ({"plan": [{**TO_WORK, "share": 1.5}]}, "plan.0.share", "<= 1"),
-        (
-            {"addresses": {"work": {"mill": 0.4, "campus": 0.4}}},
-            "addresses.work",
-            "shares sum to 0.8: make it 1",
-        ),
-        ({"addresses": {"work": "mil"}}, "addresses.work", "no area 'mil'"),
-        ({"addresses": {"work": True}}, "addresses.work", "must be"),
-        ({"habit": -0.1}, "habit", ">= 0"),
-    ],
-)
-def test_what_cannot_be_is_refused(
-    tmp_path: Path, parameters: dict[str, Any], place: str, message: str
-) -> None:
-    scenario = {
-        "name": "w",
-        "sessions": {"name": "schedule", "count": 1, "rounds": 2},
-        "workload": {"payload_bits": 100_000, "flops_per_sample": 1000},
-        "areas": {"mill": {"disc": {"centre_m": [0, 0], "radius_m": 9}}},
-        "devices": {"count": 2, "mobility": {"name": "itinerary", **COMMUTE, **parameters}},
-    }
-    (tmp_path / "a.yaml").write_text(json.dumps(scenario))
-    with pytest.raises(EdgeflError) as error:
-        scenarios.load(tmp_path / "a.yaml")
-    assert f"devices.mobility.{place}" in str(error.value)
-    assert message in str(error.value)

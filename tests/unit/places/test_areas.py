@@ -116,46 +116,6 @@ def test_the_area_of_a_sumo_network(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rest", "message"),
-    [
-        (
-            "areas: {hom: {disc: {centre_m: [0, 0], radius_m: 1}}}",
-            "mobility.homes: no area 'home': did you mean",
-        ),
-        ("", "devices.mobility.homes: no area 'home': define it below areas:"),
-        (
-            "areas: {home: {}}",
-            "areas.home: give one shape (disc, rectangle, polygon, geojson, sumo_net), got none",
-        ),
-        (
-            "areas: {home: {disc: {centre_m: [0, 0], radius_m: 1}, polygon: {points_m: [[0, 0], [1, 0], [0, 1]]}}}",
-            "areas.home: give one shape (disc, rectangle, polygon, geojson, sumo_net), got disc and polygon",
-        ),
-        ("areas: {home: {disk: {}}}", "areas.home.disk: unknown key: did you mean 'disc'?"),
-        ("areas: {home: {disc: {centre_m: [0, 0]}}}", "areas.home.disc.radius_m: is missing"),
-        (
-            "areas: {home: {disc: {centre_m: [0, 0], radius_m: 0}}}",
-            "areas.home.disc.radius_m: must be > 0, got 0",
-        ),
-        (
-            "areas: {home: {rectangle: {from_m: [1, 0], to_m: [1, 2]}}}",
-            "areas.home.rectangle: from_m (1.0, 0.0)",
-        ),
-        (
-            "areas: {home: {polygon: {points_m: [[0, 0], [1, 0]]}}}",
-            "areas.home.polygon: a polygon needs three",
-        ),
-        ("areas: {home: {geojson: {path: no.json}}}", "areas.home: longitudes and latitudes need the place"),
-        ("areas: {home: {sumo_net: {path: no.xml}}}", "areas.home.sumo_net.path: no.xml: no such file in "),
-    ],
-)
-def test_areas_that_cannot_be_are_refused(rest: str, message: str, tmp_path: Path) -> None:
-    text = refusal(tmp_path, rest)
-    assert re.match(rf".*a\.yaml:[45] .*{re.escape(message)}", text), text
-    assert len(text.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
     ("content", "message"),
     [
         ("{}", "is not GeoJSON as RFC 7946 has it"),
@@ -196,16 +156,6 @@ def test_networks_that_cannot_be_are_refused(content: str, message: str, tmp_pat
     (tmp_path / "map.xml").write_text(content)
     text = refusal(tmp_path, f"areas: {{home: {{sumo_net: {{path: {tmp_path}/map.xml}}}}}}")
     assert re.match(rf".*a\.yaml:5 areas\.home\.sumo_net\.path: .*{re.escape(message)}", text), text
-
-
-def test_unknown_keys_within_lists_and_mappings_name_the_nearest(tmp_path: Path) -> None:
-    rest = "areas: {home: {disc: {centre_m: [0, 0], radius_m: 1, radios_m: 2}}}"
-    assert "areas.home.disc.radios_m: unknown key: did you mean 'radius_m'?" in refusal(tmp_path, rest)
-    (tmp_path / "c.yaml").write_text(
-        HEAD.replace("{from_hour: 0, home: 1}", "{from_hour: 0, hme: 1, home: 1}")
-    )
-    with pytest.raises(EdgeflError, match=r"mobility\.rhythm\.0\.hme: unknown key: did you mean 'home'\?"):
-        scenarios.load(tmp_path / "c.yaml")
 
 
 def test_areas_of_classes(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from edgefl.commands.cli import main
 from edgefl.engine.records import Round
 from edgefl.run.garbage import AT_START, USUAL, WHILE_A_RUN_GOES, seldom_at_start, seldom_while_a_run_goes
 from edgefl.run.progress import ProgressDisplay
+from tests.tools.called import code_of
 
 
 @pytest.fixture(autouse=True)
@@ -62,8 +63,7 @@ def test_a_command_looks_seldom_until_a_run_goes(tmp_path: Path, monkeypatch: py
         "name: untrained\ndevices: {count: 3}\nsessions: {name: schedule, count: 1, rounds: 3}\n"
         "workload: {payload_bits: 1000, steps: 1, batch: 1, flops_per_sample: 10}\n"
     )
-    with pytest.raises(SystemExit):
-        main(["run", str(scenario), "--out", str(tmp_path / "run")])
+    code_of("run", scenario, "--out", tmp_path / "run")
     assert len(seen) == 3
     assert set(seen) == {WHILE_A_RUN_GOES}
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 
-from edgefl.commands.cli import main
 from edgefl.errors import EdgeflError
 from edgefl.learning.local.chunk_trainers import Threads
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import load
+from tests.tools.called import code_of
 from tests.tools.forked import loaded_after
 
 LEARNING = "learning: {dataset: digits, model: logistic}\n"
@@ -43,9 +43,7 @@ def test_options_that_do_not_fit_are_refused(
         with pytest.raises(EdgeflError, match="stop"):
             simulate(load(where[0]), tmp_path / "left", on_round=stop)
         where = [str(tmp_path / "left")]
-    with pytest.raises(SystemExit) as end:
-        main([command, *where, *options])
-    assert end.value.code == 2
+    assert code_of(command, *where, *options) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
@@ -58,9 +56,7 @@ def test_without_ray_it_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(SystemExit) as end:
-        main(["run", str(scenario(tmp_path)), "--executor", "ray", "--out", str(tmp_path / "out")])
-    assert end.value.code == 2
+    assert code_of("run", scenario(tmp_path), "--executor", "ray", "--out", tmp_path / "out") == 2
     assert "pip install 'edgefl-cosim[ray]'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 

@@ -11,10 +11,10 @@ import simpy
 
 from edgefl import simulate
 from edgefl.analysis import handover_figures, load_runs
-from edgefl.errors import EdgeflError
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.testing.invariants import check_run
+from tests.refusals import refused_at
 from tests.tools.journal import with_journal
 
 
@@ -123,7 +123,7 @@ def test_watching_positions_disturbs_nothing(radio: dict[str, Any], tmp_path: Pa
     assert not (whole / "positions.csv").exists()
     positions = pd.read_csv(run / "positions.csv")
     assert positions["gain_db"].notna().any() == bool(radio)
-    with pytest.raises(ValueError, match=r"no positions: run them with record\.positions_s"):
+    with refused_at("", "record.positions_s", kind=ValueError):
         _ = load_runs(whole).positions
 
 
@@ -196,7 +196,7 @@ def test_without_pyarrow_a_run_is_refused_before_it_begins(
         "name: a\ndevices: {count: 1}\nsessions: {name: schedule, count: 1, rounds: 1}\n"
         "workload: {payload_bits: 1, flops_per_sample: 1}\nrecord:\n  tables: parquet\n"
     )
-    with pytest.raises(EdgeflError, match=r"a.yaml:6 record.tables: needs the package pyarrow: pip install"):
+    with refused_at("record.tables", "a.yaml:6", "pyarrow"):
         simulate(load(file), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -210,9 +210,7 @@ def test_reading_parquet_without_pyarrow_names_the_remedy(
     (run / "devices.parquet" / "000000.parquet").touch()
     runs = load_runs(run)  # pandas keeps text by pyarrow where it is there, and cannot do without it halfway
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(
-        ValueError, match=r"devices.parquet needs the package pyarrow: pip install 'edgefl-cosim"
-    ):
+    with refused_at("", "devices.parquet", "pip install 'edgefl-cosim", kind=ValueError):
         _ = runs.devices
 
 
@@ -258,7 +256,7 @@ def test_a_table_of_several_files_and_one_that_goes_on(
     assert rows["round"].tolist() == [1, 1, 2, 2, 3, 3, 4, 4]
     assert rows["loss"].isna().tolist() == [True, False] * 4
     row = {"session": 1, "round": 1, "phase": "train", "device": [0, 1], "distance_m": 1.0}
-    with pytest.raises(EdgeflError, match="column late was not there"):
+    with refused_at("", "late"):
         table.write_columns({"late": [1.0, 1.0]}, row)
     with pytest.raises(KeyError, match="no_such"):
         table.write_columns({}, {"no_such": 1})

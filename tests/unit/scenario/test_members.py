@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
-from edgefl import EdgeflError, load_scenario
+from edgefl import load_scenario
 from edgefl.rng import Streams
 from edgefl.scenario.members import Members, members_of
 from edgefl.scenario.world import World
+from tests.refusals import refused_at
 
 BASE: dict[str, Any] = {
     "name": "members",
@@ -54,6 +54,5 @@ def test_populations_have_the_devices_that_they_have_in_all() -> None:
 
 
 def test_a_population_without_devices_of_a_federation_is_refused() -> None:
-    with pytest.raises(EdgeflError, match="has no device of a federation") as error:
+    with refused_at("devices.populations"):
         of("a", populations=9)
-    assert error.value.place == ("devices", "populations")

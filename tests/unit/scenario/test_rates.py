@@ -10,7 +10,7 @@ import pytest
 
 from edgefl import load_scenario, simulate
 from edgefl.config import registry
-from edgefl.errors import EdgeflError
+from tests.refusals import refused_at
 
 RUN: dict[str, Any] = {
     "name": "rates",
@@ -39,7 +39,7 @@ RUN: dict[str, Any] = {
     ],
 )
 def test_a_rate_that_is_certain_to_be_zero_is_refused(keys: list[str], first: int) -> None:
-    with pytest.raises(EdgeflError, match=rf"learning rate is 0 from round {first} on.*lr_floor") as error:
+    with refused_at("learning.lr_schedule", f"round {first} ", "lr_floor") as error:
         load_scenario(RUN, keys)
     assert "learning.lr_schedule: " in str(error.value)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from edgefl.commands.cli import main
 from edgefl.run.progress import wall_time
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
 from edgefl.studies import StudyOptions, plan, run
 from edgefl.studies.cost_estimate import CostEstimate, Range, RunProbe
 from edgefl.studies.dry_run import FURTHER_PROBES_S, dry_run
+from tests.tools.called import code_of
 from tests.unit.studies.asked import GRID, STUDY, written
 
 NARROW = STUDY.replace("precision: 0.5, budget: 40", "precision: 1.0e-9, budget: 12")
@@ -132,6 +132,5 @@ def test_an_answered_question_wants_nothing(
     found = run(plan(study), out, StudyOptions(executor="inline"))
     assert found.answer is not None
     assert last_line(study, out) == f"the question is answered: {found.answer.sentence}"
-    with pytest.raises(SystemExit):
-        main(["study", str(study), "--out", str(out), "--dry-run"])
+    code_of("study", study, "--out", out, "--dry-run")
     assert re.search(r"6 completed\nthe question is answered: latency_s of a minus", capsys.readouterr().out)

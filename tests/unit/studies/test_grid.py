@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
-from edgefl.errors import EdgeflError
 from edgefl.studies import StudyPlan, plan
 
 SCENARIO = """\
@@ -29,19 +26,6 @@ def test_zipped_keys_change_together(tmp_path: Path) -> None:
         *[(50, 1e7)] * 2,
     ]
     assert found.runs[0].path == Path("size-5 1 MHz", "b", "seed-2")
-
-
-@pytest.mark.parametrize(
-    ("grid", "message"),
-    [
-        ("{x: {zip: {devices.count: [5, 6], duration_s: [1]}}}", "devices.count has 2, duration_s has 1"),
-        ("{x: {zip: {devices.count: 5}}}", "give dotted keys with lists"),
-        ("{devices.count: [5, 5]}", "two points are called '5'"),
-    ],
-)
-def test_what_does_not_fit_together_is_refused(grid: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(EdgeflError, match=message):
-        planned(tmp_path, grid)
 
 
 def test_every_key_can_be_swept(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from edgefl.commands.cli import main
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.status import this_process
 from edgefl.studies import StudyOptions, plan, run
 from edgefl.studies.on_ray import OnRay, _Mailbox, _Reports
 from edgefl.studies.run_locks import BEAT_S, RunLocks
+from tests.tools.called import code_of
 
 RUN = Path("a", "seed-1")
 ELSEWHERE = {"pid": 4, "host": "another", "started": 7}
@@ -78,9 +78,7 @@ def test_without_ray_it_says_how_to_get_it(study: Path, monkeypatch: pytest.Monk
 def test_options_that_do_not_fit_are_refused(
     options: list[str], message: str, study: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["study", str(study), *options, "--out", str(study.with_name("out"))])
-    assert end.value.code == 2
+    assert code_of("study", study, *options, "--out", study.with_name("out")) == 2
     assert message in capsys.readouterr().err
     assert not study.with_name("out").exists()
 

@@ -1,14 +1,11 @@
 """What a study file may say."""
 
-import re
 from pathlib import Path
 
-import pytest
-
 from edgefl.analysis import units
-from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import load
-from edgefl.studies import LONGEST_LABEL, plan, point_labels
+from edgefl.studies import plan, point_labels
+from tests.refusals import refused_at
 
 SCENARIO = """\
 name: radio
@@ -27,9 +24,9 @@ def planned(folder: Path, text: str) -> list[str]:
 
 def test_a_study_is_no_scenario_and_a_scenario_no_study(tmp_path: Path) -> None:
     planned(tmp_path, "variants: {a: {}}\n")
-    with pytest.raises(EdgeflError, match=r"study.yaml: is a study; `edgefl study .*study.yaml` runs it"):
+    with refused_at("", "study.yaml", "edgefl study"):
         load(tmp_path / "study.yaml")
-    with pytest.raises(EdgeflError, match=r"radio.yaml: is a scenario, no study; `edgefl run .*radio.yaml`"):
+    with refused_at("", "radio.yaml", "edgefl run"):
         plan(tmp_path / "radio.yaml")
 
 
@@ -58,46 +55,3 @@ def test_labels_have_the_units_that_tables_have() -> None:
         "True",
         "20 s",
     ]
-
-
-@pytest.mark.parametrize(
-    "name", ["../up", "/absolute", "a/b", "..", "", " a", "a ", "a" * (LONGEST_LABEL + 1)]
-)
-def test_a_variant_cannot_leave_the_study(name: str, tmp_path: Path) -> None:
-    with pytest.raises(EdgeflError, match=r"study.yaml:5 variants\..*: '.*' names a folder: use at most 100"):
-        planned(tmp_path, f"variants: {{a: {{}}, '{name}': {{}}}}\n")
-
-
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("variants: {a: {}, b: {seed: 5}}\n", "variants.b"),
-        ("variants: {a: {}}\ngrid: {seed: [1, 2]}\n", "grid.seed.1"),
-        ("variants: {a: {}}\ngrid: {way: {x: {devices.count: 5}, y: {seed: 3}}}\n", "grid.way.y"),
-        ("variants:\n  a: {}\n  b: {seed: 5}\n", "study.yaml:7 variants.b"),
-    ],
-)
-def test_a_seed_among_the_overrides_is_refused(text: str, place: str, tmp_path: Path) -> None:
-    """It would be replaced by each of the study's seeds, and the same run be made twice under two names."""
-    with pytest.raises(EdgeflError, match=f"{place}.seed: a study has its seeds in `seeds`"):
-        planned(tmp_path, text)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("variants: {b: {}}\n", "study.yaml:4 reference: 'a' is none of the variants"),
-        ("variants: {a: {}}\ngrid:\n  way: {}\n", "study.yaml:7 grid.way: has no point"),
-        (
-            "variants: {a: {}}\ngrid:\n  way: {zip: {seed: [1], devices.count: [1, 2]}}\n",
-            "study.yaml:7 grid.way.zip: the lists need the same length",
-        ),
-        (
-            "variants: {a: {}}\nquestion:\n  metric: energy_j\n  variants: [a, a]\n  precision: 1\n  budget: 3\n",
-            "study.yaml:8 question.variants: 'a' twice; name two",
-        ),
-    ],
-)
-def test_a_fault_is_told_with_its_own_line(text: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(EdgeflError, match=re.escape(message)):
-        planned(tmp_path, text)

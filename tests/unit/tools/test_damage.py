@@ -2,25 +2,11 @@
 
 import shutil
 from pathlib import Path
-from random import Random
 
 import pytest
 
 from tests.tools import damage
-from tests.tools.damages import damage as damaged
 from tests.tools.fuzz_calls import CallResult
-
-
-def test_a_damage_is_a_function_of_its_numbers(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        folder = tmp_path / name / "run"
-        folder.mkdir(parents=True)
-        (folder / "run.json").write_text('{"status": "completed", "seed": 1}')
-        (folder / "rounds.csv").write_text("session,round\n1,1\n")
-    done = [
-        [damaged(tmp_path / name / "run", Random(number)) for number in range(3)] for name in ("one", "two")
-    ]
-    assert done[0] == done[1]
 
 
 @pytest.mark.parametrize(
@@ -43,9 +29,9 @@ def test_each_rule_can_be_broken(ended: CallResult, rule: str) -> None:
 def test_damaged_directories_are_read_or_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All of it, `make damage`, has fifty times as many."""
+    """All of it, `make damage`, has a hundred times as many."""
     monkeypatch.setenv("EDGEFL_OFFLINE", "1")
-    code = damage.main(["--cases", "2", "--whole", str(tmp_path / "whole")])
+    code = damage.main(["--cases", "1", "--whole", str(tmp_path / "whole")])
     said = capsys.readouterr().out
     assert code == 0, said
     shutil.rmtree(tmp_path / "whole")

@@ -5,9 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.tools import gpu
-from tests.tools.fuzz_calls import call
-
-CPU_S = 60.0  # of one run
 
 
 def fails(_: gpu.Asked) -> str:
@@ -22,26 +19,3 @@ def test_a_step_that_fails_stops_no_other(tmp_path: Path, monkeypatch: pytest.Mo
     assert "AssertionError: other bytes" in text.split("## Second")[0]
     assert "on cpu" in text.split("## Second")[1]
     assert gpu.main(["--device", "cpu", "--out", str(out)]) == 2, "what was measured is not written over"
-
-
-def in_this_process(asked: gpu.Asked, *arguments: str) -> str:
-    done = call([*arguments, "--device", asked.device], gpu.ROOT, CPU_S)
-    assert done.code == 0, done.err
-    return done.out
-
-
-@pytest.mark.slow
-def test_twice_the_same_run_is_found_unlike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables that differ from the first run to the second are a failure that names them."""
-    asked, real = gpu.Asked("cpu", tmp_path), gpu.run
-    monkeypatch.setattr(gpu, "RUNS", {"logistic regression": []})
-    # a process of its own for each run is not what is tried here
-    monkeypatch.setattr(gpu, "command", in_this_process)
-
-    def another_time(asked: gpu.Asked, scenario: Path, folder: Path, overrides: list[str]) -> None:
-        real(asked, scenario, folder, [*overrides, f"seed={folder.name[-1]}"])
-
-    assert "| logistic regression |" in gpu.runs_twice(gpu.Asked("cpu", tmp_path / "alike"))
-    monkeypatch.setattr(gpu, "run", another_time)
-    with pytest.raises(AssertionError, match=r"other bytes: logistic regression: .*rounds\.csv"):
-        gpu.runs_twice(asked)

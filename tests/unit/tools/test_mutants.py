@@ -50,11 +50,13 @@ def test_operators_constants_and_bounds_in_bodies_are_changed_and_nothing_else(f
     assert [one.what for one in found if one.is_guard] == ["True -> False"]
 
 
+@pytest.mark.slow
 def test_fewer_are_the_first_of_more_and_a_seed_gives_the_same() -> None:
     some = drawn(1, 3)
-    assert drawn(1, 5)[: len(some)] == some
+    of_channel = [one for one in some if one.room == "channel"]
+    assert drawn(1, 5, ["channel"])[:3] == of_channel
     assert Counter(one.room for one in some) == {"channel": 3, "engine": 3, "learning": 3, "analysis": 3}
-    assert drawn(2, 3) != some
+    assert drawn(2, 3, ["channel"]) != of_channel
 
 
 def test_a_mutant_is_in_force_while_it_is_injected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,13 +23,6 @@ def test_free_space_is_friis() -> None:
     assert far - near == pytest.approx(20 * math.log10(2), rel=1e-12)
 
 
-def test_free_space_refuses_what_has_no_loss() -> None:
-    with pytest.raises(ValueError, match="apart"):
-        FREE_SPACE.path_loss_db(0.0, carrier_hz=3.5e9, bs_height_m=2.0, ut_height_m=2.0)
-    with pytest.raises(ValueError, match="carrier_hz"):
-        FREE_SPACE.path_loss_db(10.0, carrier_hz=0.0)
-
-
 def test_free_space_is_always_in_sight_and_has_no_shadowing() -> None:
     np.testing.assert_array_equal(FREE_SPACE.los_probability([1.0, 1e6]), 1.0)
     assert FREE_SPACE.std_db == (0.0, 0.0)

@@ -57,8 +57,6 @@ def test_los_probability_is_one_up_to_18_m_and_continuous_there() -> None:
     np.testing.assert_array_equal(UMI.los_probability([0.0, 10.0, 18.0]), 1.0)
     # slope just beyond 18 m: -1/18 (1 - e^-0.5), so 1 mm on it is below 1e-4
     assert 1 - 1e-4 < UMI.los_probability(18.001) < 1
-    with pytest.raises(ValueError, match="distance_2d_m"):
-        UMI.los_probability(-1.0)
 
 
 def test_breakpoint_of_table_i_is_210_m() -> None:
@@ -78,37 +76,15 @@ def test_umi_is_continuous_at_the_breakpoint(carrier_hz: float, ut_height_m: flo
     assert abs(sides[1] - sides[0]) < 1e-6
 
 
-@given(distance=st.floats(10.0, 5000.0), carrier_hz=st.floats(0.5e9, 100e9), ut_height_m=st.floats(1.2, 22.5))
-def test_obstruction_never_helps(distance: float, carrier_hz: float, ut_height_m: float) -> None:
-    loss = {
-        los: UMI.path_loss_db(distance, carrier_hz=carrier_hz, line_of_sight=los, ut_height_m=ut_height_m)
-        for los in (True, False)
-    }
-    assert loss[False] >= loss[True]
-
-
 def test_line_of_sight_can_differ_by_device() -> None:
     mixed = UMI.path_loss_db([100.0, 100.0], carrier_hz=3.5e9, line_of_sight=[True, False])
     # golden table at 100 m
     np.testing.assert_allclose(mixed, [85.314189, 104.643832], rtol=0, atol=NS3_TOLERANCE_DB)
 
 
-@pytest.mark.parametrize("distance", [0.0, 9.99, 5000.1, math.nan, [100.0, 5.0]])
-def test_umi_refuses_distances_outside_its_range(distance: float | list[float]) -> None:
-    with pytest.raises(ValueError, match="distance_2d_m from 10 to 5000 m"):
-        UMI.path_loss_db(distance, carrier_hz=3.5e9)
-
-
 def test_umi_forgives_rounding_at_the_edge_of_its_range() -> None:
     just_inside = np.hypot(10.0 * math.cos(1.0), 10.0 * math.sin(1.0)) * (1 - 2e-16)
     UMI.path_loss_db([just_inside, 10.0, 5000.0], carrier_hz=3.5e9)
-
-
-def test_umi_refuses_a_carrier_in_ghz_and_antennas_below_the_clutter() -> None:
-    with pytest.raises(ValueError, match="carrier_hz"):
-        UMI.path_loss_db(100.0, carrier_hz=3.5)
-    with pytest.raises(ValueError, match="ut_height_m must exceed"):
-        UMI.path_loss_db(100.0, carrier_hz=3.5e9, ut_height_m=1.0)
 
 
 @given(distance=st.floats(10.0, 5000.0), carrier_hz=st.floats(0.5e9, 100e9))

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from edgefl.channel.carrier import Carrier
 from edgefl.channel.fading import LinkFading
@@ -14,13 +13,12 @@ from edgefl.channel.schedulers.round_robin import RoundRobin
 from edgefl.channel.shared_band import SharedBand
 from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.air.background_users import BackgroundUsers
-from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
-from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing import Scripted, SmallWorld, small_world
+from tests.refusals import refused_at
 
 SHARED = {"preset": "journal", "sharing": "dynamic", "power_over_share": "per_resource_block"}
 
@@ -87,20 +85,6 @@ def test_with_priority_a_device_does_not_notice_the_others() -> None:
 
 def test_no_load_is_no_traffic() -> None:
     assert parts("round_robin", {"file_bits": 1000}) == parts("round_robin", None)
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({}, "shares are fixed for it: set sharing: dynamic"),
-        ({"preset": "journal", "sharing": "dynamic"}, "one power over the whole band"),
-        ({**SHARED, "background": {"uplink_load": 0.99}}, "invalid parameters"),
-        ({**SHARED, "background": {"name": "trace"}}, "invalid parameters"),
-    ],
-)
-def test_what_does_not_fit_is_refused(keys: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        RadioSettings.model_validate({"background": {"uplink_load": 0.5}, **keys})
 
 
 def test_users_are_in_their_cell() -> None:
@@ -194,9 +178,8 @@ def test_users_are_indoors_as_often_as_they_are_said_to_be(
 
 
 def test_walls_where_there_are_none_are_refused() -> None:
-    with pytest.raises(EdgeflError, match="this path loss has no walls") as refusal:
+    with refused_at("radio.background.indoor_share"):
         users(one_cell({"indoor_share": 0.5}, path_loss="free_space")).snr(0)
-    assert refusal.value.place == ("radio", "background", "indoor_share")
 
 
 def test_what_users_spend_is_in_no_table() -> None:

@@ -8,8 +8,8 @@ import pytest
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import DeviceRound, Event, Round
-from edgefl.errors import EdgeflError
 from edgefl.testing import PAYLOAD_BITS, Scripted, SmallWorld, small_world
+from tests.refusals import refused_at
 
 SLOT_S, SERVER_W, RX_W = 0.5e-3, 10 ** (43 / 10) / 1000, 0.1
 PLACES = [50.0, 120.0, 180.0, 240.0]
@@ -93,7 +93,7 @@ def test_who_is_cut_off_has_what_was_sent_until_then() -> None:
 
 def test_different_models_are_not_broadcast() -> None:
     learner = Scripted(work=(1, 0, BITS, 0), of={1: (1, 0, PAYLOAD_BITS, 0)})
-    with pytest.raises(EdgeflError, match="set it to unicast"):
+    with refused_at("radio.downlink", "unicast"):
         small_world(PLACES, learner=learner, radio={"downlink": "broadcast"}).run()
 
 

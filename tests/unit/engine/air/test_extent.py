@@ -1,20 +1,16 @@
 """How far a scenario's world reaches, how high its antennas stand, and what its path loss refuses."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import edgefl
 from edgefl.channel.path_loss import PathLoss
 from edgefl.channel.path_loss.inh import InH
 from edgefl.channel.path_loss.uma import UMa
 from edgefl.channel.path_loss.umi import UMi
-from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.scenario import scenario as scenarios
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from tests.tools.journal import with_journal
@@ -25,11 +21,6 @@ BASE: dict[str, Any] = {
     "sessions": {"name": "schedule", "count": 1, "rounds": 2},
     "workload": {"payload_bits": 100_000, "flops_per_sample": 1000},
 }
-HEAD = """name: w
-devices: {count: 4}
-sessions: {name: schedule, count: 1, rounds: 2}
-workload: {payload_bits: 100000, flops_per_sample: 1000}
-"""
 
 
 def scenario(**sections: Any) -> Scenario:
@@ -82,62 +73,6 @@ def test_given_heights_and_distances_are_kept() -> None:
     assert (extent.bs_height_m, extent.ut_height_m, extent.min_distance_m) == (6, 2, 30)
     dropped = World(scenario(cell={"min_distance_m": 240}), Streams(1)).movement.positions_m(0.0)
     assert np.linalg.norm(dropped, axis=1).min() >= 240
-
-
-@pytest.mark.parametrize(
-    ("sections", "message"),
-    [
-        ("radio: {path_loss: inh}", "a.yaml:1 cell.radius_m: the farthest links are 250 m long, and InH"),
-        ("cell: {radius_m: 200}\nradio: {path_loss: inh}", "a.yaml:5 cell.radius_m: the farthest links are"),
-        ("cell: {bs_height_m: 40}", "a.yaml:5 cell.bs_height_m: bs_height_m must lie within 0 and 24 m"),
-        (
-            "cell: {bs_height_m: 10}\nradio: {path_loss: uma}",
-            "a.yaml:5 cell.bs_height_m: bs_height_m must lie within 12 and 150 m, got 10: UMa is for base "
-            "stations above the roofs; below them take umi",
-        ),
-        ("cell: {ut_height_m: 1}", "a.yaml:5 cell.ut_height_m: ut_height_m must exceed the environment"),
-        (
-            "cell: {ut_height_m: 14}\nradio: {path_loss: uma}",
-            "a.yaml:5 cell.ut_height_m: ut_height_m must be",
-        ),
-        (
-            "cell: {min_distance_m: 9}",
-            "a.yaml:5 cell.min_distance_m: the closest links are 9 m long, and UMi",
-        ),
-        ("cell: {radius_m: 9}", "a.yaml:5 cell.radius_m: 9 m leaves no room for devices"),
-        ("cell: {radius_m: 9, min_distance_m: 12}", "a.yaml:5 cell: min_distance_m 12.0 leaves no room"),
-        (
-            "layout: {rings: 2, isd_m: 200}\nradio: {path_loss: inh, shadowing: spatial}",
-            "a.yaml:5 layout.isd_m: the farthest links are 503.322 m long, and InH",
-        ),
-        (
-            "layout: {rings: 2, isd_m: 2500, edge: guard_ring}\nradio: {shadowing: spatial}",
-            "a.yaml:5 layout.isd_m: the farthest links are 11250 m long, and UMi",
-        ),
-    ],
-)
-def test_what_the_path_loss_does_not_hold_for_is_refused_when_the_file_is_read(
-    tmp_path: Path, sections: str, message: str
-) -> None:
-    file = tmp_path / "a.yaml"
-    file.write_text(HEAD + sections + "\n")
-    with pytest.raises(EdgeflError) as error:
-        scenarios.load(file)
-    assert message in str(error.value)
-    assert len(str(error.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize("radio", [{}, {"path_loss": "uma"}, {"path_loss": "inh"}])
-def test_a_run_directorys_scenario_gives_the_same_run(tmp_path: Path, radio: dict[str, Any]) -> None:
-    made = scenario(cell={"radius_m": 100}, radio=radio)
-    first = edgefl.simulate(made, out=tmp_path / "a")
-    again = edgefl.simulate(scenarios.load(first / "scenario.yaml"), out=tmp_path / "b")
-    extent = made.extent
-    heights = {"bs_height_m": extent.bs_height_m, "ut_height_m": extent.ut_height_m}
-    cell = {"radius_m": 100, "min_distance_m": extent.min_distance_m, **heights}
-    written_out = edgefl.simulate(scenario(cell=cell, radio=radio), out=tmp_path / "c")
-    for other in (again, written_out):
-        assert (other / "devices.csv").read_bytes() == (first / "devices.csv").read_bytes()
 
 
 def test_the_world_of_several_cells_reaches_as_far_as_devices_do() -> None:

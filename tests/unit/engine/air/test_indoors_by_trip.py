@@ -8,10 +8,10 @@ import pytest
 import simpy
 
 from edgefl.channel.penetration import CAR_STD_DB
-from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
+from tests.refusals import refused_at
 
 COUNT, SIGMAS, MEAN_DB = 4000, 4.0, 9.0
 KEYS: dict[str, Any] = {"indoor_share": 0.8, "indoors_by": "trip", "vehicle_above_m_s": 3.0}
@@ -126,5 +126,5 @@ def test_a_time_before_is_found_again() -> None:
 
 
 def test_cars_need_trips() -> None:
-    with pytest.raises((EdgeflError, ValueError), match="set indoors_by: trip"):
+    with refused_at("", "indoors_by"):
         Losses("static", indoors_by="place")

@@ -1,24 +1,17 @@
 """Sites at any places, sectors, and which cells have a federation."""
 
-import csv
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import edgefl
 from edgefl.commands.explained import describe
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.air.layout import LayoutSettings
-from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.scenario import scenario as scenarios
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
-from edgefl.studies.validation import check_build
-from edgefl.testing.invariants import check_run
 from tests.tools.journal import with_journal
 
 SPATIAL = {"shadowing": "spatial", "line_of_sight": "probabilistic"}
@@ -82,12 +75,6 @@ def test_who_may_come_to_the_edge_of_a_cell() -> None:
     ]:
         devices = {"count": 5, "mobility": mobility}
         assert world(layout, devices=devices, areas=village).may_cross == may
-
-
-@pytest.mark.slow
-def test_a_preview_counts_the_cells_of_sectors() -> None:
-    seen = check_build(world({"sites": TOWN, "sectors": 3, "federations": [0, 4]}).scenario)
-    assert (seen.cells, seen.federations) == (9, 2)
 
 
 def test_sites_on_the_hexagons_are_the_hexagons() -> None:
@@ -174,80 +161,6 @@ def test_which_cells_have_a_federation(layout: dict[str, Any], federations: list
     assert LayoutSettings.model_validate(layout).with_federation == federations
 
 
-@pytest.mark.parametrize(
-    ("layout", "message"),
-    [
-        ("{sites: [[0, 0]], rings: 1}", "layout: give either rings (hexagons) or sites (any places)"),
-        ("{sites: [[0, 0]], edge: wraparound}", "layout: edge wraparound belongs to rings"),
-        ("{sites: [[0, 0], [5, 5], [0, 0]]}", "layout: two of the sites are at the same place"),
-        ("{sites: []}", "layout: sites: name 1 to 500 places, got 0"),
-        ("{sites: [[0]]}", "layout.sites.0.1: is missing"),
-        ("{sites: [[0, 1.0e+9]]}", "layout.sites.0.1: must be <= 50000"),
-        ("{radius_m: 300}", "layout: radius_m is the world's around sites"),
-        ("{sectors: 2}", "layout.sectors: must be 1 or 3, got 2"),
-        (
-            "{rings: 1, federations: [7]}",
-            "layout: federations: no cell 7 that could have one; cells are 0 to 6",
-        ),
-        ("{rings: 1, edge: guard_ring, federations: [1]}", "no cell 1 that could have one; cells are 0 to 0"),
-        ("{rings: 1, federations: [1, 1]}", "layout: federations: name at least one cell, each once"),
-        ("{rings: 1, federations: []}", "layout: federations: name at least one cell"),
-        ("{rings: 1, federations: some}", "layout.federations: must be"),
-        ("{sites: [[4000, 0]], radius_m: 2000}", "layout.radius_m: the farthest links are 6000 m long"),
-        ("{sites: [[4000, 0]]}", "layout.sites: the farthest links are 8250 m long, and UMi"),
-    ],
-)
-def test_layouts_that_cannot_be_are_refused(layout: str, message: str, tmp_path: Path) -> None:
-    file = tmp_path / "a.yaml"
-    file.write_text(f"{HEAD}layout: {layout}\n")
-    with pytest.raises(EdgeflError, match=rf"a\.yaml:6 .*{re.escape(message)}") as error:
-        scenarios.load(file)
-    assert len(str(error.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize("layout", [{"sites": TOWN}, {"sectors": 3}])
-def test_cells_by_place_need_places(layout: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="handover measures path loss and shadowing of a place"):
-        world(layout, radio={})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "layout",
-    [
-        {"sites": [[0, 0], [60, 0], [0, 80]], "radius_m": 120, "federations": [1, 2]},
-        pytest.param({"sites": [[0, 0], [60, 0]], "sectors": 3, "radius_m": 120}, marks=pytest.mark.slow),
-        {"rings": 1, "isd_m": 60, "sectors": 3, "federations": "centre"},
-        pytest.param({"sectors": 3}, marks=pytest.mark.slow),
-    ],
-)
-def test_a_run_and_the_same_from_its_directory(layout: dict[str, Any], tmp_path: Path) -> None:
-    made = Scenario.model_validate(
-        {
-            "name": "w",
-            "cell": {"radius_m": 100},
-            "layout": layout,
-            "handover": {"time_to_trigger_s": 0.05, "measurement_interval_s": 0.1, "hysteresis_db": 1},
-            "devices": {
-                "count": 24,
-                "mobility": {"name": "random_waypoint", "speed_min_m_s": 15, "speed_max_m_s": 30},
-            },
-            "radio": {"preset": "journal", **SPATIAL, "bandwidth_hz": 3e5, "neighbour_load": 0.2},
-            "sessions": {"name": "schedule", "count": 2, "rounds": 3},
-            "rounds": {"max_wait_s": 5.0},
-            "workload": {"payload_bits": 300_000, "flops_per_sample": 1e4},
-        }
-    )
-    run = edgefl.simulate(made, out=tmp_path / "a")
-    assert check_run(run) == []
-    with (run / "rounds.csv").open() as file:
-        cells = {int(row["cell"]) for row in csv.DictReader(file)}
-    assert 0 < len(cells) == len(cells & set(LayoutSettings.model_validate(layout).with_federation))
-    again = edgefl.simulate(scenarios.load(run / "scenario.yaml"), out=tmp_path / "b")
-    for table in ("rounds", "devices", "events"):
-        assert (again / f"{table}.csv").read_bytes() == (run / f"{table}.csv").read_bytes()
-
-
 def test_describe_says_where_cells_lie(tmp_path: Path) -> None:
     text = describe("layout")
     assert "  cell 2: site 2 at [100, 173.21] m\n" in text
@@ -264,24 +177,3 @@ def test_describe_says_where_cells_lie(tmp_path: Path) -> None:
         "  cell 4: site 1 at [-20, 7.5] m, bearing 150 degrees",
         "  cell 5: site 1 at [-20, 7.5] m, bearing 270 degrees, no federation",
     ]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            ("radoi",),
-            "'radoi': write KIND/NAME, e.g. algorithms/fedprox, or a key: did you mean 'radio'?",
-        ),
-        (("radio", Path("a.yaml")), "'a.yaml': only the layout of a scenario is listed"),
-        (("models/logistic", Path("a.yaml")), "'a.yaml': only the layout of a scenario is listed"),
-    ],
-)
-def test_what_cannot_be_described(words: tuple[Any, ...], message: str) -> None:
-    with pytest.raises(EdgeflError, match=re.escape(message)):
-        describe(*words)
-
-
-@pytest.mark.parametrize("section", ["layout", "radio", "learning", "workload", "cell", "devices"])
-def test_every_section_is_described(section: str) -> None:
-    assert describe(section).startswith(f"{section}\n\n")

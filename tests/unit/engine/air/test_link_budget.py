@@ -130,8 +130,3 @@ def test_beams_are_for_the_wanted_signal_only() -> None:
 
     assert sinr["plain"] == pytest.approx(by_hand(0.0), abs=1e-4)
     assert sinr["antenna"] == pytest.approx(by_hand(5.0), abs=1e-4)
-
-
-def test_a_gain_of_the_antenna_is_no_matter_of_panels(tmp_path: Any) -> None:
-    with pytest.raises(ValueError, match="a panel has 8 dBi"):
-        world(30.0, layout={"sectors": 3, "antenna_gain_dbi": 5.0})

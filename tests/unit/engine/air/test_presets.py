@@ -10,7 +10,6 @@ from edgefl.engine.air.presets import NR
 from edgefl.engine.air.radio_settings import TddSettings
 from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.power_models.tr38840 import RECEIVE, SLEEPS, TR38840
-from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario, dump, load
 
 SMALL = {
@@ -45,17 +44,6 @@ def test_nr_fills_what_is_left_out_and_nothing_else() -> None:
     assert filled.radio.goodput == pytest.approx(0.86 * 0.97 / 1.1)
 
 
-def test_a_written_scenario_gives_the_same_again(tmp_path: Path) -> None:
-    filled = scenario(radio={"preset": "nr", "t310_s": None, "rates": "shannon"})
-    assert filled.radio.t310_s is None
-    path = tmp_path / "scenario.yaml"
-    path.write_text(dump(filled))
-    assert dump(load(path)) == dump(filled)
-    # every value stands in the file: another version's preset would not change the run
-    path.write_text(dump(filled).replace("preset: nr", "preset: journal"))
-    assert load(path).radio.model_dump(exclude={"preset"}) == filled.radio.model_dump(exclude={"preset"})
-
-
 def test_nobody_is_indoors_where_there_are_no_walls() -> None:
     filled = scenario(cell={"radius_m": 100.0}, radio={"preset": "nr", "path_loss": "inh"})
     assert filled.devices.indoor_share == 0.0
@@ -75,12 +63,6 @@ def test_bands_are_tdd_from_2_4_ghz_on_unless_the_scenario_says_none(tmp_path: P
     path = tmp_path / "scenario.yaml"
     path.write_text(dump(fdd))
     assert load(path).radio == fdd.radio
-
-
-def test_coverage_can_be_left_out_of_the_preset() -> None:
-    assert scenario(radio=nr()).radio.coverage_margin_db == 3.0
-    assert scenario(radio=nr(coverage_margin_db=None)).radio.coverage_margin_db is None
-    assert scenario(radio=nr(coverage_margin_db=6)).radio.coverage_margin_db == 6.0
 
 
 def test_cars_are_cars_unless_buildings_are_by_place() -> None:
@@ -121,27 +103,3 @@ def test_what_cannot_go_together_is_not_filled_in() -> None:
         1.0,
         None,
     )
-
-
-@pytest.mark.parametrize(
-    ("radio", "remedy"),
-    [
-        ({"preset": "journal", "rates": "cqi"}, "set t310_s"),
-        ({"preset": "journal", "downlink_layers": 2}, "downlink_layers .* set rates: cqi"),
-        ({"preset": "journal", "uplink_smallest_part": 0.5}, "uplink_smallest_part .* set rates: cqi"),
-        (
-            {"preset": "nr", "uplink_power_over_share": "per_resource_block", "uplink_smallest_part": 0.5},
-            "leave it out",
-        ),
-        ({"preset": "journal", "coverage_margin_db": 3.0}, "set rates: cqi"),
-        ({"preset": "nr", "shadowing": "round", "coverage_margin_db": 3.0}, "set shadowing: spatial"),
-        ({"preset": "nr", "scheduler": "min_max_latency"}, "set rates: shannon"),
-        ({"preset": "nr", "fidelity": "renewal", "neighbour_load": 0.2}, "set fidelity"),
-        ({"preset": "nr", "max_efficiency": 0.1}, "below the lowest rate"),
-    ],
-)
-def test_what_does_not_fit_is_refused(tmp_path: Path, radio: dict[str, Any], remedy: str) -> None:
-    path = tmp_path / "scenario.yaml"
-    path.write_text(dump(scenario()))
-    with pytest.raises(EdgeflError, match=remedy):
-        load(path, [f"radio={radio}"])

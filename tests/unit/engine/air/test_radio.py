@@ -101,13 +101,6 @@ def test_the_next_slots_of_many_times_are_those_of_each() -> None:
     assert air.next_slots(times_s).tolist() == [air.next_slot(time_s) for time_s in times_s.tolist()]
 
 
-def test_min_max_latency_is_for_flat_fading() -> None:
-    given: dict[str, Any] = {"preset": "journal", "scheduler": "min_max_latency"}
-    RadioSettings(frequency_taps=1, **given)
-    with pytest.raises(ValueError, match="knows flat fading only"):
-        RadioSettings(frequency_taps=2, **given)
-
-
 def test_a_link_at_the_lowest_rates_snr_carries_and_one_below_it_does_not() -> None:
     air = Radio(
         simpy.Environment(),

@@ -80,8 +80,6 @@ def test_a_run_has_them_as_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"learning__tested_on": "devices"}, "metrics are of one global model"),
-        ({"learning__algorithm": "hypcluster"}, "metrics are of one global model"),
         ({"learning__metrics": ["auc", "auc"]}, "some are given twice"),
         ({"learning__metrics": ["f2"]}, "top5"),
     ],

@@ -1,0 +1,348 @@
+"""What does not go together: one table of what parts of a scenario need, and what keeps them from having it.
+
+Components declare what they need and give on their base classes (`Algorithm.uses`, `one_round`, `Decider.sets`, ...),
+so an own subclass inherits it. Checks of one section's own numbers stay in that section.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from edgefl.config import registry
+from edgefl.engine.selectors import CountedSelector, Decider
+from edgefl.errors import EdgeflError
+from edgefl.learning.algorithms import Algorithm
+from edgefl.learning.codecs import Sizes, fed_back
+from edgefl.scenario.sections import Sections, fitting
+
+Place = tuple[str, ...]
+Broken = Iterator[tuple[Place, str, str]]
+
+# keys of `rounds` about rounds that follow one another, and what they are where they say nothing
+OF_SYNCHRONOUS = {"every_s": None, "pause_s": 0.0, "deadline_s": None, "over_selection": 1.0}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One need: its code, what it is, and what keeps those who ask for it (`_asked`) from having it.
+
+    broken: yields the place, the words for what is there, and the remedy.
+    """
+
+    code: str
+    needs: str
+    broken: Callable[[Sections], Broken]
+
+
+class Clash(EdgeflError):
+    """An error about two parts of a scenario that do not go together; code: of the row that refuses them."""
+
+    def __init__(self, message: str, place: Place = (), code: str = "") -> None:
+        super().__init__(message, place)
+        self.args = (message, place, code)
+        self.code = code
+
+
+def check(sections: Sections, only: Collection[str] = ()) -> None:
+    """Refuse what does not go together; of several clashes the first in the table is told.
+
+    Args:
+        only: codes of the rows to look at; none: all.
+
+    Raises:
+        EdgeflError: names the key and the remedy.
+    """
+    asked = _asked(sections)
+    for row in ROWS:
+        for who in asked[row.code] if not only or row.code in only else ():
+            for place, what, remedy in row.broken(sections):
+                raise Clash(f"{who} needs {row.needs}, and {what}: {remedy}", place, row.code)
+    learning = sections.learning
+    if learning is not None and not only:
+        differences = learning.algorithm.sends_differences
+        for one in fed_back(learning.uplink_codec, learning.downlink_codec, differences=differences):
+            if one.is_silent:
+                one.check(Sizes(()))
+
+
+def _asked(s: Sections) -> dict[str, list[str]]:
+    """Return who asks for each need, in words, by its code."""
+    learning, selector = s.learning, s.rounds.selector
+    overlapping = [s.server] * s.overlaps
+    tiers = overlapping * (s.overlaps and s.rounds.server.has_tiers)
+    several = ["a scenario with several federations"] * s.several
+    cloud = ["a cloud"] * (s.cloud is not None)
+    sets = isinstance(selector, Decider) and bool(selector.sets & {"shares", "power"})
+    deciding = [f"the selector {registry.name_of('selectors', selector)}"] * sets
+    asked = {
+        "band_alone": several,
+        "dynamic_shares": overlapping + several,
+        "unicast": overlapping + several,
+        "one_by_one": overlapping,
+        "places": overlapping,
+        "whole_tiers": tiers,
+        "mean_of_models": cloud + tiers,
+        "one_model": cloud,
+        "fixed_shares": deciding,
+        "own_power": deciding,
+    }
+    if learning is None:
+        return {row.code: [] for row in ROWS} | asked
+    algorithm, privacy = learning.algorithm, learning.privacy
+    named = [s.named("algorithms", "algorithm")]
+    theory = ["learning.theory"] * (learning.theory is not None)
+    down = ["learning.downlink_codec"] * (learning.downlink_codec is not None)
+    stops = ["learning.early_stopping"] if learning.early_stopping else named * bool(algorithm.keeps_apart())
+    return asked | {
+        "unicast": overlapping + several + down,
+        "common_start": named * algorithm.one_round,
+        "as_sent": named * algorithm.as_sent,
+        "rounds_of_theory": theory,
+        "theorem": theory,
+        "one_change": ["learning.privacy"] * (privacy is not None),
+        "mean_of_updates": ["privacy at the server"] * (privacy is not None and privacy.where == "server"),
+        "something_sent": [
+            f"learning.{key}"
+            for key in ("uplink_codec", "downlink_codec")
+            if getattr(learning, key) is not None
+        ],
+        "one_received": down,
+        "sums_of_gradients": named * algorithm.needs_sgd(),
+        "fresh_state": named * algorithm.trains_personal,
+        "epochs": stops,
+        "one_tested": ["learning.metrics"] * bool(learning.metrics),
+    }
+
+
+def _if(broken: bool, place: str, what: str, remedy: str) -> Broken:
+    """Yield one thing that is in the way, if it is."""
+    if broken:
+        yield tuple(place.split(".")), what, remedy
+
+
+def _beside_others(s: Sections) -> Broken:
+    if s.cloud is not None:
+        yield ("cloud",), "a cloud is over the cells of one federation", "leave it out"
+    if s.radio.background is not None:
+        yield ("radio", "background"), "other users have no weight", "leave it out, or give them a federation"
+    if s.energy_excess:
+        yield (
+            ("record", "energy_excess"),
+            "its least joules are for one that has the band alone",
+            "leave it out",
+        )
+    if isinstance(s.rounds.selector, Decider):
+        name = registry.name_of("selectors", s.rounds.selector)
+        yield ("rounds", "selector"), f"{name} reckons with the whole band", "take another selector"
+
+
+def _own_way(s: Sections) -> Broken:
+    if s.algorithm is not None and (s.algorithm.uses != "models" or s.algorithm.knows_drift):
+        name = s.named("algorithms", "algorithm")
+        remedy = f"take {fitting(lambda one: one.uses == 'models')}"
+        yield ("learning", "algorithm"), f"{name} makes it in its own way", remedy
+
+
+def _of_single_rounds(s: Sections) -> Broken:
+    for key, default in OF_SYNCHRONOUS.items():
+        if getattr(s.rounds, key) != default:
+            yield ("rounds", key), "this key is about rounds that follow one another", "leave it out"
+
+
+def _more_than_a_change(s: Sections) -> Broken:
+    learning, algorithm = s.learning, s.algorithm
+    assert learning is not None
+    assert algorithm is not None
+    if _sends_more(algorithm):
+        name = s.named("algorithms", "algorithm")
+        remedy = f"take {fitting(lambda one: not _sends_more(one))}"
+        yield ("learning", "privacy"), f"with {name} more leaves a device", remedy
+    if learning.warm_start.probes:
+        name = s.named("warm_starts", "warm_start")
+        yield ("learning", "privacy"), f"the warm start {name} has probes and reports", "take previous"
+
+
+def _sends_more(algorithm: Algorithm) -> bool:
+    return algorithm.vectors_up != 1 or algorithm.changes_upload() or algorithm.chooses_model
+
+
+def _of_single_updates(s: Sections) -> Broken:
+    if s.algorithm is not None and s.algorithm.uses == "updates":
+        name = s.named("algorithms", "algorithm")
+        remedy = f"set privacy.where: device, or take {fitting(lambda one: one.uses != 'updates')}"
+        yield ("learning", "privacy"), f"{name} makes its model of single updates", remedy
+    if s.overlaps:
+        remedy = "set privacy.where: device, or rounds.server: synchronous"
+        yield ("learning", "privacy"), f"with {s.server} an update counts by its staleness", remedy
+
+
+def _beyond_theory(s: Sections) -> Broken:
+    for key, what, remedy in s.learning.beyond_theory() if s.learning else ():
+        yield ("learning", key), what, f"{remedy}, or leave learning.theory out"
+
+
+def _no_sums(s: Sections) -> Broken:
+    learning = s.learning
+    assert learning is not None
+    fits_any = f"take {fitting(lambda one: not one.needs_sgd())}"
+    if learning.optimiser.weights(1, learning.momentum) is None:
+        name = s.named("optimisers", "optimiser")
+        yield ("learning", "optimiser"), f"{name}'s are not", f"choose optimiser sgd, or {fits_any}"
+    yield from _state_kept(s)
+
+
+def _state_kept(s: Sections) -> Broken:
+    if s.learning is not None and s.learning.optimiser.state != "fresh":
+        what = "a state that is kept brings those of earlier rounds along"
+        yield ("learning", "optimiser"), what, "leave optimiser.state fresh"
+
+
+def _several_models(s: Sections) -> Broken:
+    learning, algorithm = s.learning, s.algorithm
+    assert learning is not None
+    assert algorithm is not None
+    place = ("learning", "metrics")
+    if learning.tested_on == "devices":
+        yield place, "tested_on is devices", "leave metrics out, or set tested_on: labels"
+    if learning.drift is not None:
+        yield place, "a drift changes the data", "leave metrics out"
+    if algorithm.chooses_model or algorithm.knows_drift or not algorithm.vectors_up:
+        yield place, f"{s.named('algorithms', 'algorithm')} serves several", "leave metrics out"
+
+
+ROWS = (
+    Row("band_alone", "what several can share", _beside_others),
+    Row(
+        "dynamic_shares",
+        "shares of the band at any time",
+        lambda s: _if(
+            s.radio.sharing != "dynamic",
+            "radio.sharing",
+            "static shares belong to a round",
+            "set sharing: dynamic",
+        ),
+    ),
+    Row(
+        "unicast",
+        "models of each device's own",
+        lambda s: _if(
+            s.radio.downlink != "unicast",
+            "radio.downlink",
+            "a broadcast sends one thing to all",
+            "set downlink: unicast",
+        ),
+    ),
+    Row("one_by_one", "rounds that need not wait", _of_single_rounds),
+    Row(
+        "places",
+        "single places to be filled",
+        lambda s: _if(
+            not s.rounds.selector.fills_places,
+            "rounds.selector",
+            f"{registry.name_of('selectors', s.rounds.selector)} chooses whole rounds",
+            "take one with a count (an own one extends edgefl.engine.selectors.CountedSelector), or all",
+        ),
+    ),
+    Row(
+        "whole_tiers",
+        "all devices of a tier at once",
+        lambda s: _if(
+            isinstance(s.rounds.selector, CountedSelector),
+            "rounds.selector",
+            f"{registry.name_of('selectors', s.rounds.selector)} takes a count of them",
+            "take the selector all",
+        ),
+    ),
+    Row(
+        "common_start",
+        "updates that all began from the same model",
+        lambda s: _if(
+            s.overlaps,
+            "learning.algorithm",
+            f"with {s.server} they are stale",
+            f"take {fitting(lambda one: not one.one_round)}, or rounds.server: synchronous"
+            if s.overlaps
+            else "",
+        ),
+    ),
+    Row(
+        "as_sent",
+        "updates that weigh alike whatever their staleness",
+        lambda s: _if(
+            s.overlaps and not s.rounds.server.learning.as_sent,
+            "rounds.server",
+            f"{s.server} weighs them",
+            "set staleness: constant, and leave server_lr, divisor and base as they are (fedbuff, semi_synchronous)",
+        ),
+    ),
+    Row("mean_of_models", "a model that is the mean of its devices'", _own_way),
+    Row(
+        "one_model",
+        "one model of each cell",
+        lambda s: _if(
+            s.overlaps and s.rounds.server.has_tiers,
+            "rounds.server",
+            f"{s.server} keeps a model of each tier",
+            "take another, as synchronous",
+        ),
+    ),
+    Row(
+        "rounds_of_theory",
+        "rounds that all begin together",
+        lambda s: _if(s.overlaps, "learning.theory", f"with {s.server} they overlap", "leave it out"),
+    ),
+    Row(
+        "fixed_shares",
+        "shares and powers that hold for a round",
+        lambda s: _if(
+            s.radio.sharing != "static", "radio.sharing", "here they change", "set sharing: static"
+        ),
+    ),
+    Row(
+        "own_power",
+        "power that goes into a device's share",
+        lambda s: _if(
+            s.radio.uplink_rule != "full",
+            "radio.uplink_power_over_share",
+            "here power is spread over the band",
+            "set uplink_power_over_share: full",
+        ),
+    ),
+    Row("one_change", "that one clipped change leaves a device, and no more", _more_than_a_change),
+    Row("mean_of_updates", "an algorithm that knows the mean alone", _of_single_updates),
+    Row("theorem", "plain SGD and FedAvg, of which its theorem is", _beyond_theory),
+    Row(
+        "something_sent",
+        "a change to code",
+        lambda s: _if(
+            s.algorithm is not None and not s.algorithm.vectors_up,
+            "learning.downlink_codec"
+            if s.learning and s.learning.uplink_codec is None
+            else "learning.uplink_codec",
+            f"with {s.named('algorithms', 'algorithm')} nothing travels",
+            "leave it out",
+        ),
+    ),
+    Row(
+        "one_received",
+        "one model that a device had before",
+        lambda s: _if(
+            s.algorithm is not None and s.algorithm.chooses_model,
+            "learning.downlink_codec",
+            f"with {s.named('algorithms', 'algorithm')} a device receives several",
+            "leave it out",
+        ),
+    ),
+    Row("sums_of_gradients", "changes that are sums of a round's own gradients", _no_sums),
+    Row("fresh_state", "an optimiser that begins anew for its second model", _state_kept),
+    Row(
+        "epochs",
+        "epochs",
+        lambda s: _if(
+            s.learning is not None and s.learning.epochs is None,
+            "learning.epochs",
+            "there are none to end training after",
+            "give epochs, the most that a device does, or switch it off (flash: validation: 0)",
+        ),
+    ),
+    Row("one_tested", "one global model, tested on the labels' data", _several_models),
+)

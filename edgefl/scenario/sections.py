@@ -1,0 +1,56 @@
+"""The sections of a scenario that have to fit one another, as `fits` looks at them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from edgefl.config import registry
+from edgefl.engine.air.radio_settings import RadioSettings
+from edgefl.engine.servers import OverlappingServer
+from edgefl.engine.sessions import SessionPolicy
+from edgefl.engine.settings import RoundSettings
+from edgefl.learning.algorithms import Algorithm
+from edgefl.learning.settings import LearningSettings
+
+
+@dataclass(frozen=True)
+class Sections:
+    """The sections of a scenario, as one federation has them.
+
+    sessions: a policy. energy_excess: whether rounds are compared with their least joules. several: whether other
+    federations share the band.
+    """
+
+    radio: RadioSettings
+    rounds: RoundSettings
+    sessions: SessionPolicy
+    learning: LearningSettings | None
+    cloud: Any = None
+    energy_excess: bool = False
+    several: bool = False
+
+    @property
+    def algorithm(self) -> Algorithm | None:
+        """The algorithm, if anything is trained."""
+        return None if self.learning is None else self.learning.algorithm
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether updates may be stale."""
+        return isinstance(self.rounds.server, OverlappingServer)
+
+    @property
+    def server(self) -> str:
+        """The server in words."""
+        return f"the server {registry.name_of('servers', self.rounds.server)}"
+
+    def named(self, kind: str, key: str) -> str:
+        """Return the name of a component of `learning`."""
+        return registry.name_of(kind, getattr(self.learning, key))
+
+
+def fitting(suits: Callable[[Algorithm], bool]) -> str:
+    """Return the names of the shipped algorithms that suit, as a remedy lists them."""
+    made = {name: registry.get("algorithms", name)() for name in registry.names("algorithms")}
+    names = [name for name, one in made.items() if isinstance(one, Algorithm) and suits(one)]
+    return ", ".join(names[:-1]) + f" or {names[-1]}" if len(names) > 1 else "".join(names)

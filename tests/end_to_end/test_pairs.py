@@ -1,0 +1,183 @@
+"""Every pair of components, over all kinds, is read or refused with its place; drawn scenarios of many run."""
+
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+from edgefl import EdgeflError, load_scenario, simulate
+from edgefl.config import registry
+from edgefl.scenario.scenario import Scenario
+from edgefl.testing.invariants import check_run
+from tests.tools.movements import AREAS, CHURN, DEVICES, MOBILITY, write_trace
+
+PARTS = 10  # of all pairs: `make quick` tries some of them
+RUNS = 4  # of each part
+TRIES = 3  # values of a slot that are looked at for a scenario
+# parameters without a default
+OWN: dict[tuple[str, str], dict[str, Any]] = {
+    **{("mobility", name): values for name, values in MOBILITY.items()},
+    **{("churn", name): values for name, values in CHURN.items()},
+    **{("selectors", name): {"count": 2} for name in registry.names("selectors")},
+    ("selectors", "all"): {},
+    ("selectors", "fedcs"): {"deadline_s": 1.0},
+    ("selectors", "least_energy"): {"deadline_s": 1.0, "count": 2},
+    ("selectors", "power_of_choice"): {"count": 2, "d": 4},
+    ("servers", "fedbuff"): {"buffer": 2},
+    ("servers", "semi_synchronous"): {"period_s": 0.1},
+    ("servers", "tiers"): {"count": 2},
+    ("sessions", "schedule"): {"count": 2, "rounds": 1},
+    ("sessions", "interval"): {"count": 2, "length_s": 0.5},
+    ("sessions", "daily"): {"count": 2, "at_hours": [6, 18], "day_s": 2.0},
+    **{
+        ("sessions", name): {"count": 1, "min_rounds": 1, "max_rounds": 2}
+        for name in ("adaptive", "early_stopping", "membership")
+    },
+    ("backgrounds", "load"): {"uplink_load": 0.2, "file_bits": 3000},
+    ("backgrounds", "trace"): {"path": str(Path("scenarios/traces/band_load.csv").resolve()), "repeat": True},
+    ("drifts", "label_swap"): {"at": 1},
+    ("drifts", "noise"): {"at": 1},
+    ("drifts", "rotation"): {"at": 1},
+    ("models", "mlp"): {"hidden": [4]},
+    ("models", "mlp2"): {"hidden": 4},
+}
+# data that come with edgefl, and models that train on them within milliseconds; others differ from them in size alone
+FEW = {"datasets": ("digits", "diabetes", "synthetic"), "models": ("logistic", "mlp", "mlp2")}
+# slots of a scenario: key -> kind; the first value of an optional one is none
+SLOTS = {
+    "learning.algorithm": "algorithms",
+    "rounds.selector": "selectors",
+    "devices.mobility": "mobility",
+    "learning.partition": "partitions",
+    "learning.uplink_codec": "codecs",
+    "radio.scheduler": "schedulers",
+    "sessions": "sessions",
+    "rounds.server": "servers",
+    "devices.churn": "churn",
+    "learning.task": "tasks",
+    "learning.warm_start": "warm_starts",
+    "learning.lr_schedule": "lr_schedules",
+    "radio.path_loss": "path_loss",
+    "learning.dataset": "datasets",
+    "learning.model": "models",
+    "learning.optimiser": "optimisers",
+    "learning.drift": "drifts",
+    "devices.power": "power_models",
+    "radio.background": "backgrounds",
+}
+Chosen = dict[str, str]  # slot -> name; what is left out has its default
+
+
+def values(slot: str) -> list[str]:
+    kind = SLOTS[slot]
+    return list(FEW.get(kind, registry.names(kind)))
+
+
+def made(chosen: Chosen) -> Any:
+    """The scenario with these components, and a band and data as they ask for."""
+    overlaps = chosen.get("rounds.server", "synchronous") != "synchronous"
+    per_slot = chosen.get("radio.scheduler") in ("max_rate", "proportional_fair", "round_robin")
+    dynamic = overlaps or per_slot or "radio.background" in chosen
+    data: dict[str, Any] = {
+        "name": "pair",
+        "cell": {"radius_m": 60},
+        "areas": AREAS,
+        "devices": {"count": DEVICES, "clock_hz": 1e9},
+        "radio": {
+            "preset": "journal",
+            "bandwidth_hz": 2e7,
+            "sharing": "dynamic" if dynamic else "static",
+            "power_over_share": "per_resource_block" if "radio.background" in chosen else "full",
+        },
+        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+        "rounds": {"max_wait_s": 3.0},
+        "learning": {
+            "dataset": "digits", "model": "logistic", "partition": "iid", "batch": 16, "epochs": 1, "validation": 0.1,
+        },
+    }  # fmt: skip
+    for slot, name in chosen.items():
+        section, _, key = slot.partition(".")
+        value = {"name": name, **OWN.get((SLOTS[slot], name), {})}
+        if key:
+            data[section][key] = value
+        else:
+            data[section] = value
+    if chosen.get("sessions") == "interval":
+        data["duration_s"] = 2.0
+    return load_scenario(data)
+
+
+def problem(chosen: Chosen) -> str | None:
+    """What a scenario is refused with when it is read; None: it is not."""
+    try:
+        made(chosen)
+    except EdgeflError as error:
+        return str(error)
+    return None
+
+
+def placed(said: str) -> bool:
+    """Whether an error begins with a key of the scenario."""
+    return said.removeprefix("scenario: ").partition(":")[0].partition(".")[0] in Scenario.model_fields
+
+
+def ran(chosen: Chosen, folder: Path) -> bool:
+    """Run a scenario, whose books agree; False: it is refused in a place, say by data that a model does not fit."""
+    scenario, said = made(chosen), None
+    try:
+        run = simulate(scenario, folder, device="cpu")
+    except EdgeflError as error:
+        said = str(error)
+    if said is None:
+        assert check_run(run) == [], chosen
+    else:
+        assert placed(said), f"{chosen} stops without a place: {said}"
+    return said is None
+
+
+def drawn(pair: Any, left: set[Any], rng: Random) -> Chosen:
+    """A scenario with a pair, and as many others that are left as fit."""
+    chosen = dict(pair)
+    for slot in rng.sample(list(SLOTS), len(SLOTS)):
+        if slot in chosen:
+            continue
+
+        def gains(name: str, slot: str = slot) -> int:
+            return sum(tuple(sorted(((slot, name), one))) in left for one in chosen.items())
+
+        names = sorted(values(slot), key=lambda name: (-gains(name), rng.random()))
+        for name in names[:TRIES]:
+            if gains(name) and problem({**chosen, slot: name}) is None:
+                chosen[slot] = name
+                break
+    return chosen
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_pairs(part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_trace(tmp_path / "trace.csv")
+    rng = Random(part)
+    singles = [(slot, name) for slot in SLOTS for name in values(slot)]
+    left = {
+        tuple(sorted(pair))
+        for pair in combinations(singles, 2)
+        if pair[0][0] != pair[1][0] and crc32(repr(sorted(pair)).encode()) % PARTS == part
+    }
+    for pair in sorted(left):
+        if (said := problem(dict(pair))) is not None:
+            assert placed(said), f"{pair} is refused without a place: {said}"
+            left.discard(pair)
+    for number in range(RUNS):
+        pair = rng.choice(sorted(left))
+        chosen = drawn(pair, left, rng)
+        if not ran(chosen, tmp_path / str(number)):
+            ran(dict(pair), tmp_path / f"{number}-alone")
+        left -= {tuple(sorted(both)) for both in combinations(chosen.items(), 2)}
+
+
+def test_every_kind_has_a_slot() -> None:
+    assert {*SLOTS.values()} == {*registry.KINDS}

@@ -1,0 +1,39 @@
+"""Leave a run amid its rounds, in this process, and see whether it goes on to the same bytes."""
+
+from pathlib import Path
+
+import pytest
+
+from edgefl import Results, Scenario, simulate
+from edgefl.engine.records import Round
+from edgefl.run.resuming import resume
+from edgefl.run_directory.snapshot import Every
+from tests.tools import kill
+
+
+def leave(
+    scenario: Scenario, out: Path, after: int, every: int = 1, error: BaseException | None = None
+) -> None:
+    """Leave a run behind a number of its rounds, by an error; it takes a snapshot every few rounds."""
+    error, rounds = error or RuntimeError("a fault"), 0
+
+    def count(row: Round) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == after:
+            raise error
+
+    with pytest.raises(type(error)):
+        simulate(scenario, out, device="cpu", on_round=count, every=Every(rounds=every))
+
+
+def goes_on(
+    scenario: Scenario, folder: Path, after: int, every: int = 1, error: BaseException | None = None
+) -> Results:
+    """Compare a run that was left and resumed, file by file, with one that was not; returns the latter."""
+    whole, left = simulate(scenario, folder / "whole", device="cpu"), folder / "left"
+    leave(scenario, left, after, every, error)
+    resume(left)
+    assert kill.differences(left, whole) == []
+    assert not (left / "snapshots").exists()
+    return whole

@@ -1,0 +1,101 @@
+"""Count the files that a feature touches outside its own rooms: code that names it in two lines or more.
+
+python -m tests.tools.touched           `make touched`: the table
+python -m tests.tools.touched --files   and which files they are
+
+A word that takes an old one's place goes into the pattern: a mark is reached by code that knows the feature no more.
+"""
+
+import argparse
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ("edgefl", "channel", "analysis")
+LEAST_LINES = 2
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A feature that is more than one component.
+
+    Args:
+        words: regular expression of the names by which code knows it.
+        own: parts of paths that are its own rooms.
+        most: files outside them that may know it.
+    """
+
+    words: str
+    own: tuple[str, ...]
+    most: int
+
+
+FEATURES = {
+    "codecs": Feature(r"codec|Codec|compression|Compression", ("learning/codecs", "updates/compression"), 11),
+    "deciders": Feature(
+        r"[Dd]ecider|Deciding|selectors import .*Decision|Candidates|deciding|Expected\b|Outlook\b|asks_loss"
+        r"|asks_norm",
+        ("engine/selectors", "testing/", "federation/deciding", "federation/outlook", "scenario/deciding"),
+        23,
+    ),
+    "several federations": Feature(
+        r"[Ff]ederations?\b.*name|Seat\b|\bseat\b|federation_settings|\bfederation=|FEDERATION|overlap\.py|shared_cells"
+        r"|\.federations",
+        (
+            "federation/federations",
+            "federation/seat",
+            "scenario/federation_settings",
+            "scenario/shared_cells",
+        ),
+        41,
+    ),
+    "asynchronous servers": Feature(
+        r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW",
+        ("engine/servers", "testing/", "federation/overlapping", "federation/work"),
+        15,
+    ),
+    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models", "scenario/clouded"), 13),
+    "privacy": Feature(r"[Pp]rivacy|EPSILON|epsilon", ("learning/privacy", "scenario/private"), 6),
+    "drift": Feature(
+        r"learning\.drifts|drift_state|\bdrifted|knows_drift|settings\.drift|DriftState|[Dd]riftComparison"
+        r"|drift_reading",
+        ("learning/drifts", "testing/", "analysis/drift", "figures/drift", "tables/drift"),
+        10,
+    ),
+    "loss on air": Feature(
+        r"lost_(up|down)link|Lost|loss_on_air|packet_error|PacketError|decoded|radio_lost|LOST",
+        ("channel/packet_errors",),
+        14,
+    ),
+    "Ray": Feature(r"\bray\b|Ray\b|on_ray", ("on_ray", "ray_cluster"), 6),
+}
+
+
+def files_that_know(feature: Feature, root: Path = ROOT) -> dict[str, int]:
+    """Return the files outside a feature's rooms that name it, with the lines that do."""
+    found = {}
+    for source in SOURCES:
+        for file in sorted((root / source).rglob("*.py")):
+            path = file.relative_to(root).as_posix()
+            lines = sum(bool(re.search(feature.words, line)) for line in file.read_text().splitlines())
+            if lines >= LEAST_LINES and not any(room in path for room in feature.own):
+                found[path] = lines
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--files", action="store_true", help="and which files they are")
+    files = parser.parse_args().files
+    for name, feature in FEATURES.items():
+        found = files_that_know(feature)
+        print(f"{name:22s} {len(found):3d} of {feature.most:2d} files, {sum(found.values()):4d} lines")
+        if files:
+            for path, lines in sorted(found.items(), key=lambda one: -one[1]):
+                print(f"    {lines:3d} {path}")
+
+
+if __name__ == "__main__":
+    main()

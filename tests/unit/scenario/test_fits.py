@@ -1,0 +1,294 @@
+"""Each row of what does not go together refuses in its place, and what it says to do passes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from edgefl import load_scenario
+from edgefl.config import registry
+from edgefl.errors import EdgeflError
+from edgefl.learning.algorithms import Algorithm, ServerState, Updates
+from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.algorithms.fedavgm import FedAvgM
+from edgefl.scenario.fits import ROWS, Clash
+
+BASE: dict[str, Any] = {
+    "name": "fits",
+    "devices": {"count": 6},
+    "radio": {"preset": "journal"},
+    "sessions": {"name": "schedule", "count": 2, "rounds": 2},
+    "learning": {
+        "dataset": "digits",
+        "partition": "iid",
+        "model": "logistic",
+        "momentum": 0,
+        "batch": 16,
+    },
+}
+DYNAMIC = ["radio.sharing=dynamic"]
+FEDBUFF = [*DYNAMIC, "rounds.server={name: fedbuff, buffer: 2}"]
+TIERS = [*DYNAMIC, "rounds.server={name: tiers, count: 2}"]
+SEVERAL = [*DYNAMIC, "federations={a: {share: 0.5}, b: {share: 0.5}}"]
+CLOUD = ["cloud={every: 2, backhaul_bps: 1e6}"]
+THEORY = ["learning.theory={every: 1}"]
+PRIVATE = ["learning.privacy={clip: 1, where: device}"]
+NOISED = ["learning.privacy={clip: 1, where: server}"]
+METRICS = ["learning.metrics=[auc]"]
+SHARES = ["rounds.selector={name: fedl, count: 2}"]
+
+# code of the row, place, what is asked, what clashes, remedy
+CASES = [
+    ("band_alone", "cloud", SEVERAL, CLOUD, ["cloud=null"]),
+    (
+        "band_alone",
+        "radio.background",
+        [*SEVERAL, "radio.power_over_share=per_resource_block"],
+        ["radio.background={name: load, uplink_load: 0.3, file_bits: 4000}"],
+        ["radio.background=null"],
+    ),
+    (
+        "band_alone",
+        "record.energy_excess",
+        SEVERAL,
+        ["record.energy_excess=true"],
+        ["record.energy_excess=false"],
+    ),
+    ("band_alone", "rounds.selector", SEVERAL, SHARES, ["rounds.selector=all"]),
+    (
+        "band_alone",
+        "federations.b.rounds.selector",
+        SEVERAL,
+        ["federations.b.rounds={selector: {name: fedcs, deadline_s: 1}}"],
+        ["federations.b.rounds=null"],
+    ),
+    ("dynamic_shares", "radio.sharing", FEDBUFF, ["radio.sharing=static"], DYNAMIC),
+    ("dynamic_shares", "radio.sharing", SEVERAL, ["radio.sharing=static"], DYNAMIC),
+    ("unicast", "radio.downlink", FEDBUFF, ["radio.downlink=broadcast"], ["radio.downlink=unicast"]),
+    ("unicast", "radio.downlink", SEVERAL, ["radio.downlink=broadcast"], ["radio.downlink=unicast"]),
+    (
+        "unicast",
+        "radio.downlink",
+        ["learning.downlink_codec=qsgd"],
+        ["radio.downlink=broadcast"],
+        ["radio.downlink=unicast"],
+    ),
+    ("one_by_one", "rounds.deadline_s", FEDBUFF, ["rounds.deadline_s=3"], ["rounds.deadline_s=null"]),
+    ("one_by_one", "rounds.every_s", FEDBUFF, ["rounds.every_s=3"], ["rounds.every_s=null"]),
+    ("one_by_one", "rounds.pause_s", FEDBUFF, ["rounds.pause_s=3"], ["rounds.pause_s=0"]),
+    (
+        "places",
+        "rounds.selector",
+        FEDBUFF,
+        ["rounds.selector={name: fedcs, deadline_s: 1}"],
+        ["rounds.selector=all"],
+    ),
+    (
+        "whole_tiers",
+        "rounds.selector",
+        TIERS,
+        ["rounds.selector={name: uniform, count: 2}"],
+        ["rounds.selector=all"],
+    ),
+    *(
+        (
+            "common_start",
+            "learning.algorithm",
+            FEDBUFF,
+            [f"learning.algorithm={name}"],
+            ["rounds.server=synchronous"],
+        )
+        for name in ("scaffold", "feddyn", "feddc", "fednova", "hypcluster", "feddrift")
+    ),
+    ("as_sent", "rounds.server", ["learning.algorithm=ca2fl"], FEDBUFF, ["rounds.server.staleness=constant"]),
+    (
+        "mean_of_models",
+        "learning.algorithm",
+        TIERS,
+        ["learning.algorithm=fedadam"],
+        ["learning.algorithm=moon"],
+    ),
+    (
+        "mean_of_models",
+        "learning.algorithm",
+        CLOUD,
+        ["learning.algorithm=scaffold"],
+        ["learning.algorithm=apfl"],
+    ),
+    ("one_model", "rounds.server", CLOUD, TIERS, ["rounds.server={name: semi_synchronous, period_s: 1}"]),
+    ("rounds_of_theory", "learning.theory", FEDBUFF, THEORY, ["learning.theory=null"]),
+    ("fixed_shares", "radio.sharing", SHARES, DYNAMIC, ["radio.sharing=static"]),
+    (
+        "own_power",
+        "radio.uplink_power_over_share",
+        SHARES,
+        ["radio.uplink_power_over_share=per_resource_block"],
+        ["radio.uplink_power_over_share=full"],
+    ),
+    (
+        "one_change",
+        "learning.privacy",
+        PRIVATE,
+        ["learning.algorithm=scaffold"],
+        ["learning.algorithm=fednova"],
+    ),
+    (
+        "one_change",
+        "learning.privacy",
+        PRIVATE,
+        ["learning.warm_start=similarity"],
+        ["learning.warm_start=previous"],
+    ),
+    (
+        "mean_of_updates",
+        "learning.privacy",
+        NOISED,
+        ["learning.algorithm=fednova"],
+        ["learning.privacy.where=device"],
+    ),
+    ("mean_of_updates", "learning.privacy", NOISED, FEDBUFF, ["learning.privacy.where=device"]),
+    ("theorem", "learning.momentum", THEORY, ["learning.momentum=0.9"], ["learning.momentum=0"]),
+    ("theorem", "learning.optimiser", THEORY, ["learning.optimiser=adam"], ["learning.optimiser=sgd"]),
+    ("theorem", "learning.algorithm", THEORY, ["learning.algorithm=fedprox"], ["learning.algorithm=fedavg"]),
+    (
+        "theorem",
+        "learning.warm_start",
+        THEORY,
+        ["learning.warm_start=continuous"],
+        ["learning.warm_start=average"],
+    ),
+    *(
+        ("theorem", f"learning.{key}", THEORY, [f"learning.{key}={value}"], ["learning.theory=null"])
+        for key, value in {
+            "weight_decay": "0.1",
+            "clip_norm": "1",
+            "augmentation": "{}",
+            "label_smoothing": "0.1",
+            "class_weights": "[1, 2]",
+            "privacy": "{clip: 1}",
+            "uplink_codec": "top_k",
+            "downlink_codec": "top_k",
+        }.items()
+    ),
+    (
+        "something_sent",
+        "learning.uplink_codec",
+        ["learning.uplink_codec=top_k"],
+        ["learning.algorithm=local_only"],
+        ["learning.uplink_codec=null"],
+    ),
+    (
+        "something_sent",
+        "learning.downlink_codec",
+        ["learning.downlink_codec=top_k"],
+        ["learning.algorithm=local_only"],
+        ["learning.downlink_codec=null"],
+    ),
+    (
+        "one_received",
+        "learning.downlink_codec",
+        ["learning.downlink_codec=top_k"],
+        ["learning.algorithm=hypcluster"],
+        ["learning.downlink_codec=null"],
+    ),
+    *(
+        (
+            "sums_of_gradients",
+            "learning.optimiser",
+            [f"learning.algorithm={name}"],
+            [f"learning.optimiser={other}"],
+            ["learning.optimiser=sgd"],
+        )
+        for name in ("scaffold", "feddc", "fednova", "{name: ditto, lr_factor: 0.5}")
+        for other in ("adamw", "{name: sgd, state: kept}")
+    ),
+    *(
+        (
+            "fresh_state",
+            "learning.optimiser",
+            [f"learning.algorithm={name}"],
+            ["learning.optimiser={name: sgd, state: kept}"],
+            ["learning.optimiser.state=fresh"],
+        )
+        for name in ("ditto", "apfl")
+    ),
+    ("epochs", "learning.epochs", ["learning.early_stopping={}"], [], ["learning.epochs=2"]),
+    (
+        "epochs",
+        "learning.epochs",
+        ["learning.algorithm=flash"],
+        [],
+        ["learning.algorithm={name: flash, validation: 0}"],
+    ),
+    (
+        "one_tested",
+        "learning.metrics",
+        METRICS,
+        ["learning.tested_on=devices"],
+        ["learning.tested_on=labels"],
+    ),
+    ("one_tested", "learning.metrics", METRICS, ["learning.algorithm=hypcluster"], ["learning.metrics=[]"]),
+    ("one_tested", "learning.metrics", METRICS, ["learning.drift=label_swap"], ["learning.drift=null"]),
+]
+
+
+def clash_of(error: BaseException | None) -> Clash:
+    """The clash that an error of a scenario comes from."""
+    while error is not None and not isinstance(error, Clash):
+        inner = error.errors()[0].get("ctx", {}).get("error") if hasattr(error, "errors") else None
+        error = inner or error.__cause__
+    assert error is not None, "refused by something else"
+    return error
+
+
+@pytest.mark.parametrize(("code", "place", "asked", "clashes", "remedy"), CASES)
+def test_a_row_refuses_and_its_remedy_passes(
+    code: str, place: str, asked: list[str], clashes: list[str], remedy: list[str]
+) -> None:
+    with pytest.raises(EdgeflError) as error:
+        load_scenario(BASE, [*asked, *clashes])
+    assert clash_of(error.value).code == code
+    assert f" {place}: " in f" {error.value}"
+    load_scenario(BASE, [*asked, *clashes, *remedy])
+
+
+def test_each_row_has_a_case() -> None:
+    assert len(ROWS) <= 25
+    assert {row.code for row in ROWS} == {case[0] for case in CASES}
+
+
+class Momentum(FedAvgM):
+    """An own algorithm that only has another name."""
+
+
+class Logged(FedAvg):
+    """Looks at what it aggregates."""
+
+    def aggregate(self, model: Any, updates: Updates, state: ServerState) -> tuple[Any, ServerState]:
+        print(len(updates.rows))
+        return super().aggregate(model, updates, state)
+
+
+def test_own_subclasses_inherit_what_they_need() -> None:
+    load_scenario(BASE, [*NOISED, f"learning.algorithm={__name__}:Momentum"])
+    for keys in (CLOUD, TIERS, NOISED):
+        load_scenario(BASE, [*keys, f"learning.algorithm={__name__}:Logged"])
+
+
+@pytest.mark.parametrize("name", ["fedavg", "fedprox", "feddyn", "moon", "ditto", "apfl", "fedadam"])
+def test_others_take_any_steps(name: str) -> None:
+    load_scenario(BASE, [f"learning.algorithm={name}", "learning.optimiser=adam"])
+
+
+def algorithms() -> Iterator[tuple[str, Algorithm]]:
+    for name in registry.names("algorithms"):
+        made = registry.get("algorithms", name)()
+        assert isinstance(made, Algorithm)
+        yield name, made
+
+
+def test_remedies_name_all_shipped_algorithms_that_fit() -> None:
+    with pytest.raises(EdgeflError) as error:
+        load_scenario(BASE, [*CLOUD, "learning.algorithm=scaffold"])
+    remedy = str(error.value).rpartition(": take ")[2].replace(" or ", ", ").split(", ")
+    assert remedy == [name for name, one in algorithms() if one.uses == "models"]

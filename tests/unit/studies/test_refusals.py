@@ -1,0 +1,69 @@
+"""What a study file cannot say: each is refused at its key, before a run begins."""
+
+from pathlib import Path
+
+import pytest
+
+from edgefl.studies import LONGEST_LABEL, plan
+from tests.refusals import refused_at
+
+SCENARIO = """\
+name: digits
+devices: {count: 4}
+sessions: {name: schedule, count: 1, rounds: 1}
+learning: {dataset: digits, model: logistic}
+"""
+STUDY = "name: small\nscenario: digits.yaml\nseeds: [1, 2]\n"
+ONE = "variants: {a: {}}\n"
+
+# key | what else is named | what the study has besides its scenario, seeds and, where none is given, variants
+REFUSED = r"""
+variants.b.seed | `seeds` | variants: {a: {}, b: {seed: 5}}
+grid.seed.1.seed | `seeds` | grid: {seed: [1, 2]}
+grid.way.y.seed | `seeds` | grid: {way: {x: {devices.count: 5}, y: {seed: 3}}}
+reference | 'c' | reference: c
+grid.way | no point | grid: {way: {}}
+grid.way.zip | length | grid: {way: {zip: {devices.seed: [1], devices.count: [1, 2]}}}
+grid.x.zip | devices.count has 2, duration_s has 1 | grid: {x: {zip: {devices.count: [5, 6], duration_s: [1]}}}
+grid.x.zip | lists | grid: {x: {zip: {devices.count: 5}}}
+grid.devices.count | '5' | grid: {devices.count: [5, 5]}
+grid.b.lr | 'lr' | grid: {learning.lr: [0.1], b.lr: [0.2]}
+grid.lr.a/b | folder | grid: {lr: {a/b: {learning.lr: 0.1}}}
+learning.lrr | 'lr' | grid: {lr: {low: {learning.lrr: 0.1}}}
+learning.batch | 0 | grid: {learning.batch: [0]}
+learning.lr | true | variants: {a: {learning.lr: true}}
+devices.count | 1:30 | variants: {a: {devices.count: 1:30}}
+question.variants | 'a' | question: {metric: energy_j, variants: [a, a], precision: 1, budget: 3}
+choose.key | learning.batch | grid: {learning.lr: [0.1, 0.2]}\nchoose: {key: learning.batch, by: validation}
+"""
+
+
+def planned(folder: Path, text: str) -> None:
+    (folder / "digits.yaml").write_text(SCENARIO)
+    (folder / "study.yaml").write_text(STUDY + text)
+    plan(folder / "study.yaml")
+
+
+@pytest.mark.parametrize(
+    ("place", "noun", "text"), [line.split(" | ") for line in REFUSED.strip().splitlines()]
+)
+def test_a_study_that_cannot_be(place: str, noun: str, text: str, tmp_path: Path) -> None:
+    variants = "" if "variants: {" in text else ONE
+    with refused_at(place, noun, "study.yaml:"):
+        planned(tmp_path, variants + text.replace("\\n", "\n") + "\n")
+
+
+@pytest.mark.parametrize(
+    "name", ["../up", "/absolute", "a/b", "..", "", " a", "a ", "a" * (LONGEST_LABEL + 1)]
+)
+def test_a_variant_cannot_leave_the_study(name: str, tmp_path: Path) -> None:
+    with refused_at("", "study.yaml:4 variants.", "names a folder"):
+        planned(tmp_path, f"variants: {{a: {{}}, '{name}': {{}}}}\n")
+
+
+@pytest.mark.parametrize("seeds", ["[true]", "[010]", "[]", "[1, 1]"])
+def test_seeds_are_numbers(seeds: str, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY.replace("[1, 2]", seeds) + ONE)
+    (tmp_path / "digits.yaml").write_text(SCENARIO)
+    with refused_at("seeds"):
+        plan(tmp_path / "study.yaml")
