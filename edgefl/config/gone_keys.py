@@ -4,7 +4,6 @@ GONE = {
     "algorithm.correction": "feddc without it is feddyn",
     "algorithm.decay": "learning.lr_schedule lets the rate fall, whatever the algorithm",
     "algorithm.detect": "feddrift goes by the loss",
-    "algorithm.lr_factor": "personal models have learning.lr",
     "learning.base_model": "devices hold what is frozen",
     "learning.class_weights": "a task of your own weighs its classes",
     "learning.label_smoothing": "a task of your own smooths its labels",

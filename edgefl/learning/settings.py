@@ -24,8 +24,6 @@ BEYOND_THEORY = {
     "weight_decay": "adds to each gradient",
     "clip_norm": "shortens gradients",
     "augmentation": "trains on other samples than those of the loss",
-    "label_smoothing": "changes the loss",
-    "class_weights": "changes the loss",
     "privacy": "clips and noises what devices send",
     "uplink_codec": "sends another change than the one that was trained",
     "downlink_codec": "lets devices begin with another model than the global one",

@@ -22,14 +22,22 @@ class Ditto(FedAvg):
     devices exchange, and so the global model, is FedAvg's; `accuracy_personal` tells the difference.
 
     lambda = 0 is training alone: the models of `local_only`. The larger lambda, the nearer v_k stays to w; steps
-    are stable up to learning.lr x lambda = 2 without momentum.
+    are stable up to lr_factor x learning.lr x lambda = 2 without momentum. lr_factor multiplies the gradients (not
+    `learning.weight_decay`): it is a rate's factor with SGD, and refused with other optimisers unless it is 1.
     """
 
     trains_personal: ClassVar = True
 
     pull: float = Field(0.1, ge=0, le=1e9, description="lambda: weight of the pull to the received model")
+    lr_factor: float = Field(
+        1.0, gt=0, le=1e9, description="learning rate of the personal models, in that of the local ones"
+    )
+
+    def needs_sgd(self) -> bool:
+        return self.lr_factor != 1.0
 
     def correct_personal(
         self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Tensor:
-        return grads.add_(personal, alpha=self.pull).sub_(start, alpha=self.pull)
+        grads.add_(personal, alpha=self.pull).sub_(start, alpha=self.pull)
+        return grads if self.lr_factor == 1.0 else grads.mul_(self.lr_factor)

@@ -218,8 +218,8 @@ def apfl(w: np.ndarray, a: float) -> tuple[np.ndarray, np.ndarray]:
     return with_personal(w, lambda v, w: a * v + (1 - a) * w, lambda g, v, start: a * g)
 
 
-def ditto(w: np.ndarray, pull: float) -> tuple[np.ndarray, np.ndarray]:
-    return with_personal(w, lambda v, w: v, lambda g, v, start: g + pull * (v - start))
+def ditto(w: np.ndarray, pull: float, lr_factor: float) -> tuple[np.ndarray, np.ndarray]:
+    return with_personal(w, lambda v, w: v, lambda g, v, start: lr_factor * (g + pull * (v - start)))
 
 
 def local_only(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -282,10 +282,10 @@ def top_k(w: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 CLUSTERS = with_constants(HypCluster, spread=0.5)()
-APFL, DITTO = Apfl(alpha=0.3), Ditto(pull=0.4)
+APFL, DITTO = Apfl(alpha=0.3), Ditto(pull=0.4, lr_factor=0.7)
 DERIVED: list[tuple[Algorithm, Callable[[np.ndarray], tuple[np.ndarray, Any]]]] = [
     (APFL, lambda w: apfl(w, 0.3)),
-    (DITTO, lambda w: ditto(w, 0.4)),
+    (DITTO, lambda w: ditto(w, 0.4, 0.7)),
     (EarlyStopping(), lambda w: early_stopping(w, 0.05)),
     (CLUSTERS, hypcluster),
     # no loss jumps: FedAvg. With a jump: test_drift_methods.py
@@ -382,7 +382,7 @@ def test_what_was_sent_is_averaged_and_what_was_trained_is_kept() -> None:
 @pytest.mark.parametrize("algorithm", [APFL, DITTO], ids=name_of)
 def test_a_device_is_tested_with_its_personal_model(algorithm: Algorithm) -> None:
     global_, states, done = two_rounds(algorithm)
-    w, v = apfl(start(), 0.3) if algorithm is APFL else ditto(start(), 0.4)
+    w, v = apfl(start(), 0.3) if algorithm is APFL else ditto(start(), 0.4, 0.7)
     assert np.abs(kept(states, PERSONAL_MODEL) - v).max() < EXACT
     found = global_.personal([2, 5], [])
     assert found is not None

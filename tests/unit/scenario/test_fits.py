@@ -163,8 +163,6 @@ CASES = [
             "weight_decay": "0.1",
             "clip_norm": "1",
             "augmentation": "{}",
-            "label_smoothing": "0.1",
-            "class_weights": "[1, 2]",
             "privacy": "{clip: 1}",
             "uplink_codec": "top_k",
             "downlink_codec": "top_k",
