@@ -166,7 +166,7 @@ def _journaled(
             keeper.finish(borrowed)
 
         journaled = {
-            key: one if isinstance(one, Untrained) else JournaledLearner(one, key, journal)
+            key: one if isinstance(one, Untrained) else JournaledLearner(one, Seat.of(key).label, journal)
             for key, one in learners.items()
         }
         yield journaled, journal.notes, keep_models

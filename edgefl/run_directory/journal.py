@@ -14,7 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from edgefl.engine.federation.seat import FEDERATION, Seat
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.circumstances import SCENARIO, differences
 from edgefl.run_directory.files import reading, writing
@@ -31,11 +30,6 @@ FOLDER = "snapshots"
 LENT = "lent"  # snapshots that another run of a study goes on from; the study removes them
 Lends = Callable[[int], bool]  # session -> whether a snapshot is taken before it opens
 NEVER: Lends = lambda session: False  # noqa: E731
-
-
-def _seat_of(entry: Mapping[str, Any]) -> Seat:
-    """Return whose learner an entry asks."""
-    return Seat(entry["cell"], entry.get(FEDERATION, ""))
 
 
 def _ask(call: str) -> str:
@@ -135,10 +129,10 @@ class Journal:
             EdgeflError: another call is recorded; it says what differs.
         """
         entry, remedy = self._recorded[0], "this is not the run that was left: start it anew"
-        if (_seat_of(entry), entry["call"]) != (at.seat, call):
+        if (entry["cell"], entry["call"]) != (at.cell, call):
             raise EdgeflError(
-                f"{at}: this run asks {at.seat} {_ask(call)}, {self.path} (entry {entry['n']}) asks"
-                f" {_seat_of(entry)} {_ask(entry['call'])}; {remedy}"
+                f"{at}: this run asks cell {at.cell} {_ask(call)}, {self.path} (entry {entry['n']}) asks"
+                f" cell {entry['cell']} {_ask(entry['call'])}; {remedy}"
             )
         for name, value in asked.items():
             recorded = entry["asked"].get(name)
@@ -153,7 +147,7 @@ class Journal:
         """Append an entry; returns the answer as it will be read."""
         line = self._taken()
         if line is None:
-            entry: dict[str, Any] = {"n": self._count, "cell": at.seat.cell, **at.seat.columns, "call": call}
+            entry: dict[str, Any] = {"n": self._count, "cell": at.cell, "call": call}
             entry["asked"] = {name: self._encoded(name, value) for name, value in asked.items()}
             entry["answered"] = encoded(answered)
             line, answered = sealed(entry).encode(), decoded(entry["answered"])

@@ -63,7 +63,7 @@ class Loan:
         """How many entries of the lender's journal have been taken, or left out before one that was."""
         return self.ends[self._next - 1] if self._next else 0
 
-    def takes(self, cell: int, call: str, asked: Mapping[str, Any]) -> bool:
+    def takes(self, cell: int | str, call: str, asked: Mapping[str, Any]) -> bool:
         """Whether the lender's journal has this question next."""
         if self.over or self._next == len(self.entries):
             return False
@@ -196,7 +196,7 @@ class _BorrowingLearner(Answering):
         return self._stages_from(stage.facts if stage else None)
 
     def answer(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
-        if self._loan.takes(self.at.seat.cell, call, asked):
+        if self._loan.takes(self.at.cell, call, asked):
             return self._loan.answer()
         if not self._loan.over:
             self._loan.end()

@@ -19,7 +19,6 @@ from edgefl.contract import (
     Stage,
     StageFacts,
 )
-from edgefl.engine.federation.seat import Seat
 
 # questions that change nothing of a learner
 LOOKS = ("evaluate", "expected")
@@ -29,16 +28,16 @@ KEEPS_TRAINING = (*LOOKS, "uploaded")
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a run a learner is asked."""
+    """Where in a run a learner is asked; cell: or another label of its server, where a cell has several."""
 
-    seat: Seat
+    cell: int | str
     session: int = 0
     phase: str = ""
     round: int = 0
 
     def __str__(self) -> str:
         session = f", session {self.session}" if self.session else ""
-        return f"{self.seat}{session}" + (f", {self.phase} round {self.round}" if self.round else "")
+        return f"cell {self.cell}{session}" + (f", {self.phase} round {self.round}" if self.round else "")
 
 
 class Resumable(Learner, Protocol):
@@ -57,16 +56,16 @@ class Answering(ABC):
     """A server's learner that answers each question in its own way.
 
     Args:
-        key: its cell, or its `Seat` where several federations share the cells.
+        cell: as in `Place`.
 
     Attributes:
         at: where it is asked. facts: of the present stage.
     """
 
-    def __init__(self, key: int | Seat, flops_per_sample: float, payload_bits: int, sees_time: bool) -> None:
+    def __init__(self, cell: int | str, flops_per_sample: float, payload_bits: int, sees_time: bool) -> None:
         self.flops_per_sample, self.payload_bits = flops_per_sample, payload_bits
         self.sees_time = sees_time
-        self.at = Place(Seat.of(key))
+        self.at = Place(cell)
         self.facts: StageFacts | None = None
 
     @abstractmethod
@@ -81,12 +80,12 @@ class Answering(ABC):
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """The stages of a session."""
-        self.at = Place(self.at.seat, start.number)
+        self.at = Place(self.at.cell, start.number)
         return self._stages_from(self.answer("session", {"start": start}))
 
     def _stages_from(self, facts: StageFacts | None) -> Iterator[Stage]:
         while facts is not None:
-            self.facts, self.at = facts, Place(self.at.seat, self.at.session, facts.phase)
+            self.facts, self.at = facts, Place(self.at.cell, self.at.session, facts.phase)
             yield _AnsweredStage(self, facts)
             facts = self.answer("stage", {})
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from edgefl.contract import BEGIN, LocalRound, Now
-from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.journal import Journal
 from edgefl.run_directory.questions import KEEPS_TRAINING, LOOKS, Answering, Asked, Resumable
@@ -19,8 +18,8 @@ class JournaledLearner(Answering):
         learner: of this server; asked for nothing before the journal is used up.
     """
 
-    def __init__(self, learner: Resumable, key: int | Seat, journal: Journal) -> None:
-        super().__init__(key, learner.flops_per_sample, learner.payload_bits, learner.sees_time)
+    def __init__(self, learner: Resumable, cell: int | str, journal: Journal) -> None:
+        super().__init__(cell, learner.flops_per_sample, learner.payload_bits, learner.sees_time)
         self._own = Asked(learner)
         self._journal = journal
         # the latest training, what it was asked and its answer, where only the records know it

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Generator
 import simpy
 
 from edgefl.engine.federation.books import Books
-from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.timetable import wait_until
 from edgefl.engine.records import CONNECTING, OUT_OF_COVERAGE, EventName
@@ -25,6 +24,7 @@ class Attendance:
     """The devices that a cell's server may send to work.
 
     Args:
+        label: tells this server from all others of the run.
         members: session number -> the only devices that may take part; None: all that are present.
 
     Attributes:
@@ -34,12 +34,13 @@ class Attendance:
     def __init__(
         self,
         simulation: Simulation,
-        seat: Seat,
+        cell: int,
+        label: int | str,
         members: Callable[[int], Collection[int] | None],
         books: Books,
     ) -> None:
-        self._simulation, self._seat, self._members, self._books = simulation, seat, members, books
-        self._cell = seat.cell
+        self._simulation, self._cell, self._label = simulation, cell, label
+        self._members, self._books = members, books
         self._waited_for = frozenset[int]()  # since the last row
         self.session = 0
 
@@ -84,10 +85,10 @@ class Attendance:
             Deserted: nobody came in time, and another federation is done.
             EdgeflError: nobody came in time, and the run has neither a result nor a duration.
         """
-        seat, federations, env = self._seat, self._simulation.federations, self._simulation.env
+        federations, env = self._simulation.federations, self._simulation.env
         began_s = env.now
         self._books.event(EventName.WAITING_FOR_DEVICES)
-        given_up = federations.waits(seat.key)
+        given_up = federations.waits(self._label)
         while not self.present() and env.now < until_s:
             over = [env.timeout(until_s - env.now)] if until_s < math.inf else []
             yield env.any_of([self._simulation.network.arrival(self._cell), given_up, *over])
@@ -95,16 +96,18 @@ class Attendance:
                 if federations.done:
                     raise Deserted(began_s)
                 if self._simulation.duration_s < math.inf:
-                    given_up = federations.waits(seat.key)  # the run has an end: until then a device may come
+                    given_up = federations.waits(
+                        self._label
+                    )  # the run has an end: until then a device may come
                     continue
                 raise EdgeflError(
-                    f"{seat} has had no device{self._why()} for {env.now - began_s:g} s since simulated time"
-                    f" {began_s:.3f} s, and no federation can go on; raise devices.count or cell.radius_m, or"
+                    f"cell {self._label} has had no device{self._why()} for {env.now - began_s:g} s since simulated"
+                    f" time {began_s:.3f} s, and no federation can go on; raise devices.count or cell.radius_m, or"
                     " allow a longer rounds.max_wait_s, or give the run a duration_s",
                     ("rounds", "max_wait_s"),
                 )
         if self.present():
-            federations.works(seat.key)
+            federations.works(self._label)
 
     def _allowed(self, ids: list[int]) -> list[int]:
         allowed = self._members(self.session)

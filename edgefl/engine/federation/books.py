@@ -10,7 +10,6 @@ from edgefl.engine.air.gains import RoundKey
 from edgefl.engine.air.radio_round import RadioRound
 from edgefl.engine.air.sent_time import SentTime
 from edgefl.engine.federation.open_session import OpenSession
-from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.unsettled import PartTails
 from edgefl.engine.parts import Part, total
@@ -64,15 +63,17 @@ class RoundDone:
 class Books:
     """What a cell's server writes down.
 
-    Where several federations share the cells, rows say in a further column which one's they are.
+    Args:
+        further: columns of each row that say whose it is, beside the cell.
 
     Attributes:
         session: the number of the one under way.
     """
 
-    def __init__(self, simulation: Simulation, seat: Seat, rules: RoundSettings) -> None:
-        self._simulation, self._cell, self._rules = simulation, seat.cell, rules
-        self._federation = seat.columns
+    def __init__(
+        self, simulation: Simulation, cell: int, further: Mapping[str, Any], rules: RoundSettings
+    ) -> None:
+        self._simulation, self._cell, self._further, self._rules = simulation, cell, further, rules
         self.session = 0
         self._billed_slots = 0.0  # of a dynamic band, whose energy is in the rows written so far
 
@@ -98,7 +99,7 @@ class Books:
         )
         scalars = learner_columns(done.local, done.parts, done.taken)
         further = {
-            **self._federation,
+            **self._further,
             **done.of_round,
             **(evaluation.scalars if evaluation else {}),
             **average_columns(done.local.averaged, scalars),
@@ -167,13 +168,13 @@ class Books:
             loss_start=opening.loss,
             cell=self._cell,
         )
-        self._simulation.recorder.write(row, further=self._federation or None)
+        self._simulation.recorder.write(row, further=self._further or None)
 
     def event(self, name: EventName, detail: str = "") -> None:
         """Write that something has happened to the session of the cell."""
         now_s = self._simulation.env.now
         row = Event(now_s, name, None, self.session, self._cell, detail=detail)
-        self._simulation.recorder.write(row, further=self._federation or None)
+        self._simulation.recorder.write(row, further=self._further or None)
 
     def _server_energy_j(self, done: RoundDone) -> float:
         """Return the joules of the base station in a round, and of the server, if it aggregated."""
@@ -184,7 +185,7 @@ class Books:
 
     def _labels(self, rows: int) -> dict[str, list[Any]]:
         """Return the further column that says whose so many rows are, if it has to be said."""
-        return {name: [of] * rows for name, of in self._federation.items()}
+        return {name: [of] * rows for name, of in self._further.items()}
 
     def _classes(self, ids: list[int]) -> dict[str, list[str]]:
         """Return the further column `class` of devices.csv, if there are classes."""

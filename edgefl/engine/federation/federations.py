@@ -5,16 +5,14 @@ from typing import NamedTuple
 
 import simpy
 
-from edgefl.engine.federation.seat import Seat
-
 
 class Stop(NamedTuple):
     """A federation that stopped before its last session was over: its cell had no device since this time.
 
-    cell: or the `Seat` of its server, where several federations share the cells.
+    cell: or another label that tells its server from the others of the cell.
     """
 
-    cell: int | Seat
+    cell: int | str
     session: int
     since_s: float
 
@@ -36,29 +34,29 @@ class Federations:
     def __init__(self, env: simpy.Environment, patience_s: float) -> None:
         self.env = env
         self.patience_s = patience_s
-        self.done: set[int | Seat] = set()
+        self.done: set[int | str] = set()
         self.stopped: list[Stop] = []
-        self.working: set[int | Seat] = set()
+        self.working: set[int | str] = set()
         self.on_rest: Callable[[], None] = lambda: None
         self._changes = 0  # a timer set before the last one is void
         self._given_up = env.event()
 
-    def works(self, cell: int | Seat) -> None:
+    def works(self, cell: int | str) -> None:
         """Note that a cell's federation begins, or has a device again."""
         self.working.add(cell)
         self._changes += 1
 
-    def finishes(self, cell: int | Seat) -> None:
+    def finishes(self, cell: int | str) -> None:
         """Note that a cell's federation has run all its sessions."""
         self.done.add(cell)
         self._rests(cell)
 
-    def waits(self, cell: int | Seat) -> simpy.Event:
+    def waits(self, cell: int | str) -> simpy.Event:
         """Note that a cell's federation has no device; the event returned succeeds when it is given up."""
         self._rests(cell)
         return self._given_up
 
-    def _rests(self, cell: int | Seat) -> None:
+    def _rests(self, cell: int | str) -> None:
         self.working.discard(cell)
         self._changes += 1
         self.on_rest()
@@ -76,7 +74,7 @@ class Federations:
     def notes(self) -> list[str]:
         """Say for run.json which federations were given up."""
         return [
-            f"{Seat.of(stop.cell)} stopped in session {stop.session}: it had no device since {stop.since_s:.3f} s,"
+            f"cell {stop.cell} stopped in session {stop.session}: it had no device since {stop.since_s:.3f} s,"
             f" nor within rounds.max_wait_s {self.patience_s:g} s after all others had ended"
             for stop in self.stopped
         ]

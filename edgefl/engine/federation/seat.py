@@ -18,12 +18,9 @@ class Seat(NamedTuple):
         return {FEDERATION: self.federation} if self.federation else {}
 
     @property
-    def key(self) -> "int | Seat":
-        """The seat, or where there is one federation, its cell."""
-        return self if self.federation else self.cell
-
-    def __str__(self) -> str:
-        return f"cell {self.cell}" + (f" of federation {self.federation}" if self.federation else "")
+    def label(self) -> int | str:
+        """What tells the server from others: its cell, and the federation where there are several."""
+        return f"{self.cell} of federation {self.federation}" if self.federation else self.cell
 
     @classmethod
     def of(cls, key: "int | Seat") -> "Seat":

@@ -60,8 +60,9 @@ class Server:
         self._policy = policy
         self._timetable = Timetable(rounds.rules.every_s, rounds.rules.pause_s)
         self._counts = Counts()
-        self._books = Books(simulation, rounds.seat, rounds.rules)
-        self._attendance = Attendance(simulation, rounds.seat, members, self._books)
+        self._books = Books(simulation, rounds.cell, rounds.seat.columns, rounds.rules)
+        self._label = rounds.seat.label
+        self._attendance = Attendance(simulation, rounds.cell, self._label, members, self._books)
         self._ending = Ending(simulation.env, policy, self._attendance)
         self._cloud = CloudLink(simulation.cloud, rounds.cell, learner.payload_bits)
         server, self._overlapping = rounds.rules.server, None
@@ -80,8 +81,8 @@ class Server:
 
     def run(self) -> Generator[simpy.Event, None, None]:
         """Run all sessions one after the other, until the duration is over or nobody is left and others are done."""
-        key, federations = self._rounds.seat.key, self._simulation.federations
-        federations.works(key)
+        federations = self._simulation.federations
+        federations.works(self._label)
         reason = "start"
         for number in itertools.count(1):
             if number > (self._policy.count or math.inf):
@@ -92,9 +93,9 @@ class Server:
                     break
                 reason = yield from self._run_session(number, reason)
             except Deserted as deserted:
-                federations.stopped.append(Stop(key, number, deserted.since_s))
+                federations.stopped.append(Stop(self._label, number, deserted.since_s))
                 return
-        federations.finishes(key)
+        federations.finishes(self._label)
 
     def _run_session(self, number: int, reason: str) -> Generator[simpy.Event, None, str]:
         start_s = self._simulation.env.now
