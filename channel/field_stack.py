@@ -17,7 +17,7 @@ _REMEMBERED = 64
 _READ_AS_ONE = (1, 2, 4, 8)
 
 
-class FieldPlaces(NamedTuple):
+class _FieldPlaces(NamedTuple):
     """Where to read: the four nodes around each of n places, in each layer.
 
     Lower left, lower right, upper left and upper right: [4, layers, n] rows of the table, and their weights.
@@ -48,7 +48,7 @@ class FieldStack:
         self._some: tuple[npt.NDArray[np.intp], Float32Array] | None = None  # nodes in order, values there
         self._fields = len(layers[0].keys) if fields is None else fields
         self._row = next((wide for wide in _READ_AS_ONE if wide >= self._fields), self._fields)
-        self._last: tuple[bytes, FieldPlaces] | None = None  # of the places asked for last, if they were few
+        self._last: tuple[bytes, _FieldPlaces] | None = None  # of the places asked for last, if they were few
 
     def __deepcopy__(self, memo: object) -> "FieldStack":
         """Return itself: it never changes, and a copy would make its table anew."""
@@ -91,7 +91,7 @@ class FieldStack:
         parts *= places.weights
         return _sum(parts)
 
-    def places(self, positions_m: FloatArray) -> FieldPlaces:
+    def places(self, positions_m: FloatArray) -> _FieldPlaces:
         """Find the nodes around positions [n, 2], which are within the area."""
         asked = positions_m.tobytes() if len(positions_m) <= _REMEMBERED else b""
         if asked and self._last is not None and self._last[0] == asked:
@@ -121,7 +121,7 @@ class FieldStack:
         np.multiply(sides, up[:, 1], out=weights[2:])
         corner = lower[:, 1] * grids.width
         corner += lower[:, 0]
-        places = FieldPlaces(corner + grids.nodes, weights)
+        places = _FieldPlaces(corner + grids.nodes, weights)
         if asked:
             self._last = asked, places
         return places

@@ -146,7 +146,7 @@ class GaussianFields:
         return _LAW_BYTES * size**2, (_GRID_BYTES + 4 * together) * size**2
 
     @property
-    def law(self) -> "NodeLaw":
+    def law(self) -> "_NodeLaw":
         """How the nodes are correlated."""
         return _node_law(self.width, self._correlation_law)
 
@@ -223,7 +223,7 @@ def check_area(positions_m: FloatArray, area_radius_m: float) -> None:
 
 
 @dataclass(frozen=True)
-class NodeLaw:
+class _NodeLaw:
     """How a torus of white noise becomes the nodes of a field."""
 
     amplitude: Float32Array  # [size, size // 2 + 1] over the frequencies of rfft2
@@ -239,7 +239,7 @@ def _torus(width: int) -> int:
 
 
 @lru_cache(maxsize=8)
-def _node_law(width: int, law: CorrelationLaw) -> NodeLaw:
+def _node_law(width: int, law: CorrelationLaw) -> _NodeLaw:
     from scipy import fft
 
     size = _torus(width)
@@ -266,4 +266,4 @@ def _node_law(width: int, law: CorrelationLaw) -> NodeLaw:
     roughened = fft.irfft2(power, s=(size, size))
     power /= roughened[0, 0]
     roughened /= roughened[0, 0]
-    return NodeLaw(np.sqrt(power).astype(np.float32), float(roughened[0, 1]), float(roughened[1, 1]))
+    return _NodeLaw(np.sqrt(power).astype(np.float32), float(roughened[0, 1]), float(roughened[1, 1]))

@@ -39,7 +39,7 @@ def doctor() -> None:
     """
     from edgefl.commands.shared import console
 
-    findings = list(examine())
+    findings = list(_examine())
     width = max(len(finding.about) for finding in findings)
     for about, said, remedy, fault in findings:
         mark = "✗" if fault else "!" if remedy else "✓"
@@ -56,7 +56,7 @@ def doctor() -> None:
     )
 
 
-def examine() -> Iterator[Finding]:
+def _examine() -> Iterator[Finding]:
     """Yield what is found, package by package and folder by folder."""
     import edgefl
 

@@ -25,7 +25,7 @@ from edgefl.scenario.world import World
 
 
 @dataclass(frozen=True)
-class SizedLearner:
+class _SizedLearner:
     """The data and the size of a learner, known without building its model."""
 
     device_data: DeviceData
@@ -36,7 +36,7 @@ class SizedLearner:
 
 def of(
     world: World, device: str, load: Callable[[Dataset], Data] | None = None
-) -> dict[int, SizedLearner] | None:
+) -> dict[int, _SizedLearner] | None:
     """Return the learner of each cell by its size; None: that needs PyTorch, or nothing is trained.
 
     Args:
@@ -74,7 +74,7 @@ def _is_enough(settings: LearningSettings, device: str) -> bool:
 
 def _sized(
     settings: LearningSettings, world: World, load: Callable[[Dataset], Data] | None
-) -> SizedLearner | None:
+) -> _SizedLearner | None:
     with about("learning", "dataset"):
         data = load(settings.dataset) if load else settings.dataset.load()
     task = task_of(settings, data)
@@ -101,7 +101,7 @@ def _sized(
     else:
         labels = task.kinds(data.train.y)
         device_data = DeviceData(partition, labels, members.count, streams, inputs, members.populations)
-    return SizedLearner(
+    return _SizedLearner(
         device_data,
         payload.bits(size.parameters, 0, settings.algorithm.vectors_up),
         float(size.flops_per_sample) if flops == "counted" else flops,

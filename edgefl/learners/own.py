@@ -138,7 +138,7 @@ class OutsideLearner:
         self._learner.restore({name: tensor.numpy() for name, tensor in tensors.items()}, dict(facts))
 
 
-def assignments(world: World) -> dict[int, Assignment]:
+def _assignments(world: World) -> dict[int, Assignment]:
     """Return the assignment of each federation's learner.
 
     Raises:
@@ -178,7 +178,7 @@ def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLear
     Raises:
         EdgeflError: it is no learner, or the scenario does not fit one.
     """
-    name, told = name_of(learner), assignments(world)
+    name, told = name_of(learner), _assignments(world)
     finished = hasattr(learner, "session") and not isinstance(learner, type)
     if finished and len(told) > 1:
         raise EdgeflError(

@@ -35,7 +35,7 @@ class Objective:
     @property
     def plain(self) -> bool:
         """Whether it is the cross-entropy alone, whose gradients models may write out."""
-        return of_cross_entropy(self.task) and not self.smoothing and not self.class_weights
+        return _of_cross_entropy(self.task) and not self.smoothing and not self.class_weights
 
     def losses(self, outputs: "Tensor", y: "Tensor") -> "Tensor":
         """Compute the loss [B] of samples with outputs [B, C] and targets [B, ...]."""
@@ -65,7 +65,7 @@ class Objective:
         return cls(settings.label_smoothing, tuple(weights), task)
 
 
-def of_cross_entropy(task: Task) -> bool:
+def _of_cross_entropy(task: Task) -> bool:
     """Return whether a task's loss is the cross-entropy as it stands."""
     return isinstance(task, Classification) and task.is_cross_entropy()
 
@@ -86,7 +86,7 @@ def task_of(settings: LearningSettings, data: Data) -> Task:
 def _refuse(settings: LearningSettings, task: Task) -> None:
     """Refuse what is made for classes where the task knows none."""
     name = registry.name_of("tasks", task)
-    if not of_cross_entropy(task):
+    if not _of_cross_entropy(task):
         for key in ("label_smoothing", "class_weights"):
             if getattr(settings, key):
                 raise EdgeflError(

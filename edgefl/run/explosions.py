@@ -22,7 +22,7 @@ SCORES = ("accuracy", "loss", "accuracy_start", "loss_start", "accuracy_personal
 
 
 @dataclass
-class Slowest:
+class _Slowest:
     """The slowest transfer of a run, and whose it was."""
 
     took_s: float = 0.0
@@ -41,7 +41,7 @@ class Extremes:
     """
 
     latencies_s: list[float] = field(default_factory=list)
-    slowest: Slowest = field(default_factory=Slowest)
+    slowest: _Slowest = field(default_factory=_Slowest)
     huge: tuple[str, float] | None = None
     not_finite: dict[str, str] = field(default_factory=dict)
     rows_of: Counter[str] = field(default_factory=Counter)
@@ -86,7 +86,7 @@ class Extremes:
             place = int(took_s.argmax())
             if took_s[place] > self.slowest.took_s:
                 where = _where(columns["session"], columns["phase"], columns["round"], columns["cell"])
-                self.slowest = Slowest(float(took_s[place]), columns["device"][place], direction, where)
+                self.slowest = _Slowest(float(took_s[place]), columns["device"][place], direction, where)
 
     def _scores(self, where: str, scores: Mapping[str, Any]) -> None:
         for name, value in scores.items():

@@ -31,7 +31,7 @@ LONGEST_S = 1e9  # of a device's computing in a round, some 30 years: nobody sim
 
 
 @dataclass(frozen=True)
-class FirstRound:
+class _FirstRound:
     """How long the fastest and the slowest device take in a cell's first round, about: at the links' mean SNR."""
 
     fastest_s: float
@@ -48,7 +48,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
     """
     scenario, members, network = world.scenario, world.members, simulation.network
     empty = [cell for cell in learners if not network.present(cell)] if network.still else []
-    lengths: list[FirstRound] = []
+    lengths: list[_FirstRound] = []
     if network.still:
         _check_somebody_is_there(scenario, {cell: network.present(cell) for cell in learners}, members)
     for cell, learner in learners.items():
@@ -89,7 +89,7 @@ def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int
 
 def _check_first_round(
     scenario: Scenario, rounds: Rounds, present: Sequence[int], payload_bits: int
-) -> FirstRound:
+) -> _FirstRound:
     radio = rounds.simulation.radio
     phase, section = ("train", "workload") if scenario.learning is None else ("pilot", "learning")
     task = scenario.learning or scenario.workload
@@ -115,7 +115,7 @@ def _check_first_round(
     for direction, bits in zip(DIRECTIONS, both_bits, strict=True):
         moves_s += _transfers_s(radio.air, links, direction, bits)
     some = len(links) > 0
-    return FirstRound(
+    return _FirstRound(
         min(computes_s) + (float(moves_s.min()) if some else math.inf),
         max(computes_s) + (float(moves_s.max()) if some else 0.0),
     )
@@ -134,7 +134,7 @@ def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: in
     return taken_s
 
 
-def _notes_of_lengths(scenario: Scenario, lengths: Sequence[FirstRound]) -> list[str]:
+def _notes_of_lengths(scenario: Scenario, lengths: Sequence[_FirstRound]) -> list[str]:
     """Return what the lengths of first rounds say of a run: no update in time, or more rounds than anybody wants."""
     if not lengths:
         return []

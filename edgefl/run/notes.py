@@ -107,21 +107,21 @@ def of_run(
     scenario = world.scenario
     yield from radio.air.regime.notes
     yield from of_gains(world.gains, counts)
-    yield from _of_each(never_aggregated, scenario, counts)
-    yield from churn_that_never_acted(scenario, counts, simulated_s)
+    yield from _of_each(_never_aggregated, scenario, counts)
+    yield from _churn_that_never_acted(scenario, counts, simulated_s)
     if world.may_cross:
-        yield from movement_that_never_acted(scenario, counts, simulated_s)
+        yield from _movement_that_never_acted(scenario, counts, simulated_s)
     if network.borders:
         yield from more_handovers_than_borders(counts, network.borders.crossed)
-    yield from background_beyond_its_trace(scenario, simulated_s)
-    yield from _of_each(policy_that_never_acted, scenario, counts)
-    yield from _of_each(warm_start_that_never_acted, scenario, counts)
-    yield from _of_each(rate_of_zero, scenario, counts)
+    yield from _background_beyond_its_trace(scenario, simulated_s)
+    yield from _of_each(_policy_that_never_acted, scenario, counts)
+    yield from _of_each(_warm_start_that_never_acted, scenario, counts)
+    yield from _of_each(_rate_of_zero, scenario, counts)
     yield from without_coverage(counts)
     yield from explosions.notes(scenario, counts.extremes)
-    yield from radiated_power_only(scenario)
-    yield from two_bands_at_once(scenario)
-    yield from beyond_nr(radio.efficiency, scenario.radio.downlink_layers)
+    yield from _radiated_power_only(scenario)
+    yield from _two_bands_at_once(scenario)
+    yield from _beyond_nr(radio.efficiency, scenario.radio.downlink_layers)
 
 
 def _of_each(
@@ -134,7 +134,7 @@ def _of_each(
             yield f"federation {name}: {note}" if name else note
 
 
-def never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:
+def _never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:
     """Note a federation that never aggregated an update."""
     if not counts.rounds:
         yield "no round was ever held: no device was in a cell with a server"
@@ -151,7 +151,7 @@ def never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:
     )
 
 
-def churn_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: float) -> Iterator[str]:
+def _churn_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: float) -> Iterator[str]:
     """Note switches that nobody used, or a cycle longer than the run."""
     switched = counts.events[EventName.SWITCHED_ON] + counts.events[EventName.SWITCHED_OFF]
     never = "" if switched else "no device was ever switched on or off"
@@ -161,7 +161,7 @@ def churn_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: floa
             yield from _rule(f"devices.churn {name}", never, churn.period_s, simulated_s, "cycle")
 
 
-def movement_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: float) -> Iterator[str]:
+def _movement_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: float) -> Iterator[str]:
     """Note movement that took nobody across the edge of a cell, or a day longer than the run."""
     crossed = sum(counts.events[name] for name in CROSSINGS)
     never = "" if crossed else "no device ever came, left or changed its cell"
@@ -194,7 +194,7 @@ def more_handovers_than_borders(counts: Counts, crossed: int) -> Iterator[str]:
         )
 
 
-def background_beyond_its_trace(scenario: Scenario, simulated_s: float) -> Iterator[str]:
+def _background_beyond_its_trace(scenario: Scenario, simulated_s: float) -> Iterator[str]:
     """Note other users' traffic that was recorded for less time than the run takes."""
     background = scenario.radio.background
     ends_s = background.ends_s if background else None
@@ -224,7 +224,7 @@ def _rule(name: str, never: str, period_s: float | None, simulated_s: float, uni
         yield f"{name}: {never}; {covers}; take static or always_on if that is meant, or let the run last longer"
 
 
-def policy_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str]:
+def _policy_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str]:
     """Note evidence that never ended a session."""
     policy = scenario.sessions
     if isinstance(policy, BoundedPolicy) and set(+counts.ends) == {"max_rounds"}:
@@ -235,7 +235,7 @@ def policy_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str]
         )
 
 
-def warm_start_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str]:
+def _warm_start_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str]:
     """Note a warm start that had no saved model to begin a session with."""
     learning = scenario.learning
     if learning is None or counts.warm:
@@ -250,7 +250,7 @@ def warm_start_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[
     )
 
 
-def rate_of_zero(scenario: Scenario, counts: Counts) -> Iterator[str]:
+def _rate_of_zero(scenario: Scenario, counts: Counts) -> Iterator[str]:
     """Note rounds in which nothing was learned, as the schedule had come to a learning rate of 0.
 
     Where that is certain before the run, it is refused.
@@ -268,7 +268,7 @@ def rate_of_zero(scenario: Scenario, counts: Counts) -> Iterator[str]:
         yield f"{rates.zero_from(learning, first)}; a cell had {most:,}: {rates.remedy(learning)}"
 
 
-def beyond_nr(efficiency: Efficiency, layers: int = 1) -> Iterator[str]:
+def _beyond_nr(efficiency: Efficiency, layers: int = 1) -> Iterator[str]:
     """Note transfers faster than any modulation and code of 5G, on so many layers of the downlink."""
     most = {"downlink": layers * NR_EFFICIENCY, "uplink": NR_EFFICIENCY}
     medians = {direction: efficiency.median(direction) for direction in ("downlink", "uplink")}
@@ -299,7 +299,7 @@ def without_coverage(counts: Counts) -> Iterator[str]:
         )
 
 
-def radiated_power_only(scenario: Scenario) -> Iterator[str]:
+def _radiated_power_only(scenario: Scenario) -> Iterator[str]:
     """Note joules of a radio that exists which are those of a formula: what is radiated, and no circuit."""
     kinds = scenario.devices.kinds()
     radiated = [
@@ -316,7 +316,7 @@ def radiated_power_only(scenario: Scenario) -> Iterator[str]:
         )
 
 
-def two_bands_at_once(scenario: Scenario) -> Iterator[str]:
+def _two_bands_at_once(scenario: Scenario) -> Iterator[str]:
     """Note a band that carries both directions all the time, where bands are TDD."""
     radio = scenario.radio
     if radio.preset == "nr" and radio.tdd is None and radio.carrier_hz >= TDD_FROM_HZ:

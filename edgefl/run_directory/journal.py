@@ -33,7 +33,7 @@ Lends = Callable[[int], bool]  # session -> whether a snapshot is taken before i
 NEVER: Lends = lambda session: False  # noqa: E731
 
 
-def seat_of(entry: Mapping[str, Any]) -> Seat:
+def _seat_of(entry: Mapping[str, Any]) -> Seat:
     """Return whose learner an entry asks."""
     return Seat(entry["cell"], entry.get(FEDERATION, ""))
 
@@ -45,7 +45,7 @@ def _ask(call: str) -> str:
 
 
 @dataclass
-class Recovered:
+class _Recovered:
     """The readable part of a journal that may have been cut off.
 
     Args:
@@ -135,10 +135,10 @@ class Journal:
             EdgeflError: another call is recorded; it says what differs.
         """
         entry, remedy = self._recorded[0], "this is not the run that was left: start it anew"
-        if (seat_of(entry), entry["call"]) != (at.seat, call):
+        if (_seat_of(entry), entry["call"]) != (at.seat, call):
             raise EdgeflError(
                 f"{at}: this run asks {at.seat} {_ask(call)}, {self.path} (entry {entry['n']}) asks"
-                f" {seat_of(entry)} {_ask(entry['call'])}; {remedy}"
+                f" {_seat_of(entry)} {_ask(entry['call'])}; {remedy}"
             )
         for name, value in asked.items():
             recorded = entry["asked"].get(name)
@@ -252,7 +252,7 @@ def lines(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
             yield entry, line
 
 
-def recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots) -> Recovered:
+def recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots) -> _Recovered:
     """Read what a resumed run can use of a journal, and of its snapshots.
 
     Raises:
@@ -260,7 +260,9 @@ def recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots) 
     """
     begun = header(path)
     if begun is None:
-        return Recovered(notes=[f"{path}: its first line is damaged; starting anew"] if path.exists() else [])
+        return _Recovered(
+            notes=[f"{path}: its first line is damaged; starting anew"] if path.exists() else []
+        )
     if unlike := differences(begun, circumstances):
         raise EdgeflError(
             f"{path.parent}: cannot be resumed, its numbers would not be those of one run: "
@@ -285,4 +287,4 @@ def recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots) 
         notes.append(f"{path.parent}: has no usable snapshot: training starts again from the first round")
     with path.open("rb") as file:
         digest = hashlib.sha256(file.read(sizes[count]))
-    return Recovered(entries[:count], sizes[count], digest, snapshot, notes)
+    return _Recovered(entries[:count], sizes[count], digest, snapshot, notes)

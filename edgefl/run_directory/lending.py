@@ -54,7 +54,7 @@ class Loan:
     _answered: bool = False  # from the entry before the next
 
     def __post_init__(self) -> None:
-        self._learners: dict[int, BorrowingLearner] = {}
+        self._learners: dict[int, _BorrowingLearner] = {}
         while self._next < len(self.entries) and self.entries[self._next]["call"] == "learner":
             self._next += 1
 
@@ -87,9 +87,9 @@ class Loan:
         taken, self._answered = self._answered, False
         return self.written[self._next - 1] if taken else None
 
-    def borrower(self, learner: Resumable, cell: int) -> "BorrowingLearner":
+    def borrower(self, learner: Resumable, cell: int) -> "_BorrowingLearner":
         """Return a learner that takes answers from this loan first."""
-        self._learners[cell] = BorrowingLearner(learner, cell, self)
+        self._learners[cell] = _BorrowingLearner(learner, cell, self)
         return self._learners[cell]
 
     def end(self) -> None:
@@ -178,7 +178,7 @@ def _unfinished(entries: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in last.values() if entry]
 
 
-class BorrowingLearner(Answering):
+class _BorrowingLearner(Answering):
     """A cell's learner that answers from a loan, and trains itself once that is over.
 
     Args:

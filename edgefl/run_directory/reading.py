@@ -85,7 +85,7 @@ def claim_of(file: Path) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True)
-class RoundRow:
+class _RoundRow:
     """A row of rounds.csv; federation: whose, where several share the cells."""
 
     row: Round
@@ -118,7 +118,7 @@ class RoundRows:
             shorter = self._file.stat().st_size < self._read
             return shorter or len(self._cells(file.readline(), 1)) != len(self._head)
 
-    def new(self, score: str = ACCURACY) -> Iterator[RoundRow]:
+    def new(self, score: str = ACCURACY) -> Iterator[_RoundRow]:
         """Yield the rows that were written since.
 
         Args:
@@ -160,7 +160,7 @@ class RoundRows:
         except (UnicodeDecodeError, csv.Error) as error:
             raise self._damaged(number, f"is no line of a table ({error})") from error
 
-    def _row(self, cells: list[str]) -> RoundRow:
+    def _row(self, cells: list[str]) -> _RoundRow:
         if len(cells) != len(self._head):
             many = f"has {len(cells)} cells, the header {len(self._head)}"
             raise self._damaged(self._lines, many)
@@ -173,7 +173,7 @@ class RoundRows:
                 values[name] = text if name in WORDS else _number(name, text)
             except ValueError as error:
                 raise self._damaged(self._lines, f"{name} is {text[:SHOWN]!r}, no number") from error
-        return RoundRow(Round(**values), named.get(FEDERATION))
+        return _RoundRow(Round(**values), named.get(FEDERATION))
 
     def _damaged(self, line: int, what: str) -> EdgeflError:
         return EdgeflError(f"{self._file}:{line}: {what}; run it again, or `edgefl resume` what was left")

@@ -82,13 +82,13 @@ def with_preset_defaults(schema: dict[str, Any]) -> dict[str, Any]:
             by_preset = defaults_of(f"{section}.{key}", told.get("default"))
             if by_preset["nr"] == by_preset["journal"]:
                 continue
-            said = {preset: in_words(value) for preset, value in by_preset.items()}
+            said = {preset: _in_words(value) for preset, value in by_preset.items()}
             told["description"] += f"; by default {said['nr']}, with preset: journal {said['journal']}"
             told["default"] = by_preset["nr"]
     return schema
 
 
-def in_words(value: Any) -> str:
+def _in_words(value: Any) -> str:
     """Return a preset's value in words: cqi, none, pattern: DDDSU."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {each}" for key, each in value.items())

@@ -164,13 +164,13 @@ def expected(scenario: Scenario, probe: RunProbe) -> CostEstimate:
 def _course(scenario: Scenario, probe: RunProbe) -> tuple[Range, Range]:
     """Return how many rounds a federation has in all cells together, and when its last one ends, s."""
     rules, cells = scenario.rounds, probe.federations
-    taken_s, probes = probe.latency_s + rules.pause_s, probes_of_sessions(scenario)
+    taken_s, probes = probe.latency_s + rules.pause_s, _probes_of_sessions(scenario)
     spacing_s, probing_s = max(rules.every_s or 0.0, taken_s), probes * taken_s
     end_s = scenario.latest_end_s
     # on a grid, probes take none of its times
     for_training_s = end_s if rules.every_s else end_s - probing_s
     by_time = math.ceil(for_training_s / spacing_s) if spacing_s and end_s < math.inf else math.inf
-    each = [min(rounds, by_time) for rounds in rounds_of_sessions(scenario)]
+    each = [min(rounds, by_time) for rounds in _rounds_of_sessions(scenario)]
     rounds = Range(*(cells * (number + probes) for number in each))
     # a run of a duration lasts it out, whatever its rounds do, unless its sessions end before
     in_sequence_s = [number * spacing_s + (0.0 if rules.every_s else probing_s) for number in each]
@@ -183,7 +183,7 @@ def _course(scenario: Scenario, probe: RunProbe) -> tuple[Range, Range]:
     return rounds, simulated_s
 
 
-def rounds_of_sessions(scenario: Scenario) -> Range:
+def _rounds_of_sessions(scenario: Scenario) -> Range:
     """Return how many rounds of training a federation's sessions have together; inf: what there is time for."""
     policy = scenario.sessions
     if policy.count is None or policy.longest is None:
@@ -192,7 +192,7 @@ def rounds_of_sessions(scenario: Scenario) -> Range:
     return Range(policy.count * shortest, policy.count * policy.longest)
 
 
-def probes_of_sessions(scenario: Scenario) -> int:
+def _probes_of_sessions(scenario: Scenario) -> int:
     """Return how many rounds of probes a federation's sessions have together, as far as their number is known."""
     policy, learning = scenario.sessions, scenario.learning
     if learning is None or policy.count is None or policy.longest is None:

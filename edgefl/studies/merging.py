@@ -39,7 +39,7 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
     places = [out, *(part for part in parts if part.resolve() != out.resolve())]
     holders_of: dict[Path, list[Path]] = {}
     for place in places:
-        for run in runs_in(place):
+        for run in _runs_in(place):
             holders_of.setdefault(run, []).append(place)
     for run, holders in holders_of.items():
         _check_one_run(run, holders)
@@ -53,7 +53,7 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
             best = max(holders, key=lambda place: FURTHER.index(state_of(place, run)))  # the first of equals
             if best != out and state_of(best, run) is not State.RUNNING:
                 _copy(best / run, out / run)
-    states = [state_of(out, run) for run in runs_in(out)]
+    states = [state_of(out, run) for run in _runs_in(out)]
     return {state: states.count(state) for state in State if state in states}
 
 
@@ -77,7 +77,7 @@ def _study_in(directory: Path) -> str:
         ) from error
 
 
-def runs_in(directory: Path) -> list[Path]:
+def _runs_in(directory: Path) -> list[Path]:
     """Return the run directories of a study, relative to the study's directory."""
     return sorted(
         path.parent.relative_to(directory)

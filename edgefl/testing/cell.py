@@ -144,14 +144,14 @@ class Scripted:
     def session(self, start: SessionStart) -> Iterator[Stage]:
         self.calls.append(("open", start.number, start.ids, start.longest))
         if self.probes:
-            yield ScriptedStage(self, StageFacts("probe", self.probes, self.share, evaluates=False), start)
+            yield _ScriptedStage(self, StageFacts("probe", self.probes, self.share, evaluates=False), start)
         self.calls.append(("begin",))
-        yield ScriptedStage(self, StageFacts("train", rounds=None, opening=self.opening), start)
+        yield _ScriptedStage(self, StageFacts("train", rounds=None, opening=self.opening), start)
         self.calls.append(("close",))
 
 
 @dataclass(frozen=True)
-class ScriptedStage:
+class _ScriptedStage:
     """A stage of a scripted learner."""
 
     learner: Scripted

@@ -20,7 +20,7 @@ from edgefl.engine.air.radio_link_monitoring import RadioLinkMonitoring
 Snr = dict[Direction, FloatArray]
 
 
-class Surveyed(NamedTuple):
+class _Surveyed(NamedTuple):
     """What a survey says of all links of a round: [links] SNR, and what each device hears of the other sites."""
 
     survey: Survey
@@ -54,7 +54,7 @@ class ChannelReports:
         self.ids = np.asarray(links.devices)
         self.neighbours = neighbours
         self.interfered = interfered
-        self.surveyed: Surveyed | None = None  # by the last survey that a link was read from beside the grid
+        self.surveyed: _Surveyed | None = None  # by the last survey that a link was read from beside the grid
         self._row = {device: row for row, device in enumerate(links.devices)}
         self._reader = reader
         self._uplink_power = links.uplink_power
@@ -211,5 +211,5 @@ class GainReader:
             state = self._gains.of_survey(survey, asking.ids.tolist(), cells)
             snr = self._budget.snr(state, neighbours)
             heard = [] if asking.interfered is None else self._heard(state)
-            asking.surveyed = Surveyed(survey, snr, heard)
+            asking.surveyed = _Surveyed(survey, snr, heard)
         asking.take_surveyed(row)

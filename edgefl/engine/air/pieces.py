@@ -6,7 +6,7 @@ from typing import Protocol
 from edgefl.channel.changing_flow import ChangingFlow, foresee
 
 
-class Awaited(Protocol):
+class _Awaited(Protocol):
     """A transfer that will go on at a slot boundary."""
 
     def next_piece(self, slot: int) -> tuple[ChangingFlow, float] | None:
@@ -20,15 +20,15 @@ class Pieces:
     """
 
     def __init__(self) -> None:
-        self._expected: dict[int, list[Awaited]] = {}
+        self._expected: dict[int, list[_Awaited]] = {}
 
-    def expect(self, slot: int, transfer: Awaited) -> None:
+    def expect(self, slot: int, transfer: _Awaited) -> None:
         """Note that a transfer goes on at a slot boundary, unless it is over by then."""
         self._expected.setdefault(slot, []).append(transfer)
 
     def begin(self, slot: int, until: int) -> None:
         """Work out the pieces of all that go on at a slot, which is now, when the first of them does."""
-        expected: Sequence[Awaited] | None = self._expected.pop(slot, None)
+        expected: Sequence[_Awaited] | None = self._expected.pop(slot, None)
         if expected is None:
             return
         for past in [other for other in self._expected if other < slot]:

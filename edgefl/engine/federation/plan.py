@@ -24,7 +24,7 @@ LINKS_AT_ONCE = 16_384
 
 
 @dataclass(frozen=True)
-class PlannedRound:
+class _PlannedRound:
     """The parts of a round that has just begun, and when the last device will be done."""
 
     parts: list[Part]
@@ -33,7 +33,7 @@ class PlannedRound:
 
 def planned_parts(
     simulation: Simulation, opened: RadioRound, tasks: Sequence[DeviceTask], processors: Processors
-) -> PlannedRound:
+) -> _PlannedRound:
     """Compute the parts of devices that begin now, in the order of their links."""
     links = opened.links
     devices = [simulation.devices[id_] for id_ in links.devices]
@@ -67,7 +67,7 @@ def planned_parts(
             _received(opened, link, part, task)
             for link, part, task in zip(opened, received, tasks, strict=True)
         ]
-    return PlannedRound(received, float(up.clock_s.max()))
+    return _PlannedRound(received, float(up.clock_s.max()))
 
 
 def _received(opened: RadioRound, link: Link, part: Part, task: DeviceTask) -> Part:

@@ -81,7 +81,7 @@ def efficiency_of(h: FloatArray) -> FloatArray:
     return np.asarray(u / LN2)
 
 
-def rate_of(snr: FloatArray) -> FloatArray:
+def _rate_of(snr: FloatArray) -> FloatArray:
     """Return log2(1 + q) of an SNR q, to all digits."""
     return np.where(snr < WEAK, log1p(snr) / LN2, log2(1.0 + snr))
 
@@ -114,7 +114,7 @@ def fedl(of: Uploads, kappa: float) -> Allocation:
     saves = of.amplifier_w > 0
     paid_w = np.where(saves, of.amplifier_w, 1.0)
     best = np.where(saves, efficiency_of((kappa + of.send_w) * of.gain / paid_w), np.inf)
-    turns_s = of.bits_hz / np.minimum(best, rate_of(of.gain))
+    turns_s = of.bits_hz / np.minimum(best, _rate_of(of.gain))
     full = expm1(of.bits_hz / turns_s * LN2) / of.gain
     shares = turns_s / turns_s.sum()
     clock_hz = np.minimum(np.maximum(of.cycles, 1e-300) / max(compute_s, 1e-300), of.clock_hz)
@@ -136,7 +136,7 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
     """
     ready_s = begun_s + of.shortest_s
     # what each needs with the whole band
-    end_s = float((ready_s + of.bits_hz / rate_of(of.gain)).max()) * (1.0 + CLOSE)
+    end_s = float((ready_s + of.bits_hz / _rate_of(of.gain)).max()) * (1.0 + CLOSE)
     for _ in range(STEPS):
         sent_s = end_s - ready_s
         shares = least_share(of.bits_hz / sent_s, of.gain)
@@ -159,7 +159,7 @@ def share_costs(snr: FloatArray) -> FloatArray:
     low = (
         snr**2 * (1 / 2 - snr * (2 / 3 - snr * (3 / 4 - snr * 4 / 5))) / LN2
     )  # the difference loses all digits
-    return np.where(snr < WEAK, low, rate_of(snr) - snr / ((1.0 + snr) * LN2))
+    return np.where(snr < WEAK, low, _rate_of(snr) - snr / ((1.0 + snr) * LN2))
 
 
 def least_energy(
@@ -188,16 +188,16 @@ def least_energy(
     longest, shortest = np.log(longest_s), np.log(shortest_s)
     if near is None:  # begin with half of the time, and the price at equal shares
         t = 0.5 * (shortest_s + longest_s)
-        y = np.minimum(of.bits_hz * len(t) / t, rate_of(of.gain * len(t)))
-        price_j = float(worth_j(of, window_s, t, y).mean())
+        y = np.minimum(of.bits_hz * len(t) / t, _rate_of(of.gain * len(t)))
+        price_j = float(_worth_j(of, window_s, t, y).mean())
     else:
         t = np.clip(near.sent_s, shortest_s, longest_s)
         y = of.bits_hz / (near.shares * t)
-        price_j = float(worth_j(of, window_s, t, y).max())
+        price_j = float(_worth_j(of, window_s, t, y).max())
     log_t, log_price = np.log(t), float(np.log(price_j))
     low, high, close = -np.inf, np.inf, LOOSE
     for _ in range(STEPS):
-        log_t, at, move, held = sending_times(of, window_s, float(exp(log_price)), log_t, close)
+        log_t, at, move, held = _sending_times(of, window_s, float(exp(log_price)), log_t, close)
         # what is left of the times' steps counts in the sum, and times follow the price
         along = np.where(held, 0.0, at.gain_by_price / at.falls_by_t)
         sum_ = float(at.share.sum())
@@ -217,7 +217,7 @@ def least_energy(
             break
         close = min(LOOSE, max(NEAR, step**2))
     t = exp(log_t)
-    best, least = priced(of, window_s, t, float(exp(log_price))).share, least_share(of.bits_hz / t, of.gain)
+    best, least = _priced(of, window_s, t, float(exp(log_price))).share, least_share(of.bits_hz / t, of.gain)
     spare = np.maximum(0.0, best - least)
     b = least + spare * max(0.0, 1.0 - float(least.sum())) / max(float(spare.sum()), NOTHING)
     if not b.sum() <= 1.0 + FITS:  # links so weak that times have no digits left for their shares
@@ -239,7 +239,7 @@ def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatA
     return np.maximum(of.send_w + cubes_w, NOTHING), cubes_w, compute_s
 
 
-def worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) -> FloatArray:
+def _worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) -> FloatArray:
     """Return [n] what the whole band is worth to each that sends for a time t at y bits/s/Hz, J.
 
     What a bit more share spares the amplifier; where that draws nothing, what it spares in time at the largest power.
@@ -250,9 +250,9 @@ def worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) -> 
     return np.where(of.amplifier_w > 0, amplifier_j, time_j)
 
 
-def sending_times(
+def _sending_times(
     of: Uploads, window_s: FloatArray, band_j: float, begin: FloatArray, close: float
-) -> tuple[FloatArray, "Priced", FloatArray, BoolArray]:
+) -> tuple[FloatArray, "_Priced", FloatArray, BoolArray]:
     """Find logarithms of the best sending times at a price of the band: Newton's steps, halves where these lead out.
 
     Args:
@@ -265,7 +265,7 @@ def sending_times(
     low, high = np.log(of.bits_hz * LN2 / of.gain), np.log(window_s - of.shortest_s)
     log_t, open_ = begin, np.ones(len(begin), dtype=bool)
     for _ in range(STEPS):
-        at = priced(of, window_s, exp(log_t), band_j)
+        at = _priced(of, window_s, exp(log_t), band_j)
         late = at.gain < 0
         held = (log_t >= high) & ~late & open_
         move = np.where(held, 0.0, at.gain / at.falls_by_t)
@@ -281,7 +281,7 @@ def sending_times(
 
 
 @dataclass(frozen=True)
-class Priced:
+class _Priced:
     """What sending for a time means at a price of the band, [n] each; `by_t`, `by_price`: by their logarithms.
 
     Attributes:
@@ -297,7 +297,7 @@ class Priced:
     gain_by_price: FloatArray
 
 
-def priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> Priced:
+def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> _Priced:
     """Take the best shares for sending times t at a price of the band, J per share.
 
     Without a limit of power y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time spares
@@ -327,7 +327,7 @@ def priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> P
         spares_w[full] = np.maximum(limited_w - of.amplifier_w[full], FAINT * limited_w)
         rises[full] = limited_w / spares_w[full]
         falls[full] = rises[full] * (2.0 + costs_by_t)
-    return Priced(
+    return _Priced(
         share,
         share_by_t,
         share_by_price,

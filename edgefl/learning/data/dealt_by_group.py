@@ -85,7 +85,7 @@ class DealtByGroup(DeviceData):
         return {label: count for label, count in enumerate(counts.tolist()) if count}
 
     def sizes(self, devices: Collection[int]) -> Mapping[int, int]:
-        return SizesOf(self._held, devices)
+        return _SizesOf(self._held, devices)
 
     def _of_device(self, device: int, rows: np.ndarray) -> np.ndarray:
         """Return those of its group's samples that a device keeps, as `DeviceData` draws them."""
@@ -95,7 +95,7 @@ class DealtByGroup(DeviceData):
         return np.sort(rows[order[: self._held[device]]])
 
 
-class SizesOf(Mapping[int, int]):
+class _SizesOf(Mapping[int, int]):
     """The number of samples of each of some devices, in order of id, without an object for each.
 
     Args:
@@ -121,4 +121,4 @@ class SizesOf(Mapping[int, int]):
 
 def total(sizes: Mapping[int, int]) -> int:
     """Return the samples of all devices together."""
-    return sizes.total() if isinstance(sizes, SizesOf) else sum(sizes.values())
+    return sizes.total() if isinstance(sizes, _SizesOf) else sum(sizes.values())

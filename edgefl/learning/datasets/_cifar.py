@@ -36,7 +36,7 @@ class Cifar(FileDataset):
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         *files, meta = self.read(paths)
-        names = read_names(meta[0], self.NAMES, meta[1])
+        names = _read_names(meta[0], self.NAMES, meta[1])
         *train, test = (read_batch(content, self.LABELS, len(names), place) for content, place in files)
         whole = Split(
             np.concatenate([batch.x for batch in train]), np.concatenate([batch.y for batch in train])
@@ -106,7 +106,7 @@ def read_batch(content: bytes, labels: bytes, classes: int, place: str) -> Split
     return Split(x.reshape(-1, 3, 32, 32).copy(), y.astype(np.int64))
 
 
-def read_names(content: bytes, key: bytes, place: str) -> tuple[str, ...]:
+def _read_names(content: bytes, key: bytes, place: str) -> tuple[str, ...]:
     """Read the label names of a meta file.
 
     Raises:

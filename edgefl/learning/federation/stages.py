@@ -34,7 +34,7 @@ from edgefl.learning.updates.updates import Update
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
 
-class SessionStage:
+class _SessionStage:
     """What all stages do with the federation's state, which is all that they change."""
 
     def __init__(self, trainer: Trainer, federation: Federation, warm_start: WarmStart) -> None:
@@ -103,7 +103,7 @@ class SessionStage:
         self.trainer.aggregate(model, ids, now.members, now.round.at, self.overlapping, now.models)
 
 
-class TrainStage(SessionStage):
+class TrainStage(_SessionStage):
     """The stage of training the global model; in the first P sessions its phase is called pilot."""
 
     @property
@@ -273,7 +273,7 @@ class WatchedStage:
         return evaluation
 
 
-class ProbeStage(SessionStage):
+class ProbeStage(_SessionStage):
     """The stage that trains an auxiliary model from w_pilot to measure the session's gradient; then it is dropped."""
 
     @property
@@ -297,7 +297,7 @@ class ProbeStage(SessionStage):
         return self.federation.probe
 
 
-class CheckStage(SessionStage):
+class CheckStage(_SessionStage):
     """The stage of one round in which devices report the loss of the constructed and of the previous model.
 
     Nothing is trained: devices run two models forward on a mini-batch. By `booked: processed` that is an iteration.

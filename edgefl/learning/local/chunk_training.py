@@ -86,7 +86,7 @@ class ChunkTraining:
         end, fewest = int(steps[0]), int(steps[-1])
         if self._stopping is not None:
             end = min(end, first + AT_ONCE)
-        gradients = gradient_steps(self._worker, task, positions, range(first, end), rows, masks)
+        gradients = _gradient_steps(self._worker, task, positions, range(first, end), rows, masks)
         if personal is not None:
             personal.begin(positions, range(first, end))
         going: list[int] | None = None
@@ -153,7 +153,7 @@ class _PersonalModels:
     def begin(self, positions: Sequence[int], steps: range) -> None:
         """Prepare these devices, in the order of the rows, for some steps."""
         masks = [self._masks[k] for k in positions] if self._worker.kernel.dropout else []
-        self._gradients = gradient_steps(self._worker, self._task, positions, steps, self._points, masks)
+        self._gradients = _gradient_steps(self._worker, self._task, positions, steps, self._points, masks)
 
     def step(self, step: int, prepared: int, local: Tensor, start: Tensor, own: Mapping[str, Tensor]) -> None:
         """Do a step of the first devices, before their local models [k, M] do theirs: of those prepared, this one."""
@@ -225,7 +225,7 @@ class _EarlyStopping:
         return self._worker.kernel.loss(row, self._worker.reader, self._samples[k])
 
 
-def gradient_steps(
+def _gradient_steps(
     worker: Worker,
     task: LocalTask,
     positions: Sequence[int],

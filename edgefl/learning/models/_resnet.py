@@ -10,7 +10,7 @@ WIDTHS = (64, 128, 256, 512)
 PROJECTION = (512, 256)
 
 
-class BasicBlock(nn.Module):
+class _BasicBlock(nn.Module):
     """Two 3x3 convolutions beside a shortcut, which is a 1x1 convolution where the shape changes."""
 
     def __init__(self, channels: int, filters: int, stride: int) -> None:
@@ -55,7 +55,7 @@ def resnet(input_shape: tuple[int, ...], classes: int, blocks: Sequence[int]) ->
     channels = WIDTHS[0]
     for stage, (filters, count) in enumerate(zip(WIDTHS, blocks, strict=True)):
         for block in range(count):
-            layers.append(BasicBlock(channels, filters, stride=2 if stage and not block else 1))
+            layers.append(_BasicBlock(channels, filters, stride=2 if stage and not block else 1))
             channels = filters
     layers += [
         nn.AdaptiveAvgPool2d(1),
