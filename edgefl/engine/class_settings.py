@@ -17,7 +17,7 @@ CLASS_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 MOST_DEVICES = 1_000_000
 
 
-class DeviceNumber(Section):
+class _DeviceNumber(Section):
     """How many devices there are."""
 
     count: int | None = Field(
@@ -35,7 +35,7 @@ class DeviceNumber(Section):
     )
 
 
-class EveryDevice(DeviceNumber):
+class EveryDevice(_DeviceNumber):
     """What devices are like: keys of `devices` and, each of them optional, of a class."""
 
     mobility: Annotated[Any, Named("mobility", "static")] = Field(
@@ -110,7 +110,7 @@ def _optional(field: FieldInfo, description: str | None) -> Any:
     return Annotated[kind, *limits] if limits else kind, Field(None, description=description)
 
 
-class ClassSize(Section):
+class _ClassSize(Section):
     """How many of the devices are of a class."""
 
     share: float | None = Field(None, gt=0, le=1, description="of all devices, above 0 to 1; or give count")
@@ -120,9 +120,9 @@ class ClassSize(Section):
 OWN_KEYS = {
     name: _optional(field, OF_A_CLASS.get(name, field.description))
     for name, field in EveryDevice.model_fields.items()
-    if name not in DeviceNumber.model_fields
+    if name not in _DeviceNumber.model_fields
 }
-_ClassSettings: Any = create_model("_ClassSettings", __base__=ClassSize, **OWN_KEYS)
+_ClassSettings: Any = create_model("_ClassSettings", __base__=_ClassSize, **OWN_KEYS)
 
 
 class ClassSettings(_ClassSettings):

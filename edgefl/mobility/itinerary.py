@@ -37,7 +37,7 @@ def _of_place(name: str) -> int:
     return _SPOTS + 8 * zlib.crc32(name.encode())
 
 
-class Trip(Strict):
+class _Trip(Strict):
     """An entry of a plan: when, where to, who, and on which days."""
 
     leave: Hour = Field(description='hour of the day at which people leave: 8.5 or "8:30"')
@@ -96,7 +96,7 @@ class Itinerary(Walkers):
     addresses: dict[str, Address] = Field(
         description="{place: area | {area: share of the people} | [x, y]}: where work, school, home, ... are"
     )
-    plan: tuple[Trip, ...] = Field(
+    plan: tuple[_Trip, ...] = Field(
         min_length=1,
         max_length=100,
         description="trips in the order of the day: {leave, to, spread_min, share, days}",

@@ -21,7 +21,7 @@ Rate = Annotated[float, Field(ge=0, le=3600)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class TripRates(PartOfDay):
+class _TripRates(PartOfDay):
     """A part of the day, until the next one begins, with the trips that set out in it."""
 
     trips_per_hour: dict[str, dict[str, Rate]] = Field(
@@ -53,7 +53,7 @@ class OdFlows(Walkers):
         1.8, ge=1e-3, le=60, description="highest speed of a device, m/s; the mean of 1.4 is a pedestrian's"
     )
     begin: dict[str, Share] = Field(description="{area: share of the devices that are there at time 0}")
-    flows: tuple[TripRates, ...] = Field(
+    flows: tuple[_TripRates, ...] = Field(
         description="parts of the day, from hour 0: {from_hour, trips_per_hour: {origin: {destination: rate}}, days}"
     )
     day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")

@@ -22,14 +22,14 @@ Metres = Annotated[float, Field(ge=-1e6, le=1e6)]
 Point = tuple[Metres, Metres]
 
 
-class Region(Protocol):
+class _Region(Protocol):
     """A part of the plane."""
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         """Return [2, n] points uniform in area, a function of [3, n] uniform numbers in (0, 1)."""
 
 
-def points_in(regions: Sequence[Region], which: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+def points_in(regions: Sequence[_Region], which: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     """Return [2, n] points uniform in regions number [n] which, a function of [3, n] uniform numbers in (0, 1)."""
     points_m = np.empty((2, len(which)))
     for number in np.unique(which).tolist():
@@ -46,7 +46,7 @@ class Places:
     streets: along which people go; None: there are none.
     """
 
-    areas: Mapping[str, Region] = field(default_factory=dict)
+    areas: Mapping[str, _Region] = field(default_factory=dict)
     plane: LocalPlane | None = None
     streets: "StreetMap | None" = None
 
@@ -133,7 +133,7 @@ class Area(Strict):
     def _one_shape(self) -> Self:
         return one_of(self, "shape")
 
-    def region(self, places: Places) -> Region:
+    def region(self, places: Places) -> _Region:
         """Make the region; files are read.
 
         Raises:
@@ -155,7 +155,7 @@ class Area(Strict):
         return region
 
 
-class MapSource(Protocol):
+class _MapSource(Protocol):
     """Where the streets of a scenario come from."""
 
     def street_map(self, places: Places) -> "StreetMap":
@@ -163,7 +163,7 @@ class MapSource(Protocol):
 
 
 def places(
-    areas: Mapping[str, Area], origin_lon_lat: tuple[float, float] | None, streets: MapSource | None = None
+    areas: Mapping[str, Area], origin_lon_lat: tuple[float, float] | None, streets: _MapSource | None = None
 ) -> Places:
     """Make the regions of all areas, and the map of the streets.
 
@@ -171,7 +171,7 @@ def places(
         EdgeflError: about one of them, with its place in the scenario.
     """
     earth = Places({}, LocalPlane(*origin_lon_lat) if origin_lon_lat else None)
-    regions: dict[str, Region] = {}
+    regions: dict[str, _Region] = {}
     for name, area in areas.items():
         try:
             regions[name] = area.region(earth)

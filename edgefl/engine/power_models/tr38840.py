@@ -18,7 +18,7 @@ NARROWEST = 50.0
 HALF_THE_ANTENNAS = 0.7
 
 
-class Sleep(NamedTuple):
+class _Sleep(NamedTuple):
     """A depth of sleep: relative power, and what it takes to go there and come back."""
 
     units: float
@@ -27,7 +27,7 @@ class Sleep(NamedTuple):
 
 
 # Tables 18 and 19: there and back, deep sleep takes 450 units times ms, light sleep 100, micro sleep none
-SLEEPS = (Sleep(1.0, 20e-3, 0.45), Sleep(20.0, 6e-3, 0.1), Sleep(45.0, 0.0, 0.0))
+SLEEPS = (_Sleep(1.0, 20e-3, 0.45), _Sleep(20.0, 6e-3, 0.1), _Sleep(45.0, 0.0, 0.0))
 
 
 class TR38840(PowerModel):
