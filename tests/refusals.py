@@ -1,0 +1,42 @@
+"""What is refused, and where: tests name the key and a noun or two, and leave sentences to tests of wording."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from pydantic import ValidationError
+
+from edgefl.config.error_messages import dotted, flat
+from edgefl.errors import EdgeflError
+
+REFUSALS = (EdgeflError, ValidationError)
+
+
+@contextmanager
+def refused_at(
+    place: str, *nouns: object, kind: type[Exception] | tuple[type[Exception], ...] = REFUSALS
+) -> Iterator[pytest.ExceptionInfo[Exception]]:
+    """Expect an error about one key.
+
+    Args:
+        place: the key's path, as "learning.algorithm.mu"; "" for what has no key: a file, an option, a call.
+        nouns: what else the error names: a value, a component, a file, an option.
+        kind: class of the error.
+    """
+    with pytest.raises(kind) as refusal:
+        yield refusal
+    text = str(refusal.value)
+    assert not place or is_about(refusal.value, place), f"not about {place}: {text}"
+    for noun in nouns:
+        assert str(noun) in text, f"does not name {noun}: {text}"
+
+
+def is_about(error: BaseException, place: str) -> bool:
+    """Tell whether an error is about a key: it carries its place, or a line of its text begins with it."""
+    if isinstance(error, ValidationError):
+        faults = [(dotted(fault.place), fault.message()) for fault in flat(error.errors(), None)]
+        # a check of several keys is of their section, and names the key first
+        return any(place == at or re.match(rf"{re.escape(place)}[: ]", message) for at, message in faults)
+    placed = dotted(getattr(error, "place", ())) == place
+    return placed or re.search(rf"(?m)(^|\s){re.escape(place)}: ", str(error)) is not None
