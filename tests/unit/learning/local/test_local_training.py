@@ -25,7 +25,7 @@ from edgefl.learning.local.local_task import LocalTask
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.update_rule import UpdateRule
-from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
+from edgefl.learning.models import ChunkOfDevices, Model, OutputTerm
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.mlp2 import Mlp2
 from edgefl.learning.models.resnet18 import Resnet18
@@ -168,19 +168,6 @@ def test_logistic_regression_folds_the_scaling_of_inputs(mean: float, std: float
         expected = Model.gradients(Logistic(), train._module, layout, rows[:active], scaled, *labels)
         found = steps(step, active, lambda step, first, end: raw[step, first:end])
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5 * float(expected.abs().max()))
-
-
-def test_gradients_of_terms_are_those_of_autograd() -> None:
-    torch.manual_seed(1)
-    own, other, third = (Outputs(torch.randn(4, 8, CLASSES), torch.randn(4, 8, 5)) for _ in range(3))
-    contrast = Moon(mu=1.3, tau=0.5).term(torch.empty(1), torch.empty(1, 1))
-    known = Continuous(coefficient=0.8).anchor(torch.empty(1), torch.tensor([True, False, True]))
-    for term, references in ((contrast, [other, third]), (known, [other])):
-        assert type(term).gradients is not OutputTerm.gradients
-        ours, theirs = term.gradients(own, references), OutputTerm.gradients(term, own, references)
-        for a, b in zip(ours, theirs, strict=True):
-            assert (a is None) == (b is None)
-            assert a is None or float((a - b).abs().max()) < ROUNDING
 
 
 # ---- what does not matter
