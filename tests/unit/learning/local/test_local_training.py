@@ -32,6 +32,7 @@ from edgefl.learning.models.resnet18 import Resnet18
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.warm_starts.continuous import Continuous
+from tests.refusals import refused_at
 from tests.unit.learning.six_devices import (
     ALGORITHMS,
     BATCH,
@@ -360,9 +361,8 @@ def test_a_model_that_cannot_be_stacked_goes_one_by_one() -> None:
     ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
     assert list(train._kits) == [OneByOne]
     train = training(Unstackable(), batching="stacked")
-    with pytest.raises(EdgeflError, match="cannot be trained stacked") as error:
+    with refused_at("learning.batching"):
         ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
-    assert error.value.place == ("learning", "batching")
 
 
 def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
@@ -421,11 +421,8 @@ def test_a_chunk_that_a_gpu_cannot_hold_is_an_error_and_not_a_smaller_chunk() ->
             raise torch.OutOfMemoryError("CUDA out of memory")
 
     train = training(Plain(), trainers=Full())
-    with pytest.raises(
-        EdgeflError, match=r"memory does not hold 0.0055 GB of devices at once: set less"
-    ) as error:
+    with refused_at("learning.memory_gb"):
         ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
-    assert error.value.place == ("learning", "memory_gb")
 
 
 # ---- precision
@@ -476,9 +473,8 @@ def test_without_a_word_a_model_that_gains_by_it_is_trained_channels_last(gain: 
 
 def test_bf16_is_refused_where_its_gradients_are_wrong() -> None:
     """Small images shrink to a pixel before ResNet-18's last stride."""
-    with pytest.raises(EdgeflError, match="on a single pixel") as error:
+    with refused_at("learning.precision"):
         training(Resnet18(), precision=Precision(bf16=True))
-    assert error.value.place == ("learning", "precision")
     training(Resnet18())
 
 
