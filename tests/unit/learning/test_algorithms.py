@@ -442,7 +442,7 @@ def test_the_degenerate_case_is_another_algorithm(
     algorithm: Algorithm, other: Algorithm, rounds: int
 ) -> None:
     ends = [played(one, rounds)[0].model for one in (algorithm, other)]
-    torch.testing.assert_close(*ends, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(*ends, rtol=1.3e-6, atol=1e-5)
 
 
 @pytest.mark.parametrize(
