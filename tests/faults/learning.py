@@ -5,7 +5,7 @@ from tests.faults.injecting import edited
 
 UNIT = "tests/unit/learning/"
 ALGORITHMS = "edgefl.learning.algorithms"
-DERIVED = f"{UNIT}test_algorithms.py::test_two_rounds_follow_the_derivation"
+DERIVED = f"{UNIT}test_algorithms.py::test_rounds_follow_the_derivation"
 
 FAULTS = (
     Fault(
@@ -56,8 +56,8 @@ FAULTS = (
         "learning.scaffold_coverage",
         "the server's control variate moves as if all devices took part",
         "Karimireddy et al.: |S| / N",
-        f"{UNIT}test_algorithms.py::test_the_servers_vector_is_the_mean_of_the_devices",
-        "0.0003 of a parameter, rounding of float32",
+        f"{UNIT}updates/test_members.py::test_the_servers_vector_stays_the_mean_of_its_members",
+        "0.000003 of a parameter, rounding of float32",
         edited(f"{ALGORITHMS}.scaffold:Scaffold.aggregate", "updates.coverage * (mean", "1.0 * (mean"),
     ),
     Fault(

@@ -30,9 +30,3 @@ def expect_data(monkeypatch: pytest.MonkeyPatch) -> Expect:
         monkeypatch.setattr(dataset, "FILES", replace(dataset.FILES, md5=md5))
 
     return expect
-
-
-@pytest.fixture
-def derived_with_the_verbs() -> set[str]:
-    """Algorithms whose derivations stand in test_algorithm_verbs.py; all others stand in test_algorithms.py."""
-    return {"apfl", "ditto", "feddrift", "hypcluster", "local_only"}

@@ -1,9 +1,8 @@
-"""Adaptive servers over long random sequences of updates, against their definitions in NumPy, in float64.
+"""What servers do over long random sequences of updates, against their papers' lines in NumPy, in float64."""
 
-Each derivation is a class of its own that keeps what the paper's server keeps, and sees the devices' changes.
-"""
-
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,11 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from edgefl.learning.algorithms import Algorithm, ServerState, Updates
+from edgefl.learning.algorithms import Algorithm, ServerState, Trained, Updates
 from edgefl.learning.algorithms._adaptive_server import AdaptiveServer
 from edgefl.learning.algorithms.adaptive_fedavg import AdaptiveFedAvg
+from edgefl.learning.algorithms.ca2fl import Ca2fl
+from edgefl.learning.algorithms.fadas import Fadas
 from edgefl.learning.algorithms.fedadagrad import FedAdagrad
 from edgefl.learning.algorithms.fedadam import FedAdam
 from edgefl.learning.algorithms.fedavgm import FedAvgM
@@ -24,35 +25,18 @@ from edgefl.learning.algorithms.oracle import Oracle
 from tests.tools.constants import with_constants
 
 DEVICES, SIZE, ROUNDS = 3, 7, 50
+SIZES = np.array([1.0, 2.0, 5.0])
 AGREE = 1e-6  # relative, of the model after each round
 LR = 0.1
 
-Rule = Callable[[np.ndarray], np.ndarray]  # mean change -> step of the server
+Rule = Callable[..., np.ndarray]  # mean change, staleness -> step of the server
 
 
-def updates(model: torch.Tensor, changes: np.ndarray, sizes: np.ndarray) -> Updates:
-    ones = torch.ones(len(changes), dtype=torch.float64)
-    return Updates(
-        rows=model + torch.from_numpy(changes),
-        start=model,
-        shares=torch.from_numpy(sizes / sizes.sum()),
-        coverage=0.5,
-        iterations=ones,
-        travel=ones,
-        lr=LR,
-        notes={},
-    )
-
-
-def begin(algorithm: Algorithm, model: torch.Tensor) -> ServerState:
-    return algorithm.init_state(model, {}, None)  # type: ignore[arg-type]  # asks nobody
-
-
-def adaptive(next_square: Callable[[np.ndarray, np.ndarray], np.ndarray], p: dict[str, Any]) -> Rule:
+def adaptive(next_square: Callable[[Any, np.ndarray], np.ndarray], p: dict[str, Any]) -> Rule:
     """Reddi et al., algorithm 2."""
-    m, v = np.zeros(SIZE), np.full(SIZE, p["tau"] ** 2)
+    m, v = np.zeros(1), np.full(1, p["tau"] ** 2)
 
-    def step(delta: np.ndarray) -> np.ndarray:
+    def step(delta: np.ndarray, stale: int = 0) -> np.ndarray:
         nonlocal m, v
         m = p["beta1"] * m + (1 - p["beta1"]) * delta
         v = next_square(v, delta)
@@ -62,30 +46,45 @@ def adaptive(next_square: Callable[[np.ndarray, np.ndarray], np.ndarray], p: dic
 
 
 def flash(p: dict[str, Any]) -> Rule:
-    """Panchal et al., algorithm 1, coordinate by coordinate; the denominator at least tau."""
-    m, v, d = [0.0] * SIZE, [p["tau"] ** 2] * SIZE, [0.0] * SIZE
+    """Panchal et al., algorithm 1, with |.| of a number for its norms; the denominator at least tau."""
+    m, v, d = np.zeros(1), np.full(1, p["tau"] ** 2), np.zeros(1)
 
-    def step(delta: np.ndarray) -> np.ndarray:
-        move = np.zeros(SIZE)
-        for j, change in enumerate(delta.tolist()):
-            m[j] = p["beta1"] * m[j] + (1 - p["beta1"]) * change
-            before, v[j] = v[j], p["beta2"] * v[j] + (1 - p["beta2"]) * change**2
-            gap = change**2 - v[j]
-            beta3 = before / (abs(gap) + before) if abs(gap) + before else 1.0
-            d[j] = beta3 * d[j] + (1 - beta3) * gap
-            move[j] = p["server_lr"] * m[j] / max(v[j] ** 0.5 - d[j] + p["tau"], p["tau"])
-        return move
+    def step(delta: np.ndarray, stale: int = 0) -> np.ndarray:
+        nonlocal m, v, d
+        m = p["beta1"] * m + (1 - p["beta1"]) * delta
+        before, v = v, p["beta2"] * v + (1 - p["beta2"]) * delta**2
+        gap = delta**2 - v
+        sums = np.abs(gap) + before
+        beta3 = np.where(sums > 0, before / np.where(sums > 0, sums, 1.0), 1.0)
+        d = beta3 * d + (1 - beta3) * gap
+        return p["server_lr"] * m / np.maximum(np.sqrt(v) - d + p["tau"], p["tau"])
 
     return step
 
 
 def fedavgm(p: dict[str, Any]) -> Rule:
-    v = np.zeros(SIZE)
+    v = np.zeros(1)
 
-    def step(delta: np.ndarray) -> np.ndarray:
+    def step(delta: np.ndarray, stale: int = 0) -> np.ndarray:
         nonlocal v
         v = p["beta"] * v + delta
         return p["server_lr"] * v
+
+    return step
+
+
+def fadas(p: dict[str, Any]) -> Rule:
+    """AMSGrad from v = u = tau^2, as for all adaptive servers, whose step shrinks with the staleness."""
+    m, v = np.zeros(1), np.full(1, p["tau"] ** 2)
+    u, patience = v, math.inf if p.get("patience") is None else p["patience"]
+
+    def step(delta: np.ndarray, stale: int = 0) -> np.ndarray:
+        nonlocal m, v, u
+        m = p["beta1"] * m + (1 - p["beta1"]) * delta
+        v = p["beta2"] * v + (1 - p["beta2"]) * delta**2
+        u = np.maximum(u, v)
+        eta = min(p["server_lr"], 1 / stale) if stale > patience else p["server_lr"]
+        return eta * m / (np.sqrt(u) + p["tau"])
 
     return step
 
@@ -96,6 +95,7 @@ RULES: dict[type[Algorithm], Callable[[dict[str, Any]], Rule]] = {
     FedAdam: lambda p: adaptive(lambda v, d: p["beta2"] * v + (1 - p["beta2"]) * d**2, p),
     FedYogi: lambda p: adaptive(lambda v, d: v - (1 - p["beta2"]) * d**2 * np.sign(v - d**2), p),
     FedAvgM: fedavgm,
+    Fadas: fadas,
 }
 SHARE = st.floats(0.0, 0.99)
 PARAMETERS = {
@@ -104,7 +104,18 @@ PARAMETERS = {
     "beta2": SHARE,
     "beta": SHARE,
     "tau": st.floats(1e-4, 0.5),
+    "patience": st.sampled_from([None, 0, 2]),
 }
+
+
+def updates(model: torch.Tensor, changes: np.ndarray, sizes: np.ndarray) -> Updates:
+    ones = torch.ones(len(changes), dtype=torch.float64)
+    shares = torch.from_numpy(sizes / sizes.sum())
+    return Updates(model + torch.from_numpy(changes), model, shares, 0.5, ones, ones, LR, {})
+
+
+def begin(algorithm: Algorithm, model: torch.Tensor) -> ServerState:
+    return algorithm.init_state(model, {}, None)  # type: ignore[arg-type]  # asks nobody
 
 
 @st.composite
@@ -133,11 +144,13 @@ def test_fifty_steps_follow_the_definition(
     algorithm, rule = with_constants(kind, **constant)(**set_), RULES[kind](own)
     model = torch.linspace(-1, 1, SIZE, dtype=torch.float64)
     state, expected = begin(algorithm, model), model.numpy().copy()
-    sizes = np.array([1.0, 2.0, 5.0])
-    for change in changes:
-        model, state = algorithm.aggregate(model, updates(model, change, sizes), state)
-        expected = expected + rule(sizes / sizes.sum() @ change)
+    for number, change in enumerate(changes):
+        stale = 7 * number % 9
+        arrived = replace(updates(model, change, SIZES), staleness=stale)
+        model, state = algorithm.aggregate(model, arrived, state)
+        expected = expected + rule(SIZES / SIZES.sum() @ change, stale)
         assert np.abs(model.numpy() - expected).max() <= AGREE * np.abs(expected).max()
+        assert kind is not Fadas or model.numpy() == pytest.approx(expected)
         expected = model.numpy().copy()  # each step by itself: rounding must not pile up
 
 
@@ -154,12 +167,11 @@ def test_the_rate_of_adaptive_fedavg_follows_the_definition(
     algorithm = with_constants(AdaptiveFedAvg, beta1=b1, beta2=b2, beta3=b3)()
     model = torch.linspace(-1, 1, SIZE, dtype=torch.float64)
     state = begin(algorithm, model)
-    sizes = np.array([1.0, 2.0, 5.0])
     w = model.numpy().copy()
     m, centre, v, r, corrected = np.zeros(SIZE), w, 0.0, 0.0, 0.0
     assert algorithm.learning_rate(LR, state) == LR
     for t, change in enumerate(changes, start=1):
-        model, state = algorithm.aggregate(model, updates(model, change, sizes), state)
+        model, state = algorithm.aggregate(model, updates(model, change, SIZES), state)
         w = model.numpy()
         v, last = b2 * v + (1 - b2) * float(((w - centre) ** 2).mean()), corrected
         corrected = v / (1 - b2**t)
@@ -229,3 +241,38 @@ def test_all_devices_alike_or_by_data(kind: type[AdaptiveServer]) -> None:
         algorithm = with_constants(kind, beta1=0.0)(weighting=weighting)
         _, state = algorithm.aggregate(model, updates(model, changes, sizes), begin(algorithm, model))
         assert float(state["mean"]) == mean
+
+
+class NoMembers:
+    """Devices that have never kept anything."""
+
+    def forget(self, name: str) -> None: ...
+
+
+def test_ca2fl_moves_by_the_mean_of_all_last_changes() -> None:
+    """Each round hears two of four devices; a cache of all changes in NumPy, as the paper's server has it."""
+    rng = np.random.default_rng(3)
+    sizes = np.array([1.0, 2.0, 3.0, 4.0])
+    algorithm = Ca2fl(server_lr=0.7)
+    model = torch.zeros(SIZE, dtype=torch.float64)
+    state = algorithm.init_state(model, {}, NoMembers())  # type: ignore[arg-type]
+    own = torch.zeros(4, SIZE, dtype=torch.float64)
+    expected, cache = np.zeros(SIZE), np.zeros((4, SIZE))
+    for _ in range(ROUNDS):
+        heard = np.sort(rng.choice(4, 2, replace=False))
+        deltas = rng.normal(size=(2, SIZE))
+        shares = sizes[heard] / sizes[heard].sum()
+        mean = sizes / sizes.sum() @ cache
+        expected = expected + 0.7 * (mean + shares @ (deltas - cache[heard]))
+        cache[heard] = deltas
+
+        ones = torch.ones(2, dtype=torch.float64)
+        work = Trained(model + torch.from_numpy(deltas), model, ones, ones, LR, {})
+        sent = algorithm.upload(work, state, {"cached": own[heard].clone()}).rows
+        coverage = float(sizes[heard].sum() / sizes.sum())
+        arrived = Updates(sent, model, torch.from_numpy(shares), coverage, ones, ones, LR, {})
+        kept = algorithm.keep(work, sent, state, {"cached": own[heard].clone()})["cached"]
+        model, state = algorithm.aggregate(model, arrived, state)
+        own[heard] = kept
+        assert model.numpy() == pytest.approx(expected)
+        assert own.numpy() == pytest.approx(cache, abs=1e-12)

@@ -236,17 +236,6 @@ def test_without_history_all_go_on_from_the_current_model(warm_start: WarmStart)
     assert opening.weights == {}
 
 
-@pytest.mark.parametrize("warm_start", [Previous(), Continuous()])
-def test_previous_and_continuous_keep_the_current_model(warm_start: WarmStart) -> None:
-    opening = warm_start.opening(CURRENT, SAVED, None)
-    assert torch.equal(opening.model, CURRENT)
-    assert opening.weights == {4: 1.0}
-
-
-def test_average() -> None:
-    assert Average().opening(CURRENT, SAVED, None).model.tolist() == [1.0, 1.0]
-
-
 def test_a_check_needs_two_saved_sessions() -> None:
     """With one, the constructed model is the previous one."""
     assert [Similarity(check=True).checks(SAVED[:n]) for n in range(4)] == [False, False, True, True]

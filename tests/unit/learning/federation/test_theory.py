@@ -43,7 +43,12 @@ def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -
 @pytest.mark.slow
 def test_noise_shrinks_with_the_batch_as_a_draw_without_replacement(tmp_path: Path) -> None:
     """From one model: sigma^2 (1 - B / D) / B, B = 8 over B = 16 is 2 (1 - 8/D) / (1 - 16/D), D from 300 to 600."""
-    measure = ("learning.partition=iid", "learning.theory.every=1", "learning.theory.samples=1000")
+    measure = (
+        "learning.partition=iid",
+        "learning.theory.every=1",
+        "learning.theory.samples=1000",
+        "sessions.rounds=1",
+    )
     noises = [
         rounds_of(tmp_path / str(batch), *measure, f"learning.batch={batch}")["theory_noise_steps"].iloc[0]
         for batch in (8, 16)

@@ -108,20 +108,6 @@ def test_the_servers_vector_stays_the_mean_of_its_members(algorithm: Algorithm, 
 
 
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
-def test_a_mean_that_is_not_made_anew_is_seen(
-    algorithm: Algorithm, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(type(algorithm), "join", Algorithm.join)
-    one = learner(algorithm)
-    session(one, 1, [8, 9])
-    stage = opened(one, 2, [0, 1, 2])
-    stage.train([0, 1, 2], 1)
-    stage.aggregate([0, 1, 2])
-    stage.train([0, 1, 2, 8, 9], 2)
-    assert off(stage, name) > 1e3 * ROUNDING
-
-
-@pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
 def test_who_was_there_before_does_not_join(
     algorithm: Algorithm, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
