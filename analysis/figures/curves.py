@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from edgefl.analysis import metrics
 from edgefl.analysis.figures.column import legend, panels, series_styles
 from edgefl.analysis.figures.style import SOFT
-from edgefl.analysis.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
-from edgefl.analysis.results import Comparison
-from edgefl.analysis.service import Service, Services
+from edgefl.analysis.measures import metrics
+from edgefl.analysis.measures.results import Comparison
+from edgefl.analysis.measures.service import Service, Services
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
 POINTS = 400  # of a line
 Curve = tuple[np.ndarray, np.ndarray, np.ndarray]  # x, mean, deviation; NaN where a seed has no model yet

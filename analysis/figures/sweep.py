@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from edgefl.analysis.choices import FIRST_ROUNDS, Layout
 from edgefl.analysis.figures.column import SMALL, legend, mark, panels, series_styles
 from edgefl.analysis.figures.style import INK
-from edgefl.analysis.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
-from edgefl.analysis.results import Sweep
-from edgefl.analysis.targets import Target
-from edgefl.analysis.units import axis_of
+from edgefl.analysis.measures.results import Sweep
+from edgefl.analysis.measures.targets import Target
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
+from edgefl.analysis.page.units import axis_of
+from edgefl.analysis.runs.choices import FIRST_ROUNDS, Layout
 
 UNITS: dict[str, Units] = {
     "seconds_to_target": TIME_UNITS,

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from edgefl.analysis.clock import Clock, own_clock
 from edgefl.analysis.html.packing import Column, pack, unit_of
-from edgefl.analysis.html.places import areas_of, layout_of, streets_of
-from edgefl.analysis.load import Runs
-from edgefl.analysis.metrics import of_run
-from edgefl.analysis.scenario_keys import scenario_of
+from edgefl.analysis.measures.metrics import of_run
+from edgefl.analysis.runs.clock import Clock, own_clock
+from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.places import areas_of, layout_of, streets_of
+from edgefl.analysis.runs.scenario_keys import scenario_of
 
 MOST_PLACES = 800_000  # devices times times: about 2.5 MB
 MOST_ROWS = 60_000  # of devices and rounds: about 1.5 MB

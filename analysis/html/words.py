@@ -5,13 +5,20 @@ from typing import Any
 
 import pandas as pd
 
-from edgefl.analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, compact_labels, unit_for
 from edgefl.analysis.html.series import label_of
-from edgefl.analysis.load import Runs
-from edgefl.analysis.metrics import of_run, training_rounds
-from edgefl.analysis.scenario_keys import scenario_of
-from edgefl.analysis.score_words import ACCURACY, said
-from edgefl.analysis.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
+from edgefl.analysis.measures.metrics import of_run, training_rounds
+from edgefl.analysis.page.formatting import (
+    ENERGY_UNITS,
+    NOTHING,
+    TIME_UNITS,
+    amount,
+    compact_labels,
+    unit_for,
+)
+from edgefl.analysis.page.score_words import ACCURACY, said
+from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.scenario_keys import scenario_of
+from edgefl.analysis.runs.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
 
 NO_BREAK = "\u00a0"  # between a number and its unit
 MOST_SESSIONS = 200  # rows of the table of sessions

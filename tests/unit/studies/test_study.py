@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from edgefl.analysis import units
+from edgefl.analysis.page import units
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import load
 from edgefl.studies import LONGEST_LABEL, plan, point_labels
