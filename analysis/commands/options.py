@@ -47,15 +47,12 @@ def load(
     folders: list[Path],
     names: list[str] | None,
     partial: bool,
-    federation: str | None,
     every_setting: bool = False,
 ) -> "Runs":
     """Load the runs that a command was given."""
     from edgefl.analysis.runs.load import load_runs
 
-    return load_runs(
-        folders, names=names or (), partial=partial, federation=federation, every_setting=every_setting
-    )
+    return load_runs(folders, names=names or (), partial=partial, every_setting=every_setting)
 
 
 Folder = Annotated[Path, typer.Argument(metavar="RUNS_DIR", help="Folder of a study or of a run.")]
@@ -64,16 +61,9 @@ Partial = Annotated[
     bool, typer.Option("--partial", help="Also what there is of runs under way or cut short.")
 ]
 Names = Annotated[list[str] | None, typer.Option(metavar="NAME...", help="One for each folder, in order.")]
-Federation = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Whose rounds, where several federations share the cells."),
-]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        help="Where to write the files. Default: RUNS_DIR; of several `comparison` beside them; of a federation a"
-        " folder of its name in there."
-    ),
+    typer.Option(help="Where to write the files. Default: RUNS_DIR; of several `comparison` beside them."),
 ]
 Reference = Annotated[
     str | None, typer.Option(metavar="NAME", help="Variant to measure others by. Default: the study's.")

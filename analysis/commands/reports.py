@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgefl.analysis.commands.options import Federation, Folders, Names, Out, Partial, load
+from edgefl.analysis.commands.options import Folders, Names, Out, Partial, load
 
 if TYPE_CHECKING:
     from edgefl.analysis.page.report import Report
@@ -18,10 +18,9 @@ def _command(report: "Callable[[Runs, Path | None], Report]") -> Callable[..., N
         runs: Folders,
         partial: Partial = False,
         names: Names = None,
-        federation: Federation = None,
         out: Out = None,
     ) -> None:
-        report(load(runs, names, partial, federation, every_setting=True), out).print()
+        report(load(runs, names, partial, every_setting=True), out).print()
 
     command.__name__, command.__doc__ = report.__name__, report.__doc__
     return command
