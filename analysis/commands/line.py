@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from edgefl.analysis.commands import reports
 from edgefl.analysis.commands.options import (
     TARGET,
     Explain,
@@ -21,6 +20,7 @@ from edgefl.analysis.commands.options import (
     Reference,
     Transpose,
     load,
+    reporting,
 )
 from edgefl.analysis.runs.choices import (
     COLUMNS,
@@ -260,6 +260,47 @@ def reproduction(
         out.write_text(text, encoding="utf-8")
 
 
+network = reporting(
+    "network",
+    """Count handovers, ping-pong, interruptions, wasted bits and joules.
+
+    Examples:
+
+        edgefl network runs/handover
+    """,
+)
+fairness = reporting(
+    "fairness",
+    """Compare devices' scores: quantiles, the worst tenth, gaps between cells and classes of devices.
+
+    It needs runs with learning.tested_on: devices and learning.scores_every.
+
+    Examples:
+
+        edgefl fairness runs/study
+    """,
+)
+theory = reporting(
+    "theory",
+    """Compare the bound of the journal paper's Theorem 1, term by term, with the gradients of a run.
+
+    Constants are estimated from the run, and the step-size limit with them.
+
+    Examples:
+
+        edgefl theory runs/study
+    """,
+)
+costs = reporting(
+    "costs",
+    """Say where joules and seconds went; epochs, transmissions and storage of adaptation.
+
+    Examples:
+
+        edgefl costs runs/study
+    """,
+)
+
 app = typer.Typer(
     help="Read edgefl run directories.",
     no_args_is_help=True,
@@ -274,13 +315,13 @@ COMMANDS = (
     sweep,
     settings,
     drift,
-    reports.network,
+    network,
     choose,
-    reports.fairness,
-    reports.theory,
+    fairness,
+    theory,
     day,
     reproduction,
-    reports.costs,
+    costs,
 )
 for command in COMMANDS:
     app.command(cls=ReadingCommand)(command)

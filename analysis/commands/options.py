@@ -2,7 +2,8 @@
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,3 +81,14 @@ TARGET = (
     "Accuracy to reach: 0.8, or a share of the best one: 95% (of the reference's, the default), '95% of NAME',"
     " '95% of best'"
 )
+
+
+def reporting(name: str, about: str) -> Callable[..., None]:
+    """Make the command that prints a report on all runs, in every setting of a grid."""
+
+    def command(runs: Folders, partial: Partial = False, names: Names = None, out: Out = None) -> None:
+        report = getattr(import_module(f"edgefl.analysis.reports.{name}"), f"report_{name}")
+        report(load(runs, names, partial, every_setting=True), out=out).print()
+
+    command.__name__, command.__doc__ = name, about
+    return command

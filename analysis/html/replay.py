@@ -49,7 +49,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
         frames["battery"] = Column(battery, 0.005)
     return {
         "simulated_s": run.simulated_s,
-        "clock": clock_data(own_clock(str(run.path))),
+        "clock": _clock_data(own_clock(str(run.path))),
         **layout,
         "areas": areas,
         "streets": streets,
@@ -64,7 +64,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
     }
 
 
-def clock_data(clock: Clock) -> dict[str, float] | None:
+def _clock_data(clock: Clock) -> dict[str, float] | None:
     """Write a clock for the page; None: the run has no hours."""
     return None if clock.begin_hour is None else {"begin_hour": clock.begin_hour, "day_s": clock.day_s}
 

@@ -54,10 +54,10 @@ def amount(value: float, decimals: int | None = None) -> str:
     """Write a number with three significant digits or the given decimals, thousands separated, no exponent."""
     if not math.isfinite(value):
         return "∞" if value > 0 else NOTHING
-    return f"{value:,.{decimals_of(value) if decimals is None else decimals}f}"
+    return f"{value:,.{_decimals_of(value) if decimals is None else decimals}f}"
 
 
-def decimals_of(value: float) -> int:
+def _decimals_of(value: float) -> int:
     """Count the decimals that leave three significant digits; none above 100."""
     size = abs(value)
     return 0 if size == 0 or size >= 100 else 2 - math.floor(math.log10(size))
@@ -74,7 +74,7 @@ def with_spread(mean: float, std: float, decimals: int | None = None) -> str:
     """Write `mean ± std`, or the mean alone where the deviation is unknown."""
     if math.isnan(mean):
         return NOTHING
-    decimals = decimals_of(mean) if decimals is None else decimals
+    decimals = _decimals_of(mean) if decimals is None else decimals
     text = amount(mean, decimals)
     return text if math.isnan(std) else f"{text} ± {amount(std, decimals)}"
 

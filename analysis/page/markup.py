@@ -66,11 +66,11 @@ def csv_text(frame: pd.DataFrame) -> str:
     Text that a spreadsheet would take for a formula gets an apostrophe in front, in cells and headings. Such names
     are not refused: --names may give them, and what else the run says is sound. -20 is a number, and stays.
     """
-    safe = frame.map(csv_cell).rename(columns=csv_cell)
+    safe = frame.map(_csv_cell).rename(columns=_csv_cell)
     return safe.to_csv(index=False)
 
 
-def csv_cell(value: Any) -> Any:
+def _csv_cell(value: Any) -> Any:
     """Put an apostrophe before text that begins like a formula and is no number."""
     if not (isinstance(value, str) and value.startswith(FORMULA)):
         return value

@@ -138,7 +138,7 @@ def caption(comparison: Comparison) -> str:
     return f"Adaptation, {comparison.scope}: {ranges(comparison.sessions)} ({seeds})"
 
 
-def explanations(comparison: Comparison) -> list[str]:
+def _explanations(comparison: Comparison) -> list[str]:
     """Explain how to read the headline table, one sentence each."""
     seeds = " and seeds" if len(comparison.seeds) > 1 else ""
     what = f"the sessions{seeds}" if comparison.trained else f"the rounds{seeds}; totals are of whole runs"
@@ -179,7 +179,7 @@ def explanations(comparison: Comparison) -> list[str]:
 def report(comparison: Comparison) -> Report:
     """Tell of a comparison."""
     title, name = caption(comparison), comparison.figure.stem
-    table, small_print, further = headline(comparison), explanations(comparison), further_tables(comparison)
+    table, small_print, further = headline(comparison), _explanations(comparison), _further_tables(comparison)
     by_target = targets(comparison)  # whoever asks for several wants to see them
     shown = [("", table.T), *([(TARGETS, by_target)] if len(by_target) else [])]
     hidden = [(title, frame) for title, frame in further.items() if title != TARGETS]
@@ -236,7 +236,7 @@ def _rest(hidden: Sequence[tuple[str, pd.DataFrame]]) -> str:
     return "how to read this, and each session" + (", with tests" if len(hidden) > 1 else "")
 
 
-def further_tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
+def _further_tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
     """Write the tables that stand behind the headline where there are several targets or seeds: title -> table."""
     tables = {TARGETS: targets(comparison)}
     if comparison.reference is not None:

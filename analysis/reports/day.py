@@ -66,7 +66,7 @@ def draw_day(
         note=_notes(members, [of_day(clock.hours(start_s)) for start_s in mine["start_s"]], overlap),
     )
     day = training_rounds(rounds).dropna(subset=["accuracy"])
-    figure = day_figure(
+    figure = _day_figure(
         day,
         mine,
         variant_styles(names, reference),
@@ -101,7 +101,7 @@ TOP, BOTTOM = (0.058, 0.4, 0.815, 0.42), (0.058, 0.085, 0.815, 0.2)
 NARROWEST = 0.055  # share of the axis from which on a session is named
 
 
-def day_figure(
+def _day_figure(
     rounds: pd.DataFrame, sessions: pd.DataFrame, styles: Styles, *, clock: Clock, title: str
 ) -> Figure:
     """Draw accuracy and the devices in a round over the hours of the day, sessions shaded.

@@ -84,7 +84,7 @@ def compare_drift(
         notes=tuple(notes),
     )
     replace(
-        report(comparison), figures={"drift": drift_figure(comparison, rounds, spells_of(rounds))}
+        report(comparison), figures={"drift": drift_figure(comparison, rounds, _spells_of(rounds))}
     ).write()
     return comparison
 
@@ -107,7 +107,7 @@ def _table(detail: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def spells_of(rounds: pd.DataFrame) -> list[tuple[int, int, float]]:
+def _spells_of(rounds: pd.DataFrame) -> list[tuple[int, int, float]]:
     """List the spells of rounds (first, last) in which a share of devices above 0 has drifted, mean over all runs."""
     share = rounds.groupby("number")["drifted"].mean().bfill().ffill().fillna(0.0)
     edges = [0, *(np.flatnonzero(np.diff(share.to_numpy())) + 1).tolist(), len(share)]
@@ -131,7 +131,7 @@ ACCURACIES = {
 }
 
 
-def change_names(comparison: DriftComparison) -> dict[int, str]:
+def _change_names(comparison: DriftComparison) -> dict[int, str]:
     """Name each change of concept by the rounds in which it happens."""
     names = {}
     for change, rows in comparison.table.groupby("change"):
@@ -175,7 +175,7 @@ def caption(comparison: DriftComparison) -> str:
     return f"Concept drift ({named_seeds(comparison.seeds)})"
 
 
-def explanations(comparison: DriftComparison) -> list[str]:
+def _explanations(comparison: DriftComparison) -> list[str]:
     """Say how the columns are defined, and repeat the notes."""
     return [
         *comparison.reading.words(),
@@ -187,8 +187,8 @@ def explanations(comparison: DriftComparison) -> list[str]:
 
 def report(comparison: DriftComparison) -> Report:
     """Tell of a comparison: a table for each change of concept."""
-    title, sentences, name = caption(comparison), explanations(comparison), comparison.figure.stem
-    changes = {words: headline(comparison, change) for change, words in change_names(comparison).items()}
+    title, sentences, name = caption(comparison), _explanations(comparison), comparison.figure.stem
+    changes = {words: headline(comparison, change) for change, words in _change_names(comparison).items()}
     parts = [section(words, table, "variant") for words, table in changes.items()]
     return Report(
         comparison.figure.parent,

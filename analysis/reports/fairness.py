@@ -26,7 +26,7 @@ def report_fairness(runs: Paths | Runs, *, out: str | Path | None = None) -> Rep
             written.
     """
     runs = Runs.of(runs)
-    by_device = last_scores(runs)
+    by_device = _last_scores(runs)
     by_run = measures(by_device)
     return Report(
         runs.folder(out),
@@ -34,12 +34,12 @@ def report_fairness(runs: Paths | Runs, *, out: str | Path | None = None) -> Rep
         sentences=[*EXPLANATIONS, *noted([*runs.left_out, *runs.remarks])],
         look=[("Device by device", "fairness_devices.csv"), ("Figure", "fairness.png", " and .pdf")],
         numbers={"fairness_devices.csv": by_device, "fairness.csv": by_run},
-        figures={"fairness": fairness_figure(by_device)},
+        figures={"fairness": _fairness_figure(by_device)},
         score=runs.score,
     ).write()
 
 
-def last_scores(runs: Runs) -> pd.DataFrame:
+def _last_scores(runs: Runs) -> pd.DataFrame:
     """Return each device's scores in the last round of each run and cell in which they were written down.
 
     Returns:
@@ -147,7 +147,7 @@ def _text(key: str, value: float) -> str:
 SHARES = np.linspace(0, 1, 101)
 
 
-def fairness_figure(by_device: pd.DataFrame) -> Figure:
+def _fairness_figure(by_device: pd.DataFrame) -> Figure:
     """Draw, for each variant and kind of model, the accuracy below which a share of the devices lies.
 
     Args:

@@ -101,7 +101,7 @@ def cells(
     return pd.DataFrame(columns)
 
 
-def setting_names(settings: SettingsTable) -> list[str]:
+def _setting_names(settings: SettingsTable) -> list[str]:
     """Name each setting by its labels in one line; numbers stand beside the name of their axis."""
     return [
         "  ".join(
@@ -121,7 +121,7 @@ def caption(settings: SettingsTable) -> str:
     return f"Mean accuracy (%) over the first {rounds} rounds of {sessions} ({seeds})"
 
 
-def explanations(settings: SettingsTable) -> list[str]:
+def _explanations(settings: SettingsTable) -> list[str]:
     """Say how costs are defined."""
     if settings.trained:
         return []
@@ -150,7 +150,7 @@ def verdicts(settings: SettingsTable) -> list[str]:
 
 def report(settings: SettingsTable) -> Report:
     """Tell of a table of settings; in Markdown and LaTeX the best of each session is bold."""
-    title, small_print, name = caption(settings), explanations(settings), settings.figure.stem
+    title, small_print, name = caption(settings), _explanations(settings), settings.figure.stem
     said, notes = verdicts(settings), noted(settings.notes)
     axes = list(settings.axes)
     best = cells(settings, lambda text, best: f"**{text}**" if best else text).set_index(axes[0])
@@ -160,7 +160,7 @@ def report(settings: SettingsTable) -> Report:
         score=settings.score,
         verdicts=said,
         caption=title,
-        tables=[("", cells(settings).drop(columns=axes).set_axis(setting_names(settings)))],
+        tables=[("", cells(settings).drop(columns=axes).set_axis(_setting_names(settings)))],
         sentences=notes,
         small_print=small_print,
         look=[("Figure", settings.figure.name), ("More", f"{name}.md")],
@@ -168,13 +168,13 @@ def report(settings: SettingsTable) -> Report:
         numbers={f"{name}.csv": settings.table},
         texts={
             f"{name}.md": page(title, bullets(said), table, bullets([*small_print, *notes]), picture(name)),
-            f"{name}.tex": latex(settings),
+            f"{name}.tex": _latex(settings),
         },
         pdf=False,
     )
 
 
-def latex(settings: SettingsTable) -> str:
+def _latex(settings: SettingsTable) -> str:
     """Write the table of settings as a LaTeX tabular, for the package booktabs."""
     table = cells(
         settings, lambda text, best: rf"\textbf{{{latex_escape(text)}}}" if best else latex_escape(text)
@@ -205,7 +205,7 @@ WIDEST = 6  # panels side by side; a page does not hold more
 def settings_figure(settings: SettingsTable) -> Figure:
     """Draw accuracy, or costs, of each variant in each setting; whiskers are one standard deviation over seeds."""
     shown = groups(settings)[:WIDEST]
-    names = setting_names(settings)
+    names = _setting_names(settings)
     width = 0.5 + LABEL_INCH * max(map(len, names)) + PANEL_INCH * len(shown)
     height = 2 * MARGIN_INCH + ROW_INCH * len(names)
     figure = Figure(figsize=(width, height), dpi=DPI)

@@ -91,7 +91,7 @@ def caption(sweep: Sweep) -> str:
     return f"Costs against {' and '.join(sweep.keys)} ({seeds})"
 
 
-def explanations(sweep: Sweep) -> list[str]:
+def _explanations(sweep: Sweep) -> list[str]:
     """Say how numbers are defined."""
     lines = []
     if sweep.costs == ("accuracy_first",):
@@ -117,7 +117,7 @@ def explanations(sweep: Sweep) -> list[str]:
 
 def report(sweep: Sweep) -> Report:
     """Tell of a sweep: costs by value."""
-    title, small_print, table = caption(sweep), explanations(sweep), headline(sweep)
+    title, small_print, table = caption(sweep), _explanations(sweep), headline(sweep)
     said, notes = verdicts(sweep), noted(sweep.notes)
     axis = str(table.index.name)
     # LaTeX names the axis also where it stands in the head

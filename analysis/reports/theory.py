@@ -40,7 +40,7 @@ def report_theory(runs: Paths | Runs, *, out: str | Path | None = None) -> Repor
     ).write()
 
 
-def measured_rounds(runs: Runs) -> pd.DataFrame:
+def _measured_rounds(runs: Runs) -> pd.DataFrame:
     """Keep the training rounds in which a run has measured gradients.
 
     Raises:
@@ -84,7 +84,7 @@ def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float 
     and (c) are at most those of (9). Lambda is the least that (14) admits at the round's learning rate.
 
     Args:
-        measured: rounds of one run, as `measured_rounds` gives them.
+        measured: rounds of one run, as `_measured_rounds` gives them.
 
     Returns:
         variant, seed, cell, session, round, gradient2 (the left side), a, b, c, d, bound (their sum), control
@@ -117,7 +117,7 @@ def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float 
 
 def along(runs: Runs) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Compute the bound along every run; returns it by round, and the constants with the means over rounds by run."""
-    measured = measured_rounds(runs)
+    measured = _measured_rounds(runs)
     estimated = constants(measured)
     parts, rows = [], measured.groupby(RUN).indices
     for run in estimated.itertuples():
