@@ -100,7 +100,9 @@ def test_a_fitted_study_says_so_where_its_distance_stands(write_run: Writer, tmp
     write(write_run, "similarity", 92.08, 92.86, study="journal_table_x_mnist_as_run")
     text = page([reproduce(tmp_path / "runs")])
     assert "| `journal_table_x_mnist_as_run` (rate fitted to the paper) | fedprox | 2 of 32 |" in text
-    assert all((PAPERS.resolve().parents[1] / "scenarios/studies" / f"{study}.yaml").is_file() for study in FITTED)
+    assert all(
+        (PAPERS.resolve().parents[1] / "scenarios/studies" / f"{study}.yaml").is_file() for study in FITTED
+    )
 
 
 def test_folders_of_one_study_share_a_section(write_run: Writer, tmp_path: Path) -> None:
