@@ -10,6 +10,7 @@ import typer
 from edgefl.analysis.commands.options import (
     TARGET,
     Explain,
+    Federation,
     Folder,
     Folders,
     Names,
@@ -40,6 +41,7 @@ def compare(
     runs: Folders,
     partial: Partial = False,
     names: Names = None,
+    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     target: Annotated[list[str] | None, typer.Option(help=f"{TARGET}; may be repeated.")] = None,
@@ -70,7 +72,7 @@ def compare(
     from edgefl.analysis.reports.comparison_words import report
 
     comparison = compare(
-        load(runs, names, partial),
+        load(runs, names, partial, federation),
         out=out,
         reference=reference,
         target=target or "95%",
@@ -85,6 +87,7 @@ def sweep(
     runs: Folders,
     partial: Partial = False,
     names: Names = None,
+    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     target: Annotated[str, typer.Option(help=f"{TARGET}.")] = "95%",
@@ -127,6 +130,7 @@ def sweep(
         metric=metric,
         layout=Layout(transposed=transpose, interval=not deviation),
         partial=partial,
+        federation=federation,
     )
     report(swept).print(explain=explain)
 
@@ -134,6 +138,7 @@ def sweep(
 def settings(
     runs: Folder,
     partial: Partial = False,
+    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     session: Annotated[
@@ -158,6 +163,7 @@ def settings(
         sessions=session,
         first_rounds=first_rounds,
         partial=partial,
+        federation=federation,
     )
     report(table).print(explain=explain)
 
@@ -166,6 +172,7 @@ def drift(
     runs: Folders,
     partial: Partial = False,
     names: Names = None,
+    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     by: Annotated[
@@ -195,7 +202,7 @@ def drift(
     from edgefl.analysis.measures.drift_reading import Reading
     from edgefl.analysis.reports.drift import compare_drift, report
 
-    loaded = load(runs, names, partial)
+    loaded = load(runs, names, partial, federation)
     reading = Reading(by, window, first, last, recovery, smooth, margin)
     report(compare_drift(loaded, out=out, reference=reference, reading=reading)).print()
 
@@ -206,6 +213,7 @@ def choose(
         str | None, typer.Option(help="Axis of the grid, or its key; default: the only one.")
     ] = None,
     by: Annotated[str, typer.Option(help="Samples that decide: validation or test.")] = "validation",
+    federation: Federation = None,
     out: Out = None,
 ) -> None:
     """Choose a setting of a grid for each variant on validation samples, and report it on the test data.
@@ -221,12 +229,13 @@ def choose(
     if by not in ("validation", "test"):
         raise ValueError(f"--by {by}: choose validation or test")
     samples: Literal["test", "validation"] = "test" if by == "test" else "validation"
-    report_choice(runs, key=key, by=samples, out=out).print()
+    report_choice(runs, key=key, by=samples, federation=federation, out=out).print()
 
 
 def day(
     runs: Folder,
     partial: Partial = False,
+    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     cell: Annotated[int, typer.Option(help="Whose day.")] = 0,
@@ -240,7 +249,7 @@ def day(
     """
     from edgefl.analysis.reports.day import draw_day
 
-    loaded = load([runs], None, partial)
+    loaded = load([runs], None, partial, federation)
     print(draw_day(loaded, cell=cell, overlap=overlap, reference=reference, out=out))
 
 

@@ -71,8 +71,11 @@ class Exported:
     notes: Sequence[str] = ()
 
 
-def study_of(path: str | Path) -> StudyRecord:
+def study_of(path: str | Path, federation: str | None = None) -> StudyRecord:
     """Gather the completed runs in and below a folder.
+
+    Args:
+        federation: whose rounds, where several share the cells; none: of the one that the study names.
 
     Raises:
         ValueError: there is none.
@@ -80,7 +83,7 @@ def study_of(path: str | Path) -> StudyRecord:
     folder = Path(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # runs left out are among the notes
-        by_setting = load_settings(folder)
+        by_setting = load_settings(folder, federation=federation)
     records = []
     name = folder.resolve().name
     for setting, runs in by_setting.items():
@@ -89,7 +92,8 @@ def study_of(path: str | Path) -> StudyRecord:
             run = Path(str(row.path))
             about = json.loads((run / "run.json").read_text(encoding="utf-8"))
             name = about.get("study") or name
-            group = ", ".join([*(f"{axis} {label}" for axis, label in setting), str(row.variant)])
+            named = [str(row.variant), *([str(row.federation)] if row.federation else [])]
+            group = ", ".join([*(f"{axis} {label}" for axis, label in setting), *named])
             key = (row.variant, row.seed)
             records.append(
                 RunRecord(
@@ -97,7 +101,7 @@ def study_of(path: str | Path) -> StudyRecord:
                     name=f"{group} seed {row.seed}",
                     key=f"{(about.get('identity') or {}).get('hash', '')} {group} {row.seed}".strip(),
                     group=group,
-                    settings=keys_of(run),
+                    settings=keys_of(run, str(row.federation)),
                     about=_about(about),
                     rounds=list(_rounds(of_run(runs.rounds, row), str(row.score))),
                     totals=_finite(spent.loc[key].to_dict()) if key in spent.index else {},
