@@ -4,18 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from edgefl.analysis import metrics
-    from edgefl.analysis.choosing import report_choice
-    from edgefl.analysis.comparison import compare
-    from edgefl.analysis.costs import report_costs
-    from edgefl.analysis.fairness import report_fairness
-    from edgefl.analysis.key_sweep import sweep
-    from edgefl.analysis.load import Runs, load_runs, load_settings
-    from edgefl.analysis.network import handover_figures, report_network
-    from edgefl.analysis.report import Report
-    from edgefl.analysis.results import Comparison, SettingsTable
-    from edgefl.analysis.settings import compare_settings
-    from edgefl.analysis.theory import report_theory
+    from edgefl.analysis.measures import metrics
+    from edgefl.analysis.measures.results import Comparison, SettingsTable
+    from edgefl.analysis.page.report import Report
+    from edgefl.analysis.reports.choosing import report_choice
+    from edgefl.analysis.reports.comparison import compare
+    from edgefl.analysis.reports.costs import report_costs
+    from edgefl.analysis.reports.fairness import report_fairness
+    from edgefl.analysis.reports.network import handover_figures, report_network
+    from edgefl.analysis.reports.settings import compare_settings
+    from edgefl.analysis.reports.sweep import sweep
+    from edgefl.analysis.reports.theory import report_theory
+    from edgefl.analysis.runs.load import Runs, load_runs, load_settings
 
 __all__ = [
     "Comparison",
@@ -37,23 +37,23 @@ __all__ = [
 ]
 # Imported when first used: the command line shows its help without pandas.
 _LAZY = {
-    "choosing": ("report_choice",),
-    "comparison": ("compare",),
-    "costs": ("report_costs",),
-    "fairness": ("report_fairness",),
-    "key_sweep": ("sweep",),
-    "load": ("Runs", "load_runs", "load_settings"),
-    "network": ("handover_figures", "report_network"),
-    "report": ("Report",),
-    "results": ("Comparison", "SettingsTable"),
-    "settings": ("compare_settings",),
-    "theory": ("report_theory",),
+    "reports.choosing": ("report_choice",),
+    "reports.comparison": ("compare",),
+    "reports.costs": ("report_costs",),
+    "reports.fairness": ("report_fairness",),
+    "reports.sweep": ("sweep",),
+    "runs.load": ("Runs", "load_runs", "load_settings"),
+    "reports.network": ("handover_figures", "report_network"),
+    "page.report": ("Report",),
+    "measures.results": ("Comparison", "SettingsTable"),
+    "reports.settings": ("compare_settings",),
+    "reports.theory": ("report_theory",),
 }
 
 
 def __getattr__(name: str) -> Any:
     if name == "metrics":
-        return import_module("edgefl.analysis.metrics")
+        return import_module("edgefl.analysis.measures.metrics")
     for module, names in _LAZY.items():
         if name in names:
             return getattr(import_module(f"edgefl.analysis.{module}"), name)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from edgefl.analysis.load import load_settings
-from edgefl.analysis.metrics import RUN, of_run, totals
-from edgefl.analysis.scenario_keys import keys_of
+from edgefl.analysis.measures.metrics import RUN, of_run, totals
+from edgefl.analysis.runs.load import load_settings
+from edgefl.analysis.runs.scenario_keys import keys_of
 
 CURVES = ("accuracy", "loss", "latency_s", "energy_j")  # per round
 FILES = ("*.csv", "*.md", "*.tex", "*.png", "*.pdf")  # of a study's own folder

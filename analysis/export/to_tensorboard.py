@@ -23,7 +23,7 @@ def write(study: StudyRecord, out: Path) -> Exported:
             continue
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_name("draft")  # a name that TensorBoard does not read
-        draft.write_bytes(b"".join(map(framed, events(record))))
+        draft.write_bytes(b"".join(map(_framed, events(record))))
         draft.replace(file)
         new += 1
     return Exported(
@@ -45,7 +45,7 @@ def events(record: RunRecord) -> Iterator[bytes]:
     yield _event(last_s, 0, {f"total.{name}": value for name, value in record.totals.items()})
 
 
-def framed(data: bytes) -> bytes:
+def _framed(data: bytes) -> bytes:
     """Return an event as a record."""
     length = struct.pack("<Q", len(data))
     return length + _checksum(length) + data + _checksum(data)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from edgefl.analysis.export.records import Exported, RunRecord, StudyRecord
-from edgefl.analysis.reading import EXACT
+from edgefl.analysis.runs.reading import EXACT
 
 WHOLE = "complete"  # a file beside a run's own, so that one cut short is written again
 

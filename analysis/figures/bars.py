@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from edgefl.analysis.figures.style import INK, Styles, plain
-from edgefl.analysis.formatting import amount
+from edgefl.analysis.page.formatting import amount
 
 MOST_BARS_WITH_VALUES = 18
 WIDEST_BAR, WIDEST_SHARE = 0.4, 0.09  # of its group, and of the axis: few bars stay slim

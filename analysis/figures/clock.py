@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
-from edgefl.analysis.clock import HOURS, Clock, of_day
 from edgefl.analysis.figures.curves import curves_of
 from edgefl.analysis.figures.lines import label_lines
 from edgefl.analysis.figures.style import SOFT, Styles, plain
-from edgefl.analysis.formatting import TIME_UNITS, unit_for
-from edgefl.analysis.service import Services
+from edgefl.analysis.measures.service import Services
+from edgefl.analysis.page.formatting import TIME_UNITS, unit_for
+from edgefl.analysis.runs.clock import HOURS, Clock, of_day
 
 POINTS = 400
 MOST_TICKS = 13

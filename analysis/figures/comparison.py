@@ -8,14 +8,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from edgefl.analysis import metrics
 from edgefl.analysis.figures.bars import draw_bars
 from edgefl.analysis.figures.clock import draw_by_clock
 from edgefl.analysis.figures.lines import curve_of, draw_lines, label_lines, session_bands
 from edgefl.analysis.figures.style import DPI, INK, Styles, heading, variant_styles
-from edgefl.analysis.formatting import ENERGY_UNITS, TIME_UNITS, ranges, unit_for
-from edgefl.analysis.results import RECURRING, Comparison
-from edgefl.analysis.service import Services
+from edgefl.analysis.measures import metrics
+from edgefl.analysis.measures.results import RECURRING, Comparison
+from edgefl.analysis.measures.service import Services
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, ranges, unit_for
 
 SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
 MOST_BARS = 40

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from edgefl.analysis import metrics
 from edgefl.analysis.figures.column import legend, panels, series_styles
 from edgefl.analysis.figures.style import SOFT
-from edgefl.analysis.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
-from edgefl.analysis.results import Comparison
-from edgefl.analysis.service import Service, Services
+from edgefl.analysis.measures import metrics
+from edgefl.analysis.measures.results import Comparison
+from edgefl.analysis.measures.service import Service, Services
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
 POINTS = 400  # of a line
 Curve = tuple[np.ndarray, np.ndarray, np.ndarray]  # x, mean, deviation; NaN where a seed has no model yet
@@ -66,10 +66,12 @@ def curves_of(rounds: pd.DataFrame, services: Services) -> tuple[Curve, Curve]:
         ends_s.append(float(run["end_s"].max()))
         ends_j.append(float(spent_j[-1]))
     times_s, joules = np.linspace(0, min(ends_s), POINTS), np.linspace(0, min(ends_j), POINTS)
-    by_time = np.stack([accuracy_at(run, times_s, service) for run, service in zip(over_s, own, strict=True)])
+    by_time = np.stack(
+        [_accuracy_at(run, times_s, service) for run, service in zip(over_s, own, strict=True)]
+    )
     by_energy = np.stack(
         [
-            accuracy_at(run, _step(spent_j, end_s, joules), service)
+            _accuracy_at(run, _step(spent_j, end_s, joules), service)
             for run, (spent_j, end_s), service in zip(over_s, over_j, own, strict=True)
         ]
     )
@@ -81,7 +83,7 @@ def _averaged(x: np.ndarray, values: np.ndarray) -> Curve:
     return x, values.mean(axis=0), std
 
 
-def accuracy_at(run: pd.DataFrame, times_s: np.ndarray, service: Service) -> np.ndarray:
+def _accuracy_at(run: pd.DataFrame, times_s: np.ndarray, service: Service) -> np.ndarray:
     """Return the accuracy of the latest models at these times, cells by their devices; NaN before the first test."""
     tested = metrics.training_rounds(run).dropna(subset="accuracy")
     cells = {

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from edgefl.analysis import metrics
 from edgefl.analysis.figures.style import INK, SOFT, Styles, plain
-from edgefl.analysis.formatting import compact_labels
-from edgefl.analysis.results import DIFFER
+from edgefl.analysis.measures import metrics
+from edgefl.analysis.measures.results import DIFFER
+from edgefl.analysis.page.formatting import compact_labels
 
 BAND, PILOT = "#f0f2f4", "#fcf3df"
 MOST_SESSIONS_WITH_LABELS = 10

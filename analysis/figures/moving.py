@@ -14,7 +14,7 @@ from matplotlib.patheffects import withStroke
 
 from edgefl.analysis.figures.clock import time_axis
 from edgefl.analysis.figures.style import DPI, INK, PALETTE, SOFT, plain
-from edgefl.analysis.moving_run import MovingRun
+from edgefl.analysis.measures.moving_run import MovingRun
 
 WIDE_INCH, PHONE_INCH = (32 / 3, 16 / 3), (5.2, 7.6)
 # map, accuracy, people: left, bottom, width, height

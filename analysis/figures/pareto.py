@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.column import SMALL, legend, mark, panels, series_styles
 from edgefl.analysis.figures.style import INK, SOFT
-from edgefl.analysis.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
 CLOSE = 0.02  # of an axis: points that lie so close are at one place
 

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from edgefl.analysis.choices import FIRST_ROUNDS, Layout
 from edgefl.analysis.figures.column import SMALL, legend, mark, panels, series_styles
 from edgefl.analysis.figures.style import INK
-from edgefl.analysis.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
-from edgefl.analysis.results import Sweep
-from edgefl.analysis.targets import Target
-from edgefl.analysis.units import axis_of
+from edgefl.analysis.measures.results import Sweep
+from edgefl.analysis.measures.targets import Target
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
+from edgefl.analysis.page.units import axis_of
+from edgefl.analysis.runs.choices import FIRST_ROUNDS, Layout
 
 UNITS: dict[str, Units] = {
     "seconds_to_target": TIME_UNITS,
@@ -62,7 +62,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
             ax.errorbar(
                 x,
                 y,
-                yerr=whiskers(rows, cost, sweep.layout) / scale,
+                yerr=_whiskers(rows, cost, sweep.layout) / scale,
                 label=name,
                 linewidth=1.2,
                 elinewidth=0.8,
@@ -74,7 +74,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
             )
             mark(ax, x.to_numpy(), y.to_numpy(), style, ~lower_bounds(rows, cost).to_numpy())
         tallest = float(sweep.table[f"{cost}_mean"].max())
-        tops = sweep.table[f"{cost}_mean"] + whiskers(sweep.table, cost, sweep.layout)[1]
+        tops = sweep.table[f"{cost}_mean"] + _whiskers(sweep.table, cost, sweep.layout)[1]
         # a whisker of two seeds may be many times the numbers: it is cut off rather than that they are flattened
         ax.set_ylim(0, min(1.08 * float(tops.max()), MOST_ABOVE * tallest) / scale)
         ax.set_ylabel(label_of(cost, sweep.target, unit))
@@ -89,7 +89,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
     return figure
 
 
-def whiskers(rows: pd.DataFrame, cost: str, layout: Layout) -> np.ndarray:
+def _whiskers(rows: pd.DataFrame, cost: str, layout: Layout) -> np.ndarray:
     """Return how far whiskers go down and up from the means, [2, rows]; costs never below zero; 0: not known."""
     if layout.interval and cost != "accuracy_first":
         down, up = (

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from edgefl.analysis.comparison import measure
 from edgefl.analysis.figures.sweep import words_of
-from edgefl.analysis.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
 from edgefl.analysis.html.words import NO_BREAK, table_html
-from edgefl.analysis.load import Runs
-from edgefl.analysis.results import Comparison
-from edgefl.analysis.score_words import said
-from edgefl.analysis.tables.comparison import caption, headline
-from edgefl.analysis.targets import Target
-from edgefl.analysis.uncertainty import ends
+from edgefl.analysis.measures.results import Comparison
+from edgefl.analysis.measures.targets import Target
+from edgefl.analysis.measures.uncertainty import ends
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
+from edgefl.analysis.page.score_words import said
+from edgefl.analysis.reports.comparison import measure
+from edgefl.analysis.reports.comparison_words import caption, headline
+from edgefl.analysis.runs.load import Runs
 
 WIDEST = 0.92  # of the room for a bar that the longest one takes; its whisker may take the rest
 

@@ -10,8 +10,8 @@ from typing import Any
 from edgefl.analysis.html import series, words
 from edgefl.analysis.html.answer import answer
 from edgefl.analysis.html.replay import replay_of
-from edgefl.analysis.load import Runs, load_runs
-from edgefl.analysis.score_words import ACCURACY, named, table_said
+from edgefl.analysis.page.score_words import ACCURACY, named, table_said
+from edgefl.analysis.runs.load import Runs, load_runs
 
 ASSETS = resources.files("edgefl.analysis.html") / "assets"
 SCRIPTS = ("unpack.js", "charts.js", "world.js", "device.js", "replay.js", "page.js")

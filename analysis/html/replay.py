@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from edgefl.analysis.clock import Clock, own_clock
 from edgefl.analysis.html.packing import Column, pack, unit_of
-from edgefl.analysis.html.places import areas_of, layout_of, streets_of
-from edgefl.analysis.load import Runs
-from edgefl.analysis.metrics import of_run
-from edgefl.analysis.scenario_keys import scenario_of
+from edgefl.analysis.measures.metrics import of_run
+from edgefl.analysis.runs.clock import Clock, own_clock
+from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.places import areas_of, layout_of, streets_of
+from edgefl.analysis.runs.scenario_keys import scenario_of
 
 MOST_PLACES = 800_000  # devices times times: about 2.5 MB
 MOST_ROWS = 60_000  # of devices and rounds: about 1.5 MB
@@ -49,7 +49,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
         frames["battery"] = Column(battery, 0.005)
     return {
         "simulated_s": run.simulated_s,
-        "clock": clock_data(own_clock(str(run.path))),
+        "clock": _clock_data(own_clock(str(run.path))),
         **layout,
         "areas": areas,
         "streets": streets,
@@ -64,7 +64,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
     }
 
 
-def clock_data(clock: Clock) -> dict[str, float] | None:
+def _clock_data(clock: Clock) -> dict[str, float] | None:
     """Write a clock for the page; None: the run has no hours."""
     return None if clock.begin_hour is None else {"begin_hour": clock.begin_hour, "day_s": clock.day_s}
 

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from edgefl.analysis.html.packing import unpack
-from edgefl.analysis.load import Runs
-from edgefl.analysis.metrics import of_run, training_rounds
-from edgefl.analysis.score_words import said
-from edgefl.analysis.service import Service
+from edgefl.analysis.measures.metrics import of_run, training_rounds
+from edgefl.analysis.measures.service import Service
+from edgefl.analysis.page.score_words import said
+from edgefl.analysis.runs.load import Runs
 
 MOST_POINTS = 2000  # of one line
 MOST_CELLS = 8  # more are shown as their mean, or as their sum

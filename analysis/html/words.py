@@ -5,13 +5,20 @@ from typing import Any
 
 import pandas as pd
 
-from edgefl.analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, compact_labels, unit_for
 from edgefl.analysis.html.series import label_of
-from edgefl.analysis.load import Runs
-from edgefl.analysis.metrics import of_run, training_rounds
-from edgefl.analysis.scenario_keys import scenario_of
-from edgefl.analysis.score_words import ACCURACY, said
-from edgefl.analysis.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
+from edgefl.analysis.measures.metrics import of_run, training_rounds
+from edgefl.analysis.page.formatting import (
+    ENERGY_UNITS,
+    NOTHING,
+    TIME_UNITS,
+    amount,
+    compact_labels,
+    unit_for,
+)
+from edgefl.analysis.page.score_words import ACCURACY, said
+from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.scenario_keys import scenario_of
+from edgefl.analysis.runs.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
 
 NO_BREAK = "\u00a0"  # between a number and its unit
 MOST_SESSIONS = 200  # rows of the table of sessions
@@ -58,7 +65,7 @@ def comparison(runs: Runs) -> pd.DataFrame:
                 "rounds": f"{len(training):,}",
                 "simulated time": time_text(run.simulated_s),
                 "round, median": time_text(training["latency_s"].median()),
-                "energy of devices": energy_text(rounds["energy_j"].sum()),
+                "energy of devices": _energy_text(rounds["energy_j"].sum()),
                 "wasted": _percent(_share(rounds, "energy_wasted_j")),
                 "opening accuracy, mean": _percent(sessions["accuracy_start"].mean()),
                 "last accuracy": _percent(known.groupby("cell")["accuracy"].last().mean()),
@@ -88,7 +95,7 @@ def session_table(runs: Runs, run: Any) -> pd.DataFrame:
                 "accuracy at its start": _percent(row.accuracy_start),
                 "at its end": _percent(known["accuracy"].iloc[-1] if len(known) else float("nan")),
                 "rounds": str(len(training_rounds(mine))),
-                "energy": energy_text(mine["energy_j"].sum()),
+                "energy": _energy_text(mine["energy_j"].sum()),
             }
         )
     table = pd.DataFrame(rows)
@@ -108,7 +115,7 @@ def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
                 "meaning": why,
                 "participations": f"{len(group):,}",
                 "share": _percent(len(group) / len(devices)),
-                "energy": energy_text(group["energy_j"].sum()),
+                "energy": _energy_text(group["energy_j"].sum()),
             }
         )
     return pd.DataFrame(sorted(rows, key=lambda row: -int(row["participations"].replace(",", ""))))
@@ -126,7 +133,7 @@ def device_table(runs: Runs, run: Any) -> pd.DataFrame:
     rows = []
     for name, group in ledger.groupby(by):
         each = group[names].mean()
-        texts = {column.removesuffix("_j"): energy_text(each[column]) for column in names}
+        texts = {column.removesuffix("_j"): _energy_text(each[column]) for column in names}
         texts["energy and idle"] = texts.pop("total")
         rows.append({"class": str(name), "devices": str(len(group)), **texts})
     return pd.DataFrame(rows)
@@ -166,7 +173,7 @@ def time_text(seconds: float) -> str:
     return _with_unit(seconds, TIME_UNITS)
 
 
-def energy_text(joules: float) -> str:
+def _energy_text(joules: float) -> str:
     """Write an energy with its unit."""
     return _with_unit(joules, ENERGY_UNITS)
 
@@ -198,7 +205,7 @@ def _one(runs: Runs, run: Any) -> list[str]:
     joules = rounds["energy_j"].sum()
     sentences = [
         f"{len(runs.sessions)} session{'s' * (len(runs.sessions) != 1)} with {len(training):,} training rounds take "
-        f"{time_text(run.simulated_s)} of simulated time and {energy_text(joules)} in the devices; a round takes "
+        f"{time_text(run.simulated_s)} of simulated time and {_energy_text(joules)} in the devices; a round takes "
         f"{time_text(training['latency_s'].median())} in the median."
     ]
     known = training.dropna(subset=["accuracy"]).sort_values("end_s")

@@ -11,8 +11,8 @@ from typing import Annotated, TextIO
 import typer
 
 import edgefl
-from edgefl.analysis.command_line import app as reading
-from edgefl.analysis.command_line import keep_matplotlib_quiet
+from edgefl.analysis.commands.line import app as reading
+from edgefl.analysis.commands.line import keep_matplotlib_quiet
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.doctor import doctor
 from edgefl.commands.export import export

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from edgefl.analysis.command_options import Federation
+from edgefl.analysis.commands.options import Federation
 from edgefl.commands.shared import console
 from edgefl.errors import EdgeflError
 
@@ -34,7 +34,7 @@ def export(
         edgefl export runs/quickstart --to wandb --out exported
     """
     from edgefl.analysis.export import export as exported
-    from edgefl.analysis.formatting import placed
+    from edgefl.analysis.page.formatting import placed
 
     try:
         written = exported(path, to, out, federation)

@@ -51,14 +51,14 @@ def report(
     """
     from rich.text import Text
 
-    from edgefl.analysis.formatting import placed
     from edgefl.analysis.html import write_report
+    from edgefl.analysis.page.formatting import placed
 
     try:
         path = write_report(run, out, federation)
         if picture:
-            from edgefl.analysis.load import load_runs
-            from edgefl.analysis.moving import draw_moving
+            from edgefl.analysis.reports.moving import draw_moving
+            from edgefl.analysis.runs.load import load_runs
 
             draw_moving(load_runs(run, federation=federation), picture, cell=cell, at_hour=at, phone=phone)
     except ValueError as error:

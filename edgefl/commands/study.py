@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from edgefl.analysis.command_options import Explain
+from edgefl.analysis.commands.options import Explain
 from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console
 from edgefl.errors import EdgeflError
 
@@ -223,22 +223,23 @@ def _parts(text: str) -> tuple[int, int]:
 
 def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> None:
     """Compare the runs of a study that are complete; along a grid of one number, say what it costs."""
-    from edgefl.analysis import compare, compare_settings, load_runs, tables
-    from edgefl.analysis.formatting import placed
-    from edgefl.analysis.key_sweep import grid_key, sweep
+    from edgefl.analysis import compare, compare_settings, load_runs
+    from edgefl.analysis.page.formatting import placed
+    from edgefl.analysis.reports import comparison_words, settings_words, sweep_words
+    from edgefl.analysis.reports.sweep import grid_key, sweep
 
     federation = plan.federation
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
             if plan.runs[0].member.setting:
-                report = tables.settings.report(compare_settings(path, federation=federation))
+                report = settings_words.report(compare_settings(path, federation=federation))
                 if key := grid_key(path, federation=federation):
                     more = ("Settings", "settings.md", ": the variants in each of them")
-                    swept = tables.sweep.report(sweep(path, keys=[key], federation=federation))
+                    swept = sweep_words.report(sweep(path, keys=[key], federation=federation))
                     report = replace(swept, look=[*swept.look, more])
             else:
-                report = tables.comparison.report(compare(load_runs(path, federation=federation)))
+                report = comparison_words.report(compare(load_runs(path, federation=federation)))
             report.print(console, explain=explain)
     except ValueError as error:
         raise EdgeflError(f"not compared: {placed(error, path)}") from error
@@ -246,7 +247,7 @@ def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> Non
 
 def _print_choice(path: Path, choose: "ChoiceSettings", federation: str | None) -> None:
     from edgefl.analysis import report_choice
-    from edgefl.analysis.formatting import placed
+    from edgefl.analysis.page.formatting import placed
 
     try:
         report_choice(path, key=choose.key, by=choose.by, federation=federation).print(console)

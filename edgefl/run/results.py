@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from edgefl.analysis import Runs
-    from edgefl.analysis.question import Answer
+    from edgefl.analysis.reports.question import Answer
 
     _Path = Path
 else:
@@ -101,6 +101,6 @@ class StudyResults(_Directory):
     @property
     def answer(self) -> "Answer | None":
         """The answer to the study's question: `.sentence`, `.table`, `.notes`; None: the study has no question."""
-        from edgefl.analysis.question import read
+        from edgefl.analysis.reports.question import read
 
         return read(self)

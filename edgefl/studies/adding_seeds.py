@@ -49,7 +49,9 @@ def answered(plan: StudyPlan, directory: Path, seeds: Seeds) -> dict[Setting, in
     Raises:
         EdgeflError: there is nothing to answer it from.
     """
-    from edgefl.analysis import question as analysis  # with pandas and matplotlib: when there is a question
+    from edgefl.analysis.reports import (
+        question as analysis,  # with pandas and matplotlib: when there is a question
+    )
 
     assert plan.question is not None
     question = analysis.Question(**plan.question.model_dump())

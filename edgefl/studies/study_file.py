@@ -19,7 +19,7 @@ LONGEST_LABEL = 100  # a file system allows 255 bytes, for several labels and a 
 ZIP = "zip"
 
 
-# as `edgefl.analysis.question` measures them; the first ones are better when higher, the others when lower
+# as `edgefl.analysis.reports.question` measures them; the first ones are better when higher, the others when lower
 Metric = Literal[
     "accuracy_end",
     "accuracy_first",

@@ -197,7 +197,7 @@ def test_without_a_home_a_figure_needs_no_notice(tmp_path: Path) -> None:
     file = tmp_path / "home"
     file.touch()
     code = (
-        "from edgefl.analysis.command_line import keep_matplotlib_quiet as quiet; quiet();"
+        "from edgefl.analysis.commands.line import keep_matplotlib_quiet as quiet; quiet();"
         " import matplotlib; print(matplotlib.get_cachedir())"
     )
     environment = {key: value for key, value in os.environ.items() if key != "MPLCONFIGDIR"}

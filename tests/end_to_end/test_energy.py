@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import edgefl
-from edgefl.analysis.costs import report_costs
-from edgefl.analysis.load import load_runs
+from edgefl.analysis.reports.costs import report_costs
+from edgefl.analysis.runs.load import load_runs
 from tests.tools.invariants import check_run
 
 SMALL: dict[str, Any] = {

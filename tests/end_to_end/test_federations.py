@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from edgefl import EdgeflError, Results, load_model, load_scenario, simulate
 from edgefl.analysis import load_runs
 from edgefl.analysis.html import write_report
-from edgefl.analysis.reading import read_all
+from edgefl.analysis.runs.reading import read_all
 from edgefl.engine.federation.seat import Seat
 from edgefl.learning.datasets.digits import Digits
 from edgefl.run.plan import prepare

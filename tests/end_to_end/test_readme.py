@@ -11,7 +11,7 @@ import yaml
 from PIL import Image
 
 from edgefl.analysis import compare
-from edgefl.analysis.comparison import FIGURE_NUMBERS
+from edgefl.analysis.reports.comparison import FIGURE_NUMBERS
 from edgefl.config import registry
 from tests.end_to_end.pages import ROOT, blocks_of, checkout, run, there
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgefl import load_scenario, simulate
-from edgefl.analysis.load import load_runs
+from edgefl.analysis.runs.load import load_runs
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.run.resuming import resume

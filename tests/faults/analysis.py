@@ -14,7 +14,7 @@ FAULTS = (
         f"{UNIT}test_metrics.py::test_the_first_round_that_reaches_the_target_counts_even_if_later_ones_fall_back",
         "no round",
         edited(
-            "edgefl.analysis.metrics:time_to_target",
+            "edgefl.analysis.measures.metrics:time_to_target",
             'first["round"].astype(float)',
             '(first["round"] + 1).astype(float)',
         ),
@@ -26,7 +26,7 @@ FAULTS = (
         f"{UNIT}test_metrics.py::test_time_to_target_counts_from_the_start_of_the_session",
         "1e-6 of the target",
         edited(
-            "edgefl.analysis.metrics:time_to_target",
+            "edgefl.analysis.measures.metrics:time_to_target",
             'spells.groupby(SESSION)["energy_j"].cumsum()',
             '(spells["energy_j"] * (spells["phase"] != "probe")).groupby([spells[c] for c in SESSION]).cumsum()',
         ),
@@ -38,7 +38,7 @@ FAULTS = (
         f"{UNIT}test_metrics.py::test_waiting_before_the_first_round_is_part_of_the_time",
         "nothing",
         edited(
-            "edgefl.analysis.metrics:time_to_target",
+            "edgefl.analysis.measures.metrics:time_to_target",
             '(first["end_s"] - times["start_s"])',
             '(first["end_s"] - spells.groupby(SESSION)["start_s"].min())',
         ),
@@ -50,7 +50,7 @@ FAULTS = (
         f"{UNIT}test_metrics.py::test_a_tie_reaches_the_target_whatever_its_last_binary_digit",
         "no round",
         edited(
-            "edgefl.analysis.metrics:time_to_target",
+            "edgefl.analysis.measures.metrics:time_to_target",
             'training["target_accuracy"] - TIE',
             'training["target_accuracy"]',
         ),
@@ -62,7 +62,7 @@ FAULTS = (
         f"{UNIT}test_metrics.py::test_time_to_target_counts_from_the_start_of_the_session",
         "1e-6 of the ratio",
         edited(
-            "edgefl.analysis.metrics:speed_up",
+            "edgefl.analysis.measures.metrics:speed_up",
             "paired[column] / base.where(np.isfinite(base))",
             "base.where(np.isfinite(base)) / paired[column]",
         ),
@@ -74,7 +74,7 @@ FAULTS = (
         f"{UNIT}test_metrics.py::test_accumulated_gain_sums_the_differences",
         "1e-6 of the gain",
         edited(
-            "edgefl.analysis.metrics:accumulated_gain",
+            "edgefl.analysis.measures.metrics:accumulated_gain",
             'paired["accuracy_reference"] - paired["accuracy"]',
             'paired["accuracy"] - paired["accuracy_reference"]',
         ),
@@ -86,7 +86,7 @@ FAULTS = (
         f"{UNIT}test_metrics.py::test_over_seeds_averages_cells_first",
         "1e-6 of the deviation",
         edited(
-            "edgefl.analysis.metrics:over_seeds",
+            "edgefl.analysis.measures.metrics:over_seeds",
             'frame.groupby([*by, "seed"])[column].mean()',
             'frame.set_index([*by, "seed"])[column]',
         ),
@@ -97,7 +97,7 @@ FAULTS = (
         "a session recurs when its labels were seen after the pilot",
         f"{UNIT}test_metrics.py::test_a_session_recurs_when_its_labels_were_seen_after_the_pilot",
         "nothing",
-        edited("edgefl.analysis.metrics:session_kinds", "if labels and not row.pilot", "if labels"),
+        edited("edgefl.analysis.measures.metrics:session_kinds", "if labels and not row.pilot", "if labels"),
     ),
     Fault(
         "analysis.normal_interval",
@@ -106,7 +106,7 @@ FAULTS = (
         f"{UNIT}test_uncertainty.py::test_the_interval_is_students",
         "1e-6 of the half width",
         edited(
-            "edgefl.analysis.uncertainty:half_width",
+            "edgefl.analysis.measures.uncertainty:half_width",
             "float(stdtrit(len(known) - 1, 0.5 + LEVEL / 2)",
             "float(1.959964",
         ),
@@ -117,7 +117,7 @@ FAULTS = (
         "unbiased variance",
         f"{UNIT}test_uncertainty.py::test_the_interval_is_students",
         "1e-6 of the half width",
-        edited("edgefl.analysis.uncertainty:half_width", "known.std(ddof=1)", "known.std(ddof=0)"),
+        edited("edgefl.analysis.measures.uncertainty:half_width", "known.std(ddof=1)", "known.std(ddof=0)"),
     ),
     Fault(
         "analysis.one_sided",
@@ -125,7 +125,7 @@ FAULTS = (
         "scipy.stats.ttest_rel",
         f"{UNIT}test_uncertainty.py::test_both_tests_agree_with_scipy",
         "1e-6 of p",
-        edited("edgefl.analysis.uncertainty:paired", "float(2 * stdtr", "float(1 * stdtr"),
+        edited("edgefl.analysis.measures.uncertainty:paired", "float(2 * stdtr", "float(1 * stdtr"),
     ),
     Fault(
         "analysis.wilcoxon_zeros",
@@ -134,7 +134,9 @@ FAULTS = (
         f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_by_all_signs",
         "1e-6 of p",
         edited(
-            "edgefl.analysis.uncertainty:wilcoxon", "some = some[some != 0]", "some = some[some <= np.inf]"
+            "edgefl.analysis.measures.uncertainty:wilcoxon",
+            "some = some[some != 0]",
+            "some = some[some <= np.inf]",
         ),
     ),
     Fault(
@@ -143,7 +145,11 @@ FAULTS = (
         "mid-ranks",
         f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_by_all_signs",
         "1e-6 of p",
-        edited("edgefl.analysis.uncertainty:wilcoxon", "(2 * last - counts + 1)[place]", "(2 * last)[place]"),
+        edited(
+            "edgefl.analysis.measures.uncertainty:wilcoxon",
+            "(2 * last - counts + 1)[place]",
+            "(2 * last)[place]",
+        ),
     ),
     Fault(
         "analysis.ratio_plain",
@@ -152,7 +158,7 @@ FAULTS = (
         f"{UNIT}test_uncertainty.py::test_the_interval_of_a_ratio_is_students_on_logarithms",
         "1e-6 of each end",
         edited(
-            "edgefl.analysis.uncertainty:paired_ratio",
+            "edgefl.analysis.measures.uncertainty:paired_ratio",
             "float(logarithms.mean())",
             "math.log(float(np.exp(logarithms).mean()))",
         ),
@@ -164,7 +170,7 @@ FAULTS = (
         f"{SEQUENTIAL}::test_looked_at_after_every_pair_it_misses_as_seldom_as_it_says",
         "what 4,000 studies that miss 5 % exceed by chance 1 time in a million",
         edited(
-            "edgefl.analysis.sequential:half_width_factor",
+            "edgefl.analysis.measures.sequential:half_width_factor",
             "q = (k / error**2) ** (1 / pairs)",
             "q = (1 / error**2) ** (1 / pairs)",
         ),
@@ -175,7 +181,7 @@ FAULTS = (
         "the martingale of the stated mixture",
         f"{SEQUENTIAL}::test_the_interval_is_what_the_martingale_does_not_exclude",
         "1e-9 of the martingale",
-        constant("edgefl.analysis.sequential:SPREAD", 2.0),
+        constant("edgefl.analysis.measures.sequential:SPREAD", 2.0),
     ),
     Fault(
         "analysis.recovery_margin",
@@ -183,7 +189,7 @@ FAULTS = (
         "within the margin of it",
         f"{UNIT}test_transitions.py::test_dip_and_recovery_are_counted_from_the_start_of_the_session",
         "nothing",
-        edited("edgefl.analysis.transitions:transitions", "- margin - TIE", "- TIE"),
+        edited("edgefl.analysis.measures.transitions:transitions", "- margin - TIE", "- TIE"),
     ),
     Fault(
         "analysis.dip_without_start",
@@ -192,7 +198,9 @@ FAULTS = (
         f"{UNIT}test_transitions.py::test_dip_and_recovery_are_counted_from_the_start_of_the_session",
         "1e-6 of the dip",
         edited(
-            "edgefl.analysis.transitions:transitions", '["accuracy_start", "lowest"]', '["lowest", "lowest"]'
+            "edgefl.analysis.measures.transitions:transitions",
+            '["accuracy_start", "lowest"]',
+            '["lowest", "lowest"]',
         ),
     ),
     Fault(
@@ -202,7 +210,7 @@ FAULTS = (
         f"{UNIT}test_fairness.py::test_measures_are_those_of_their_definitions",
         "1e-6 of each measure",
         edited(
-            "edgefl.analysis.fairness:measures",
+            "edgefl.analysis.reports.fairness:measures",
             "2 * np.arange(1, count + 1) - count - 1",
             "2 * np.arange(1, count + 1) - count",
         ),
@@ -213,7 +221,7 @@ FAULTS = (
         "journal paper, Theorem 1",
         "tests/theory/test_convergence_bound.py::test_drift_goes_with_the_pairs_of_steps",
         "1e-6 of each term",
-        edited("edgefl.analysis.theory:theorem1", "pairs = e_max * (e_max - 1)", "pairs = e_max"),
+        edited("edgefl.analysis.reports.theory:theorem1", "pairs = e_max * (e_max - 1)", "pairs = e_max"),
     ),
     Fault(
         "analysis.energy_without_tail",
@@ -222,7 +230,7 @@ FAULTS = (
         f"{UNIT}test_costs.py::test_energy_has_the_tails",
         "nothing",
         edited(
-            "edgefl.analysis.breakdown:breakdown",
+            "edgefl.analysis.measures.breakdown:breakdown",
             'parts["energy_j"] = parts.sum(axis=1)',
             'parts["energy_j"] = parts.drop(columns="tail_j").sum(axis=1)',
         ),
@@ -234,7 +242,7 @@ FAULTS = (
         f"{UNIT}test_metrics.py::test_devices_that_are_off_empty_or_outside_count_for_the_time_that_they_are_not",
         "1e-6 of the rate",
         edited(
-            "edgefl.analysis.network:_gaps_of",
+            "edgefl.analysis.reports.network:_gaps_of",
             "joined.append((max(since_s, covered_s), end_s))",
             "joined.append((since_s, end_s))",
         ),
@@ -245,7 +253,7 @@ FAULTS = (
         "Jaccard: intersection over union",
         f"{UNIT}test_populations.py::test_jaccard",
         "nothing",
-        edited("edgefl.analysis.populations:jaccard", "/ len(one | other)", "/ max(1, len(one))"),
+        edited("edgefl.analysis.measures.populations:jaccard", "/ len(one | other)", "/ max(1, len(one))"),
     ),
     Fault(
         "analysis.missed_target",
@@ -253,7 +261,9 @@ FAULTS = (
         "what was spent in the session is a lower bound",
         f"{UNIT}test_comparison.py::test_means_and_deviations_over_seeds",
         "nothing",
-        edited("edgefl.analysis.averages:_reached", "mask(missed, timed[length])", "mask(missed, 0.0)"),
+        edited(
+            "edgefl.analysis.measures.averages:_reached", "mask(missed, timed[length])", "mask(missed, 0.0)"
+        ),
     ),
     Fault(
         "analysis.plateau",
@@ -261,6 +271,10 @@ FAULTS = (
         "the next rounds gain at most the margin",
         f"{UNIT}test_drift_reading.py::test_a_plateau_is_where_the_next_rounds_gain_little",
         "no round",
-        edited("edgefl.analysis.drift_reading:Reading.recovery_rounds", "<= self.margin + 1e-12", "<= 1.0"),
+        edited(
+            "edgefl.analysis.measures.drift_reading:Reading.recovery_rounds",
+            "<= self.margin + 1e-12",
+            "<= 1.0",
+        ),
     ),
 )

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import torch
 
-from edgefl.analysis.theory import constants, theorem1
+from edgefl.analysis.reports.theory import constants, theorem1
 from edgefl.learning.federation.theory import of_gradients
 
 A = np.diag([2.0, 1.0, 0.25])

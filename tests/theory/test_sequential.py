@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from edgefl.analysis.sequential import half_width_factor, interval, pairs_wanted
+from edgefl.analysis.measures.sequential import half_width_factor, interval, pairs_wanted
 
 ERROR = 0.05
 STUDIES, PAIRS = 4_000, 60

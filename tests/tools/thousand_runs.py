@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from edgefl.analysis.command_line import main
+from edgefl.analysis.commands.line import main
 from tests.unit.analysis.conftest import write_study
 
 VARIANTS, SEEDS, TIME_S = 10, 100, 10.0

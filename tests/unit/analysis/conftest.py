@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from edgefl.analysis import comparison
+from edgefl.analysis.reports import comparison
 from tests.tools.figures import leave_figures_empty
 
 RENDER = Figure.savefig

@@ -7,8 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from edgefl.analysis import compare, load_runs, reading
-from edgefl.analysis.command_line import main
+from edgefl.analysis import compare, load_runs
+from edgefl.analysis.commands.line import main
+from edgefl.analysis.runs import reading
 
 Write = Callable[..., Path]
 SESSIONS = [{"session": 1, "accuracy_start": 0.1}]
@@ -79,7 +80,7 @@ def test_a_report_on_several_folders_goes_beside_them(
     assert load_runs(["a", "../here/b"]).folder("out") == Path("out")
     monkeypatch.chdir(a)
     assert load_runs([".", "../b"]).folder() == Path("../comparison")
-    monkeypatch.setattr("edgefl.analysis.load.os.path.commonpath", lambda paths: "/")
+    monkeypatch.setattr("edgefl.analysis.runs.load.os.path.commonpath", lambda paths: "/")
     with pytest.raises(ValueError, match="no folder in common to write to: choose one with --out"):
         compare([a, b], target=0.6)
 

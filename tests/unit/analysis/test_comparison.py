@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from edgefl.analysis import compare, load_runs
-from edgefl.analysis.comparison import FIGURE_NUMBERS
 from edgefl.analysis.figures.comparison import adaptation_figure
-from edgefl.analysis.service import services_of
+from edgefl.analysis.measures.service import services_of
+from edgefl.analysis.reports.comparison import FIGURE_NUMBERS
 
 Write = Callable[..., Path]
 AGAIN = [{"session": s, "labels": "0 1", "accuracy_start": 0.1} for s in (1, 2)]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from edgefl.analysis.__main__ import main
 from PIL.PngImagePlugin import PngImageFile
 
-from edgefl.analysis.day import DAY_NUMBERS, _notes, draw_day
+from edgefl.analysis.commands.line import main
+from edgefl.analysis.reports.day import DAY_NUMBERS, _notes, draw_day
 
 Write = Callable[..., Path]
 # residents at night, workers by day, residents again: from six in the evening on, with one of them away

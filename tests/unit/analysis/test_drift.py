@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgefl.analysis.drift import Change, changes_of, compare_drift, drift_figures, numbered, participants
-from edgefl.analysis.drift_reading import Reading
-from edgefl.analysis.load import load_runs
+from edgefl.analysis.measures.drift import Change, changes_of, drift_figures, numbered, participants
+from edgefl.analysis.measures.drift_reading import Reading
+from edgefl.analysis.reports.drift import compare_drift
+from edgefl.analysis.runs.load import load_runs
 from tests.unit.analysis.conftest import write_run
 
 FIRST, ROUNDS = 41, 120

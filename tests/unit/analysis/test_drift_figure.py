@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from edgefl.analysis.drift_reading import Reading
-from edgefl.analysis.figures.drift import drift_figure
-from edgefl.analysis.results import DriftComparison
+from edgefl.analysis.measures.drift_reading import Reading
+from edgefl.analysis.measures.results import DriftComparison
+from edgefl.analysis.reports.drift import drift_figure
 
 NAMES = {"slow": 30.0, "never": float("inf"), "quick": 2.0}  # rounds until recovered
 ROUNDS, FIRST = 1000, 501

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from edgefl.analysis import report_fairness
-from edgefl.analysis.fairness import measures
+from edgefl.analysis.reports.fairness import measures
 
 Write = Callable[..., Path]
 

@@ -9,11 +9,11 @@ import pytest
 
 from edgefl import Results, load_scenario, simulate
 from edgefl.analysis import compare, load_runs, load_settings
-from edgefl.analysis.costs import report_costs
 from edgefl.analysis.export.records import study_of
 from edgefl.analysis.html import write_report
-from edgefl.analysis.reading import EXACT
-from edgefl.analysis.scenario_keys import keys_of
+from edgefl.analysis.reports.costs import report_costs
+from edgefl.analysis.runs.reading import EXACT
+from edgefl.analysis.runs.scenario_keys import keys_of
 from edgefl.scenario.scenario import dump
 from edgefl.studies import planning
 from edgefl.studies.api import study

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from edgefl.analysis import compare, handover_figures, load_runs, load_settings
-from edgefl.analysis.command_line import main
+from edgefl.analysis.commands.line import main
 
 Write = Callable[..., Path]
 ROUNDS = [{"session": 1, "round": 1, "accuracy": 0.5}]

@@ -11,12 +11,12 @@ import pytest
 import yaml
 from PIL import Image
 
-from edgefl.analysis import moving
 from edgefl.analysis.figures.moving import cells_of
-from edgefl.analysis.html.places import hexagonal_sites_m
-from edgefl.analysis.load import Runs
-from edgefl.analysis.moving import draw_moving, frame_times_s
-from edgefl.analysis.moving_run import MovingRun, moving_run
+from edgefl.analysis.measures.moving_run import MovingRun, moving_run
+from edgefl.analysis.reports import moving
+from edgefl.analysis.reports.moving import draw_moving, frame_times_s
+from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.places import hexagonal_sites_m
 
 Write = Callable[..., Path]
 ISD_M = 500.0

@@ -10,10 +10,8 @@ from PIL import Image
 
 from edgefl.analysis import load_runs, report_network
 from edgefl.analysis.figures.column import DPI, WIDTH_INCH
-from edgefl.analysis.figures.network import network_figure
-from edgefl.analysis.metrics import RUN
-from edgefl.analysis.network import PERIODS, _by_run, over_time
-from edgefl.analysis.tables.network import headline
+from edgefl.analysis.measures.metrics import RUN
+from edgefl.analysis.reports.network import PERIODS, _by_run, headline, network_figure, over_time
 
 Write = Callable[..., Path]
 END_S = 10.0 * PERIODS  # periods of ten seconds

@@ -15,14 +15,15 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from rich.console import Console
 
-from edgefl.analysis import compare, formatting, markup
+from edgefl.analysis import compare
 from edgefl.analysis.figures.bars import draw_bars
 from edgefl.analysis.figures.comparison import styles_of
 from edgefl.analysis.figures.lines import draw_lines, in_lines
 from edgefl.analysis.figures.style import variant_styles
-from edgefl.analysis.formatting import natural, placed
-from edgefl.analysis.results import Comparison
-from edgefl.analysis.tables.comparison import headline, report
+from edgefl.analysis.measures.results import Comparison
+from edgefl.analysis.page import formatting, markup
+from edgefl.analysis.page.formatting import natural, placed
+from edgefl.analysis.reports.comparison_words import headline, report
 from tests.tools.figures import leave_figures_empty
 from tests.unit.analysis.conftest import write_study
 

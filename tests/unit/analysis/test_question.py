@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgefl.analysis.question import UNDECIDED, Question, answer, read, write
+from edgefl.analysis.reports.question import UNDECIDED, Question, answer, read, write
 
 ACCURACY = Question("accuracy_end", ("a", "b"), precision=0.05, budget=20)
 SECONDS = Question("seconds_to_target", ("a", "b"), precision=5.0, budget=9, target=0.5)
@@ -95,7 +95,7 @@ def test_a_grid_is_a_map_with_one_error_for_all_of_it(studied: Callable[..., Pat
 
 
 def test_two_axes_are_drawn_as_a_map(tmp_path: Path) -> None:
-    from edgefl.analysis.figures.question import question_figure
+    from edgefl.analysis.reports.question import question_figure
 
     rows = [
         {"mhz": mhz, "alpha": alpha, "mean": 0.1, "low": 0.05, "high": 0.15, "better": better}
@@ -107,7 +107,7 @@ def test_two_axes_are_drawn_as_a_map(tmp_path: Path) -> None:
 
 
 def test_one_axis_is_drawn_as_intervals_around_their_means() -> None:
-    from edgefl.analysis.figures.question import question_figure
+    from edgefl.analysis.reports.question import question_figure
 
     row = {"mhz": "5", "mean": 0.1, "low": 0.05, "high": 0.15, "better": "a"}
     (axes,) = question_figure(pd.DataFrame([row]), ("mhz",), ("a", "b"), "percentage points").axes

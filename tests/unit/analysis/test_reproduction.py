@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from edgefl.analysis.__main__ import main
 
-from edgefl.analysis.reproduction import FITTED, PAPERS, Reproduction, page, papers_table, reproduce
+from edgefl.analysis.commands.line import main
+from edgefl.analysis.reports.reproduction import FITTED, PAPERS, Reproduction, page, papers_table, reproduce
 
 ROUNDED = 0.01 + 1e-9  # of a mean of numbers with two decimals, and of its own
 STUDY = "journal_table_x_fashion_mnist_as_run"
@@ -100,7 +100,9 @@ def test_a_fitted_study_says_so_where_its_distance_stands(write_run: Writer, tmp
     write(write_run, "similarity", 92.08, 92.86, study="journal_table_x_mnist_as_run")
     text = page([reproduce(tmp_path / "runs")])
     assert "| `journal_table_x_mnist_as_run` (rate fitted to the paper) | fedprox | 2 of 32 |" in text
-    assert all((PAPERS.parents[1] / "scenarios/studies" / f"{study}.yaml").is_file() for study in FITTED)
+    assert all(
+        (PAPERS.resolve().parents[1] / "scenarios/studies" / f"{study}.yaml").is_file() for study in FITTED
+    )
 
 
 def test_folders_of_one_study_share_a_section(write_run: Writer, tmp_path: Path) -> None:
@@ -204,7 +206,7 @@ def read_again(text: str) -> list[Reproduction]:
 
 def test_the_shipped_page_is_what_its_command_makes() -> None:
     """Made again from the numbers in its own tables it is the same, to the rounding of these: nothing by hand."""
-    shipped = (PAPERS.parents[1] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    shipped = (PAPERS.resolve().parents[1] / "docs" / "reproduction.md").read_text(encoding="utf-8")
     again = page(read_again(shipped))
     number = re.compile(r"(?<![\w.])[-+]?\d+\.\d+")
     assert number.sub("#", shipped) == number.sub("#", again)

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from edgefl.analysis.report import Report
-from edgefl.analysis.score_words import said
+from edgefl.analysis.page.report import Report
+from edgefl.analysis.page.score_words import said
 
 
 @pytest.mark.parametrize(

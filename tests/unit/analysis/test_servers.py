@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from edgefl.analysis import compare, load_runs
-from edgefl.analysis.choices import Layout
-from edgefl.analysis.key_sweep import sweep
-from edgefl.analysis.question import Question, answer
-from edgefl.analysis.servers import several_servers
+from edgefl.analysis.reports.question import Question, answer
+from edgefl.analysis.reports.sweep import sweep
+from edgefl.analysis.runs.choices import Layout
+from edgefl.analysis.runs.servers import several_servers
 
 Write = Callable[..., Path]
 SESSION = [{"session": 1, "labels": "0 1", "accuracy_start": 0.1}]

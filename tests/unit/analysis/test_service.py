@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgefl.analysis.clock import Clock, clock_of, of_day
-from edgefl.analysis.service import Service
+from edgefl.analysis.measures.service import Service
+from edgefl.analysis.runs.clock import Clock, clock_of, of_day
 
 SESSIONS = pd.DataFrame(
     {

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from edgefl.analysis.__main__ import main
 
 from edgefl.analysis import compare_settings
-from edgefl.analysis.figures.settings import settings_figure
+from edgefl.analysis.commands.line import main
+from edgefl.analysis.reports.settings_words import settings_figure
 
 Write = Callable[..., Path]
 SESSIONS = [{"session": s, "labels": "0 1"} for s in (1, 2, 3)]

@@ -10,16 +10,16 @@ import yaml
 from PIL import Image
 
 from edgefl.analysis import load_runs
-from edgefl.analysis.choices import Metric
 from edgefl.analysis.figures.column import DPI, WIDTH_INCH
 from edgefl.analysis.figures.curves import curves_of
 from edgefl.analysis.figures.pareto import efficient, pareto_figure
 from edgefl.analysis.figures.sweep import heat_figure, sweep_figure
-from edgefl.analysis.key_sweep import grid_key, sweep
-from edgefl.analysis.scenario_keys import differing, flat
-from edgefl.analysis.service import services_of
-from edgefl.analysis.tables.sweep import headline, verdicts
-from edgefl.analysis.units import axis_of
+from edgefl.analysis.measures.service import services_of
+from edgefl.analysis.page.units import axis_of
+from edgefl.analysis.reports.sweep import grid_key, sweep
+from edgefl.analysis.reports.sweep_words import headline, verdicts
+from edgefl.analysis.runs.choices import Metric
+from edgefl.analysis.runs.scenario_keys import differing, flat
 
 Write = Callable[..., Path]
 

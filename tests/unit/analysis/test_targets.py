@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.analysis import compare, load_runs, metrics
-from edgefl.analysis.targets import Target, target_of, targets_of
+from edgefl.analysis.measures.targets import Target, target_of, targets_of
 
 Write = Callable[..., Path]
 SESSIONS = [{"session": 1, "accuracy_start": 0.1}]

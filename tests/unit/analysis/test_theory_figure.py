@@ -10,7 +10,7 @@ from PIL import Image
 
 from edgefl.analysis import report_theory
 from edgefl.analysis.figures.column import DPI, WIDTH_INCH
-from edgefl.analysis.figures.theory import theory_figure
+from edgefl.analysis.reports.theory import theory_figure
 
 Write = Callable[..., Path]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edgefl.analysis.uncertainty import ends, half_width, paired, paired_ratio, wilcoxon
+from edgefl.analysis.measures.uncertainty import ends, half_width, paired, paired_ratio, wilcoxon
 
 
 def test_the_interval_is_students() -> None:

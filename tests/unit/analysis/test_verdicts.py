@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.analysis import compare
-from edgefl.analysis.units import bare, written
+from edgefl.analysis.page.units import bare, written
 
 Write = Callable[..., Path]
 Rounds = Mapping[

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from edgefl.analysis import handover_figures, load_runs
-from edgefl.analysis.vocabulary import CAUSES, EVENTS, OUTCOMES, STAGES, split_outcome
+from edgefl.analysis.runs.vocabulary import CAUSES, EVENTS, OUTCOMES, STAGES, split_outcome
 from edgefl.engine.parts import Outcome
 from edgefl.engine.records import EventName
 

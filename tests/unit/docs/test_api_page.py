@@ -15,7 +15,7 @@ from tests.end_to_end.pages import ROOT, blocks_of
 PAGE = (ROOT / "docs" / "api.md").read_text()
 PACKAGES = {"edgefl": "edgefl", "edgefl.channel": "channel", "edgefl.analysis": "analysis"}  # name: folder
 # packages whose __all__ gathers what their own files define, for the rooms above
-INTERNAL = {"edgefl.studies", "edgefl.analysis.html", "edgefl.analysis.tables"}
+INTERNAL = {"edgefl.studies", "edgefl.analysis.html"}
 QUOTED = re.compile(r"`([\w.]+)`")
 NEEDS = {"edgefl.flower": "flwr"}  # module -> package of an extra
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import edgefl
-from edgefl.analysis.reading import EXACT
+from edgefl.analysis.runs.reading import EXACT
 from edgefl.contract import BEGIN, Evaluation, LocalRound, Now, Opening, SessionStart, StageFacts
 from edgefl.errors import EdgeflError
 from edgefl.learners.own import Assignment

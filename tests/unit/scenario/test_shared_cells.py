@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from edgefl import EdgeflError, load_scenario, simulate
-from edgefl.analysis.load import load_runs
+from edgefl.analysis.runs.load import load_runs
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import identity
 from edgefl.scenario.scenario import dump, load

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edgefl.analysis.sequential import interval, pairs_wanted
+from edgefl.analysis.measures.sequential import interval, pairs_wanted
 from edgefl.errors import EdgeflError
 from edgefl.studies import StudyPlan, ask, plan
 from edgefl.studies.adding_seeds import Seeds, Setting

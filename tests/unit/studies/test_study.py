@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from edgefl.analysis import units
+from edgefl.analysis.page import units
 from edgefl.scenario.scenario import load
 from edgefl.studies import plan, point_labels
 from tests.refusals import refused_at

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgefl.analysis.html.places import areas_of, hexagonal_sites_m, images_m, layout_of, local_m, streets_of
+from edgefl.analysis.runs.places import areas_of, hexagonal_sites_m, images_m, layout_of, local_m, streets_of
 from edgefl.channel.layout import Wraparound, hexagonal_sites
 from edgefl.mobility.highway import Highway
 from edgefl.mobility.manhattan import Manhattan

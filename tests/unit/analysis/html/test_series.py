@@ -9,7 +9,7 @@ import numpy as np
 from edgefl.analysis import load_runs
 from edgefl.analysis.html.packing import Column, pack
 from edgefl.analysis.html.series import charts, population
-from edgefl.analysis.load import Runs
+from edgefl.analysis.runs.load import Runs
 
 
 def replay(cells: np.ndarray) -> dict[str, Any]:

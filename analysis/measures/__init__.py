@@ -1,0 +1,1 @@
+"""What is measured of runs: values, and how sure they are."""

@@ -1,0 +1,251 @@
+"""The papers' metrics of adaptation, as pure functions of the tidy tables of `load_runs`.
+
+J is the journal paper whose equations are numbered here. Accuracies are 0..1, times simulated seconds,
+energies joules of all devices together. Rows are keyed by variant, seed, cell and session: each cell with a
+server has sessions of its own. A training round is any round that is no probe round; rounds count from 1
+within a session.
+
+NaN means that there is nothing to measure (no training, no reference); inf means: not reached.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from edgefl.analysis.measures.targets import BEST, Target, target_of
+
+RUN = ["variant", "seed"]
+SESSION = [*RUN, "cell", "session"]
+VALIDATION = (
+    "accuracy_validation"  # on training samples that no device holds, where learning.validation says so
+)
+SPELL = ["seed", "cell", "session"]  # what the variants of a study have in common
+# accuracies are shares of test samples written in decimal: equal up to this is a tie, and a tie reaches the target
+TIE = 1e-9
+
+
+def of_run(table: pd.DataFrame, run: Any) -> pd.DataFrame:
+    """Keep the rows of one run, a row of `Runs.info`."""
+    return table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
+
+
+def training_rounds(rounds: pd.DataFrame) -> pd.DataFrame:
+    """Keep the rounds that train the session's model: pilot and train, not probe."""
+    return rounds[rounds["phase"] != "probe"]
+
+
+def over_seeds(frame: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
+    """Average a column over seeds, with its sample standard deviation (NaN with one seed).
+
+    Cells are averaged within a seed first.
+
+    Returns:
+        mean, std, indexed by `by`.
+    """
+    by_seed = frame.groupby([*by, "seed"])[column].mean()
+    return by_seed.groupby(by).agg(["mean", "std"])
+
+
+def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
+    """Tell which sessions are pilots and which recur.
+
+    A session recurs when its set of labels was seen in an earlier session that was no pilot. Pilots are taken
+    together over the variants of a seed, so that a variant without pilot is measured on the same sessions.
+
+    Returns:
+        variant, seed, cell, session, labels (as written), pilot, recurring.
+    """
+    kinds = sessions[[*SESSION, "labels"]].sort_values(SESSION, ignore_index=True)
+    piloted = rounds.loc[rounds["phase"] == "pilot", SPELL].itertuples(index=False, name=None)
+    pilots = set(piloted)
+    kinds["pilot"] = [(row.seed, row.cell, row.session) in pilots for row in kinds.itertuples()]
+    seen: dict[tuple[object, ...], set[frozenset[str]]] = {}
+    recurring = []
+    for row in kinds.itertuples():
+        earlier = seen.setdefault((row.variant, row.seed, row.cell), set())
+        labels = frozenset(str(row.labels).split())
+        recurring.append(labels in earlier)
+        if labels and not row.pilot:
+            earlier.add(labels)
+    kinds["recurring"] = pd.Series(recurring, kinds.index, dtype=bool)
+    return kinds
+
+
+def unpaired(table: pd.DataFrame, column: str) -> str:
+    """List the sessions of a seed for which the variants have different sets of words in a column; empty: none."""
+    sets = table[column].map(lambda words: frozenset(str(words).split()))
+    count = sets.groupby([table[name] for name in SPELL]).nunique()
+    return ", ".join(map(str, sorted({int(session) for *_, session in count.index[count > 1]})))
+
+
+def accuracy_after_change(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
+    """Find the accuracy right after each session change, on the session's test labels.
+
+    Returns:
+        variant, seed, cell, session, accuracy_start (the opening model, before any training), accuracy_round_1 (after
+        the first training round).
+    """
+    training = training_rounds(rounds)
+    first = training.loc[training["round"] == 1, [*SESSION, "accuracy"]]
+    first = first.rename(columns={"accuracy": "accuracy_round_1"})
+    return sessions[[*SESSION, "accuracy_start"]].merge(first, on=SESSION, how="left")
+
+
+def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.DataFrame:
+    """Average the accuracy over the first training rounds of each session, all of them if it has fewer.
+
+    Returns:
+        variant, seed, cell, session, accuracy_first. Source: J, Tables II, III and X to XII (10 rounds).
+    """
+    if first_rounds < 1:
+        raise ValueError(f"first_rounds is {first_rounds}: must be at least 1")
+    training = training_rounds(rounds)
+    first = training[training["round"] <= first_rounds]
+    return first.groupby(SESSION)["accuracy"].mean().rename("accuracy_first").reset_index()
+
+
+def judged(training: pd.DataFrame) -> pd.DataFrame:
+    """Return rounds with the accuracy by which one chooses: that on validation samples, where all runs have one."""
+    if VALIDATION not in training or (training[VALIDATION].isna() & training["accuracy"].notna()).any():
+        return training
+    return training.assign(accuracy=training[VALIDATION])
+
+
+def target_accuracy(
+    rounds: pd.DataFrame, *, reference: str | None, target: str | float | Target = "95%"
+) -> pd.DataFrame:
+    """Return the accuracy to reach in each session.
+
+    Args:
+        reference: the variant whose best accuracy a relative target is a share of, unless it names another; None:
+            that of the best variant.
+        target: see `targets.target_of`.
+
+    Returns:
+        seed, cell, session, target_accuracy. Source: J (31), rho = target.
+    """
+    goal = target_of(target)
+    training = judged(training_rounds(rounds))
+    if not goal.relative:
+        return training[SPELL].drop_duplicates().assign(target_accuracy=goal.value)
+    peak = goal.peak or reference
+    best_of_all = peak is None or (goal.peak == BEST and BEST not in set(training["variant"]))
+    if not best_of_all:
+        training = training[training["variant"] == peak]
+    best = training.groupby(SPELL)["accuracy"].max()
+    return (goal.value * best).rename("target_accuracy").reset_index()
+
+
+def time_to_target(
+    rounds: pd.DataFrame,
+    sessions: pd.DataFrame,
+    *,
+    reference: str | None,
+    target: str | float | Target = "95%",
+) -> pd.DataFrame:
+    """Measure T_rho: how long each session takes to reach `target_accuracy` of the same seed and session.
+
+    rounds_to_target counts training rounds, as J does. Seconds and joules are counted from the start of the
+    session, so the probe rounds before the first training round are in them; probe_rounds says how many they are.
+
+    Returns:
+        variant, seed, cell, session, target_accuracy, rounds_to_target, seconds_to_target, joules_to_target (inf: not
+        reached; NaN: no accuracy to compare with), probe_rounds, session_s and session_j (the whole session,
+        which bounds a target that was not reached from below). One row per session with a training round.
+
+    Source: J (31) and Table VII. Unlike there, joules and seconds are those simulated, not a constant per round.
+    """
+    spells = rounds.sort_values([*SESSION, "start_s"], ignore_index=True)
+    spells["spent_j"] = spells.groupby(SESSION)["energy_j"].cumsum()
+    training = judged(training_rounds(spells)).merge(
+        target_accuracy(rounds, reference=reference, target=target), on=SPELL, how="left"
+    )
+    times = training.groupby(SESSION).agg(
+        target_accuracy=("target_accuracy", "first"), tested=("accuracy", "count"), trained=("round", "size")
+    )
+    whole = spells.groupby(SESSION).agg(
+        session_s=("end_s", "max"), session_j=("energy_j", "sum"), all_rounds=("round", "size")
+    )
+    starts = sessions.drop_duplicates(SESSION).set_index(SESSION)["start_s"]
+    times = times.join(whole).join(starts)
+    for key in times.index[times["start_s"].isna()]:
+        raise ValueError(
+            f"session {key[3]} of '{key[0]}', seed {key[1]}, has rounds but no row in sessions.csv"
+        )
+    times["session_s"] -= times["start_s"]
+    times["probe_rounds"] = times["all_rounds"] - times["trained"]
+    reached = training[training["accuracy"] >= training["target_accuracy"] - TIE].drop_duplicates(SESSION)
+    first = reached.set_index(SESSION)[["round", "end_s", "spent_j"]].reindex(times.index)
+    nothing = times["target_accuracy"].isna() | (times["tested"] == 0)
+    missing = pd.Series(math.inf, times.index).mask(nothing, math.nan)
+    times["rounds_to_target"] = first["round"].astype(float).fillna(missing)
+    times["seconds_to_target"] = (first["end_s"] - times["start_s"]).fillna(missing)
+    times["joules_to_target"] = first["spent_j"].fillna(missing)
+    columns = ["target_accuracy", "rounds_to_target", "seconds_to_target", "joules_to_target"]
+    return times[[*columns, "probe_rounds", "session_s", "session_j"]].reset_index()
+
+
+def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
+    """Count how many times faster (and thriftier) the reference reaches the target than each variant.
+
+    Args:
+        times: as `time_to_target` returns it.
+
+    Returns:
+        variant, seed, cell, session, speed_up_rounds, speed_up_seconds, speed_up_joules: the variant's T_rho over the
+        reference's (1 for the reference, inf where the variant did not reach the target). Source: J, Table VII.
+    """
+    kinds = ("rounds", "seconds", "joules")
+    wanted = [f"{kind}_to_target" for kind in kinds]
+    of_reference = times.loc[times["variant"] == reference, [*SPELL, *wanted]]
+    paired = times[[*SESSION, *wanted]].merge(of_reference, on=SPELL, how="left", suffixes=("", "_reference"))
+    result = paired[SESSION].copy()
+    for kind, column in zip(kinds, wanted, strict=True):
+        base = paired[f"{column}_reference"]
+        result[f"speed_up_{kind}"] = paired[column] / base.where(np.isfinite(base))
+    return result
+
+
+def accumulated_gain(rounds: pd.DataFrame, *, reference: str) -> pd.DataFrame:
+    """Sum up G_total: over a session's training rounds, the reference's accuracy minus the variant's.
+
+    Rounds that only one of the two has are left out.
+
+    Returns:
+        variant, seed, cell, session, gain (in accuracy x rounds; J's tables print it times 100). Positive: the
+        reference is better; 0 for the reference itself. Source: J (32).
+    """
+    training = training_rounds(rounds)[[*SESSION, "round", "accuracy"]]
+    of_reference = training[training["variant"] == reference].drop(columns="variant")
+    paired = training.merge(of_reference, on=[*SPELL, "round"], suffixes=("", "_reference"))
+    paired["gain"] = paired["accuracy_reference"] - paired["accuracy"]
+    # min_count: a session without a single accuracy has no gain, rather than a gain of zero
+    return paired.groupby(SESSION)["gain"].sum(min_count=1).reset_index()
+
+
+def totals(rounds: pd.DataFrame) -> pd.DataFrame:
+    """Add up the cost of a whole run, probe rounds included, and average that of a training round.
+
+    Returns:
+        variant, seed, energy_j, simulated_s (end of the last round), rounds and probe_rounds; means over the
+        training rounds: latency_s (the slowest device, which a synchronous round waits for), latency_mean_s
+        (mean over the devices, J's Table VII), round_energy_j and its parts round_energy_rx_j, _tx_j, _compute_j and
+        _tail_j.
+    """
+    runs = rounds.groupby(RUN)
+    training = training_rounds(rounds)
+    probes = rounds["phase"].eq("probe").groupby([rounds[column] for column in RUN]).sum()
+    energies = ["energy_j", "energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j"]
+    per_round = training.groupby(RUN)[["latency_s", "latency_mean_s", *energies]].mean()
+    return pd.concat(
+        [
+            runs["energy_j"].sum(),
+            runs["end_s"].max().rename("simulated_s"),
+            training.groupby(RUN).size().rename("rounds"),
+            probes.rename("probe_rounds"),
+            per_round.rename(columns={column: f"round_{column}" for column in energies}),
+        ],
+        axis=1,
+    ).reset_index()

@@ -1,0 +1,159 @@
+"""What a run says of its moving network: who was where, served by whom, and how a cell's model fared."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from edgefl.analysis.measures.metrics import of_run, training_rounds
+from edgefl.analysis.runs.clock import Clock, own_clock
+from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.places import areas_of, layout_of, streets_of
+from edgefl.analysis.runs.scenario_keys import scenario_of
+from edgefl.analysis.runs.vocabulary import HANDOVER
+
+JUST_NOW = 0.5  # of the last way: where handovers are marked
+TRAIL_S, TRAIL_SHARE = 900.0, 0.08  # of the last way that is drawn: of a day, and of shorter runs
+
+
+@dataclass(frozen=True)
+class MovingRun:
+    """What a run says of its moving network.
+
+    Attributes:
+        layout: sites and shape of the cells, see `layout_of`. areas, streets: see `areas_of`, `streets_of`.
+        times_s: [times] at which places were recorded. places_m: [times, devices, 2], nan: absent.
+        serving: [times, devices] the cell, nan: none.
+        federations: cells with a server, the one whose course is drawn first.
+        classes: class -> [devices] who is of it.
+        handovers: time_s, and the row in places_m of who changed its cell.
+        curve: start_s and value of the cell's training rounds: accuracy in percent, or joules spent so far where no
+            model was trained, and curve_name says which.
+        sessions: start_s of each of the cell's sessions, and words on who was there.
+        clock: of the run.
+    """
+
+    layout: dict[str, Any]
+    areas: list[dict[str, Any]]
+    streets: list[list[list[float]]]
+    times_s: np.ndarray
+    places_m: np.ndarray
+    serving: np.ndarray
+    federations: list[int]
+    classes: dict[str, np.ndarray]
+    handovers: tuple[np.ndarray, np.ndarray]
+    curve: pd.DataFrame
+    curve_name: str
+    sessions: list[tuple[float, str]]
+    clock: Clock
+
+    def at(self, time_s: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return [devices, 2] where people are, on straight lines between two records, and [devices] their cells."""
+        after = int(np.searchsorted(self.times_s, time_s).clip(1, len(self.times_s) - 1))
+        before_s, after_s = self.times_s[after - 1], self.times_s[after]
+        share = float(np.clip((time_s - before_s) / (after_s - before_s), 0, 1))
+        here_m, there_m = self.places_m[after - 1], self.places_m[after]
+        jumped = np.hypot(*(there_m - here_m).T) > 0.5 * self.layout["radius_m"]  # came in on the other side
+        between_m = (1 - share) * here_m + share * there_m
+        return np.where(jumped[:, None], there_m, between_m), self.serving[after - (share < 0.5)]
+
+    @property
+    def trail_s(self) -> float:
+        """How long before a time the ways begin that are drawn at it."""
+        return min(TRAIL_S, TRAIL_SHARE * float(self.times_s[-1]))
+
+    def handed_over(self, time_s: float) -> np.ndarray:
+        """Return [handovers, 2] where devices have just changed their cells: at the ends of `trails`."""
+        times_s, rows = self.handovers
+        some = (times_s > time_s - JUST_NOW * self.trail_s) & (times_s <= time_s)
+        columns = np.searchsorted(self.times_s, times_s[some]).clip(max=len(self.times_s) - 1)
+        return self.places_m[columns, rows[some]]
+
+    def trails(self, time_s: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return [pieces, 2 ends, 2] the last ways of those on the way, and [pieces] the cell on each."""
+        some = np.flatnonzero((self.times_s > time_s - self.trail_s) & (self.times_s <= time_s))
+        if len(some) < 2:
+            return np.empty((0, 2, 2)), np.empty(0)
+        ways_m = self.places_m[some]
+        pieces = np.stack([ways_m[:-1], ways_m[1:]], axis=2)  # [times, devices, 2 ends, 2]
+        length_m = np.hypot(*(ways_m[1:] - ways_m[:-1]).transpose(2, 0, 1))
+        kept = (length_m > 1.0) & (length_m < 0.5 * self.layout["radius_m"])
+        return pieces[kept], self.serving[some][1:][kept]
+
+
+def moving_run(runs: Runs, cell: int) -> MovingRun:
+    """Read what is drawn of a run."""
+    if len(runs.info) > 1:
+        raise ValueError(f"{runs.path} holds {len(runs.info)} runs: give the folder of one")
+    run = next(runs.info.itertuples())
+    positions = of_run(runs.positions, run)
+    with scenario_of(str(run.path)) as scenario:
+        layout, notes = layout_of(scenario), list[str]()
+        areas, streets = areas_of(scenario, notes), streets_of(scenario, layout["radius_m"], notes)
+    rounds = training_rounds(of_run(runs.rounds, run))
+    federations = sorted(rounds["cell"].unique().tolist())
+    mine = rounds[rounds["cell"] == cell].sort_values("start_s")
+    if mine.empty:
+        raise ValueError(
+            f"no rounds of cell {cell}; cells with a federation: {', '.join(map(str, federations))}"
+        )
+    trained = mine["accuracy"].notna()
+    if trained.any():
+        curve, name = (
+            mine[trained].assign(value=100 * mine["accuracy"]),
+            f"Test accuracy of cell {cell}'s model (%)",
+        )
+    else:
+        curve, name = mine.assign(value=mine["energy_j"].cumsum()), f"Joules spent in cell {cell}'s rounds"
+    ledger = of_run(runs.ledger, run)
+    ids = np.sort(ledger["device"].to_numpy(int))
+    times_s = np.sort(positions["time_s"].unique())
+    if len(times_s) < 2:
+        raise ValueError("positions of one time only: run it with a smaller record.positions_s")
+    row, column = np.searchsorted(times_s, positions["time_s"]), np.searchsorted(ids, positions["device"])
+    places_m = np.full((len(times_s), len(ids), 2), np.nan)
+    places_m[row, column] = positions[["x_m", "y_m"]].to_numpy(float)
+    serving = np.full((len(times_s), len(ids)), np.nan)
+    serving[row, column] = positions["cell"].to_numpy(float)
+    serving[serving < 0] = np.nan
+    of = (
+        ledger.set_index("device")["class"].reindex(ids).to_numpy(str)
+        if "class" in ledger
+        else np.full(len(ids), "devices")
+    )
+    classes = {str(name): of == name for name in pd.unique(of)}
+    events = of_run(runs.events, run)
+    moved = events[events["event"] == HANDOVER]
+    sessions = of_run(runs.sessions, run)
+    sessions = sessions[sessions["cell"] == cell].sort_values("start_s")
+    return MovingRun(
+        layout=layout,
+        areas=areas,
+        streets=streets,
+        times_s=times_s,
+        places_m=places_m,
+        serving=serving,
+        federations=[cell, *(other for other in federations if other != cell)],
+        classes=classes,
+        handovers=(
+            moved["time_s"].to_numpy(float),
+            np.searchsorted(ids, moved["device"].to_numpy(int)),
+        ),
+        curve=curve[["start_s", "value"]],
+        curve_name=name,
+        sessions=[
+            (float(start_s), _most(str(devices), ids, of))
+            for start_s, devices in zip(sessions["start_s"], sessions["devices"], strict=True)
+        ],
+        clock=own_clock(str(run.path)),
+    )
+
+
+def _most(devices: str, ids: np.ndarray, of: np.ndarray) -> str:
+    """Say of whom a session has most: `45 workers`."""
+    some = np.array([int(device) for device in devices.split() if device.isdigit()], int)
+    if not len(some):
+        return "nobody"
+    names, counts = np.unique(of[np.searchsorted(ids, some)], return_counts=True)
+    return f"{counts.max()} {names[counts.argmax()]}"

@@ -1,0 +1,159 @@
+"""What the reports find: plain values, below the tables and figures that show them."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from edgefl.analysis.measures.drift_reading import Reading
+from edgefl.analysis.measures.targets import Target
+from edgefl.analysis.page.score_words import ACCURACY
+from edgefl.analysis.runs.choices import Layout
+from edgefl.analysis.runs.clock import Clock
+
+RECURRING = "recurring sessions"  # a comparison's usual scope
+RETURNING = "sessions whose population came back"
+DIFFER = "differ"  # labels of a session that are not the same in every seed and cell
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Variants side by side. Means, sample standard deviations and 95 % intervals are over seeds.
+
+    Attributes:
+        table: one row per variant, in the order of the study's file; units in the column names, accuracies 0..1.
+            `_mean`, `_std` and `_ci` (half the 95 % interval) are over seeds of each seed's mean over `sessions`. A
+            `_to_target_mean` is inf as soon as one session missed the target; `_to_target_at_least` then is what can
+            be said: the mean when a session that missed counts with its whole length. not_reached of targets sessions
+            x seeds missed it.
+        per_session: one row per session, with a clock of each cell, with its begin and its number of devices: labels
+            (or: differ, by seed or cell), kind (pilot, new, recurring, returning; in any seed or cell), and per
+            variant the mean and standard deviation of its opening model's accuracy, its accuracy over the first
+            rounds, dip and rounds to recovery.
+        to_targets: one row per target and variant: what reaching it costs, see `averages.to_targets`.
+        tests: one row per quantity and variant: paired tests against the reference, see `averages.tests`.
+        detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
+        figure: the PNG.
+        out: the folder of all files.
+        reference: the variant whose peak relative targets are of, and that others are tested against; None: none is.
+        targets: the accuracies to reach, the first one in `table`; none: nothing sets one.
+        layout: of the tables.
+        seeds: the seeds that all variants have; only these are compared.
+        sessions: the sessions that `table` averages over.
+        scope: what these sessions are, in words.
+        trained: False if no run has an accuracy; then only latency and energy are compared.
+        clock: by which sessions and curves are told; None: sessions follow a schedule of rounds.
+        verdicts: the answer, one sentence per variant.
+        notes: what a reader has to know, one sentence each.
+        by_rounds: whether a round is the same thing in all variants; if not, nothing is compared over rounds.
+        score: which the runs' accuracy is: their task's, by its name in run.json.
+    """
+
+    table: pd.DataFrame = field(repr=False)
+    per_session: pd.DataFrame = field(repr=False)
+    to_targets: pd.DataFrame = field(repr=False)
+    tests: pd.DataFrame = field(repr=False)
+    detail: pd.DataFrame = field(repr=False)
+    figure: Path
+    out: Path
+    reference: str | None
+    targets: tuple[Target, ...]
+    layout: Layout
+    seeds: tuple[int, ...]
+    sessions: tuple[int, ...]
+    scope: str
+    trained: bool
+    clock: Clock | None
+    verdicts: tuple[str, ...]
+    notes: tuple[str, ...]
+    by_rounds: bool = True
+    score: str = ACCURACY
+
+
+@dataclass(frozen=True)
+class SettingsTable:
+    """Mean accuracy over the first rounds of sessions, per setting and variant; without training, what a round costs.
+
+    Attributes:
+        table: one row per setting and session: the axes' labels, session, and per variant VARIANT_mean and
+            VARIANT_std (0..1; over seeds, NaN with one); best, the variant with the highest mean; lead, the
+            reference's mean minus the best other's (NaN without reference, or where a variant is missing).
+            Without training one row per setting: the axes' labels, and per variant and quantity
+            VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`. NaN: no completed run.
+        trained: False if no run has an accuracy.
+        axes: names of the grid's axes.
+        variants: their names, in the order of the study's file.
+        sessions: those in the table, or those that its rounds are of.
+        figure: the PNG.
+        notes: what a reader has to know, one sentence each.
+        score: which the runs' accuracy is: their task's, by its name in run.json.
+    """
+
+    table: pd.DataFrame = field(repr=False)
+    axes: tuple[str, ...]
+    variants: tuple[str, ...]
+    reference: str | None
+    seeds: tuple[int, ...]
+    sessions: tuple[int, ...]
+    first_rounds: int
+    trained: bool
+    figure: Path
+    notes: tuple[str, ...]
+    score: str = ACCURACY
+
+
+@dataclass(frozen=True)
+class DriftComparison:
+    """Variants' way through concept drift.
+
+    Attributes:
+        table: one row per change of concept and variant: NAME_mean and NAME_std over seeds, of the names that
+            `drift.drift_figures` returns; a mean is inf as soon as one seed never recovered.
+        detail: one row per variant, seed, cell and change, unaveraged.
+        figure: the PNG.
+        reading: how accuracies are read: what is averaged, the dip's interval, when a model has recovered.
+        notes: what a reader has to know, one sentence each.
+        score: which the runs' accuracy is: their task's, by its name in run.json.
+    """
+
+    table: pd.DataFrame = field(repr=False)
+    detail: pd.DataFrame = field(repr=False)
+    figure: Path
+    reference: str | None
+    seeds: tuple[int, ...]
+    reading: Reading
+    notes: tuple[str, ...]
+    score: str = ACCURACY
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Costs against the values of one key or two.
+
+    Attributes:
+        table: one row per series and value: series, a column per key, setting, variant, seeds, NAME_mean, _std and
+            _ci of seconds_to_target, joules_to_target, rounds_to_target, accuracy_first, latency_s, round_energy_j,
+            energy_j, simulated_s, with _low and _high, the ends of that interval on a logarithmic scale, so that no
+            cost is below zero; not_reached of targets. Where a target was missed, its costs count the whole
+            session: a lower bound. With one key also, of time and energy to the target or of a round, NAME_ratio,
+            _ratio_low, _ratio_high and _pairs: over that at the series' first value, paired by seed.
+        keys: dotted; one, or two of a map.
+        costs: the columns that the table and the first figure show, a map the first one of them: time and energy,
+            to the target or per round, or the metric that was chosen.
+        target: None: there is none to reach.
+        figures: PNG files; a PDF lies beside each.
+        notes: what a reader has to know, one sentence each.
+        score: which the runs' accuracy is: their task's, by its name in run.json.
+    """
+
+    table: pd.DataFrame = field(repr=False)
+    keys: tuple[str, ...]
+    costs: tuple[str, ...]
+    target: Target | None
+    reference: str | None
+    seeds: tuple[int, ...]
+    layout: Layout
+    out: Path
+    figures: tuple[Path, ...]
+    notes: tuple[str, ...]
+    score: str = ACCURACY

@@ -1,0 +1,99 @@
+"""What is compared: the seeds that all variants have, the reference, the sessions averaged over."""
+
+from typing import Any
+
+import pandas as pd
+
+from edgefl.analysis.measures.metrics import RUN, training_rounds
+from edgefl.analysis.measures.results import RECURRING, RETURNING
+from edgefl.analysis.page.formatting import did_you_mean
+from edgefl.analysis.runs.run_folders import UNKNOWN
+
+
+def have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
+    """Mark the runs that have at least one training round; probe rounds alone compare nothing."""
+    some = set(training_rounds(rounds)[RUN].itertuples(index=False, name=None))
+    return pd.Series([run in some for run in info[RUN].itertuples(index=False, name=None)], index=info.index)
+
+
+def own_notes(info: pd.DataFrame) -> list[str]:
+    """Say how many runs have notes of their own in run.json, and repeat the first one."""
+    some = info[info["notes"].map(len) > 0]
+    if some.empty:
+        return []
+    first = some.iloc[0]
+    which = f"{len(some)} of {len(info)} runs have notes in their run.json"
+    return [f"{which}; the first of {first['path']}: {first['notes'][0]}"]
+
+
+def common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
+    """List the seeds that all variants have; adds a note if some have more."""
+    by_variant = {str(variant): set(group["seed"]) for variant, group in info.groupby("variant", sort=False)}
+    common = set.intersection(*by_variant.values())
+    listed = "; ".join(
+        f"{variant} {', '.join(str(seed) for seed in sorted(seeds))}" for variant, seeds in by_variant.items()
+    )
+    if not common:
+        raise ValueError(
+            f"no seed that all variants have ({listed}): run the missing ones or compare fewer variants"
+        )
+    if any(seeds != common for seeds in by_variant.values()):
+        kept = ", ".join(str(seed) for seed in sorted(common))
+        notes.append(f"the variants have different seeds ({listed}): compared on the common ones, {kept}")
+    return sorted(common)
+
+
+def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> str | None:
+    """Choose the variant that sets targets: the requested one, or the one that the runs name."""
+    known = sorted(info["variant"].unique())
+    if wanted is not None:
+        if wanted not in known:
+            raise ValueError(f"no variant '{wanted}' to compare with{did_you_mean(wanted, known)}")
+        return wanted
+    named = sorted(info["reference"].dropna().unique())
+    if len(named) > 1:
+        raise ValueError(
+            f"the runs name different references ({', '.join(named)}): choose one with --reference"
+        )
+    if named and named[0] not in known:
+        notes.append(f"the reference '{named[0]}' has no completed run: nothing is measured against it")
+        return None
+    return named[0] if named else None
+
+
+def variants_of(info: pd.DataFrame, reference: str | None) -> list[str]:
+    """List the variants as the study's file has them, or the folders that were given; else the reference first.
+
+    Args:
+        info: of `Runs`, in any order.
+    """
+    places: dict[str, Any] = {}
+    for variant, place in zip(info["variant"], info["place"], strict=True):
+        places[variant] = min(place, places.get(variant, place))
+    names = sorted(places, key=lambda name: places[name])
+    known = all(index != UNKNOWN for _, _, index, _ in places.values())
+    if known or len({folder for _, folder, _, _ in places.values()}) > 1:
+        return names
+    return sorted(names, key=lambda name: name != reference)
+
+
+def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") -> str:
+    """Mark the sessions that a headline averages over, in a new column `in_scope`; returns them in words.
+
+    They are the recurring ones, if there are any.
+
+    Args:
+        recurring: what makes them so, labels or population.
+    """
+    if detail["recurring"].any():
+        detail["in_scope"] = detail["recurring"] & ~detail["pilot"]
+        return RECURRING if recurring == "labels" else RETURNING
+    if detail["pilot"].all():
+        detail["in_scope"] = True
+        return "all sessions"
+    detail["in_scope"] = ~detail["pilot"]
+    some_pilot = bool(detail["pilot"].any())
+    scope = "sessions after the pilot" if some_pilot else "all sessions"
+    what = "repeats the labels" if recurring == "labels" else "has the population"
+    notes.append(f"no session {what} of an earlier one: averaged over {scope}")
+    return scope

@@ -1,0 +1,85 @@
+"""How many devices each cell serves, by time: so much its model counts where the models of cells are averaged."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from edgefl.analysis.measures.metrics import of_run
+from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.vocabulary import HANDOVER
+
+COMING = ("arrival", "switched_on", "battery_back", HANDOVER, "reestablished")
+LEAVING = ("departure", "switched_off", "battery_empty")
+CHANGING = (HANDOVER, "reestablished")  # out of from_cell, too, if it is named
+WAITING = "waiting_for_devices"
+
+
+class Service:
+    """The devices that each cell of one run serves, as sessions.csv and events.csv have it.
+
+    A session names those that are there when it begins, a cell that waits has none; from then on events count.
+    """
+
+    def __init__(self, sessions: pd.DataFrame, events: pd.DataFrame) -> None:
+        known = [name for name in ("time_s", "event", "cell", "from_cell") if name in events]
+        self._sessions, self._events = sessions, events[known]
+
+    @classmethod
+    def of(cls, runs: Runs, run: Any) -> "Service":
+        """Read it from the tables of one run, a row of `runs.info`."""
+        return cls(of_run(runs.sessions, run), of_run(runs.events, run))
+
+    def at(self, cell: int, times_s: np.ndarray) -> np.ndarray:
+        """Count the devices in service of a cell at these times; none before its first session."""
+        events = self._events
+        here = events["cell"] == cell
+        parts = [(here & events["event"].isin(COMING), 1), (here & events["event"].isin(LEAVING), -1)]
+        if "from_cell" in events:
+            parts.append(((events["from_cell"] == cell) & events["event"].isin(CHANGING), -1))
+        changes = pd.concat(
+            [events.loc[some, ["time_s"]].assign(by=by) for some, by in parts], ignore_index=True
+        ).sort_values("time_s", kind="stable")
+        changed_s, sums = changes["time_s"].to_numpy(float), np.append(0.0, changes["by"].cumsum())
+
+        mine = self._sessions[self._sessions["cell"] == cell]
+        known = pd.DataFrame(
+            {"time_s": mine["start_s"], "many": mine["devices"].astype(str).str.split().str.len()}
+        )
+        empty = events.loc[here & (events["event"] == WAITING), ["time_s"]].assign(many=0)
+        known = pd.concat([empty, known], ignore_index=True).sort_values("time_s", kind="stable")
+        known_s = known["time_s"].to_numpy(float)
+        if not len(known_s):
+            return np.zeros(len(times_s))
+
+        def until(at_s: np.ndarray) -> np.ndarray:
+            return sums[np.searchsorted(changed_s, at_s, side="right")]
+
+        latest = np.searchsorted(known_s, times_s, side="right") - 1
+        since = np.maximum(latest, 0)
+        many = known["many"].to_numpy(float)[since] + until(times_s) - until(known_s[since])
+        return np.where(latest >= 0, np.maximum(many, 0.0), 0.0)
+
+    def mean(self, of_cells: Mapping[int, np.ndarray], times_s: np.ndarray) -> np.ndarray:
+        """Average what cells have at these times, each by its devices in service; NaN: a cell has nothing yet.
+
+        While nobody is in service anywhere the mean stays as it was.
+        """
+        if len(of_cells) == 1:
+            return next(iter(of_cells.values()))
+        values = np.stack(list(of_cells.values()))
+        weights = np.stack([self.at(cell, times_s) for cell in of_cells])
+        weights = np.where(np.isnan(values), 0.0, weights)
+        total = weights.sum(axis=0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = np.where(total > 0, np.nansum(weights * values, axis=0) / total, np.nan)
+        return pd.Series(mean).ffill().to_numpy()
+
+
+Services = Mapping[tuple[str, int], Service]  # of each variant and seed
+
+
+def services_of(runs: Runs) -> Services:
+    """Read the service of each run."""
+    return {(run.variant, run.seed): Service.of(runs, run) for run in runs.info.itertuples()}

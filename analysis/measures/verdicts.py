@@ -1,0 +1,189 @@
+"""The answer of a comparison, a sentence per variant: how many times the time and energy of another, and how sure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from edgefl.analysis.measures.metrics import RUN
+from edgefl.analysis.measures.targets import Target
+from edgefl.analysis.measures.uncertainty import Paired, Ratio, paired, paired_ratio
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, amount, unit_for
+from edgefl.analysis.runs.choices import FIRST_ROUNDS
+
+COSTS = {
+    "seconds_to_target": "session_s",
+    "joules_to_target": "session_j",
+}  # -> what a session costs that missed
+ROUND = ("latency_s", "round_energy_j")
+NO_INTERVAL = "one seed, so no interval"
+LARGEST = 1000.0  # ratio from which on, or below one over it, a number says no more than a bound
+
+
+@dataclass(frozen=True)
+class Versus:
+    """What one costs beside another.
+
+    Attributes:
+        subject, base: their names.
+        time, energy: the subject's over the base's, paired by seed.
+        task: for what, such as `to 80 % accuracy`.
+    """
+
+    subject: str
+    base: str
+    time: Ratio
+    energy: Ratio
+    task: str
+
+    def sentence(self) -> str:
+        """Say it, with the interval, or that the pairs show no difference."""
+        of = f"the time of {self.base} {self.task}"
+        if self.time.pairs < 2:
+            return (
+                f"{self.subject} needs {times(self.time.mean)} {of}, and {times(self.energy.mean)} the energy"
+                f" ({NO_INTERVAL})."
+            )
+        within = f"95 % interval {_interval(self.time)}"
+        if self.time.decided:
+            first = f"{self.subject} needs {times(self.time.mean)} {of} ({self.time.pairs} seeds, {within})"
+            if self.energy.decided:
+                return f"{first}, and {times(self.energy.mean)} the energy ({_interval(self.energy)})."
+            return f"{first}; in energy they show no difference ({_around(self.energy)})."
+        first = (
+            f"{self.subject}: no difference to {self.base} in time {self.task} that {self.time.pairs} pairs could"
+            f" show ({times(self.time.mean)} the time, {within})"
+        )
+        if self.energy.decided:
+            return f"{first}; it needs {times(self.energy.mean)} the energy ({_interval(self.energy)})."
+        return f"{first}, nor in energy ({_around(self.energy)})."
+
+
+def verdicts(
+    detail: pd.DataFrame,
+    totals: pd.DataFrame,
+    variants: Sequence[str],
+    reference: str | None,
+    target: Target | None,
+    *,
+    by_rounds: bool = True,
+) -> tuple[str, ...]:
+    """Say of each variant what it costs beside the reference; without one beside the first variant.
+
+    With a target, to reach that; without training, for a round; with training and no target, accuracies are compared.
+
+    Args:
+        detail: a row per session with its costs, those in scope marked.
+        totals: a row per run, of `metrics.totals`.
+        by_rounds: whether a round is the same thing in all variants; if not, they compare by a target alone.
+    """
+    base, scope = reference or variants[0], detail[detail["in_scope"]]
+    others = [name for name in variants if name != base]
+    if target is not None:
+        alone = _reaches(scope[scope["variant"] == base], base, target)
+        return alone, *(_to_target(scope, name, base, target) for name in others)
+    if not by_rounds:
+        return ()
+    if detail["accuracy_start"].notna().any() or detail["accuracy_first"].notna().any():
+        first = scope.groupby(RUN)["accuracy_first"].mean().reset_index()
+        return tuple(_accuracy(_paired(first, "accuracy_first", name, base), name, base) for name in others)
+    said = []
+    for name in others:
+        time, energy = (_ratio(totals, cost, name, base) for cost in ROUND)
+        said.append(Versus(name, base, time, energy, "for a round").sentence())
+    return tuple(said)
+
+
+def times(ratio: float) -> str:
+    """Write a ratio with two digits: `1.6 times`."""
+    return f"{_number(ratio)} times"
+
+
+def _number(ratio: float) -> str:
+    if math.isnan(ratio):
+        return "an unknown number of"
+    if ratio > LARGEST:
+        return f"over {LARGEST:,.0f}"
+    if ratio < 1 / LARGEST:
+        return f"under {1 / LARGEST:g}"
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.{max(0, 1 - math.floor(math.log10(ratio)))}f}"
+
+
+def _interval(ratio: Ratio) -> str:
+    return f"{_number(ratio.low)} to {_number(ratio.high)}"
+
+
+def _around(ratio: Ratio) -> str:
+    return f"{times(ratio.mean)}, {_interval(ratio)}"
+
+
+def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
+    """Say in the mean over sessions and seeds what a variant needs to the target."""
+    missed = int(spells["rounds_to_target"].eq(math.inf).sum())
+    own = (
+        " (of its own best accuracy in a session)" if target.relative and target.peak in (None, name) else ""
+    )
+    if missed:
+        return f"{name} misses {target.short}{own} in {missed} of {len(spells)} sessions."
+    means = spells.groupby("seed")[list(COSTS)].mean()
+    words = []
+    for cost, units in zip(COSTS, (TIME_UNITS, ENERGY_UNITS), strict=True):
+        unit, size = unit_for([means[cost].mean()], units)
+        words.append(f"{amount(means[cost].mean() / size)} {unit}")
+    seeds = f"the mean of {len(means)} seeds" if len(means) > 1 else "one seed"
+    return f"{name} reaches {target.short}{own} after {' and '.join(words)} ({seeds})."
+
+
+def _to_target(scope: pd.DataFrame, name: str, base: str, target: Target) -> str:
+    """Compare two variants' costs to the target; where one missed it, whole sessions count, which is a bound."""
+    both = scope[scope["variant"].isin([name, base]) & scope["rounds_to_target"].notna()]
+    missed = both["rounds_to_target"].eq(math.inf)
+    bounded = both[RUN].assign(
+        **{cost: both[cost].mask(missed, both[whole]) for cost, whole in COSTS.items()}
+    )
+    by_seed = bounded.groupby(RUN)[list(COSTS)].mean().reset_index()
+    time, energy = (_ratio(by_seed, cost, name, base) for cost in COSTS)
+    count = {one: int((missed & both["variant"].eq(one)).sum()) for one in (name, base)}
+    if not any(count.values()):
+        return Versus(name, base, time, energy, f"to {target.short}").sentence()
+    sessions = int(both["variant"].eq(name).sum())
+    said = f"{name} misses {target.short} in {count[name]} of {sessions} sessions, {base} in {count[base]}"
+    if all(count.values()) or not time.pairs:
+        return f"{said}: give a lower target to compare what they need."
+    how = "more" if count[name] else "less"
+    ratios = (
+        f"{how} than {times(time.mean)} the time of {base} and {how} than {times(energy.mean)} the energy"
+    )
+    return f"{said}; it needs {ratios}."
+
+
+def _accuracy(found: Paired, name: str, base: str) -> str:
+    """Compare two variants' accuracies over the first rounds."""
+    mean, half = 100 * found.mean, 100 * found.half_width
+    what = f"over the first {FIRST_ROUNDS} rounds of a session"
+    if found.pairs < 2:
+        better = "more" if mean > 0 else "less"
+        return f"{name} has {abs(mean):.1f} points {better} accuracy than {base} {what} ({NO_INTERVAL})."
+    within = f"95 % interval {mean - half:+.1f} to {mean + half:+.1f}"
+    if abs(mean) > half:
+        better = "more" if mean > 0 else "less"
+        sure = f"{found.pairs} seeds, {within}"
+        return f"{name} has {abs(mean):.1f} points {better} accuracy than {base} {what} ({sure})."
+    return (
+        f"{name}: no difference to {base} in accuracy {what} that {found.pairs} pairs could show"
+        f" ({mean:+.1f} points, {within})."
+    )
+
+
+def _by_seed(by_run: pd.DataFrame, column: str, name: str, base: str) -> tuple[list[float], list[float]]:
+    wide = by_run.pivot(index="seed", columns="variant", values=column).reindex(columns=[name, base])
+    return wide[name].tolist(), wide[base].tolist()
+
+
+def _ratio(by_run: pd.DataFrame, column: str, name: str, base: str) -> Ratio:
+    return paired_ratio(*_by_seed(by_run, column, name, base))
+
+
+def _paired(by_run: pd.DataFrame, column: str, name: str, base: str) -> Paired:
+    return paired(*_by_seed(by_run, column, name, base))

@@ -1,0 +1,100 @@
+"""Numbers as text: digits, units, spreads, lists."""
+
+import difflib
+import math
+import re
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+NOTHING = "—"
+Units = tuple[tuple[str, float], ...]  # name, size; from small to large
+ENERGY_UNITS: Units = (("mJ", 1e-3), ("J", 1.0), ("kJ", 1e3), ("MJ", 1e6))
+TIME_UNITS: Units = (("ms", 1e-3), ("s", 1.0), ("h", 3600.0))
+
+
+def compact_labels(labels: str) -> str:
+    """Write `0 1 2 3 7` as `0–3, 7`; labels that are no numbers are listed as they are."""
+    words = labels.split()
+    if not all(word.isdigit() for word in words):
+        return ", ".join(words)
+    return ranges(int(word) for word in words)
+
+
+def did_you_mean(word: str, known: Collection[str]) -> str:
+    """Return `: did you mean 'x'?` if a known word is near, otherwise the list of known words."""
+    # twin of the same in edgefl/config/registry.py: the wall between the two packages forces it
+    near = difflib.get_close_matches(word, known, n=1)
+    return f": did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"
+
+
+def natural(name: str) -> tuple[tuple[str, float], ...]:
+    """Make a sort key that puts `20 MHz` before `100 MHz`."""
+    words = re.split(r"(\d+(?:\.\d+)?)", name)  # words and numbers in turn, a word first
+    return tuple(zip(words[::2], [*map(float, words[1::2]), -math.inf], strict=True))
+
+
+def ranges(values: Iterable[int]) -> str:
+    """Write whole numbers with runs of three or more shortened: `4, 5, 6, 9` as `4–6, 9`."""
+    runs: list[list[int]] = []
+    for value in sorted(set(values)):
+        if runs and value == runs[-1][-1] + 1:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    texts = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return ", ".join(texts)
+
+
+def percent_of(share: float) -> str:
+    """Write 0.95 as `95`, 0.975 as `97.5`."""
+    return f"{100 * share:.4g}"
+
+
+def amount(value: float, decimals: int | None = None) -> str:
+    """Write a number with three significant digits or the given decimals, thousands separated, no exponent."""
+    if not math.isfinite(value):
+        return "∞" if value > 0 else NOTHING
+    return f"{value:,.{_decimals_of(value) if decimals is None else decimals}f}"
+
+
+def _decimals_of(value: float) -> int:
+    """Count the decimals that leave three significant digits; none above 100."""
+    size = abs(value)
+    return 0 if size == 0 or size >= 100 else 2 - math.floor(math.log10(size))
+
+
+def unit_for(values: Iterable[float], units: Units) -> tuple[str, float]:
+    """Choose the largest unit in which the largest finite value is at least 1."""
+    largest = max((value for value in values if math.isfinite(value)), default=0.0)
+    fitting = [unit for unit in units if largest >= unit[1]]
+    return (fitting or [units[0]])[-1]
+
+
+def with_spread(mean: float, std: float, decimals: int | None = None) -> str:
+    """Write `mean ± std`, or the mean alone where the deviation is unknown."""
+    if math.isnan(mean):
+        return NOTHING
+    decimals = _decimals_of(mean) if decimals is None else decimals
+    text = amount(mean, decimals)
+    return text if math.isnan(std) else f"{text} ± {amount(std, decimals)}"
+
+
+def with_interval(mean: float, low: float, high: float) -> str:
+    """Write `mean (low to high)`, or the mean alone where the interval is unknown."""
+    if math.isnan(mean) or math.isnan(low):
+        return amount(mean)
+    return f"{amount(mean)} ({amount(low)} to {amount(high)})"
+
+
+def named_seeds(seeds: Sequence[int], interval: bool = False) -> str:
+    """Say how many seeds a table averages over, and what stands behind ±, or which one it shows."""
+    spread = "95 % interval (t)" if interval else "standard deviation"
+    return f"{len(seeds)} seeds, mean ± {spread}" if len(seeds) > 1 else f"seed {seeds[0]}"
+
+
+def placed(error: ValueError, runs: str | Path | Sequence[str | Path]) -> str:
+    """Write what is wrong with runs behind their folders, unless it names one of them."""
+    folders = [str(one) for one in ([runs] if isinstance(runs, str | Path) else runs)]
+    message = str(error)
+    named = not folders or any(one in message for one in folders)
+    return message if named else f"{', '.join(folders)}: {message}"

@@ -1,0 +1,123 @@
+"""Frames as Markdown, LaTeX and CSV."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how text begins that a spreadsheet computes
+LATEX_SPECIALS = {
+    "\\": r"\textbackslash{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "∞": r"$\infty$",
+    "—": "---",
+    "–": "--",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    ">": "$>$",
+    "<": "$<$",
+}
+
+
+def markdown_table(table: pd.DataFrame, corner: str) -> str:
+    """Write a frame of text as a Markdown table; `corner` stands above the index."""
+    lines = [[corner, *table.columns], ["---"] * (1 + table.shape[1])]
+    lines += [[str(name), *row] for name, row in zip(table.index, table.to_numpy().tolist(), strict=True)]
+    return "\n".join("| " + " | ".join(_cell(str(cell)) for cell in line) + " |" for line in lines)
+
+
+def markdown_escape(text: str) -> str:
+    """Write text so that Markdown takes none of it for HTML: a run may be called <img>."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def page(title: str, *parts: str) -> str:
+    """Write a Markdown page of the parts that are not empty."""
+    return "\n\n".join([f"# {markdown_escape(title)}", *filter(None, parts)]) + "\n"
+
+
+def section(title: str, table: pd.DataFrame, corner: str) -> str:
+    """Write a Markdown table below its heading."""
+    return f"## {markdown_escape(title)}\n\n{markdown_table(table, corner)}"
+
+
+def bullets(lines: Iterable[str]) -> str:
+    """Write a Markdown list."""
+    return "\n".join(f"- {markdown_escape(line)}" for line in lines)
+
+
+def picture(name: str) -> str:
+    """Show the figure NAME.png in Markdown."""
+    return f"![{name}]({name}.png)"
+
+
+def latex_table(caption: str, table: pd.DataFrame, corner: str) -> str:
+    """Write a frame of text as a LaTeX tabular; `corner` stands above the index."""
+    texts = table.reset_index(names=corner).map(latex_escape)
+    head = [latex_escape(str(name)) for name in texts.columns]
+    return latex_tabular(caption, "l" + "r" * table.shape[1], [head], texts)
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """Write a frame as CSV in which a spreadsheet finds no formula, such as a variant called =cmd|calc.
+
+    Text that a spreadsheet would take for a formula gets an apostrophe in front, in cells and headings. Such names
+    are not refused: --names may give them, and what else the run says is sound. -20 is a number, and stays.
+    """
+    safe = frame.map(_csv_cell).rename(columns=_csv_cell)
+    return safe.to_csv(index=False)
+
+
+def _csv_cell(value: Any) -> Any:
+    """Put an apostrophe before text that begins like a formula and is no number."""
+    if not (isinstance(value, str) and value.startswith(FORMULA)):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
+def latex_tabular(caption: str, layout: str, head: Sequence[Sequence[str]], body: pd.DataFrame) -> str:
+    """Write escaped cells as a LaTeX tabular, for the package booktabs."""
+    above, below = ([" & ".join(row) + r" \\" for row in rows] for rows in (head, body.to_numpy().tolist()))
+    lines = [
+        f"% {caption}; needs \\usepackage{{booktabs}}",
+        rf"\begin{{tabular}}{{{layout}}}",
+        r"\toprule",
+        *above,
+        r"\midrule",
+        *below,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def latex_escape(text: str) -> str:
+    """Write text so that LaTeX prints it as it is."""
+    return "".join(LATEX_SPECIALS.get(sign, sign) for sign in text)
+
+
+def _cell(text: str) -> str:
+    """Write text for a cell of a Markdown table."""
+    return markdown_escape(" ".join(text.splitlines())).replace("|", "\\|")
+
+
+MOST_RUNS = 12  # more side by side are not read
+
+
+def named_runs(table: pd.DataFrame) -> pd.DataFrame:
+    """Name the rows of a table by variant and seed; of many runs, average over seeds: a row per variant.
+
+    Args:
+        table: variant, seed, and numbers.
+    """
+    if len(table) <= MOST_RUNS:
+        return table.set_index(table["variant"] + " seed " + table["seed"].astype(str))
+    groups = table.drop(columns="seed").groupby("variant", sort=False)
+    names = [f"{variant}, mean of {count}" for variant, count in groups.size().items()]
+    return groups.mean(numeric_only=True).set_axis(names)

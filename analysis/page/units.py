@@ -1,0 +1,52 @@
+"""The unit in which a key's values are shown, by the end of its name: bandwidth_hz in MHz."""
+
+from collections.abc import Iterable, Sequence
+
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
+
+UNITS: dict[str, tuple[tuple[str, float], ...]] = {
+    "hz": (("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)),
+    "s": TIME_UNITS,
+    "j": ENERGY_UNITS,
+    "w": (("mW", 1e-3), ("W", 1.0), ("kW", 1e3)),
+    "m": (("m", 1.0), ("km", 1e3)),
+    "bits": (("bit", 1.0), ("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)),
+    **{name: ((shown, 1.0),) for name, shown in (("db", "dB"), ("dbm", "dBm"), ("mps", "m/s"))},
+}
+
+MOST_DIGITS = 3  # of a value that people would write in this unit
+
+
+def axis_of(key: str, values: Iterable[float]) -> tuple[str, float]:
+    """Return what an axis of a dotted key is called, with its unit, and the size of that unit."""
+    name, _, ending = key.rpartition(".")[2].rpartition("_")
+    if not name or ending not in UNITS:
+        return key.rpartition(".")[2].replace("_", " "), 1.0
+    unit, size = unit_for(values, UNITS[ending])
+    return f"{name.replace('_', ' ')} ({unit})", size
+
+
+def bare(key: str) -> str:
+    """Return the last part of a dotted key without its unit, which then stands beside the values."""
+    last = key.rpartition(".")[2]
+    name, _, ending = last.rpartition("_")
+    return name if name and ending in UNITS else last
+
+
+def written(key: str, values: Sequence[float]) -> list[str]:
+    """Write the values of a dotted key as people do, in one unit that needs few digits: `5 MHz`, `20 MHz`."""
+    name, _, ending = key.rpartition(".")[2].rpartition("_")
+    if not name or ending not in UNITS:
+        return list(map(str, values))
+    fitting = [unit for unit in UNITS[ending] if max(map(abs, values), default=0.0) >= unit[1]]
+    for unit, size in reversed(fitting or [UNITS[ending][0]]):
+        texts = [f"{value / size:.12g}" for value in values]
+        if max(map(_digits, texts)) <= MOST_DIGITS:
+            return [f"{text} {unit}" for text in texts]
+    unit, size = next(one for one in UNITS[ending] if one[1] <= 1.0)
+    return [f"{value / size:.12g} {unit}" for value in values]
+
+
+def _digits(text: str) -> int:
+    """Count the digits of a number that carry it; of one with an exponent too many."""
+    return MOST_DIGITS + 1 if "e" in text else len(text.replace(".", "").replace("-", "").strip("0"))

@@ -1,0 +1,1 @@
+"""The reports: one file measures runs, and tells of them in tables, figures and sentences."""

@@ -1,0 +1,156 @@
+"""Choosing a setting of a grid for each variant: by validation samples, and what it scores on the test data."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from edgefl.analysis.measures.metrics import SESSION, VALIDATION, training_rounds
+from edgefl.analysis.page.report import Report, noted
+from edgefl.analysis.runs.load import Paths, Runs, Setting, load_settings, together
+
+By = Literal["validation", "test"]
+COLUMN = {"validation": VALIDATION, "test": "accuracy"}
+
+
+def report_choice(
+    path: Paths,
+    *,
+    key: str | None = None,
+    by: By = "validation",
+    federation: str | None = None,
+    out: str | Path | None = None,
+) -> Report:
+    """Choose a value of a grid's key for each variant, and write choice.csv and choice_values.csv.
+
+    Args:
+        key: an axis of the study's grid, or the dotted key that it is of; None: its only one.
+        by: on which samples the accuracy decides.
+        federation: the one that is looked at, where several share the cells; none: the one that the study names.
+
+    Raises:
+        ValueError: no such runs or axis, or runs without validation samples.
+    """
+    loaded = load_settings(path, federation=federation)
+    axis = _axis(loaded, key)
+    values = scores(loaded, axis)
+    if values[COLUMN[by]].isna().all():
+        raise ValueError(
+            "the runs have no accuracy on validation samples: run them with learning.validation: 0.1, or choose --by"
+            " test, on the data that the choice is then reported on"
+        )
+    first = next(iter(loaded.values()))
+    home = first.path if len(loaded) == 1 else Path(first.path).parents[0]
+    _, said = together(loaded)
+    made = choice(values, by)
+    return Report(
+        Path(out) if out is not None else _home(loaded, home),
+        caption=f"{axis} chosen by accuracy on the {by} samples, mean over seeds",
+        tables=[("", chosen(made, axis))],
+        sentences=[*explained(by), *noted(said)],
+        look=[("All values", "choice_values.csv")],
+        numbers={"choice.csv": made, "choice_values.csv": values},
+    ).write()
+
+
+def scores(loaded: Mapping[Setting, Runs], axis: str) -> pd.DataFrame:
+    """Return the accuracies at sessions' ends, a row per variant, rest of the setting and value of the axis.
+
+    Returns:
+        variant, rest (of the setting, as text), value, seeds, accuracy and accuracy_validation (after a session's
+        last tested round, means over sessions, cells and then seeds; NaN: there is none), accuracy_std over seeds.
+    """
+    rows = []
+    for setting, runs in loaded.items():
+        rest = " ".join(label for name, label in setting if name != axis)
+        training = training_rounds(runs.rounds)
+        training = training[training["accuracy"].notna()]
+        if VALIDATION not in training:
+            training = training.assign(**{VALIDATION: float("nan")})
+        ends = training.sort_values("round").groupby(SESSION)[["accuracy", VALIDATION]].last()
+        by_seed = ends.groupby(["variant", "seed"], sort=False).mean()
+        for variant, own in by_seed.groupby("variant", sort=False):
+            rows.append(
+                {
+                    "variant": variant,
+                    "rest": rest,
+                    "value": dict(setting)[axis],
+                    "seeds": len(own),
+                    "accuracy": own["accuracy"].mean(),
+                    VALIDATION: own[VALIDATION].mean(skipna=False),
+                    "accuracy_std": own["accuracy"].std(ddof=1),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def choice(values: pd.DataFrame, by: By) -> pd.DataFrame:
+    """Choose the value with the highest accuracy for each variant and rest of the setting; of equal ones the first.
+
+    Returns:
+        the row of `scores` that is chosen, and best_value and best_accuracy: which value the test data would choose,
+        and what it scores on them.
+    """
+    rows = []
+    for _, own in values.groupby(["variant", "rest"], sort=False):
+        known = own.dropna(subset=COLUMN[by])
+        if known.empty:
+            continue
+        best = own.loc[own["accuracy"].idxmax()]
+        chosen = known.loc[known[COLUMN[by]].idxmax()]
+        rows.append({**chosen, "best_value": best["value"], "best_accuracy": best["accuracy"]})
+    return pd.DataFrame(rows)
+
+
+def _axis(loaded: Mapping[Setting, Runs], key: str | None) -> str:
+    axes = list(dict.fromkeys(name for setting in loaded for name, _ in setting))
+    if not axes:
+        raise ValueError("the runs are of no grid: nothing is to be chosen among")
+    if key is None and len(axes) == 1:
+        return axes[0]
+    last = (key or "").rpartition(".")[2]
+    for name in axes:
+        if name in (key, last) or (last.startswith(f"{name}_")):
+            return name
+    raise ValueError(f"choose one of the grid's axes by key: {', '.join(axes)}")
+
+
+def _home(loaded: Mapping[Setting, Runs], otherwise: Path) -> Path:
+    homes = {runs.home for runs in loaded.values() if runs.home is not None}
+    return homes.pop() if len(homes) == 1 else otherwise
+
+
+def chosen(made: pd.DataFrame, axis: str) -> pd.DataFrame:
+    """Write what was chosen for each variant, and what it scores."""
+    names = (made["variant"] + " " + made["rest"]).str.strip()
+    return pd.DataFrame(
+        {
+            axis: made["value"].astype(str).to_list(),
+            "validation": [_percent(value) for value in made[VALIDATION]],
+            "test": [
+                _percent(mean) + ("" if pd.isna(std) else f" ± {100 * std:.1f}")
+                for mean, std in zip(made["accuracy"], made["accuracy_std"], strict=True)
+            ],
+            "the test data's choice": [
+                f"{value}: {_percent(accuracy)}"
+                for value, accuracy in zip(made["best_value"], made["best_accuracy"], strict=True)
+            ],
+        },
+        index=names.to_list(),
+    )
+
+
+def explained(by: str) -> list[str]:
+    """Say how to read it."""
+    sentences = ["Accuracies are those after the last round of a session, means over sessions and seeds."]
+    if by == "test":
+        sentences.append(
+            "Chosen on the test data themselves, the accuracy is the best of several: too high by what the values"
+            " differ by chance. learning.validation: 0.1 keeps samples apart to choose on."
+        )
+    return sentences
+
+
+def _percent(value: float) -> str:
+    return "—" if pd.isna(value) else f"{100 * value:.1f} %"

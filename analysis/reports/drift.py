@@ -1,0 +1,338 @@
+"""How runs come through concept drift: F's metrics, and the seconds and joules until a model has recovered."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, plain, variant_styles
+from edgefl.analysis.measures.drift import PLAIN, drift_figures, numbered, participants
+from edgefl.analysis.measures.drift_reading import SAMPLES, Reading
+from edgefl.analysis.measures.metrics import RUN
+from edgefl.analysis.measures.results import DriftComparison
+from edgefl.analysis.measures.scope import common_seeds, have_rounds, reference_of, variants_of
+from edgefl.analysis.page.formatting import (
+    ENERGY_UNITS,
+    NOTHING,
+    TIME_UNITS,
+    amount,
+    named_seeds,
+    unit_for,
+    with_spread,
+)
+from edgefl.analysis.page.markup import bullets, latex_table, page, picture, section
+from edgefl.analysis.page.report import Report, noted
+from edgefl.analysis.runs.load import Paths, Runs
+
+
+def compare_drift(
+    runs: Paths | Runs,
+    *,
+    out: str | Path | None = None,
+    reference: str | None = None,
+    reading: Reading = PLAIN,
+) -> DriftComparison:
+    """Compare how the variants of a study come through concept drift; write drift.csv, .md, .tex, .png.
+
+    Args:
+        runs: a folder of run directories, or what `load_runs` made of it.
+        out: where to write, by default the folder of the runs.
+        reference: the variant to emphasise, by default the one that the runs name.
+        reading: what is averaged, where the dip is looked for, and what recovered means.
+
+    Raises:
+        ValueError: no completed run, no drift in them, no seed that all variants share, a reading for which the runs
+            lack a column, or a folder that cannot be written.
+    """
+    runs = Runs.of(runs)
+    notes = runs.said()
+    info = runs.info[have_rounds(runs.info, runs.rounds)]
+    if "drifted" not in runs.rounds:
+        raise ValueError(f"the runs in {runs.path} have no concept drift: give learning.drift")
+    if reading.by == "samples" and SAMPLES not in runs.rounds:
+        raise ValueError(
+            f"the runs in {runs.path} have no {SAMPLES}, which runs with learning.tested_on: devices write: run them"
+            " again with it, or read them by devices"
+        )
+    seeds = common_seeds(info, notes)
+    reference = reference_of(info, reference, notes)
+    rounds = numbered(runs.rounds[runs.rounds["seed"].isin(seeds)])
+    devices = runs.devices[runs.devices["seed"].isin(seeds)]
+    detail = drift_figures(rounds, participants(devices, reading), reading)
+    if detail.empty:
+        raise ValueError(
+            f"no device's data drift in the runs in {runs.path}: learning.drift.at lies beyond them"
+        )
+    some = set(detail["variant"])
+    variants = [name for name in variants_of(info, reference) if name in some]
+    comparison = DriftComparison(
+        score=runs.score,
+        table=_table(detail, variants),
+        detail=detail,
+        figure=runs.folder(out) / "drift.png",
+        reference=reference,
+        seeds=tuple(seeds),
+        reading=reading,
+        notes=tuple(notes),
+    )
+    replace(
+        report(comparison), figures={"drift": drift_figure(comparison, rounds, _spells_of(rounds))}
+    ).write()
+    return comparison
+
+
+def _table(detail: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
+    """Average over the cells of a seed, then over seeds: a row per change and variant, NAME_mean and NAME_std."""
+    values = [name for name in detail.columns if name not in (*RUN, "cell", "change")]
+    by_seed = detail.groupby(["change", "variant", "seed"])[values].mean()
+    rows = []
+    for change in sorted(detail["change"].unique()):
+        for variant in variants:
+            if (change, variant) not in by_seed.index.droplevel("seed"):
+                continue
+            runs = by_seed.loc[(change, variant)]
+            row: dict[str, Any] = {"change": int(change), "variant": variant, "seeds": len(runs)}
+            for name in values:
+                row[f"{name}_mean"] = runs[name].mean()
+                row[f"{name}_std"] = runs[name].std() if np.isfinite(runs[name]).all() else math.nan
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _spells_of(rounds: pd.DataFrame) -> list[tuple[int, int, float]]:
+    """List the spells of rounds (first, last) in which a share of devices above 0 has drifted, mean over all runs."""
+    share = rounds.groupby("number")["drifted"].mean().bfill().ffill().fillna(0.0)
+    edges = [0, *(np.flatnonzero(np.diff(share.to_numpy())) + 1).tolist(), len(share)]
+    spells = [(begin + 1, end, float(share.iloc[begin])) for begin, end in pairwise(edges)]
+    return [spell for spell in spells if spell[2] > 0]
+
+
+# heading -> column of shares
+ACCURACIES = {
+    "before (%)": "before",
+    "dip (%)": "dip",
+    "1 round (%)": "after_1",
+    "10 rounds (%)": "after_10",
+    "40 rounds (%)": "after_40",
+    "80 rounds (%)": "after_80",
+    "final (%)": "final",
+    "spread over devices (%)": "deviation_final",
+    "personal before (%)": "personal_before",
+    "personal dip (%)": "personal_dip",
+    "personal final (%)": "personal_final",
+}
+
+
+def _change_names(comparison: DriftComparison) -> dict[int, str]:
+    """Name each change of concept by the rounds in which it happens."""
+    names = {}
+    for change, rows in comparison.table.groupby("change"):
+        first, last = rows["first_round_mean"].mean(), rows["last_round_mean"].mean()
+        where = f"round {first:.0f}" if first == last else f"rounds {first:.0f} to {last:.0f}"
+        names[int(str(change))] = f"change {change}, {where}"
+    return names
+
+
+def headline(comparison: DriftComparison, change: int) -> pd.DataFrame:
+    """Write a row per variant about one change of concept; columns without any number are left out."""
+    rows = comparison.table[comparison.table["change"] == change].set_index("variant")
+    columns = {
+        title: _cells(rows, name, lambda mean, std: with_spread(100 * mean, 100 * std, 2))
+        for title, name in ACCURACIES.items()
+    }
+    time, seconds = unit_for(rows["recovery_s_mean"], TIME_UNITS)
+    energy, joules = unit_for(rows["recovery_j_mean"], ENERGY_UNITS)
+    columns["recovery (rounds)"] = _cells(
+        rows, "recovery_rounds", lambda mean, std: with_spread(mean, std, 0)
+    )
+    columns[f"recovery ({time})"] = _cells(
+        rows, "recovery_s", lambda mean, std: with_spread(mean / seconds, std / seconds)
+    )
+    columns[f"recovery ({energy})"] = _cells(
+        rows, "recovery_j", lambda mean, std: with_spread(mean / joules, std / joules)
+    )
+    for title, name in {"epochs before": "epochs_before", "epochs after": "epochs_after"}.items():
+        columns[title] = _cells(rows, name, lambda mean, std: amount(mean, 1))
+    table = pd.DataFrame(columns, index=rows.index)
+    return table.loc[:, (table != NOTHING).any()]
+
+
+def _cells(rows: pd.DataFrame, name: str, text: Callable[[float, float], str]) -> list[str]:
+    pairs = zip(rows[f"{name}_mean"], rows[f"{name}_std"], strict=True)
+    return [NOTHING if math.isnan(mean) else text(mean, std) for mean, std in pairs]
+
+
+def caption(comparison: DriftComparison) -> str:
+    """Say in one line what the table shows."""
+    return f"Concept drift ({named_seeds(comparison.seeds)})"
+
+
+def _explanations(comparison: DriftComparison) -> list[str]:
+    """Say how the columns are defined, and repeat the notes."""
+    return [
+        *comparison.reading.words(),
+        "epochs: of all participants together, per round, in 20 rounds before the drift and the 20 after its last"
+        " step; personal: participants' own models after local training.",
+        *noted(comparison.notes),
+    ]
+
+
+def report(comparison: DriftComparison) -> Report:
+    """Tell of a comparison: a table for each change of concept."""
+    title, sentences, name = caption(comparison), _explanations(comparison), comparison.figure.stem
+    changes = {words: headline(comparison, change) for change, words in _change_names(comparison).items()}
+    parts = [section(words, table, "variant") for words, table in changes.items()]
+    return Report(
+        comparison.figure.parent,
+        score=comparison.score,
+        caption=title,
+        tables=[(words, table.T) for words, table in changes.items()],
+        sentences=sentences,
+        look=[("Figure", comparison.figure.name)],
+        emphasised=comparison.reference,
+        numbers={f"{name}.csv": comparison.table, f"{name}_runs.csv": comparison.detail},
+        texts={
+            f"{name}.md": page(title, *parts, bullets(sentences), picture(name)),
+            f"{name}.tex": "\n".join(
+                latex_table(f"{title}, {words}", table, "variant") for words, table in changes.items()
+            ),
+        },
+        pdf=False,
+    )
+
+
+SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
+TOP, BOTTOM = (0.058, 0.545, 0.735, 0.345), (0.058, 0.075, 0.735, 0.36)
+DRIFTED = "#fcf3df"
+SMOOTHED = 200  # points of a line, at most twice as many: runs of 1,000 rounds are noise otherwise
+BEFORE = 0.15  # of the time axis, before the drift
+Spell = tuple[int, int, float]  # first and last round, share of drifted devices
+
+
+def drift_figure(comparison: DriftComparison, rounds: pd.DataFrame, spells: Sequence[Spell]) -> Figure:
+    """Draw the mean accuracy of each variant; the legend lists them by how soon they are back.
+
+    Args:
+        rounds: training rounds with their `number`.
+        spells: rounds in which data have drifted.
+    """
+    first = comparison.table[comparison.table["change"] == 1].set_index("variant")
+    back = first["recovery_rounds_mean"]
+    variants = list(dict.fromkeys(comparison.table["variant"]))
+    emphasised = comparison.reference or (variants[0] if len(variants) == 1 else None)
+    styles = variant_styles(variants, emphasised)
+    figure = Figure(figsize=SIZE_INCH, dpi=DPI)
+    window = max(1, int(rounds["number"].max()) // SMOOTHED)
+    curves = {name: _curve(rounds, name, window, spells) for name in styles}
+    many = len(comparison.seeds)
+    how = [f"Mean of {many} seeds."] if many > 1 else []
+    how += [f"Running mean of {window} rounds, not across a drift."] if window > 1 else []
+    how.append("Shaded: data have drifted, on that share of the devices.")
+    heading(figure, 0.968, "Test accuracy through concept drift", " ".join(how))
+    top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
+    _panel(top, curves, styles, "number")
+    top.set_xlim(0, max(float(curve["number"].max()) for curve in curves.values()))
+    top.set_xlabel("training round", labelpad=2)
+    _mark(top, spells)
+    _over_time(bottom, curves, styles, spells[0][0], first["last_round_mean"] + back)
+    _legend(figure, styles, back)
+    return figure
+
+
+def _curve(rounds: pd.DataFrame, variant: str, window: int, spells: Sequence[Spell]) -> pd.DataFrame:
+    """Return number, accuracy (%), start_s and end_s of a variant's tested rounds; means do not mix concepts."""
+    of_variant = rounds[rounds["variant"] == variant]
+    means = of_variant.groupby("number")[["accuracy", "start_s", "end_s"]].mean().dropna().reset_index()
+    edges = sorted({edge for first, last, _ in spells for edge in (first, last + 1)})
+    concept = np.searchsorted(edges, means["number"], side="right")
+    smooth = means.groupby(concept)["accuracy"].rolling(window, min_periods=1).mean()
+    means["accuracy"] = 100 * smooth.droplevel(0)
+    return means
+
+
+def _panel(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles, x: str) -> None:
+    plain(ax)
+    for name, curve in curves.items():
+        style = styles[name] | {"linewidth": styles[name]["linewidth"] * 0.75}
+        ax.plot(curve[x], curve["accuracy"], **style)
+    ax.set_ylim(0, 100)
+    ax.set_ylabel("test accuracy (%)")
+
+
+def _over_time(
+    ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles, drift: int, back: pd.Series
+) -> None:
+    """Draw accuracy over the time since the drift, until twice the longest time that a variant took to recover.
+
+    Args:
+        drift: its first round.
+        back: by variant, the round in which it is back; inf: never.
+    """
+    ends, shifted = [], {}
+    for name, curve in curves.items():
+        after = curve[curve["number"] >= drift]
+        zero = float(after["start_s"].iloc[0]) if len(after) else float(curve["end_s"].iloc[-1])
+        shifted[name] = curve.assign(since=curve["end_s"] - zero)
+        until = after[after["number"] <= back.get(name, math.inf)]
+        if len(until):
+            ends.append((float(until["end_s"].iloc[-1]) - zero) * 2)
+    longest = max(float(curve["since"].max()) for curve in shifted.values())
+    shown = min(max(ends, default=longest), longest)
+    unit, seconds = unit_for([shown], TIME_UNITS)
+    _panel(ax, {name: c.assign(since=c["since"] / seconds) for name, c in shifted.items()}, styles, "since")
+    ax.set_xlim(-BEFORE * shown / seconds, shown / seconds)
+    ax.axvspan(0, shown / seconds, color=DRIFTED, linewidth=0, zorder=0)
+    ax.axvline(0, color="#c9ced3", linewidth=0.8, zorder=1)
+    ax.set_xlabel(f"simulated time since the drift's first round began ({unit})", labelpad=2)
+
+
+def _legend(figure: Figure, styles: Styles, back: pd.Series) -> None:
+    """List the variants with the rounds after which they are back, the soonest first."""
+    # not back at all comes last, and no number at all behind that
+    names = sorted(styles, key=lambda name: (math.isnan(back.get(name, math.nan)), back.get(name, math.inf)))
+    lines = [Line2D([], [], **styles[name]) for name in names]
+    texts = [f"{name}  ({amount(float(back.get(name, math.nan)), 0)})" for name in names]
+    legend = figure.legend(
+        lines,
+        texts,
+        title="back after (rounds)",
+        loc="upper left",
+        bbox_to_anchor=(TOP[0] + TOP[2] + 0.006, TOP[1] + TOP[3] + 0.012),
+        frameon=False,
+        fontsize=9 if len(names) <= 20 else 7,
+        title_fontsize=9,
+        alignment="left",
+        handlelength=2.6,
+    )
+    legend.get_title().set_color(SOFT)
+    for name, text in zip(names, legend.get_texts(), strict=True):
+        text.set_color(INK)
+        text.set_fontweight("bold" if styles[name]["linewidth"] > 2 else "normal")
+
+
+def _mark(ax: Axes, spells: Sequence[Spell]) -> None:
+    """Shade the rounds in which data have drifted; say each share where there is room for it."""
+    length, last_named = ax.get_xlim()[1], -math.inf
+    for first, last, share in spells:
+        ax.axvspan(first, last + 1, color=DRIFTED, alpha=0.35 + 0.65 * share, linewidth=0, zorder=0)
+        ax.axvline(first, color="#c9ced3", linewidth=0.8, zorder=1)
+        if first - last_named < 0.045 * length:
+            continue
+        last_named = first
+        ax.annotate(
+            f"{100 * share:.0f} %" + (" drifted" if last + 1 - first > 0.12 * length else ""),
+            (first, 1),
+            xytext=(3, 4),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            fontsize=7.5,
+            color=SOFT,
+        )

@@ -1,0 +1,172 @@
+"""How evenly a model serves its devices: quantiles of scores, the worst tenth, gaps between cells and classes."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from edgefl.analysis.figures.column import DASHES, legend, panels
+from edgefl.analysis.figures.style import PALETTE
+from edgefl.analysis.measures.metrics import RUN
+from edgefl.analysis.page.markup import named_runs
+from edgefl.analysis.page.report import Report, noted
+from edgefl.analysis.runs.load import Paths, Runs
+
+QUANTILES = {"lowest": 0.0, "q10": 0.1, "median": 0.5, "q90": 0.9, "highest": 1.0}
+MODELS = {"accuracy": "served", "accuracy_personal": "own"}  # column -> whose model it is of
+WORST = 0.1  # share of the devices
+
+
+def report_fairness(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
+    """Compare devices' scores, and write fairness.csv, fairness_devices.csv, fairness.png and .pdf.
+
+    Raises:
+        ValueError: no completed run, no run that has written down devices' scores, or a folder that cannot be
+            written.
+    """
+    runs = Runs.of(runs)
+    by_device = _last_scores(runs)
+    by_run = measures(by_device)
+    return Report(
+        runs.folder(out),
+        tables=[("", headline(by_run))],
+        sentences=[*EXPLANATIONS, *noted([*runs.left_out, *runs.remarks])],
+        look=[("Device by device", "fairness_devices.csv"), ("Figure", "fairness.png", " and .pdf")],
+        numbers={"fairness_devices.csv": by_device, "fairness.csv": by_run},
+        figures={"fairness": _fairness_figure(by_device)},
+        score=runs.score,
+    ).write()
+
+
+def _last_scores(runs: Runs) -> pd.DataFrame:
+    """Return each device's scores in the last round of each run and cell in which they were written down.
+
+    Returns:
+        variant, seed, cell, device, class (empty without classes), model (`served`, or `own`), samples, accuracy. A
+        device without test data, or without a model of its own, has no row; one that has scores in several cells
+        counts where it was last.
+    """
+    table = runs.evaluation
+    last = table.groupby([*RUN, "cell"])["end_s"].transform("max")
+    table = table[table["end_s"] == last].sort_values("end_s").drop_duplicates([*RUN, "device"], keep="last")
+    ledger = runs.ledger
+    classes = ledger["class"] if "class" in ledger else pd.Series("", index=ledger.index)
+    named = ledger[[*RUN, "device"]].assign(**{"class": classes.fillna("")})
+    table = table.merge(named, on=[*RUN, "device"], how="left")
+    keys = [*RUN, "cell", "device", "class", "samples"]
+    parts = [
+        table[[*keys, column]].rename(columns={column: "accuracy"}).assign(model=model)
+        for column, model in MODELS.items()
+        if column in table and table[column].notna().any()
+    ]
+    found = pd.concat(parts, ignore_index=True).dropna(subset="accuracy")
+    return found.sort_values(
+        [*RUN, "model", "device"], ascending=[True, True, False, True], ignore_index=True
+    )
+
+
+def measures(by_device: pd.DataFrame) -> pd.DataFrame:
+    """Measure the spread of devices' accuracies, a row per run and model.
+
+    Returns:
+        variant, seed, model, devices, mean, by_samples, std, the quantiles of QUANTILES (linear between devices),
+        worst_tenth (mean of the tenth with the lowest, rounded up), gini (half the mean absolute difference between
+        two devices over the mean: 0 where all are alike), gap_cells and gap_classes (between the highest and the
+        lowest mean of one; NaN where there is one).
+    """
+    rows = []
+    for (variant, seed, model), own in by_device.groupby([*RUN, "model"], sort=False):
+        accuracy = np.sort(own["accuracy"].to_numpy(float))
+        count = len(accuracy)
+        ranks = 2 * np.arange(1, count + 1) - count - 1
+        total = accuracy.sum()
+        rows.append(
+            {
+                "variant": variant,
+                "seed": seed,
+                "model": model,
+                "devices": count,
+                "mean": accuracy.mean(),
+                "by_samples": np.average(own["accuracy"], weights=own["samples"]),
+                "std": accuracy.std(),
+                **{name: np.quantile(accuracy, share) for name, share in QUANTILES.items()},
+                "worst_tenth": accuracy[: int(np.ceil(count * WORST - 1e-9))].mean(),
+                "gini": float(ranks @ accuracy / (count * total)) if total else 0.0,
+                "gap_cells": _gap(own, "cell"),
+                "gap_classes": _gap(own, "class"),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _gap(own: pd.DataFrame, key: str) -> float:
+    means = own.groupby(key)["accuracy"].mean()
+    return float(means.max() - means.min()) if len(means) > 1 else float("nan")
+
+
+ROWS = {
+    "devices": "devices with test data",
+    "mean": "accuracy, mean over devices",
+    "by_samples": "mean over test samples",
+    "std": "deviation over devices",
+    "worst_tenth": "mean of the worst tenth",
+    "lowest": "lowest",
+    "q10": "a tenth is below",
+    "median": "half is below",
+    "q90": "nine tenths are below",
+    "highest": "highest",
+    "gini": "Gini coefficient",
+    "gap_cells": "between best and worst cell",
+    "gap_classes": "between best and worst class",
+}
+EXPLANATIONS = (
+    "Scores are of the last round in which they were written down (learning.scores_every), on each device's own test"
+    " data; own: with the device's own model, where it keeps one.",
+    "Figure: the share of the devices whose accuracy is at most that of the line; means of quantiles over seeds.",
+)
+
+
+def headline(by_run: pd.DataFrame) -> pd.DataFrame:
+    """Write the measures, [quantities x runs]; of many runs, [quantities x variants]."""
+    several = by_run["model"].nunique() > 1
+    names = by_run["variant"] + (" (" + by_run["model"] + ")" if several else "")
+    named = named_runs(by_run.assign(variant=names).drop(columns="model"))
+    return pd.DataFrame(
+        {str(name): [_text(key, row[key]) for key in ROWS] for name, row in named.iterrows()},
+        index=list(ROWS.values()),
+    )
+
+
+def _text(key: str, value: float) -> str:
+    if pd.isna(value):
+        return "—"
+    return f"{value:.0f}" if key == "devices" else f"{value:.3f}" if key == "gini" else f"{100 * value:.1f} %"
+
+
+SHARES = np.linspace(0, 1, 101)
+
+
+def _fairness_figure(by_device: pd.DataFrame) -> Figure:
+    """Draw, for each variant and kind of model, the accuracy below which a share of the devices lies.
+
+    Args:
+        by_device: of `edgefl.analysis.reports.fairness.last_scores`.
+    """
+    figure, (ax,) = panels(1, 2.6)
+    variants, several = list(dict.fromkeys(by_device["variant"])), by_device["model"].nunique() > 1
+    for (variant, model), own in by_device.groupby(["variant", "model"], sort=False):
+        of_seeds = [np.quantile(one["accuracy"], SHARES) for _, one in own.groupby("seed")]
+        ax.plot(
+            100 * np.mean(of_seeds, axis=0),
+            100 * SHARES,
+            color=PALETTE[variants.index(variant) % len(PALETTE)],
+            linestyle=DASHES[(model == "own") % len(DASHES)],
+            linewidth=1.3,
+            label=f"{variant} ({model})" if several else str(variant),
+        )
+    ax.set_ylim(0, 100)
+    ax.set_xlabel("accuracy on a device's own test data (%)")
+    ax.set_ylabel("devices (%)")
+    legend(figure, ax)
+    return figure

@@ -1,0 +1,314 @@
+"""Key figures of the moving network: handovers, ping-pong, time of stay, and what broken work has cost."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from edgefl.analysis.figures.column import SMALL, legend, panels, series_styles
+from edgefl.analysis.figures.style import SOFT
+from edgefl.analysis.measures.metrics import RUN, of_run, training_rounds
+from edgefl.analysis.page.formatting import NOTHING, TIME_UNITS, unit_for
+from edgefl.analysis.page.markup import named_runs
+from edgefl.analysis.page.report import Report, noted
+from edgefl.analysis.runs.load import Paths, Runs
+from edgefl.analysis.runs.vocabulary import (
+    COMPLETED,
+    CONDITIONS,
+    EVENTS,
+    GONE,
+    HANDOVER,
+    check_known,
+    split_outcome,
+)
+
+PERIODS = 30  # of a run, over which its course is averaged
+# what the figures are made of: of a thousand runs, every further column is copied a thousand times
+OF_EVENTS = ["time_s", "event", "device", "detail", "stay_s", "interruption_s"]
+OF_DEVICES = ["device", "outcome", "downlink_bits", "uplink_bits", "energy_j"]
+
+
+def report_network(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
+    """Measure the network of all runs, and write network.csv, network_course.csv, network.png and .pdf.
+
+    Raises:
+        ValueError: no completed run, or a folder that cannot be written.
+    """
+    runs = Runs.of(runs)
+    figures, course = handover_figures(runs), over_time(runs)
+    notes = runs.said()
+    variants = course["variant"].nunique()
+    if variants > MOST_SERIES:
+        notes.append(f"the figure shows the first {MOST_SERIES} of {variants} variants")
+    drawn = network_figure(course)
+    return Report(
+        runs.folder(out),
+        tables=[("", headline(figures).T)],
+        sentences=noted(notes),
+        look=[] if drawn is None else [("Figure", "network.png", " and .pdf")],
+        numbers={"network.csv": figures, "network_course.csv": course},
+        figures={} if drawn is None else {"network": drawn},
+    ).write()
+
+
+def handover_figures(runs: Runs) -> pd.DataFrame:
+    """Count handovers, their interruptions and what broken work has cost, one row per run.
+
+    Returns:
+        variant, seed;
+        handovers; handovers_per_device_hour (over the time that devices are in the area of the cells,
+        switched on and charged);
+        ping_pongs and ping_pong_share (handovers back to the last cell within the scenario's
+        min_time_of_stay_s); time_of_stay_s (mean time connected to a cell before a handover; NaN: none);
+        interruption_s (time without a cell after handovers, of all devices, within the simulated time) and
+        interruption_share of that time;
+        broken (participations cut off by leaving the cell: handover, cell edge, switch or battery);
+        wasted_bits (moved in participations that did not complete) and wasted_j, their energy;
+        wasted_share of all joules. Broken and wasted are NaN where devices.csv does not have all rounds.
+
+    Raises:
+        ValueError: the runs were made before handovers were recorded, or have an event or outcome that is unknown.
+    """
+    if "interruption_s" not in runs.events:
+        raise ValueError(f"the runs in {runs.path} are older than the handover figures: run them again")
+    return pd.DataFrame([_figures_of(own, runs) for own in _each(runs)])
+
+
+def over_time(runs: Runs) -> pd.DataFrame:
+    """Follow every run through equal periods of simulated time, a row per run and period.
+
+    Returns:
+        variant, seed; time_s (the middle of the period); handovers_per_hour and, of them, ping_pongs_per_hour, of all
+        devices; in_service (devices that are in the area of the cells, switched on and charged, the mean); round_s
+        (mean latency of the training rounds that began in the period; NaN: none did).
+    """
+    longest_s = float(runs.info["simulated_s"].max())
+    edges_s = np.linspace(0.0, longest_s, PERIODS + 1)
+    rounds = _by_run(training_rounds(runs.rounds), ["start_s", "latency_s"])
+    courses = [_course(own, runs, rounds(own.run), edges_s) for own in _each(runs)]
+    return pd.concat(courses, ignore_index=True)
+
+
+def _course(own: "_Own", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray) -> pd.DataFrame:
+    run, events = own.run, own.events
+    until_s = np.clip(edges_s, 0.0, run.simulated_s)
+    lasted_s = np.diff(until_s)
+    lasted_s[lasted_s <= 0] = math.nan  # the run had ended
+    handovers = events[events["event"] == HANDOVER]
+    back = handovers[handovers["detail"] == "ping_pong"]
+    gaps = np.array(_gaps(events, run.simulated_s)).reshape(-1, 2)
+    # [edges]: how long devices were missing before each, all together
+    missing_s = np.clip(until_s[:, None] - gaps[:, 0], 0.0, gaps[:, 1] - gaps[:, 0]).sum(axis=1)
+    period = np.clip(np.searchsorted(edges_s, rounds["start_s"], side="right") - 1, 0, len(edges_s) - 2)
+    course = pd.DataFrame(
+        {
+            "variant": run.variant,
+            "seed": run.seed,
+            "time_s": (edges_s[1:] + edges_s[:-1]) / 2,
+            "handovers_per_hour": 3600 * np.histogram(handovers["time_s"], edges_s)[0] / lasted_s,
+            "ping_pongs_per_hour": 3600 * np.histogram(back["time_s"], edges_s)[0] / lasted_s,
+            "in_service": len(_devices_of(own, runs)) - np.diff(missing_s) / lasted_s,
+            "round_s": rounds["latency_s"].groupby(period).mean().reindex(range(len(edges_s) - 1)).to_numpy(),
+        }
+    )
+    return course[~np.isnan(lasted_s)]
+
+
+class _Own(NamedTuple):
+    """One run, with its rows."""
+
+    run: Any
+    events: pd.DataFrame
+    devices: pd.DataFrame
+
+
+def _each(runs: Runs) -> Iterator[_Own]:
+    events, devices = _by_run(runs.events, OF_EVENTS), _by_run(runs.devices, OF_DEVICES)
+    for run in runs.info.itertuples():
+        yield _Own(run, events(run), devices(run))
+
+
+def _by_run(table: pd.DataFrame, columns: list[str]) -> Callable[[Any], pd.DataFrame]:
+    """Cut columns of a table into those of the runs, once for all of them: they may be a thousand."""
+    rows, some = table.groupby(RUN).indices, table[[name for name in columns if name in table]]
+
+    def of(run: Any) -> pd.DataFrame:
+        own = rows.get((run.variant, run.seed), np.empty(0, np.intp))
+        if len(own) and own[-1] - own[0] + 1 == len(own):  # as they are read: a view of them costs nothing
+            return some.iloc[own[0] : own[-1] + 1]
+        return some.iloc[own]
+
+    return of
+
+
+def _devices_of(own: _Own, runs: Runs) -> set[int]:
+    """Return the devices of a run."""
+    if own.run.devices_recorded == "all":
+        return {*own.devices["device"].dropna().astype(int), *own.events["device"].dropna().astype(int)}
+    return {*of_run(runs.ledger, own.run)["device"]}  # it has them all
+
+
+def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
+    run, events, devices = own
+    check_known(events["event"].unique(), EVENTS, f"{run.path}/events.csv")
+    handovers = events[events["event"] == HANDOVER]
+    seen = _devices_of(own, runs)
+    whole = run.devices_recorded == "all"
+    # a run without devices or time has no share of them
+    service_s = _service_s(events, len(seen), run.simulated_s) or math.nan
+    # the last ones may outlast the simulation
+    left_s = run.simulated_s - handovers["time_s"]
+    interruption_s = float(handovers["interruption_s"].clip(upper=left_s).sum())
+    cuts = {word: split_outcome(word, f"{run.path}/devices.csv") for word in devices["outcome"].unique()}
+    gone = [outcome for outcome, cut in cuts.items() if cut and cut.cause in GONE]
+    failed = devices[devices["outcome"] != COMPLETED]
+    energy_j = devices["energy_j"].sum()
+    lost: dict[str, float] = {
+        "broken": int(devices["outcome"].isin(gone).sum()),
+        "wasted_bits": int(failed[["downlink_bits", "uplink_bits"]].to_numpy().sum()),
+        "wasted_j": float(failed["energy_j"].sum()),
+        "wasted_share": float(failed["energy_j"].sum() / energy_j) if energy_j else 0.0,
+    }
+    return {
+        **dict(zip(RUN, (run.variant, run.seed), strict=True)),
+        "handovers": len(handovers),
+        "handovers_per_device_hour": len(handovers) / (service_s / 3600),
+        "ping_pongs": int((handovers["detail"] == "ping_pong").sum()),
+        "ping_pong_share": float((handovers["detail"] == "ping_pong").mean()),
+        "time_of_stay_s": float(handovers["stay_s"].mean()),
+        "interruption_s": interruption_s,
+        "interruption_share": interruption_s / service_s,
+        **(lost if whole else dict.fromkeys(lost, math.nan)),
+    }
+
+
+def _service_s(events: pd.DataFrame, devices: int, simulated_s: float) -> float:
+    """Add up the time in which a number of devices could be served."""
+    return devices * simulated_s - sum(end_s - since_s for since_s, end_s in _gaps(events, simulated_s))
+
+
+def _gaps(events: pd.DataFrame, until_s: float) -> list[tuple[float, float]]:
+    """List the spans of time in which a device lacked a condition of service; those of one device do not overlap."""
+    changes = events[events["event"].isin(CONDITIONS)]
+    return [
+        gap
+        for _, rows in changes.groupby("device")
+        for gap in _gaps_of(zip(rows["time_s"], rows["event"], strict=True), until_s)
+    ]
+
+
+def _gaps_of(changes: Iterable[tuple[float, str]], until_s: float) -> list[tuple[float, float]]:
+    """List the gaps of one device, by its events (time, name) in order of time."""
+    lacks: dict[str, float] = {}  # condition -> since when
+    known: set[str] = set()
+    gaps: list[tuple[float, float]] = []
+    for time_s, event in changes:
+        condition, fulfilled = CONDITIONS[event]
+        if fulfilled:
+            # who comes first of all was away from the start
+            gaps.append((lacks.pop(condition, 0.0 if condition not in known else time_s), time_s))
+        else:
+            lacks[condition] = time_s
+        known.add(condition)
+    gaps += [(since_s, until_s) for since_s in lacks.values()]
+    joined: list[tuple[float, float]] = []
+    covered_s = 0.0
+    for since_s, end_s in sorted(gaps):
+        if end_s > max(since_s, covered_s):
+            joined.append((max(since_s, covered_s), end_s))
+        covered_s = max(covered_s, end_s)
+    return joined
+
+
+def headline(figures: pd.DataFrame) -> pd.DataFrame:
+    """Write the key figures as text, [runs x figures]; of many runs, [variants x figures]."""
+    named = named_runs(figures)
+    return pd.DataFrame(
+        {
+            "Handovers": named["handovers"].map("{:,.0f}".format),
+            "per device and hour of service": named["handovers_per_device_hour"].map(_or_nothing("{:.1f}")),
+            "Ping-pong (%)": (100 * named["ping_pong_share"]).map(_or_nothing("{:.1f}")),
+            "Time of stay (s)": named["time_of_stay_s"].map(_or_nothing("{:.2f}")),
+            "Interrupted (s)": named["interruption_s"].map("{:,.2f}".format),
+            "Interrupted, of this time (%)": (100 * named["interruption_share"]).map(_or_nothing("{:.3f}")),
+            "Participations broken": named["broken"].map(_or_nothing("{:,.0f}")),
+            "Wasted (Mbit)": (named["wasted_bits"] / 1e6).map(_or_nothing("{:.2f}")),
+            "Wasted (J)": named["wasted_j"].map(_or_nothing("{:.4g}")),
+            "Wasted, of all joules (%)": (100 * named["wasted_share"]).map(_or_nothing("{:.1f}")),
+        }
+    )
+
+
+def _or_nothing(form: str) -> Callable[[float], str]:
+    """Format a number; a run without handovers, devices or their rows has none."""
+    return lambda value: NOTHING if math.isnan(value) else form.format(value)
+
+
+MOST_SERIES = 5  # lines that can be told apart
+FEW = 40  # places of a line, up to which they are marked
+
+
+def network_figure(course: pd.DataFrame) -> Figure | None:
+    """Draw the network's course over time, variants as lines; band: a deviation over seeds. None: there is no course.
+
+    Handovers have a panel where there are any, devices in service where their number changes.
+
+    Args:
+        course: of `edgefl.analysis.reports.network.over_time`.
+    """
+    names = list(dict.fromkeys(course["variant"]))[:MOST_SERIES]
+    course = course[course["variant"].isin(names)]
+    kinds = []
+    if course["handovers_per_hour"].gt(0).any():
+        kinds.append("handovers_per_hour")
+    if course.groupby(["variant", "seed"])["in_service"].agg(np.ptp).gt(1e-9).any():
+        kinds.append("in_service")
+    if course["round_s"].notna().any():
+        kinds.append("round_s")
+    if not kinds:
+        return None
+    figure, axes = panels(len(kinds), 0.6 + 1.35 * len(kinds), sharex=True)
+    unit, size = unit_for(course["time_s"], TIME_UNITS)
+    styles = series_styles(names)
+    for ax, kind in zip(axes, kinds, strict=True):
+        label, scale = _label(kind, course)
+        for name, style in styles.items():
+            own = course[course["variant"] == name]
+            _line(ax, own, kind, size, scale, style | {"label": name})
+            if kind == "handovers_per_hour" and own["ping_pongs_per_hour"].gt(0).any():
+                thin = style | {"linestyle": ":", "linewidth": 0.8, "marker": None, "label": None}
+                _line(ax, own, "ping_pongs_per_hour", size, scale, thin)
+        ax.set_ylabel(label)
+        ax.set_ylim(bottom=0)
+        ax.margins(x=0)
+    if kinds[0] == "handovers_per_hour" and course["ping_pongs_per_hour"].gt(0).any():
+        axes[0].set_title("dotted: ping-pong", fontsize=SMALL - 1, color=SOFT, loc="right", pad=2)
+    axes[-1].set_xlim(0, (course["time_s"].max() + course["time_s"].min()) / size)
+    axes[-1].set_xlabel(f"simulated time ({unit})")
+    figure.align_ylabels(axes)
+    legend(figure, axes[0])
+    return figure
+
+
+def _label(kind: str, course: pd.DataFrame) -> tuple[str, float]:
+    """Say what an axis shows, and in which size of its unit."""
+    if kind == "round_s":
+        unit, size = unit_for(course["round_s"], TIME_UNITS)
+        return f"round time ({unit})", size
+    return {"handovers_per_hour": "handovers per hour", "in_service": "devices in service"}[kind], 1.0
+
+
+def _line(ax: Axes, own: pd.DataFrame, kind: str, size: float, scale: float, style: dict) -> None:
+    """Draw the mean over seeds of one variant, and its deviation."""
+    over_seeds = (own.groupby("time_s")[kind].agg(["mean", "std"]) / scale).dropna(subset="mean")
+    x, mean, std = over_seeds.index / size, over_seeds["mean"], over_seeds["std"]
+    mark = {"markersize": 2.4, "markeredgewidth": 0.4} if len(x) <= FEW else {"marker": None}
+    ax.plot(x, mean, **{"linewidth": 1.1, "zorder": 4, **style, **mark})
+    if std.notna().any():
+        look = {"color": style["color"], "alpha": 0.2, "linewidth": 0}
+        ax.fill_between(x, np.maximum(mean - std, 0), mean + std, **look)

@@ -1,0 +1,347 @@
+"""The answer to a study's question: which of two variants is better, by how much, and how sure that is."""
+
+import itertools
+import json
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from edgefl.analysis.figures.column import SMALL, panels
+from edgefl.analysis.figures.style import INK, PALETTE, SOFT
+from edgefl.analysis.measures import metrics
+from edgefl.analysis.measures.scope import scope_of
+from edgefl.analysis.measures.sequential import Interval, interval, pairs_wanted
+from edgefl.analysis.page.formatting import amount, ranges
+from edgefl.analysis.page.markup import markdown_escape, markdown_table
+from edgefl.analysis.page.report import Report
+from edgefl.analysis.runs.choices import FIRST_ROUNDS
+from edgefl.analysis.runs.load import Runs, Setting, load_settings
+from edgefl.analysis.runs.reading import EXACT
+from edgefl.analysis.runs.servers import METRICS, refuse_rounds, several_servers
+
+HIGHER_IS_BETTER = ("accuracy_end", "accuracy_first", "accuracy_start")
+TO_TARGET = ("rounds_to_target", "seconds_to_target", "joules_to_target")
+OF_RUN = ("energy_j", "simulated_s", "latency_s")
+UNDECIDED = "undecided"
+TABLE, ABOUT = "question.csv", "question.json"  # an answer's table, and all else of it
+NUMBERS = ("mean", "low", "high", "deviation")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: twin of `question` in a study file, which says what the fields mean."""
+
+    metric: str
+    variants: tuple[str, str]
+    precision: float
+    budget: int
+    error: float = 0.05
+    target: str | float | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The result of the paired comparison.
+
+    Attributes:
+        table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus
+            the second's, accuracies 0..1), deviation (over pairs), better (a variant's name, or `undecided`),
+            why (it ended: precise, budget, or what is missing).
+        seeds_wanted: of each row; those that it has: no more.
+        sentence: the answer.
+        notes: what a reader has to know, one sentence each.
+    """
+
+    question: Question
+    axes: tuple[str, ...]
+    table: pd.DataFrame = field(repr=False)
+    seeds_wanted: tuple[int, ...] = field(repr=False)
+    sentence: str
+    notes: tuple[str, ...]
+
+    @property
+    def settled(self) -> bool:
+        """Whether no setting wants more seeds."""
+        return bool((self.table["why"] != "").all())
+
+    def wanted(self) -> dict[Setting, int]:
+        """Return how many seeds each setting wants."""
+        labels = self.table[list(self.axes)].itertuples(index=False, name=None)
+        settings = [tuple(zip(self.axes, row, strict=True)) for row in labels] if self.axes else [()]
+        return dict(zip(settings, self.seeds_wanted, strict=True))
+
+
+def answer(
+    path: str | Path,
+    question: Question,
+    seeds: Mapping[Setting, Sequence[int]],
+    reference: str | None = None,
+    federation: str | None = None,
+) -> Answer:
+    """Compare the two variants, paired by seed, and say how many seeds a decision would take.
+
+    Args:
+        path: the study's directory.
+        seeds: of each setting; a pair that is not complete is left out, and noted.
+        reference: whose best accuracy a relative target is a share of.
+        federation: whose rounds, where several share the cells; None: of the one that the study names.
+
+    Raises:
+        ValueError: no completed run, or no variant of this name.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # runs under way or failed: noted as missing pairs
+        by_setting = load_settings(path, federation=federation)
+    error = question.error / len(seeds)  # of each: together they err with the whole one at most
+    rows, notes = [], []
+    for setting, wanted_seeds in seeds.items():
+        values = _values(by_setting[setting], question, reference) if setting in by_setting else _NOTHING
+        row, note = _row(question, values, wanted_seeds, error)
+        rows.append({**dict(setting), **row})
+        if note:
+            notes.append(f"{_named(setting)}{note}")
+    table = pd.DataFrame(rows)
+    more = tuple(table.pop("seeds_wanted").tolist())
+    axes = tuple(axis for axis, _ in next(iter(seeds)))
+    return Answer(question, axes, table, more, _sentence(question, table), tuple(notes))
+
+
+def write(answered: Answer, folder: Path) -> list[Path]:
+    """Write question.csv, .md and .json, and of a grid the map as question.png and .pdf; return the figures."""
+    table, axes, question = answered.table, list(answered.axes), answered.question
+    about: dict[str, object] = {"question": asdict(question)}
+    about |= {name: getattr(answered, name) for name in ("axes", "seeds_wanted", "sentence", "notes")}
+    names = [", ".join(map(str, row)) for row in table[axes].itertuples(index=False, name=None)]
+    numbers = table.drop(columns=axes).set_axis(names or ["all"]).round(6).astype(str)
+    lines = [markdown_escape(line) for line in (answered.sentence, *answered.notes)]
+    text = [lines[0], "", markdown_table(numbers, ", ".join(axes)), "", *lines[1:], ""]
+    drawn = question_figure(table, axes, question.variants, words(question)[0]) if axes else None
+    report = Report(
+        folder,
+        numbers={TABLE: table},
+        texts={ABOUT: json.dumps(about, indent=2) + "\n", "question.md": "\n".join(text)},
+        figures={} if drawn is None else {"question": drawn},
+    ).write()
+    return [] if report.figure is None else [report.figure]
+
+
+def read(folder: Path) -> Answer | None:
+    """Read an answer that has been written; None: there is none.
+
+    Raises:
+        ValueError: it is damaged; names the file.
+    """
+    if not (folder / ABOUT).exists():
+        return None
+    try:
+        return _read(folder)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{folder / ABOUT}, or {TABLE} beside it, is damaged ({error}): the study's command writes them anew"
+        ) from error
+
+
+def _read(folder: Path) -> Answer:
+    told = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    question = told.pop("question")
+    texts = dict.fromkeys([*told["axes"], "better", "why"], str)
+    unknown = {name: [""] for name in NUMBERS}
+    table = pd.read_csv(folder / TABLE, dtype=texts, keep_default_na=False, na_values=unknown, **EXACT)
+    return Answer(
+        question=Question(**question | {"variants": tuple(question["variants"])}),
+        axes=tuple(told["axes"]),
+        table=table,
+        seeds_wanted=tuple(told["seeds_wanted"]),
+        sentence=told["sentence"],
+        notes=tuple(told["notes"]),
+    )
+
+
+def words(question: Question) -> tuple[str, float]:
+    """Return the unit in which a difference is printed, and the factor from the metric's unit to it."""
+    if question.metric in HIGHER_IS_BETTER:
+        return "percentage points", 100.0
+    return {"rounds_to_target": "rounds", "joules_to_target": "J", "energy_j": "J"}.get(
+        question.metric, "s"
+    ), 1.0
+
+
+_NOTHING = pd.Series(dtype=float, index=pd.MultiIndex.from_arrays([[], []], names=metrics.RUN))
+
+
+def _values(runs: Runs, question: Question, reference: str | None) -> pd.Series:
+    """Return the metric of each run; inf: some session missed the target; NaN: there is nothing to measure."""
+    rounds, sessions, metric = runs.rounds, runs.sessions, question.metric
+    if metric in METRICS:
+        asked = runs.info[runs.info["variant"].isin(question.variants)]
+        refuse_rounds(several_servers(asked), metric)
+    if metric in OF_RUN:
+        return metrics.totals(rounds).set_index(metrics.RUN)[metric]
+    detail = metrics.session_kinds(rounds, sessions)
+    scope_of(detail, [])
+    if metric in TO_TARGET:
+        measured = metrics.time_to_target(
+            rounds, sessions, reference=reference, target=question.target or "95%"
+        )
+    elif metric == "accuracy_start":
+        measured = metrics.accuracy_after_change(rounds, sessions)
+    elif metric == "accuracy_first":
+        measured = metrics.accuracy_first_rounds(rounds, FIRST_ROUNDS)
+    else:
+        training = metrics.training_rounds(rounds).sort_values("start_s")
+        measured = training.groupby(metrics.SESSION)["accuracy"].last().rename(metric).reset_index()
+    merged = detail[detail["in_scope"]].merge(measured, on=metrics.SESSION, how="left")
+    return merged.groupby(metrics.RUN)[metric].agg(lambda values: values.mean(skipna=False))
+
+
+def _row(
+    question: Question, values: pd.Series, seeds: Sequence[int], error: float
+) -> tuple[dict[str, object], str]:
+    first, second = (_of(values, name, seeds) for name in question.variants)
+    pairs = first.notna() & second.notna()
+    missed = pairs & ~(np.isfinite(first) & np.isfinite(second))
+    note = ""
+    if missed.any():
+        note = (
+            f"the target was missed with the seeds {ranges(first.index[missed])}, so there is no difference to"
+            " measure: ask for a lower target, or for accuracy_first"
+        )
+    elif not pairs.all():
+        note = f"no complete pair of the seeds {ranges(first.index[~pairs])}: the answer is without them"
+    usable = pairs & ~missed
+    seen = interval((first - second)[usable], error)
+    if missed.any():
+        seen = Interval(seen.pairs, math.nan, math.nan, math.inf)
+    if seen.half_width <= question.precision:
+        why, wanted = "precise", len(seeds)
+    elif note:
+        why, wanted = "pairs are missing", len(seeds)
+    elif len(seeds) >= question.budget:
+        why, wanted = "budget", len(seeds)
+    else:
+        why, wanted = "", pairs_wanted(seen, question.precision, error, question.budget)
+    return {
+        "pairs": seen.pairs,
+        "mean": seen.mean,
+        "low": seen.low,
+        "high": seen.high,
+        "deviation": seen.deviation,
+        "better": _better(question, seen),
+        "why": why,
+        "seeds_wanted": wanted,
+    }, note
+
+
+def _of(values: pd.Series, variant: str, seeds: Sequence[int]) -> pd.Series:
+    known = values.index.get_level_values("variant")
+    return values[known == variant].droplevel("variant").reindex(list(seeds))
+
+
+def _better(question: Question, seen: Interval) -> str:
+    if not seen.low > 0 and not seen.high < 0:
+        return UNDECIDED
+    first_is_higher = seen.low > 0
+    return question.variants[0 if first_is_higher == (question.metric in HIGHER_IS_BETTER) else 1]
+
+
+def _named(setting: Setting) -> str:
+    return ", ".join(f"{axis} {label}" for axis, label in setting) + ": " if setting else ""
+
+
+def _sentence(question: Question, table: pd.DataFrame) -> str:
+    one, other = question.variants
+    sure = f"{100 * (1 - question.error):g} %"
+    metric = question.metric + (f" ({question.target})" if question.target is not None else "")
+    if len(table) > 1:
+        counts = [int((table["better"] == name).sum()) for name in (one, other, UNDECIDED)]
+        seeds = ranges(table["pairs"].unique())
+        return (
+            f"{metric}: {one} is better than {other} in {counts[0]} of {len(table)} settings, worse in {counts[1]},"
+            f" undecided in {counts[2]} ({sure} sure of all of them together; {seeds} pairs of runs)."
+        )
+    row = table.iloc[0]
+    unit, scale = words(question)
+    if not math.isfinite(row["high"]):
+        return f"{metric}: no answer from {row['pairs']} pairs of {one} and {other}."
+    low, high, mean = (amount(scale * row[key]) for key in ("low", "high", "mean"))
+    end = f"{row['better']} is better" if row["better"] != UNDECIDED else "which one is better is undecided"
+    return (
+        f"{metric} of {one} minus that of {other} is {mean} {unit} (with {sure} between {low} and {high};"
+        f" {row['pairs']} pairs of runs): {end}."
+    )
+
+
+TINTS = (
+    "#9ecae1",
+    "#fdd49e",
+    "#ffffff",
+)  # the first variant, the second, neither; told apart in grey by text
+
+
+def question_figure(table: pd.DataFrame, axes: Sequence[str], variants: tuple[str, str], unit: str) -> Figure:
+    """Draw the difference in each setting, with its interval and who is better.
+
+    Args:
+        table: as in `edgefl.analysis.reports.question.Answer`.
+    """
+    scale = 100.0 if unit == "percentage points" else 1.0
+    title = f"{variants[0]} minus {variants[1]} ({unit})"
+    draw = _map if len(axes) == 2 else _intervals
+    return draw(table, axes, variants, scale, title)
+
+
+def _map(
+    table: pd.DataFrame, axes: Sequence[str], variants: tuple[str, str], scale: float, title: str
+) -> Figure:
+    across, down = (list(dict.fromkeys(table[axis])) for axis in axes)
+    figure, (ax,) = panels(1, 0.9 + 0.5 * len(down))
+    for i, j in itertools.product(range(len(across)), range(len(down))):
+        own = table[(table[axes[0]] == across[i]) & (table[axes[1]] == down[j])]
+        if own.empty:
+            continue
+        row = own.iloc[0]
+        tint = TINTS[variants.index(row["better"])] if row["better"] in variants else TINTS[2]
+        hatch = None if row["better"] in variants else "...."
+        square = Rectangle(
+            (i - 0.5, j - 0.5), 1, 1, facecolor=tint, hatch=hatch, edgecolor=SOFT, linewidth=0.5
+        )
+        ax.add_patch(square)
+        half = scale * (row["high"] - row["low"]) / 2
+        text = f"{amount(scale * row['mean'])} ± {amount(half)}\n{row['better']}"
+        ax.text(i, j, text, ha="center", va="center", fontsize=SMALL - 1, color=INK)
+    ax.set_xlim(-0.5, len(across) - 0.5)
+    ax.set_ylim(-0.5, len(down) - 0.5)
+    ax.set_xticks(range(len(across)), across)
+    ax.set_yticks(range(len(down)), down)
+    ax.grid(False)
+    ax.set_xlabel(axes[0])
+    ax.set_ylabel(axes[1])
+    ax.set_title(title, fontsize=SMALL, color=INK, loc="left")
+    return figure
+
+
+def _intervals(
+    table: pd.DataFrame, axes: Sequence[str], variants: tuple[str, str], scale: float, title: str
+) -> Figure:
+    names = [", ".join(map(str, row)) for row in table[list(axes)].itertuples(index=False, name=None)]
+    figure, (ax,) = panels(1, 0.9 + 0.22 * len(names))
+    known = table["high"].abs() < float("inf")
+    for place, (_, row) in enumerate(table.iterrows()):
+        if known.loc[row.name]:
+            which = variants.index(row["better"]) if row["better"] in variants else 2
+            colour, marker = (*PALETTE[:2], SOFT)[which], "osx"[which]
+            ax.plot([scale * row["low"], scale * row["high"]], [place, place], color=colour, linewidth=1.2)
+            ax.plot(scale * row["mean"], place, marker=marker, color=colour, markersize=4)
+    ax.axvline(0, color=INK, linewidth=0.7)
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.set_xlabel(title)
+    ax.set_ylabel(", ".join(axes))
+    return figure

@@ -1,0 +1,265 @@
+"""The papers' tables beside ours: runs of the shipped `journal_table_...` studies against what the papers print.
+
+The papers' numbers lie in `analysis/papers`, a file per table: journal_table_x.csv holds Table X, and stands beside
+the study journal_table_x_fashion_mnist (as the text has it) and journal_table_x_fashion_mnist_as_run (as its authors
+ran it). What is known of the reasons for a difference stands, in words, in a file of the study's name beside it.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from pathlib import Path
+
+import pandas as pd
+
+from edgefl.analysis.measures import metrics
+from edgefl.analysis.page.formatting import named_seeds
+from edgefl.analysis.page.markup import markdown_table
+from edgefl.analysis.runs.choices import FIRST_ROUNDS
+from edgefl.analysis.runs.load import Runs, load_settings
+from edgefl.analysis.runs.reading import EXACT
+
+PAPERS = Path(__file__).parents[1] / "papers"
+AS_RUN = "_as_run"
+PERCENT = 100
+# Studies of which a setting was chosen for the paper's own numbers: a small difference says less there.
+FITTED = {"journal_table_x_mnist_as_run": "rate fitted to the paper"}
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A study beside a table of a paper.
+
+    Attributes:
+        study: its name, or that of a scenario.
+        source: what the paper's table shows, in words.
+        table: one row per setting, variant and session (or metric): the axes' labels, variant, session or metric,
+            ours, ours_std (over seeds, NaN with one), paper, paper_std, difference; accuracies in percent. Ours is
+            NaN where no run is completed.
+        axes: the columns that name a setting.
+        by: session or metric.
+        seeds: of all runs together.
+    """
+
+    study: str
+    source: str
+    table: pd.DataFrame = field(repr=False)
+    axes: tuple[str, ...]
+    by: str
+    seeds: tuple[int, ...]
+
+    @property
+    def variants(self) -> list[str]:
+        """The variants, in the paper's order."""
+        return list(self.table["variant"].unique())
+
+    @property
+    def present(self) -> pd.DataFrame:
+        """The table's rows for which the study has runs."""
+        return self.table[self.table["ours"].notna()]
+
+    def distance(self) -> float:
+        """Return the mean absolute difference to the paper, points."""
+        return float(self.present["difference"].abs().mean())
+
+    def by_algorithm(self) -> list["Reproduction"]:
+        """Split a table with several algorithms by these, in the paper's order, without those that have no run."""
+        if "algorithm" not in self.axes:
+            return [self]
+        parts = [part for _, part in self.table.groupby("algorithm", sort=False)]
+        return [replace(self, table=part) for part in parts if part["ours"].notna().any()]
+
+    def orders(self) -> pd.DataFrame:
+        """Compare the order of the variants in each setting and session of which all variants have a run.
+
+        Returns:
+            the axes' labels, session, ours and paper (variants, best first, joined by >), same.
+        """
+        rows = []
+        for key, cell in self.table.groupby([*self.axes, self.by], sort=False):
+            if cell["ours"].isna().any() or len(cell) < 2:
+                continue
+            ours, paper = (
+                " > ".join(cell.sort_values(column, ascending=False, kind="stable")["variant"])
+                for column in ("ours", "paper")
+            )
+            rows.append([*key, ours, paper, ours == paper])
+        return pd.DataFrame(rows, columns=[*self.axes, self.by, "ours", "paper", "same"])
+
+    def pairs(self) -> tuple[int, int]:
+        """Count pairs of variants of a setting and session: those in the paper's order, and all."""
+        agreeing = count = 0
+        for _, cell in self.table.groupby([*self.axes, self.by], sort=False):
+            values = cell.dropna(subset=["ours"])[["ours", "paper"]].to_numpy().tolist()
+            for (ours, paper), (other, papers_other) in combinations(values, 2):
+                agreeing += (ours - other) * (paper - papers_other) > 0
+                count += 1
+        return agreeing, count
+
+
+def reproduce(path: str | Path) -> Reproduction:
+    """Set the runs of a study beside the table of the paper that it is named after.
+
+    Args:
+        path: folder of the study, or of a single run of a scenario.
+
+    Raises:
+        ValueError: no completed run, runs of several studies, no such table, or no run of any of its rows.
+    """
+    by_setting = load_settings(path)
+    names = {_study(run) for runs in by_setting.values() for run in runs.info["path"]}
+    if len(names) > 1:
+        raise ValueError(f"{path} holds runs of {', '.join(sorted(names))}: give the folder of one study")
+    study = names.pop()
+    paper, source = papers_table(study)
+    by = "metric" if "metric" in paper else "session"
+    axes = tuple(column for column in paper if column not in ("variant", by, "mean", "std"))
+    of_settings = [
+        _ours(runs, paper, by).assign(**{axis: dict(setting).get(axis) for axis in axes})
+        for setting, runs in by_setting.items()
+    ]
+    ours = pd.concat(of_settings, ignore_index=True)
+    table = paper.rename(columns={"mean": "paper", "std": "paper_std"})
+    table = table.merge(ours, on=[*axes, "variant", by], how="left")
+    if table["ours"].isna().all():
+        raise ValueError(
+            f"{path} has no run of any row of {source!r}: are variants and axes the shipped ones?"
+        )
+    table["difference"] = table["ours"] - table["paper"]
+    seeds = sorted({int(seed) for runs in by_setting.values() for seed in runs.info["seed"]})
+    columns = [*axes, "variant", by, "ours", "ours_std", "paper", "paper_std", "difference"]
+    return Reproduction(study, source, table[columns], axes, by, tuple(seeds))
+
+
+def papers_table(study: str) -> tuple[pd.DataFrame, str]:
+    """Read the paper's table of a study: its rows, of one data set if the study's name ends in it, and its source.
+
+    Raises:
+        ValueError: there is none; lists those that there are.
+    """
+    name, rest = study.removesuffix(AS_RUN), ""
+    while not (PAPERS / f"{name}.csv").is_file():
+        name, _, last = name.rpartition("_")
+        rest = f"{last}_{rest}".rstrip("_")
+        if not name:
+            known = ", ".join(sorted(file.stem for file in PAPERS.glob("*.csv")))
+            raise ValueError(f"no table of a paper is called as '{study}' begins; there are: {known}")
+    file = PAPERS / f"{name}.csv"
+    lines = file.read_text(encoding="utf-8").splitlines()
+    source = " ".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
+    measured = {"mean": float, "std": float, "session": int}
+    columns = pd.read_csv(file, comment="#", nrows=0).columns
+    types = {column: measured.get(column, str) for column in columns}
+    table = pd.read_csv(file, comment="#", dtype=types, **EXACT)
+    for column in ("case", "dataset"):
+        if rest and column in table and rest in set(table[column]):
+            table = table[table[column] == rest]
+            # a study of one data set need not name it as an axis
+            table = table.drop(columns=column).reset_index(drop=True)
+    if "std" not in table:
+        table["std"] = float("nan")
+    return table, source
+
+
+def _study(path: Path) -> str:
+    run = json.loads((Path(path) / "run.json").read_text(encoding="utf-8"))
+    return str(run.get("study") or run.get("name"))
+
+
+def _ours(runs: Runs, paper: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Measure a setting: variant, session or metric, ours, ours_std."""
+    if by == "metric":
+        training = metrics.training_rounds(runs.rounds)
+        wanted = [name for name in paper["metric"].unique() if name in training]
+        long = training.melt(["variant", "seed"], wanted, var_name=by, value_name="value")
+        scale = 1
+    else:
+        long = metrics.accuracy_first_rounds(runs.rounds, FIRST_ROUNDS).rename(
+            columns={"accuracy_first": "value"}
+        )
+        scale = PERCENT
+    spread = metrics.over_seeds(long, ["variant", by], "value") * scale
+    return spread.rename(columns={"mean": "ours", "std": "ours_std"}).reset_index()
+
+
+# ---- the page
+
+
+def page(reproductions: Sequence[Reproduction]) -> str:
+    """Write docs/reproduction.md: a section for each study, in which its folders come one after the other."""
+    parts = [(PAPERS / "preface.md").read_text(encoding="utf-8").rstrip(), _overview(reproductions)]
+    for study in dict.fromkeys(one.study for one in reproductions):
+        folders = [one for one in reproductions if one.study == study]
+        parts += [f"## {study}", folders[0].source]
+        for one in folders:
+            parts += [_summary(one), _table(one)]
+        reasons = PAPERS / f"{study}.md"
+        if reasons.is_file():
+            parts.append(reasons.read_text(encoding="utf-8").rstrip())
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _overview(reproductions: Sequence[Reproduction]) -> str:
+    """Tell how far each study is from the paper, algorithm by algorithm: a mean over all would hide the worst."""
+    rows = []
+    for one in (part for whole in reproductions for part in whole.by_algorithm()):
+        orders = one.orders()
+        agreeing, pairs = one.pairs()
+        rows.append(
+            [
+                f"`{one.study}`" + (f" ({FITTED[one.study]})" if one.study in FITTED else ""),
+                str(one.table["algorithm"].iloc[0]) if "algorithm" in one.axes else "",
+                f"{len(one.present)} of {len(one.table)}",
+                named_seeds(one.seeds),
+                f"{one.distance():.2f}" if one.by == "session" else "",
+                f"{int(orders['same'].sum())} of {len(orders)}" if len(orders) else "",
+                f"{agreeing} of {pairs}" if pairs else "",
+            ]
+        )
+    columns = [
+        "algorithm",
+        "numbers",
+        "seeds",
+        "mean difference, points",
+        "cells in the paper's order",
+        "pairs in its order",
+    ]
+    frame = pd.DataFrame([row[1:] for row in rows], index=[row[0] for row in rows], columns=columns)
+    return markdown_table(frame, "study")
+
+
+def _summary(one: Reproduction) -> str:
+    if one.by == "metric":
+        return "Mean over the rounds of one run."
+    agreeing, pairs = one.pairs()
+    orders = one.orders()
+    lines = [
+        f"Ours / the paper's ({named_seeds(one.seeds)}). Mean absolute difference {one.distance():.2f} points;"
+        f" {agreeing} of {pairs} pairs of variants in the paper's order."
+    ]
+    if len(one.present) < len(one.table):
+        lines[0] += f" These runs give {len(one.present)} of its {len(one.table)} numbers."
+    for axis in ("algorithm", "variant"):
+        if axis in one.present and one.present[axis].nunique() > 1:
+            by_name = one.present.groupby(axis, sort=False)["difference"]
+            each = "; ".join(f"{name} {part.mean():+.2f} ({part.abs().mean():.2f})" for name, part in by_name)
+            lines.append(f"Mean difference by {axis}, and of its absolute values: {each}.")
+    for row in orders[~orders["same"]].to_dict("records"):
+        where = ", ".join(f"{axis} {row[axis]}" for axis in (*one.axes, one.by))
+        lines.append(f"Another order at {where}: {row['ours']}; paper: {row['paper']}.")
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _table(one: Reproduction) -> str:
+    """Rows are settings and sessions, columns variants, each cell ours / the paper's."""
+    rows = {}
+    for key, cell in one.present.groupby([*one.axes, one.by], sort=False):
+        texts = {row.variant: f"{_number(row.ours)} / {_number(row.paper)}" for row in cell.itertuples()}
+        rows[" ".join(map(str, key))] = [texts.get(variant, "") for variant in one.variants]
+    shown = pd.DataFrame.from_dict(rows, orient="index", columns=one.variants)
+    return markdown_table(shown, ", ".join([*one.axes, one.by]))
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if value < 1000 else f"{value:.0f}"

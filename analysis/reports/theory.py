@@ -1,0 +1,233 @@
+"""The convergence theory of the journal paper, with constants estimated along a run: J's Theorem 1."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from edgefl.analysis.figures.column import DASHES, MARKS, SMALL, legend, panels
+from edgefl.analysis.figures.style import INK, PALETTE, SOFT
+from edgefl.analysis.measures.metrics import RUN, SESSION, training_rounds
+from edgefl.analysis.page.markup import named_runs
+from edgefl.analysis.page.report import Report, noted
+from edgefl.analysis.runs.load import Paths, Runs
+
+TERMS = ["a", "b", "c", "d"]
+MEASURED = "theory_lr"  # the first of the columns that `learning.theory` makes a run record
+
+
+def report_theory(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
+    """Compute the bound along all runs, and write theory.csv, theory_rounds.csv, theory.png and .pdf.
+
+    Raises:
+        ValueError: no completed run, no run that has measured gradients, or a folder that cannot be written.
+    """
+    runs = Runs.of(runs)
+    by_round, by_run = along(runs)
+    lengths = training_rounds(runs.rounds).groupby("session")["round"].max()
+    notes = [*runs.left_out, *runs.remarks]
+    variants = by_round["variant"].nunique()
+    if variants > MOST_PANELS:
+        notes.append(f"the figure shows the first {MOST_PANELS} of {variants} variants")
+    return Report(
+        runs.folder(out),
+        tables=[("", headline(by_run))],
+        sentences=[*EXPLANATIONS, *noted(notes)],
+        look=[("Round by round", "theory_rounds.csv"), ("Figure", "theory.png", " and .pdf")],
+        numbers={"theory_rounds.csv": by_round, "theory.csv": by_run},
+        figures={"theory": theory_figure(by_round, lengths)},
+    ).write()
+
+
+def _measured_rounds(runs: Runs) -> pd.DataFrame:
+    """Keep the training rounds in which a run has measured gradients.
+
+    Raises:
+        ValueError: no run has, and what to set.
+    """
+    rounds = training_rounds(runs.rounds)
+    if MEASURED not in rounds or rounds[MEASURED].isna().all():
+        raise ValueError(
+            f"the runs in {runs.path} have measured no gradients: run with --set learning.theory.every=10"
+        )
+    return rounds[rounds[MEASURED].notna()]
+
+
+def constants(measured: pd.DataFrame) -> pd.DataFrame:
+    """Estimate the constants of each run, one row each.
+
+    Returns:
+        variant, seed; beta: the largest secant slope of a device's gradient between two consecutive global models (a
+        lower bound of the true smoothness, which would be over all models); beta_median; zeta2: the largest
+        sum_k a_k |grad F_k|^2 - |grad F|^2 seen, with zeta1 = 1 (exact for the models and shares met, no more than
+        a lower bound beyond them); rounds measured.
+    """
+    divergence = measured["theory_gradient2_devices"] - measured["theory_gradient2"]
+    by_run = measured.assign(divergence=divergence.clip(lower=0.0)).groupby(RUN, sort=False)
+    return pd.concat(
+        [
+            by_run["theory_smoothness"].max().rename("beta"),
+            by_run["theory_smoothness"].median().rename("beta_median"),
+            by_run["divergence"].max().rename("zeta2"),
+            by_run.size().rename("rounds"),
+        ],
+        axis=1,
+    ).reset_index()
+
+
+def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float = 1.0) -> pd.DataFrame:
+    """Compute J's bound on the squared gradient norm round by round, term by term.
+
+    The gradient noise stands in place of its bound through the data: 2 Theta^2 sigma~_k^2 / D_k (J 52) is replaced by
+    the variance sigma_k^2 of device k's gradients, which it bounds, and devices count with D_k / D as in (51). So (b)
+    and (c) are at most those of (9). Lambda is the least that (14) admits at the round's learning rate.
+
+    Args:
+        measured: rounds of one run, as `_measured_rounds` gives them.
+
+    Returns:
+        variant, seed, cell, session, round, gradient2 (the left side), a, b, c, d, bound (their sum), control
+        (Lambda;
+        NaN with all terms where the learning rate is too large for any below 1; where it is 0, (a) and the bound are
+        NaN), lr, lr_limit_steps (J 65; negative
+        from four local steps on: no rate is small enough there) and lr_limit_drift (J 14 for Lambda -> 1).
+
+    Source: J, Theorem 1 and appendix B.
+    """
+    lr, e_max = measured["theory_lr"], measured["theory_steps_max"]
+    pairs = e_max * (e_max - 1)
+    x = 4 * beta**2 * lr**2 * pairs  # (14): x (zeta1 + Lambda) <= Lambda
+    control = (x * zeta1 / (1 - x)).where(x < 1)
+    control = control.where(control < 1)
+    slack = 1 - control
+    bounds = measured[[*SESSION, "round"]].copy()
+    bounds["gradient2"] = measured["theory_gradient2"]
+    bounds["a"] = 2 * (measured["theory_loss"] - measured["theory_loss_after"]) / (lr.where(lr > 0) * slack)
+    bounds["b"] = 2 * beta * lr * measured["theory_noise_steps"] / slack
+    bounds["c"] = 2 * beta**2 * lr**2 * measured["theory_noise_drift"] / slack
+    bounds["d"] = 8 * beta**2 * lr**2 * pairs * zeta2 / slack
+    bounds["bound"] = bounds[TERMS].sum(axis=1, skipna=False)
+    bounds["control"] = control
+    bounds["lr"] = lr
+    bounds["lr_limit_steps"] = (0.5 - (1 / measured["theory_steps_min"] - 1) ** 2) / beta
+    bounds["lr_limit_drift"] = 1 / (2 * beta * np.sqrt((zeta1 + 1) * pairs.where(pairs > 0)))
+    return bounds
+
+
+def along(runs: Runs) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Compute the bound along every run; returns it by round, and the constants with the means over rounds by run."""
+    measured = _measured_rounds(runs)
+    estimated = constants(measured)
+    parts, rows = [], measured.groupby(RUN).indices
+    for run in estimated.itertuples():
+        own = measured.iloc[rows[run.variant, run.seed]]
+        parts.append(theorem1(own, beta=float(run.beta), zeta2=float(run.zeta2)))
+    by_round = pd.concat(parts, ignore_index=True)
+    columns = ["gradient2", *TERMS, "bound", "lr", "lr_limit_steps", "lr_limit_drift"]
+    means = by_round.groupby(RUN)[columns].mean()
+    means["without_bound"] = by_round["bound"].isna().groupby([by_round[c] for c in RUN]).sum()
+    return by_round, estimated.merge(means.reset_index(), on=RUN)
+
+
+ROWS = {
+    "beta": "smoothness β, largest secant",
+    "beta_median": "smoothness, median",
+    "zeta2": "divergence ζ₂ (ζ₁ = 1)",
+    "gradient2": "squared gradient norm, mean",
+    "bound": "bound (a) + (b) + (c) + (d)",
+    "a": "(a) progress of the loss",
+    "b": "(b) noise of the steps",
+    "c": "(c) noise of the drift",
+    "d": "(d) divergence of the devices",
+    "lr": "learning rate, mean",
+    "lr_limit_steps": "its limit by (65)",
+    "lr_limit_drift": "its limit by (14), Λ = 1",
+    "rounds": "rounds measured",
+    "without_bound": "of them beyond (14), or rate 0: no bound",
+}
+EXPLANATIONS = (
+    "Theorem 1 of J is about plain SGD (momentum 0) and FedAvg: `learning.theory` is refused elsewhere.",
+    "β: the largest change of a device's gradient between the models before and after a round, over their distance: a"
+    " lower bound of the constant. ζ₂: the largest difference seen. Noise: variance of single gradients, from"
+    " learning.theory.samples of each device (relative error about √(2/samples) for one device).",
+    "(b) and (c) with the measured variance in place of its bound by the data's spread; they are at most J's.",
+    "Figure: means over seeds; ticks mark rounds whose learning rate is beyond (14) with one of them.",
+    "The limit by (65) is negative from four local steps on: J's condition then admits no learning rate.",
+)
+
+
+def headline(by_run: pd.DataFrame) -> pd.DataFrame:
+    """Write the constants, the terms and the limits, [quantities x runs]; of many runs, [quantities x variants]."""
+    named = named_runs(by_run)
+    return pd.DataFrame(
+        {str(name): [_text(key, row[key]) for key in ROWS] for name, row in named.iterrows()},
+        index=list(ROWS.values()),
+    )
+
+
+def _text(key: str, value: float) -> str:
+    return f"{value:.0f}" if key in ("rounds", "without_bound") else "—" if pd.isna(value) else f"{value:.3g}"
+
+
+MOST_PANELS = 4  # variants below one another
+MOST_MARKS = 10  # on a line
+NAMED = {"a": "(a) progress", "b": "(b) steps", "c": "(c) drift", "d": "(d) divergence"}
+
+
+def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
+    """Draw the bound's four terms, their sum and the gradient that it bounds over rounds, a panel per variant.
+
+    Means over seeds and cells. The axis is logarithmic: a term that is zero or negative in a round has a gap there. A
+    round has no bound if one of the seeds has none: its learning rate is beyond (14).
+
+    Args:
+        by_round: of `edgefl.analysis.reports.theory.along`.
+        lengths: training rounds of each session, by its number.
+    """
+    names = list(dict.fromkeys(by_round["variant"]))[:MOST_PANELS]
+    starts = lengths.cumsum() - lengths
+    figure, axes = panels(len(names), 0.9 + (2.3 if len(names) == 1 else 1.5 * len(names)), sharex=True)
+    for ax, name in zip(axes, names, strict=True):
+        own = by_round[by_round["variant"] == name]
+        means = _means(own, starts)
+        every = max(1, len(means) // MOST_MARKS)
+        ax.plot(means["bound"], color=INK, linewidth=1.6, label="bound (sum)", zorder=5)
+        ax.plot(means["gradient2"], color=SOFT, linewidth=2.6, alpha=0.55, label="‖∇F‖² seen", zorder=3)
+        for number, (term, words) in enumerate(NAMED.items()):
+            look = {"color": PALETTE[number], "linestyle": DASHES[1 + number], "marker": MARKS[number]}
+            shown = means[term].where(means[term] > 0)
+            if shown.notna().any():
+                ax.plot(shown, linewidth=1.0, markersize=2.8, markevery=every, label=words, zorder=4, **look)
+        without = means.index[means["bound"].isna() & means["gradient2"].notna()]
+        if len(without):
+            low = ax.get_xaxis_transform()
+            ax.plot(
+                without,
+                [0.02] * len(without),
+                "|",
+                color=INK,
+                markersize=5,
+                transform=low,
+                label="no bound (14)",
+            )
+        for start in starts.iloc[1:]:
+            ax.axvline(start, color="#c9ced3", linewidth=0.6, zorder=1)
+        ax.set_yscale("log")
+        ax.minorticks_off()
+        ax.set_xlim(0, 1.015 * lengths.sum())
+        ax.set_ylabel("bound on ‖∇F‖²")
+        if len(names) > 1:
+            ax.set_title(name, fontsize=SMALL + 0.5, color=INK, loc="left", pad=3)
+    axes[-1].set_xlabel("training round" + ("; lines: sessions begin" if len(starts) > 1 else ""))
+    legend(figure, *axes)
+    return figure
+
+
+def _means(own: pd.DataFrame, starts: pd.Series) -> pd.DataFrame:
+    """Average over seeds and cells, NaN where one has no value; sessions are parted by an empty row."""
+    rounds = own.groupby(["session", "round"])[[*NAMED, "bound", "gradient2"]]
+    means = rounds.mean().where(rounds.count().eq(rounds.size(), axis=0))
+    places = means.index.get_level_values("session").map(starts) + means.index.get_level_values("round")
+    empty = pd.DataFrame(float("nan"), starts.to_numpy() + 0.5, means.columns)
+    return pd.concat([means.set_axis(places), empty]).sort_index()

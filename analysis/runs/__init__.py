@@ -1,0 +1,1 @@
+"""Run directories as tidy tables, and what their scenarios say."""

@@ -1,0 +1,68 @@
+"""The clock of runs whose sessions follow no schedule of rounds: the hour of the day, or the time since the start."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from edgefl.analysis.page.formatting import TIME_UNITS, amount, unit_for
+from edgefl.analysis.runs.scenario_keys import keys_of
+
+DAY_S, HOURS = 86_400.0, 24.0
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A clock.
+
+    Attributes:
+        begin_hour: hour of the day at simulated time 0; None: the runs have no day.
+        day_s: simulated seconds of a day of 24 hours.
+    """
+
+    begin_hour: float | None = None
+    day_s: float = DAY_S
+
+    def hours(self, time_s: Any) -> Any:
+        """Return the hours since midnight of the first day; of runs without a day since the start."""
+        return (self.begin_hour or 0.0) + HOURS * time_s / self.day_s
+
+    def words(self, time_s: float) -> str:
+        """Write a time as people do: `8:10`, from the second day on `day 2, 8:10`; without a day `12.5 s`."""
+        if self.begin_hour is None:
+            unit, size = unit_for([time_s], TIME_UNITS)
+            return f"{amount(time_s / size)} {unit}" if time_s else "0 s"
+        hour = self.hours(time_s)
+        day, clock = round(60 * hour) // round(60 * HOURS), of_day(hour)
+        return f"day {day + 1}, {clock}" if day else clock
+
+
+def of_day(hour: float) -> str:
+    """Write an hour as clocks show it: 8:05."""
+    minutes = round(60 * hour) % round(60 * HOURS)
+    return f"{minutes // 60}:{minutes % 60:02d}"
+
+
+def clock_of(info: pd.DataFrame) -> Clock | None:
+    """Find the clock of runs, rows of `Runs.info`; None: sessions of one of them follow a schedule of rounds."""
+    keys = [keys_of(run.path, run.federation) for run in info.drop_duplicates("variant").itertuples()]
+    if not keys or any(of_one.get("sessions", "schedule") == "schedule" for of_one in keys):
+        return None
+    return _clock(keys[0])
+
+
+def own_clock(path: str) -> Clock:
+    """Find the clock of a run's people and sessions, whichever sessions they are."""
+    return _clock(keys_of(path))
+
+
+def _clock(keys: Mapping[str, Any]) -> Clock:
+    return Clock(_first(keys, "begin_hour"), _first(keys, "day_s") or DAY_S)
+
+
+def _first(keys: Mapping[str, Any], ending: str) -> float | None:
+    values = [
+        value for key, value in keys.items() if key.endswith(f".{ending}") and isinstance(value, int | float)
+    ]
+    return float(values[0]) if values else None

@@ -1,0 +1,272 @@
+"""Run directories as tidy tables: one row per run, round, participation, event, session or device."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from edgefl.analysis.page.score_words import named
+from edgefl.analysis.runs.reading import FEDERATION, forms, read_all, whole_sessions
+from edgefl.analysis.runs.run_folders import SEVERAL, Paths, Remarks, find_runs, run_directories
+
+Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The completed runs below a folder. Every table but `info` leads with the columns variant, seed.
+
+    Attributes:
+        path: the folder that was searched, or that holds all those that were.
+        home: where reports go if nobody says where: the folder that was searched; of several `comparison` beside
+            them; of a federation that is chosen, a folder of its name in there; None: they have no folder in common.
+        info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name,
+            notes (what the run had to say of itself), devices_recorded (rows of devices.csv: of all rounds, of
+            none, or of every n-th), payload_bits (of one model transfer; NaN: not known), place (of its variant, to
+            sort by: as in the study's file, of several folders in their order), score (by which its models are
+            judged: accuracy, or another task's, whose columns stand there twice, as accuracy too), federation (the
+            one whose rows these are, where several share the cells; empty: there is one).
+        rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
+        events: events.csv of all runs.
+        sessions: sessions.csv of all runs.
+        left_out: one sentence for each run directory that was not read, and why.
+        remarks: what a reader has to know of those that were, one sentence each.
+    """
+
+    path: Path
+    home: Path | None
+    info: pd.DataFrame
+    rounds: pd.DataFrame = field(repr=False)
+    events: pd.DataFrame = field(repr=False)
+    sessions: pd.DataFrame = field(repr=False)
+    left_out: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def score(self) -> str:
+        """By which score the models of all these runs are judged."""
+        return str(self.info["score"].iloc[0])
+
+    def folder(self, out: str | Path | None = None) -> Path:
+        """Return where a report on these runs goes: `out`, or their home.
+
+        Raises:
+            ValueError: they have no home, or runs lie in it: say where.
+        """
+        if out is not None:
+            return Path(out)
+        if self.home is None:
+            raise ValueError("the runs have no folder in common to write to: choose one with --out")
+        if self.home.name == SEVERAL and self.home != self.path and run_directories(self.home):
+            raise ValueError(f"{self.home} holds runs: choose another folder with --out")
+        return self.home
+
+    @cached_property
+    def devices(self) -> pd.DataFrame:
+        """Read the table devices of all runs, one row per device and round. Large: only when first asked for.
+
+        Not all rounds have rows where a run was told not to record them: see `notes`.
+        """
+        return read_all(self.info, "devices")
+
+    @cached_property
+    def positions(self) -> pd.DataFrame:
+        """Read the table positions of the runs that have one: where each device was at an interval.
+
+        Raises:
+            ValueError: none has.
+        """
+        some = [any(forms(Path(path), "positions")) for path in self.info["path"]]
+        if not any(some):
+            raise ValueError(f"the runs in {self.path} have no positions: run them with record.positions_s")
+        return read_all(self.info[some], "positions")
+
+    @cached_property
+    def evaluation(self) -> pd.DataFrame:
+        """Read the table evaluation of the runs that have one: what each device scored on its own test data.
+
+        Raises:
+            ValueError: none has.
+        """
+        some = [any(forms(Path(path), "evaluation")) for path in self.info["path"]]
+        if not any(some):
+            raise ValueError(
+                f"the runs in {self.path} have no scores of devices: run them with learning.tested_on: devices and"
+                " learning.scores_every: 10"
+            )
+        return read_all(self.info[some], "evaluation")
+
+    @classmethod
+    def of(cls, runs: "Paths | Runs") -> "Runs":
+        """Read runs from one folder or several, unless they have been read."""
+        return runs if isinstance(runs, Runs) else load_runs(runs)
+
+    def said(self) -> list[str]:
+        """List all that a reader has to know of the runs: those left out, remarks, and what they did not record."""
+        return [*self.left_out, *self.remarks, *self.notes]
+
+    @property
+    def notes(self) -> list[str]:
+        """What the runs did not record, one sentence each."""
+        notes = []
+        for recorded, runs in self.info.groupby("devices_recorded", sort=False):
+            if recorded != "all":
+                rows = "of no round" if recorded == "none" else f"of one round in {recorded}"
+                notes.append(
+                    f"{len(runs)} of {len(self.info)} runs have rows of devices {rows} (record.devices): what is"
+                    " made of the rows of all rounds is left out for them, and means are over those that are there"
+                )
+        return notes
+
+    @cached_property
+    def ledger(self) -> pd.DataFrame:
+        """Read ledger.csv of all runs, one row per device: its joules by what it was doing, and those wasted."""
+        return read_all(self.info, "ledger")
+
+
+def load_runs(
+    path: Paths,
+    *,
+    names: Sequence[str] = (),
+    partial: bool = False,
+    every_setting: bool = False,
+    federation: str | None = None,
+    every_federation: bool = False,
+) -> Runs:
+    """Read every completed run directory below a folder, or the folder itself if it is one; or below several.
+
+    A run outside a study takes its own name as its variant.
+
+    Args:
+        path: one folder or several. Where runs of several would have one variant and seed, variants are called by
+            their folder too.
+        names: of the folders, in place of their own.
+        partial: take runs too that are not completed, with the sessions that they have completed. Otherwise they are
+            left out, with a warning that names them.
+        every_setting: settings of a grid become variants, called by both.
+        federation: the one whose rows are read, where several share the cells; None: the one that the study names.
+            Runs with one federation, beside such, are read whole.
+        every_federation: rows of all of them are read, whatever is chosen: for tables with a column `federation`, not
+            for comparisons, which would take them for those of one.
+
+    Raises:
+        ValueError: no such folder, no completed run below it, runs of several settings of a grid, two runs of
+            one variant and seed, a run directory whose tables are missing or lack a column, or several federations,
+            and none or another one is chosen.
+    """
+    info, root, remarks = find_runs(path, names, partial, "" if every_federation else federation)
+    if every_setting:
+        words = [" ".join(label for _, label in setting) for setting in info["setting"]]
+        both = [" ".join(filter(None, pair)) for pair in zip(words, info["variant"], strict=True)]
+        order = list(dict.fromkeys(info["setting"]))
+        places = [
+            (order.index(setting), *place[1:])
+            for setting, place in zip(info["setting"], info["place"], strict=True)
+        ]
+        return _read(info.assign(variant=both, place=places), root, remarks, every_federation)
+    settings = list(dict.fromkeys(info["setting"]))
+    if len(settings) > 1:
+        first = _folder(info[[setting == settings[0] for setting in info["setting"]]])
+        raise ValueError(
+            f"{root} holds {len(settings)} settings of a grid: give the folder of one, such as {first}, or "
+            "compare them all with `edgefl settings` or `edgefl sweep`"
+        )
+    return _read(info, root, remarks, every_federation)
+
+
+def load_settings(
+    path: Paths, *, partial: bool = False, federation: str | None = None
+) -> dict[Setting, Runs]:
+    """Read the runs of each setting of a study's grid as `load_runs` does, in order of their folders."""
+    info, root, remarks = find_runs(path, (), partial, federation)
+    by_setting = {}
+    for setting, group in info.groupby("setting", sort=False):
+        folder = root if len(group) == len(info) else _folder(group)
+        by_setting[setting] = _read(group, folder, remarks)
+    return by_setting
+
+
+def together(by_setting: Mapping[Setting, Runs]) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows of `info` of all settings, and what a reader has to know of their runs."""
+    info = pd.concat([runs.info for runs in by_setting.values()], ignore_index=True)
+    sentences = (note for runs in by_setting.values() for note in (*runs.left_out, *runs.remarks))
+    return info, list(dict.fromkeys(sentences))
+
+
+def _folder(info: pd.DataFrame) -> Path:
+    return Path(os.path.commonpath(list(info["path"])))
+
+
+def _read(info: pd.DataFrame, path: Path, remarks: Remarks, every_federation: bool = False) -> Runs:
+    runs = info.sort_values(["place", "seed"], ignore_index=True)
+    _check_distinct(runs)
+    score = _score(runs)
+    tables = {name: read_all(runs, name) for name in ("rounds", "events", "sessions")}
+    if not every_federation:
+        _check_one_federation(runs, tables["sessions"])
+    sentences = list(remarks.sentences)
+    if score != "accuracy":
+        sentences.append(
+            f"the score of these runs' task is {named(score)}: 1 is perfect, and it may be below 0; in percent it is"
+            " that times 100"
+        )
+    unfinished = int((runs["status"] != "completed").sum())
+    if unfinished:
+        tables = whole_sessions(runs, tables)
+        ends_s = tables["rounds"].groupby(["variant", "seed"])["end_s"].max()
+        known = runs["simulated_s"].astype(float)
+        of_run = [float(ends_s.get((run.variant, run.seed), 0.0)) for run in runs.itertuples()]
+        runs["simulated_s"] = known.fillna(pd.Series(of_run, runs.index))
+        sentences.append(
+            f"{unfinished} of {len(runs)} runs are not completed: only their sessions that have ended count,"
+            f" and their"
+            " totals are of these"
+        )
+    left_out = tuple(remarks.left_out)
+    return Runs(
+        path=path, home=remarks.home, info=runs, left_out=left_out, remarks=tuple(sentences), **tables
+    )
+
+
+def _score(info: pd.DataFrame) -> str:
+    """Return the name of the runs' score.
+
+    Raises:
+        ValueError: they have different ones, which cannot be compared.
+    """
+    first, *others = info["score"].unique()
+    if others:
+        paths = [info.loc[info["score"] == one, "path"].iloc[0] for one in (first, others[0])]
+        raise ValueError(
+            f"{paths[0]} has the score {first}, {paths[1]} {others[0]}: they learn different things; give the"
+            " folder of one of them"
+        )
+    return str(first)
+
+
+def _check_one_federation(info: pd.DataFrame, sessions: pd.DataFrame) -> None:
+    """Refuse runs of several federations, none chosen: rows of different tasks would be taken for those of one."""
+    if FEDERATION not in sessions:
+        return
+    keys = sessions.loc[sessions[FEDERATION].notna(), ["variant", "seed"]].drop_duplicates()
+    if len(keys):
+        run = info.merge(keys).iloc[0]
+        own = sessions[(sessions["variant"] == run["variant"]) & (sessions["seed"] == run["seed"])]
+        names = ", ".join(sorted(own[FEDERATION].dropna().unique()))
+        raise ValueError(
+            f"{run['path']}: several federations share its cells, and this is about the rounds of one: choose it"
+            f" with --federation ({names})"
+        )
+
+
+def _check_distinct(info: pd.DataFrame) -> None:
+    twice = info[info.duplicated(["variant", "seed"], keep=False)]
+    if len(twice):
+        first, second = twice.iloc[0], twice.iloc[1]
+        raise ValueError(
+            f"two runs of variant '{first.variant}' and seed {first.seed}: {first.path} and {second.path}; "
+            "give the folder of one study"
+        )

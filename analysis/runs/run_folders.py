@@ -1,0 +1,265 @@
+"""Run directories below folders: found, described by their run.json, and named apart."""
+
+import json
+import math
+import os
+import shlex
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from edgefl.analysis.page.formatting import natural
+from edgefl.analysis.runs.scenario_keys import FILE as SCENARIO
+from edgefl.analysis.runs.scenario_keys import differing, keys_of, scenario_of
+
+SCHEMA_VERSION = 1
+INFO_COLUMNS = [
+    *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes"),
+    *("devices_recorded", "payload_bits", "place", "score", "federation"),
+]
+UNKNOWN = -1  # place of a variant in its study's file
+SEVERAL = "comparison"  # the folder beside several ones, where reports on all of their runs go
+MOST_OF_AN_ERROR = 160  # characters; run.json has all of it
+
+# what run.json holds, where it holds it
+KINDS = {
+    **dict.fromkeys(("study", "variant", "name", "reference", "federation"), str),
+    **dict.fromkeys(("setting", "model", "process", "federations"), dict),
+    **dict.fromkeys(("notes", "variants"), list),
+    **dict.fromkeys(("seed", "wall_s", "simulated_s"), int | float),
+}
+Paths = str | Path | Sequence[str | Path]
+
+
+@dataclass
+class Remarks:
+    """What a reader has to know of the runs found, as in `Runs`."""
+
+    home: Path | None
+    left_out: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+
+
+def find_runs(
+    path: Paths, names: Sequence[str], partial: bool, federation: str | None = None
+) -> tuple[pd.DataFrame, Path, Remarks]:
+    """Find the runs below one folder or several.
+
+    Args:
+        federation: the one that is looked at, where several share the cells; None: the one that the study names;
+            empty: all.
+
+    Returns:
+        `info` of `Runs`, the folder that holds all of them, and what a reader has to know.
+
+    Raises:
+        ValueError: no such folder, no run below it that can be read, a folder twice, or no run that has the
+            federation.
+    """
+    roots = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
+    if names and len(names) != len(roots):
+        raise ValueError(f"{len(names)} names for {len(roots)} folders: give one for each")
+    remarks = Remarks(home=_beside(roots) if len(roots) > 1 else roots[0])
+    rows = []
+    for number, root in enumerate(roots):
+        for row in _rows(root, partial, federation, remarks.left_out):
+            rows.append({"folder": number, **row, "place": (0, number, *row["place"])})
+    if not rows:
+        raise ValueError(
+            f"no completed run in or below {', '.join(map(str, roots))}: {'; '.join(remarks.left_out)}; let one"
+            f" run to its end" + ("" if partial else ", or read what there is with --partial")
+        )
+    for sentence in remarks.left_out:
+        warnings.warn(sentence, stacklevel=4)
+    if federation and not any(row["federation"] for row in rows):
+        raise ValueError(
+            f"--federation {federation}: several federations share the cells of no run in"
+            f" {', '.join(map(str, roots))}; leave it out"
+        )
+    if federation and remarks.home is not None and any(row["compared"] != federation for row in rows):
+        remarks.home = remarks.home / federation  # beside what is written of the one that the study names
+    info = pd.DataFrame(rows, columns=["folder", "study", *INFO_COLUMNS])
+    if len(roots) > 1:
+        info = _told_apart(info, roots, names, remarks)
+        return info[INFO_COLUMNS], Path(os.path.commonpath([root.resolve() for root in roots])), remarks
+    if names:
+        info["variant"] = _called(info, list(names))
+    return info[INFO_COLUMNS], roots[0], remarks
+
+
+def _beside(roots: Sequence[Path]) -> Path | None:
+    """Return the folder for reports on several folders: beside them, or above, never in one of them."""
+    parent = Path(os.path.commonpath([os.path.abspath(root.parent) for root in roots]))
+    if parent == parent.parent:
+        return None
+    return (parent if any(root.is_absolute() for root in roots) else Path(os.path.relpath(parent))) / SEVERAL
+
+
+def _rows(root: Path, partial: bool, federation: str | None, left_out: list[str]) -> list[dict[str, Any]]:
+    if not root.is_dir():
+        raise ValueError(f"no folder {root}: give the folder of a run or of a study")
+    directories = run_directories(root)
+    if not directories:
+        raise ValueError(
+            f"no run directory (a folder with run.json) in or below {root}: run a scenario first"
+        )
+    rows = []
+    for directory in directories:
+        try:
+            rows.append(_info(directory, partial, federation))
+        except _NotUsableError as reason:
+            left_out.append(f"left out {directory}: {reason}")
+    return rows
+
+
+def _told_apart(
+    info: pd.DataFrame, roots: Sequence[Path], names: Sequence[str], remarks: Remarks
+) -> pd.DataFrame:
+    """Name the variants of several folders, by their folder where it takes that; each run alone is one seed."""
+    if names or info.duplicated(["setting", "variant", "seed"]).any() or _of_different_settings(info):
+        info = info.assign(variant=_called(info, list(names) or _apart(roots)), reference=None)
+    seeds = [set(group["seed"]) for _, group in info.groupby("variant")]
+    if not set.intersection(*seeds) and all(len(own) == 1 for own in seeds):
+        listed = "; ".join(f"{run.variant} {run.seed}" for run in info.itertuples())
+        remarks.sentences.append(
+            f"the runs have different seeds ({listed}): different worlds, not a paired comparison"
+        )
+        info = info.assign(seed=min(map(min, seeds)))
+    return info
+
+
+def _of_different_settings(info: pd.DataFrame) -> bool:
+    """Tell whether runs outside of studies have one name, but are not seeds of one scenario."""
+    loose = info[info["study"].isna()]
+    for _, runs in loose.groupby("variant"):
+        if len(runs) > 1 and differing([keys_of(path) for path in runs["path"]]):
+            return True
+    return False
+
+
+def _called(info: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """Name each run by its folder's name, and its variant where a folder has several."""
+    variants = info.groupby("folder")["variant"].nunique()
+    return [
+        names[run.folder] if variants[run.folder] == 1 else f"{names[run.folder]} {run.variant}"
+        for run in info.itertuples()
+    ]
+
+
+def _apart(roots: Sequence[Path]) -> list[str]:
+    """Name folders by as few of their last parts as tell them apart."""
+    parts = [root.resolve().parts for root in roots]
+    for length in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(own[-length:]) for own in parts]
+        if len(set(names)) == len(names):
+            return names
+    raise ValueError(f"the folder {roots[0]} is given twice: give different ones")
+
+
+class _NotUsableError(Exception):
+    """Says why a run directory is left out."""
+
+
+def run_directories(root: Path) -> list[Path]:
+    """Return the run directories in or below a folder, in natural order of their names."""
+    directories = []
+    for folder, subfolders, files in os.walk(root):
+        subfolders.sort(key=natural)
+        if "run.json" in files:
+            directories.append(Path(folder))
+            subfolders.clear()  # a run directory holds checkpoints, not further runs
+    return directories
+
+
+def _info(directory: Path, partial: bool, federation: str | None) -> dict[str, Any]:
+    try:
+        run = json.loads((directory / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _NotUsableError(f"run.json cannot be read ({error})") from error
+    if not isinstance(run, dict):
+        raise _NotUsableError("run.json holds no description of a run")
+    if run.get("schema_version") != SCHEMA_VERSION:
+        raise _NotUsableError(
+            f"schema version {run.get('schema_version')}, this release reads {SCHEMA_VERSION}: run it again"
+        )
+    if run.get("status") != "completed" and not (partial and (directory / "rounds.csv").exists()):
+        raise _NotUsableError(_what_is_missing(run, directory))
+    for key, kind in KINDS.items():
+        value = run.get(key)
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise _NotUsableError(f"run.json is damaged: its {key} is {str(value)[:80]!r}")
+    if run.get("seed") is None:
+        raise _NotUsableError("run.json is damaged: it has no seed")
+    name = run.get("name") or directory.name
+    chosen = _federation(directory, run, federation)
+    own = (run.get("federations") or {}).get(chosen, {}) if chosen else run
+    return {
+        "study": run.get("study"),
+        **{column: run.get(column) for column in ("seed", "status", "wall_s", "simulated_s", "reference")},
+        "path": directory,
+        "setting": tuple((run.get("setting") or {}).items()),
+        "variant": run.get("variant") or name,
+        "name": name,
+        "notes": tuple(run.get("notes") or ()),
+        "devices_recorded": str(run.get("devices_recorded", "all")),
+        "payload_bits": (own.get("model") or {}).get("payload_bits", math.nan),
+        "place": (_index(run), natural(run.get("variant") or name)),
+        "score": str(own.get("score") or run.get("score", "accuracy")),
+        "federation": chosen,
+        "compared": run.get("federation"),
+    }
+
+
+def _federation(directory: Path, run: dict[str, Any], asked: str | None) -> str:
+    """Return which federation of a run is looked at; empty: it has one, or nobody says which.
+
+    Raises:
+        ValueError: it has several, and not this one.
+    """
+    chosen = run.get("federation") if asked is None else asked
+    if not chosen:
+        return ""
+    several = run.get("federations")
+    if several is None and (directory / SCENARIO).exists():  # of a version whose run.json does not list them
+        with scenario_of(directory) as scenario:
+            several = scenario.get("federations")
+    if not several:
+        return ""
+    if chosen not in several:
+        raise ValueError(f"{directory}: has no federation {chosen}; it has {', '.join(several)}")
+    return str(chosen)
+
+
+def _index(run: dict[str, Any]) -> int:
+    """Return the place of a run's variant in its study's file; UNKNOWN: the run does not say."""
+    listed = run.get("variants") or []
+    return listed.index(run["variant"]) if run.get("variant") in listed else UNKNOWN
+
+
+def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
+    """Say why a run has no result, and how to bring it to its end."""
+    status = run.get("status")
+    sentence = f"its status is '{status}', not 'completed'"
+    resume = f"`edgefl resume {shlex.quote(str(directory))}`"
+    if status == "failed" and run.get("error"):
+        error = " ".join(str(run["error"]).split())
+        shown = error if len(error) <= MOST_OF_AN_ERROR else f"{error[:MOST_OF_AN_ERROR].rstrip()} …"
+        again = (
+            "do it again with `edgefl study ... --retry`"
+            if run.get("study")
+            else f"continue it with {resume}"
+        )
+        return f"it failed ({shown}): once the cause is gone, {again}"
+    if status in ("failed", "interrupted"):
+        return f"{sentence}: continue it with {resume}"
+    if status == "running":
+        signs = {"process": "pid", "on": "host", "last heard of": "heartbeat"}
+        process = run.get("process") or {}
+        known = " ".join(f"{word} {process[key]}" for word, key in signs.items() if key in process)
+        about = f" ({known})" if known else ""
+        return f"{sentence}{about}: wait for its end or, if it was killed, continue it with {resume}"
+    return sentence
