@@ -32,43 +32,43 @@ class Feature:
 
 
 FEATURES = {
-    "codecs": Feature(r"codec|Codec|compression|Compression", ("learning/codecs", "updates/compression"), 11),
+    "codecs": Feature(r"codec|Codec|compression|Compression", ("learning/codecs", "updates/compression"), 10),
     "deciders": Feature(
         r"[Dd]ecider|Deciding|selectors import .*Decision|Candidates|deciding|Expected\b|Outlook\b|asks_loss"
         r"|asks_norm",
-        ("engine/selectors", "testing/", "federation/deciding", "federation/outlook", "scenario/deciding"),
-        23,
+        ("engine/selectors", "testing/", "federation/deciding", "federation/outlook"),
+        19,
     ),
     "several federations": Feature(
         r"[Ff]ederations?\b.*name|Seat\b|\bseat\b|federation_settings|\bfederation=|FEDERATION|overlap\.py|shared_cells"
-        r"|\.federations",
+        r"|\.federations|self\._label\b|[sS]eat\S*\.label\b",
         (
             "federation/federations",
             "federation/seat",
             "scenario/federation_settings",
             "scenario/shared_cells",
         ),
-        41,
+        37,
     ),
     "asynchronous servers": Feature(
         r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW",
         ("engine/servers", "testing/", "federation/overlapping", "federation/work"),
         15,
     ),
-    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models", "scenario/clouded"), 13),
-    "privacy": Feature(r"[Pp]rivacy|EPSILON|epsilon", ("learning/privacy", "scenario/private"), 6),
+    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 13),
+    "privacy": Feature(r"[Pp]rivacy|EPSILON|epsilon", ("learning/privacy",), 7),
     "drift": Feature(
         r"learning\.drifts|drift_state|\bdrifted|knows_drift|settings\.drift|DriftState|[Dd]riftComparison"
         r"|drift_reading",
-        ("learning/drifts", "testing/", "analysis/drift", "figures/drift", "tables/drift"),
-        10,
+        ("learning/drifts", "testing/", "measures/drift", "reports/drift", "figures/drift"),
+        11,
     ),
     "loss on air": Feature(
         r"lost_(up|down)link|Lost|loss_on_air|packet_error|PacketError|decoded|radio_lost|LOST",
         ("channel/packet_errors",),
         14,
     ),
-    "Ray": Feature(r"\bray\b|Ray\b|on_ray", ("on_ray", "ray_cluster"), 6),
+    "Ray": Feature(r"\bray\b|Ray\b|on_ray", ("on_ray", "ray_cluster"), 1),
 }
 
 
