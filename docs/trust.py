@@ -272,11 +272,13 @@ def sections() -> Iterator[Section]:
     """All sections of the page, in order."""
     for law in LAWS:
         yield law()
+    import trust_joules
     import trust_rates
     import trust_runs
 
     yield from trust_rates.measured(Row, Section)
     yield from trust_runs.measured(Row, Section)
+    yield trust_joules.joules(Row, Section)
 
 
 def main() -> None:

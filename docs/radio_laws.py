@@ -1,0 +1,174 @@
+"""The laws of `nr` that docs/radio.md counts, each with the keys, the source, and the sections that leave it out."""
+
+from typing import Any, NamedTuple
+
+
+class Law(NamedTuple):
+    """A law of the preset, the keys that switch it on, where it is from, and the keys without it."""
+
+    name: str
+    keys: tuple[str, ...]
+    source: str
+    without: dict[str, dict[str, Any]]
+
+
+LAWS = [
+    Law(
+        "line of sight by probability and place, soft",
+        ("radio.line_of_sight",),
+        "38.901, 7.4.2, 7.6.3.3",
+        {"radio": {"line_of_sight": "always"}},
+    ),
+    Law(
+        "a frame for both directions, DDDSU",
+        ("radio.tdd",),
+        "38.213, 11.1",
+        {"radio": {"tdd": None}},
+    ),
+    Law(
+        "a site's antenna, 5 dBi",
+        ("layout.antenna_gain_dbi",),
+        "38.901, Table 7.3-1",
+        {"layout": {"antenna_gain_dbi": 0.0}},
+    ),
+    Law("beams, 12 dB", ("radio.array_gain_db",), "38.802, Annex A", {"radio": {"array_gain_db": 0.0}}),
+    Law(
+        "two layers in the downlink",
+        ("radio.downlink_layers",),
+        "38.306, 4.1.2",
+        {"radio": {"downlink_layers": 1}},
+    ),
+    Law(
+        "a device may send on a part of its share",
+        ("radio.uplink_smallest_part",),
+        "38.214, 6.1.2.2",
+        {"radio": {"uplink_smallest_part": 1.0}},
+    ),
+    Law(
+        "uplink power control; here full power",
+        ("radio.uplink_p0_dbm", "radio.uplink_alpha"),
+        "38.213, 7.1.1",
+        {"radio": {"uplink_p0_dbm": 24.0}},
+    ),
+    Law(
+        "who has no link is not there",
+        ("radio.coverage_margin_db",),
+        "38.304, 5.2.3.2",
+        {"radio": {"coverage_margin_db": None}},
+    ),
+    Law(
+        "shadowing of the sites is correlated",
+        ("radio.site_correlation",),
+        "36.814, A.2.1.1",
+        {"radio": {"site_correlation": 0.0}},
+    ),
+    Law(
+        "line of sight of the sites is correlated",
+        ("radio.los_site_correlation",),
+        "38.901 has none",
+        {"radio": {"los_site_correlation": 0.0}},
+    ),
+    Law(
+        "a site's power per resource block; so interference by its mean",
+        ("radio.power_over_share",),
+        "38.104",
+        {"radio": {"power_over_share": "full", "interference": "mean"}},
+    ),
+    Law(
+        "a device has its full power on its share",
+        ("radio.uplink_power_over_share",),
+        "38.101",
+        {"radio": {"uplink_power_over_share": "per_resource_block"}},
+    ),
+    Law(
+        "CQI table and SNR gap; with them layers, parts, coverage",
+        ("radio.rates", "radio.snr_gap_db"),
+        "38.214, 5.2.2.1",
+        {"radio": {"rates": "shannon"}},
+    ),
+    Law(
+        "control 14 % and protocols 3 %",
+        ("radio.control_overhead", "radio.protocol_overhead"),
+        "38.306, 4.1.2",
+        {"radio": {"control_overhead": 0.0, "protocol_overhead": 0.0}},
+    ),
+    Law(
+        "HARQ, 10 % of first transmissions",
+        ("radio.harq_bler",),
+        "38.214, 5.2.2.1",
+        {"radio": {"harq_bler": 0.0}},
+    ),
+    Law(
+        "noise figures 9 and 5 dB",
+        ("radio.noise_figure_db", "radio.site_noise_figure_db"),
+        "38.802, Annex A",
+        {"radio": {"noise_figure_db": 0.0, "site_noise_figure_db": 0.0}},
+    ),
+    Law(
+        "interference by slot; here its mean, in the downlink only",
+        ("radio.interference",),
+        "`edgefl.channel.interference`",
+        {"radio": {"interference": "mean"}},
+    ),
+    Law("no interference at all", ("radio.neighbour_load",), "-", {"radio": {"neighbour_load": 0.0}}),
+    Law(
+        "80 % of those who walk are indoors",
+        ("devices.indoor_share",),
+        "38.901, Table 7.2-1",
+        {"devices": {"indoor_share": 0.0}},
+    ),
+    Law(
+        "in or out for a trip; here by places of 25 m, cars too",
+        ("devices.indoors_by",),
+        "-",
+        {"devices": {"indoors_by": "place"}},
+    ),
+    Law(
+        "who is faster is in a car, 9 dB",
+        ("devices.vehicle_above_m_s", "devices.vehicle_loss_db"),
+        "38.901, 7.4.3.2",
+        {"devices": {"vehicle_above_m_s": 150.0}},
+    ),
+    Law(
+        "a phone's power; here what is radiated",
+        ("devices.power", "devices.idle_power_w"),
+        "38.840, 8.1",
+        {"devices": {"power": "journal", "idle_power_w": 0.0}},
+    ),
+    Law(
+        "walls of low loss; here of high loss",
+        ("devices.penetration",),
+        "38.901, 7.4.3",
+        {"devices": {"penetration": "high_loss"}},
+    ),
+    Law(
+        "gain read anew while a transfer lasts",
+        ("radio.gain_reading",),
+        "-",
+        {"radio": {"gain_reading": "round"}},
+    ),
+    Law(
+        "radio link failure after 1 s; here after 10 s",
+        ("radio.t310_s",),
+        "38.331, 5.3.10",
+        {"radio": {"t310_s": 10.0}},
+    ),
+    Law(
+        "a link again after a failure",
+        ("radio.t311_s",),
+        "38.331, 5.3.7; 38.133, 6.2.1",
+        {"radio": {"t311_s": 0.0}},
+    ),
+    Law(
+        "L3 filter k = 4; here none",
+        ("handover.l3_filter_k",),
+        "38.331, 5.5.3.2",
+        {"handover": {"l3_filter_k": 0}},
+    ),
+    Law(
+        "handover by 3 dB, 1 dB, 320 ms; here 0 dB, 3 dB, 160 ms",
+        ("handover.a3_offset_db", "handover.hysteresis_db", "handover.time_to_trigger_s"),
+        "38.331, 5.5.4.4",
+        {"handover": {"a3_offset_db": 0.0, "hysteresis_db": 3.0, "time_to_trigger_s": 0.16}},
+    ),
+]
