@@ -149,7 +149,7 @@ class TrainStage(_SessionStage):
         return _told(replace(local, scalars={**local.scalars, **further}))
 
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
-        return self.trainer.uploaded(self.federation.model, ids)
+        return self.federation.model.uploaded(ids, self.trainer.device_data.sizes(set(ids)))
 
     def aggregate(self, ids: Sequence[int]) -> None:
         participants = list(self.federation.model.waiting.values())
@@ -221,7 +221,7 @@ class TrainStage(_SessionStage):
 
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
         model = self.federation.model
-        return model.trained_personal(model.waiting_round(ids))
+        return model.side.trained_personal(model.waiting_round(ids))
 
     def _received_and_trained(self, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
         """Return what a round's devices began with, [M + Q] or [K, M + Q], and their local models [K, M + Q]."""

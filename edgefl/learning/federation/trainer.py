@@ -8,8 +8,6 @@ import numpy as np
 from torch import Tensor, nn
 
 from edgefl.contract import (
-    AGGREGATION,
-    UPLOAD,
     VALIDATION_SCORE,
     DeviceScores,
     Evaluation,
@@ -28,7 +26,6 @@ from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.modules.parameters import ModelLayout
-from edgefl.learning.privacy import EPSILON
 from edgefl.learning.scores import metrics
 from edgefl.learning.scores.device_tests import DeviceTests, Scores, score
 from edgefl.learning.scores.evaluation import evaluate_mixed
@@ -136,9 +133,7 @@ class Trainer:
         scalars: dict[str, tuple[float | None, ...]] = {
             name: tuple(values.tolist()) for name, values in result.scalars.items()
         }
-        after = {EPSILON: AGGREGATION} if EPSILON in scalars else {}
-        if self.settings.privacy is not None and self.settings.privacy.where == "device":
-            scalars[EPSILON], after = (None,) * len(ids), {EPSILON: UPLOAD}
+        scalars |= {name: (None,) * len(ids) for name in result.after if name not in scalars}
         if len(batches.validation):
             epochs = result.steps / np.maximum(1, batches.per_epoch)
             scalars[EPOCHS] = tuple(epochs.tolist())
@@ -149,14 +144,9 @@ class Trainer:
             tuple(result.down_bits.tolist()),
             tuple(result.up_bits.tolist()),
             scalars,
-            after,
+            result.after,
             not_finite=result.not_finite,
         )
-
-    def uploaded(self, model: TrainedModel, ids: Sequence[int]) -> dict[str, tuple[float, ...]]:
-        """Charge uploads that began to the account of privacy, and return its column."""
-        charged = model.uploaded(ids, self.device_data.sizes(set(ids)))
-        return {EPSILON: tuple(charged.tolist())}
 
     def expected(self, model: TrainedModel, ids: Sequence[int], terms: Sequence[OutputTerm] = ()) -> Expected:
         """Tell what these devices would do in a round, with further terms of the local loss.
@@ -282,7 +272,7 @@ class Trainer:
     ) -> Evaluation:
         """Add those of these devices that keep their own model, tested with it; None: nobody, or it has none."""
         names = averages(PERSONAL_ACCURACY)
-        holders = model.holders(ids) if self.due(moment.round) else []
+        holders = model.side.holders(ids) if self.due(moment.round) else []
         scores = self._personal_scores(model, holders, moment)
         averaged: dict[str, float | None] = dict.fromkeys(names)
         if scores.known.any():

@@ -47,6 +47,7 @@ from edgefl.learning.updates.device_side import PERSONAL_MODEL
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.trained_model import TrainedModel
+from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.updates.updates import LocalResult
 from tests.tools.constants import with_constants
 
@@ -126,7 +127,8 @@ def track(
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), CPU)
     training = LocalTraining(model, module, data, UpdateRule(RHO), **options)
     states = DeviceStates(DEVICES, CPU)
-    global_ = TrainedModel(training, algorithm, states, training.layout.flatten(module), payload)
+    transfers = Transfers(algorithm, training.layout, payload or Payload())
+    global_ = TrainedModel(training, algorithm, states, training.layout.flatten(module), transfers)
     global_.open(global_.model, held())
     return global_, states
 
@@ -391,7 +393,7 @@ def test_a_device_is_tested_with_its_personal_model(algorithm: Algorithm) -> Non
     # right after training, with what they then have of the global model: their local ones
     trained = done[-1].round
     expected = 0.3 * kept(states, PERSONAL_MODEL)[SECOND] + 0.7 * trained.rows.numpy()
-    found = global_.trained_personal(trained)
+    found = global_.side.trained_personal(trained)
     assert np.abs(found.numpy() - (expected if algorithm is APFL else v[SECOND])).max() < EXACT
     assert track(FedAvg())[0].personal([2], []) is None, "others are tested with the global model"
 
