@@ -12,6 +12,8 @@ from edgefl.learning.data.batches import Batches
 from edgefl.learning.local.local_task import LocalModels
 from edgefl.learning.updates.rows import like_rows
 
+_MEANT = "uncoded"  # name of `TrainedRound.meant` in snapshots
+
 
 @dataclass(frozen=True)
 class TrainedRound:
@@ -70,7 +72,7 @@ class TrainedRound:
 
     def part(self, positions: Sequence[int]) -> "TrainedRound":
         """Return copies of what the devices at these positions trained."""
-        shared = {"start": self.start, "meant": self.meant}
+        shared = {"start": self.start, _MEANT: self.meant}
         of_all = {"lr", "version"} | {k for k, one in shared.items() if one is not None and one.dim() == 1}
         tensors = self.tensors().items()
         return self.of({name: one if name in of_all else one[list(positions)] for name, one in tensors})
@@ -83,7 +85,7 @@ class TrainedRound:
             "lr": torch.as_tensor(self.lr, dtype=torch.float64),
             "version": torch.tensor(self.version),
             "start": self.start,
-            "meant": self.meant,
+            _MEANT: self.meant,
             "rows": models.rows,
             "personal": models.personal,
             "steps": torch.from_numpy(models.steps),
@@ -116,7 +118,7 @@ class TrainedRound:
             tensors.get("sent"),
             (received, sent),
             memory,
-            tensors.get("meant"),
+            tensors.get(_MEANT),
         )
 
 
@@ -178,8 +180,8 @@ def joined(updates: Sequence[Update]) -> TrainedRound:
     pieces = parts(updates)
     tensors = [one.tensors() | {"start": one.start.expand_as(one.rows)} for one in pieces]
     for one in tensors:
-        if "meant" in one:
-            one["meant"] = one["meant"].expand(len(one["rows"]), -1)
+        if _MEANT in one:
+            one[_MEANT] = one[_MEANT].expand(len(one["rows"]), -1)
     order = np.argsort(np.concatenate([one.ids for one in pieces]))
     rates = np.repeat([one.lr for one in pieces], [len(one.ids) for one in pieces])[order]
     rows = {
