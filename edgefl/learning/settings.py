@@ -300,6 +300,12 @@ class LearningSettings(Section):
                 yield key, f"it {what}", "leave it out"
 
     @property
+    def copies_in_transfers(self) -> int:
+        """Models of each participant in memory beside the local ones: those that travel in place of others."""
+        # what is sent; what each received, and what it sent as the server counts it
+        return int(bool(self.uplink_codec or self.privacy)) + 2 * bool(self.downlink_codec)
+
+    @property
     def learned(self) -> "Task":
         """The task: the one that is named, else what the data set is for; not yet fitted to data."""
         return self.task or registry.get("tasks", self.dataset.task)()  # type: ignore[return-value]

@@ -126,10 +126,8 @@ def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
         return []
     place, training = least_participants(scenario, devices)
     # beside the local models: the module and the global model
-    coded = int(bool(learning.uplink_codec or learning.privacy))  # what is sent lies beside it
-    coded += 2 * bool(learning.downlink_codec)  # what each received, and what it sent as the server counts it
     sent = len(scenario.layout.with_federation) if scenario.cloud is not None else 0
-    copies = training * (1 + learning.algorithm.trains_personal + coded) + 2 + sent
+    copies = training * (1 + learning.algorithm.trains_personal + learning.copies_in_transfers) + 2 + sent
     models = f"{copies} models of {numbers:,} numbers"
     steps = learning.epochs or learning.steps
     batches = f"the batches of {steps:,} steps of {training:,} devices"

@@ -32,7 +32,7 @@ class Feature:
 
 
 FEATURES = {
-    "codecs": Feature(r"codec|Codec|compression|Compression", ("learning/codecs", "updates/compression"), 10),
+    "codecs": Feature(r"codec|Codec|compression|Compression", ("learning/codecs", "updates/compression"), 4),
     "deciders": Feature(
         r"[Dd]ecider|Deciding|selectors import .*Decision|Candidates|deciding|Expected\b|Outlook\b|asks_loss"
         r"|asks_norm",
@@ -56,7 +56,12 @@ FEATURES = {
         15,
     ),
     "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 13),
-    "privacy": Feature(r"[Pp]rivacy|EPSILON|epsilon", ("learning/privacy",), 7),
+    # epsilon as a column or its function: an optimiser's own, a constant that is added to a root, is another
+    "privacy": Feature(
+        r"[Pp]rivacy|EPSILON|[\"']epsilon|epsilon_of|(?<!self)\.epsilon\b",
+        ("learning/privacy", "updates/privacy"),
+        3,
+    ),
     "drift": Feature(
         r"learning\.drifts|drift_state|\bdrifted|knows_drift|settings\.drift|DriftState|[Dd]riftComparison"
         r"|drift_reading",

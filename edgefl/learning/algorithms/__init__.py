@@ -73,8 +73,8 @@ class Algorithm(Component):
     one_round: ClassVar[bool] = False
     # whether updates have to count as they were sent where rounds overlap: a server that weighs them is refused
     as_sent: ClassVar[bool] = False
-    # whether devices send differences to what they have sent before: what a codec leaves out of one is in the next,
-    # and codecs have no memory of their own
+    # whether devices send differences to what they have sent before: what is lost of one is in the next, and needs no
+    # memory of its own
     sends_differences: ClassVar[bool] = False
     # names of notes, one number per device, that each device remembers until it takes part again
     remembers: ClassVar[tuple[str, ...]] = ()

@@ -94,16 +94,16 @@ class Updates:
     """What reached the server from K devices, in order of device id.
 
     rows: [K, M] what they sent: their local models, unless the algorithm's `upload` says otherwise.
-    start, iterations, travel: of each device, as in `Trained`; with a codec on the way down, start is what the
-        devices would have received without it, and the rows are moved by as much.
+    start, iterations, travel: of each device, as in `Trained`; where devices received other models than the server
+        meant (`received`), start is what was meant, and the rows are moved by as much.
     lr: local learning rate, or [K] one of each device where their updates were trained in different rounds.
     shares: [K] number of samples of each device over that of all these devices, sum 1.
     coverage: number of samples of these devices over that of all devices of the session, in (0, 1].
     notes: of `Received` and `Sent`.
     rng: random numbers of the server.
-    local: [K, M] local models, for what a further vector carries of them (`vectors_up`), which no codec changes;
+    local: [K, M] local models, for what a further vector carries of them (`vectors_up`), which travels unchanged;
         None: those are the rows.
-    received: [M] or [K, M] what the devices really received, from a codec on the way down; None: start.
+    received: [M] or [K, M] what the devices really received, where that is not what was meant; None: start.
     staleness: the largest of the updates', where rounds overlap: models made since it began.
     """
 

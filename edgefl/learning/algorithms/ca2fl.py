@@ -24,10 +24,9 @@ class Ca2fl(FedAvg):
         w+ = w + server_lr (h + mean_S (Delta_k - h_k)),    h_k+ = Delta_k for k in S.
 
     So who is seldom heard has a say in every model. Means are by data size. The paper's server keeps h_k; here its
-    device does, and sends Delta_k - h_k: the same numbers and bits, and what a codec loses of them h_k lacks at
-    both ends. So h_k is what an uplink codec remembers: it has no error feedback of its own, and is damped as on the
-    way down. h_k is 0 for a device that is new in the session, and for all when a session begins: last
-    changes lead to a model that the session does not begin with.
+    device does, and sends Delta_k - h_k: the same numbers and bits, and what is lost of them on the way up h_k lacks
+    at both ends, so that it is in the next difference. h_k is 0 for a device that is new in the session, and for
+    all when a session begins: last changes lead to a model that the session does not begin with.
 
     With everybody in every round and server_lr 1 it is FedAvg. Updates have to count as they are, whatever their
     staleness: `rounds.server` with `staleness: constant`, and no `server_lr`, `divisor` or `base` of its own.

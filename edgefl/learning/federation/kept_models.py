@@ -51,7 +51,7 @@ def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str,
         distinct, which = _served(learner, ids)
         if len(distinct):
             yield SERVED, {**stacked_state(layout, distinct), DEVICES: _ids(learner, ids), MODEL_OF: which}
-    elif personal and (holders := model.holders(ids)):
+    elif personal and (holders := model.side.holders(ids)):
         moment = learner.federation.now.round.moment
         rows: list[Mapping[str, Tensor]] = []
         for begin, end in blocks(len(holders), model.model):

@@ -33,8 +33,10 @@ from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.scores.metrics import BEST
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
+from edgefl.learning.updates.compression import Compression
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
+from edgefl.learning.updates.privacy_account import release_of
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
 from edgefl.rng import Streams
@@ -83,11 +85,6 @@ class TorchLearner:
         )
         training = local_training(settings, training_data, module.to(training_data.torch_device))
         layout = training.layout
-        if settings.privacy is not None and layout.statistics.size:
-            raise EdgeflError(
-                "the statistics of batch norm leave devices without noise: take a model without them",
-                ("learning", "privacy"),
-            )
         # by simulated time; by rounds it is the same whenever they are
         drift = settings.drift
         self.sees_time = drift is not None and (
@@ -254,15 +251,15 @@ class TorchLearner:
         name: str = "model",
     ) -> TrainedModel:
         trainer, settings = self._trainer, self._settings
+        devices = devices.of(lambda: trainer.device_data.key)
         return TrainedModel(
             training or trainer.training,
             settings.algorithm,
-            devices.of(lambda: trainer.device_data.key),
+            devices,
             model,
-            self._payload,
+            Compression(settings, trainer.layout, self._payload, devices),
             trainer.streams.below("chance", trainer.cell, name),
-            (settings.uplink_codec, settings.downlink_codec),
-            settings.privacy,
+            release_of(settings.privacy, trainer.layout, devices),
         )
 
     def _open_probe(self) -> None:

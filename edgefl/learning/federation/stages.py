@@ -26,6 +26,7 @@ from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.drifts import Moment
 from edgefl.learning.federation import client_metrics, theory
 from edgefl.learning.federation.federation import At, Federation, Reports, RoundFacts
+from edgefl.learning.federation.first_losses import compare, losses_received
 from edgefl.learning.federation.trainer import PERSONAL_ACCURACY, TEST_SAMPLES, Trainer
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.updates.cloud_models import CloudModels
@@ -122,7 +123,7 @@ class TrainStage(_SessionStage):
         local = self._local_round(ids, facts, lr)
         further: dict[str, tuple[float | None, ...]] = {}
         if session.reports:
-            further[REPORTED_LOSS] = trainer.losses_received(model.waiting_round(ids))
+            further[REPORTED_LOSS] = losses_received(trainer, model.waiting_round(ids))
         if session.norms and not trainer.settings.client_metrics:
             further[REPORTED_NORM] = client_metrics.norms(trainer, *self._received_and_trained(ids))
             local = replace(local, after={**local.after, REPORTED_NORM: TRAINING})
@@ -148,7 +149,7 @@ class TrainStage(_SessionStage):
         return _told(replace(local, scalars={**local.scalars, **further}))
 
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
-        return self.trainer.uploaded(self.federation.model, ids)
+        return self.federation.model.uploaded(ids, self.trainer.device_data.sizes(set(ids)))
 
     def aggregate(self, ids: Sequence[int]) -> None:
         participants = list(self.federation.model.waiting.values())
@@ -220,7 +221,7 @@ class TrainStage(_SessionStage):
 
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
         model = self.federation.model
-        return model.trained_personal(model.waiting_round(ids))
+        return model.side.trained_personal(model.waiting_round(ids))
 
     def _received_and_trained(self, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
         """Return what a round's devices began with, [M + Q] or [K, M + Q], and their local models [K, M + Q]."""
@@ -311,7 +312,9 @@ class CheckStage(_SessionStage):
         federation = self.federation
         facts = self._begin([], ids, "probe", round_, now)
         opening = construct(self.trainer, federation, self.warm_start).model
-        local, (of_opening, of_previous) = self.trainer.compare(ids, facts, [opening, federation.model.model])
+        local, (of_opening, of_previous) = compare(
+            self.trainer, ids, facts, [opening, federation.model.model]
+        )
         federation.now.check = Reports(of_opening, of_previous)
         return local
 

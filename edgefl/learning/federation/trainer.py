@@ -8,8 +8,6 @@ import numpy as np
 from torch import Tensor, nn
 
 from edgefl.contract import (
-    AGGREGATION,
-    UPLOAD,
     VALIDATION_SCORE,
     DeviceScores,
     Evaluation,
@@ -19,7 +17,6 @@ from edgefl.contract import (
     averages,
 )
 from edgefl.errors import Divergence
-from edgefl.learning.data.batches import Batches
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.drifts import DriftState, Moment
@@ -29,16 +26,14 @@ from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.modules.parameters import ModelLayout
-from edgefl.learning.privacy import EPSILON
 from edgefl.learning.scores import metrics
 from edgefl.learning.scores.device_tests import DeviceTests, Scores, score
-from edgefl.learning.scores.evaluation import evaluate_mixed, first_batch_losses
+from edgefl.learning.scores.evaluation import evaluate_mixed
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
 from edgefl.learning.updates.trained_model import PLAIN, Diverged, TrainedModel
-from edgefl.learning.updates.updates import TrainedRound
 from edgefl.rng import Streams
 
 # further columns of devices.csv and rounds.csv
@@ -83,7 +78,8 @@ class Trainer:
         return self.training.layout
 
     @property
-    def _work(self) -> RoundWork:
+    def work(self) -> RoundWork:
+        """What devices of this cell do in a round."""
         return RoundWork(
             self.settings, self.streams, self.cell, self.device_data.key, self.training.smallest_batch
         )
@@ -126,7 +122,7 @@ class Trainer:
             Divergence: a local model is not finite, and not dropped.
         """
         ids = sorted(ids)
-        batches = self._work.draw(ids, self.samples(ids, facts.moment, concept), facts)
+        batches = self.work.draw(ids, self.samples(ids, facts.moment, concept), facts)
         stop = self.settings.early_stopping.stop if self.settings.early_stopping else None
         try:
             result = model.train(ids, batches, lr, terms, stop, facts.at, drops=drops)
@@ -137,9 +133,7 @@ class Trainer:
         scalars: dict[str, tuple[float | None, ...]] = {
             name: tuple(values.tolist()) for name, values in result.scalars.items()
         }
-        after = {EPSILON: AGGREGATION} if EPSILON in scalars else {}
-        if self.settings.privacy is not None and self.settings.privacy.where == "device":
-            scalars[EPSILON], after = (None,) * len(ids), {EPSILON: UPLOAD}
+        scalars |= {name: (None,) * len(ids) for name in result.after if name not in scalars}
         if len(batches.validation):
             epochs = result.steps / np.maximum(1, batches.per_epoch)
             scalars[EPOCHS] = tuple(epochs.tolist())
@@ -150,14 +144,9 @@ class Trainer:
             tuple(result.down_bits.tolist()),
             tuple(result.up_bits.tolist()),
             scalars,
-            after,
+            result.after,
             not_finite=result.not_finite,
         )
-
-    def uploaded(self, model: TrainedModel, ids: Sequence[int]) -> dict[str, tuple[float, ...]]:
-        """Charge uploads that began to the account of privacy, and return its column."""
-        charged = model.uploaded(ids, self.device_data.sizes(set(ids)))
-        return {EPSILON: tuple(charged.tolist())}
 
     def expected(self, model: TrainedModel, ids: Sequence[int], terms: Sequence[OutputTerm] = ()) -> Expected:
         """Tell what these devices would do in a round, with further terms of the local loss.
@@ -167,7 +156,7 @@ class Trainer:
         """
         sizes = self.device_data.sizes(ids)
         held = [sizes[id_] for id_ in ids]
-        return self._work.expected(ids, held, model.expected_bits(), model.compared(terms))
+        return self.work.expected(ids, held, model.expected_bits(), model.compared(terms))
 
     def aggregate(
         self,
@@ -283,7 +272,7 @@ class Trainer:
     ) -> Evaluation:
         """Add those of these devices that keep their own model, tested with it; None: nobody, or it has none."""
         names = averages(PERSONAL_ACCURACY)
-        holders = model.holders(ids) if self.due(moment.round) else []
+        holders = model.side.holders(ids) if self.due(moment.round) else []
         scores = self._personal_scores(model, holders, moment)
         averaged: dict[str, float | None] = dict.fromkeys(names)
         if scores.known.any():
@@ -344,45 +333,6 @@ class Trainer:
         if self.drift_state.drift is None:
             return np.zeros(len(ids), dtype=bool)
         return self.drift_state.drifted(moment)[list(ids)]
-
-    def losses_received(self, trained: TrainedRound) -> tuple[float | None, ...]:
-        """Compute the received model's loss on each device's first mini-batch of a round; None: no data."""
-        batches = trained.batches
-        assert batches is not None
-        positions = np.flatnonzero(batches.steps).tolist()
-        losses = iter(self._first_losses(trained.received_by(positions), batches, positions))
-        return tuple(next(losses) if steps else None for steps in batches.steps)
-
-    def compare(
-        self, ids: Sequence[int], facts: RoundFacts, models: Sequence[Tensor]
-    ) -> tuple[LocalRound, list[dict[int, float]]]:
-        """Compute models' [M + Q] losses on each device's first mini-batch, by device; nothing is trained.
-
-        Where all is counted, devices receive the models and send a number for each, and run them forward only; else a
-        model goes each way, and a step is computed.
-        """
-        ids = sorted(ids)
-        batches = self._work.draw(ids, self.samples(ids, facts.moment), facts)
-        positions = np.flatnonzero(batches.steps).tolist()
-        losses = [
-            dict(zip((ids[k] for k in positions), self._first_losses(model, batches, positions), strict=True))
-            for model in models
-        ]
-        steps, down_bits, up_bits = np.minimum(batches.steps, 1), self.payload_bits, self.payload_bits
-        if self.payload.exchanged:
-            sizes = self.layout.parameters.size, self.layout.statistics.size
-            down_bits = len(models) * self.payload.bits(*sizes, 1)
-            up_bits = len(models) * self.payload.bits_per_parameter
-        once = batches.processed(steps)
-        work = (0 * once, len(models) * once) if self.settings.booked == "all" else (once,)
-        counted = booked(self.settings, steps, *work)
-        bits = (down_bits,) * len(ids), (up_bits,) * len(ids)
-        return LocalRound(tuple(ids), tuple(steps.tolist()), counted, *bits), losses
-
-    def _first_losses(self, models: Tensor, batches: Batches, positions: Sequence[int]) -> list[float]:
-        return first_batch_losses(
-            self.module, self.layout, models, self.training_data.train, batches, positions
-        )
 
     def _divergence(self, diverged: Diverged, at: At, model: TrainedModel) -> Divergence:
         whose, further = "the aggregated model", ""

@@ -1,1 +1,1 @@
-"""What travels and waits: updates, their compression, and the model that they make."""
+"""What travels and waits: updates, what travels in their place, and the model that they make."""

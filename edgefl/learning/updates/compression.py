@@ -1,6 +1,6 @@
 """What codecs make of the models that travel in a round, up and down."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -8,23 +8,26 @@ from torch import Tensor
 
 from edgefl.config import registry
 from edgefl.errors import EdgeflError
-from edgefl.learning.algorithms import Algorithm, Received, Sent
+from edgefl.learning.algorithms import Received, Sent
 from edgefl.learning.chance import Chance, RoundChance
 from edgefl.learning.codecs import Codec, Coded, Sizes, fed_back
+from edgefl.learning.modules.parameters import ModelLayout
+from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
+from edgefl.learning.updates.transfers import Transfers
 
 HELD = "model received"  # what a device has received last, in a round whose update was aggregated
 
 
-class Compression:
+class Compression(Transfers):
     """The codecs of both ways, and what devices keep for them.
 
     Further vectors of an algorithm, such as SCAFFOLD's control variates, and statistics are sent whole.
 
     Args:
-        uplink, downlink: None: models travel whole.
+        settings: of the codecs; without one models travel whole.
         devices: where devices keep what codecs remember.
 
     Raises:
@@ -33,23 +36,27 @@ class Compression:
 
     def __init__(
         self,
-        algorithm: Algorithm,
-        devices: DeviceStates,
-        sizes: Sizes,
+        settings: LearningSettings,
+        layout: ModelLayout,
         payload: Payload,
-        uplink: Codec | None = None,
-        downlink: Codec | None = None,
+        devices: DeviceStates,
     ) -> None:
-        self.uplink, self.downlink = uplink, downlink
-        self._algorithm, self._devices, self._sizes, self._payload = algorithm, devices, sizes, payload
-        for one in fed_back(uplink, downlink, differences=algorithm.sends_differences):
-            one.check(sizes)
+        super().__init__(settings.algorithm, layout, payload)
+        self._uplink: Codec | None = settings.uplink_codec
+        self._downlink: Codec | None = settings.downlink_codec
+        self._devices = devices
+        self._sizes = Sizes(tuple(map(tuple, layout.parameters.shapes)), payload.bits_per_parameter)
+        self.changes_upload = self._uplink is not None
+        differences = settings.algorithm.sends_differences
+        for one in fed_back(self._uplink, self._downlink, differences=differences):
+            one.check(self._sizes)
 
-    def down(self, received: Received, ids: Sequence[int], chance: RoundChance) -> Received:
-        """Return what devices have of the models that they are sent, each its own, and the bits of that."""
-        codec, count = self.downlink, self._sizes.count
+    def down(
+        self, received: Received, ids: Sequence[int], chance: RoundChance
+    ) -> tuple[Received, Tensor | None]:
+        codec, count = self._downlink, self._sizes.count
         if codec is None:
-            return received
+            return received, None
         if received.bits is not None:
             raise self._counts_itself("downlink_codec")
         whole = received.start.expand(len(ids), -1)
@@ -62,15 +69,18 @@ class Compression:
             rng = chance.of_devices("downlink codec", those)
             coded = self._difference("downlink_codec", codec, whole[some] - last, rng)
             start[some], bits[some] = _decoded(coded.rows, last, whole[some]), coded.bits
-        if received.start.dim() == 1 and torch.equal(start, whole):
-            start = received.start  # one for all, after all
+        meant = received.start
+        if meant.dim() == 1 and torch.equal(start, whole):
+            start = meant  # one for all, after all
         vectors = self._algorithm.vectors_down if received.vectors is None else received.vectors
-        return replace(received, start=start, bits=bits + self._others(vectors))
+        return replace(received, start=start, bits=bits + self._others(vectors)), meant
 
-    def up(self, sent: Sent, start: Tensor, ids: Sequence[int], chance: RoundChance) -> tuple[Sent, Coded]:
-        """Return what the server decodes of what devices send, which had received `start`, and the bits of that."""
-        codec = self.uplink
-        assert codec is not None
+    def up(
+        self, sent: Sent, start: Tensor, ids: Sequence[int], chance: RoundChance
+    ) -> tuple[Sent, Mapping[str, Tensor]]:
+        codec = self._uplink
+        if codec is None:
+            return sent, {}
         if sent.bits is not None:
             raise self._counts_itself("uplink_codec")
         rng, change = chance.of_devices("uplink codec", ids), sent.rows - start
@@ -84,22 +94,22 @@ class Compression:
             coded = self._encoded("uplink_codec", codec, change, memory, rng)
         rows = _decoded(coded.rows, start.expand_as(sent.rows), sent.rows)
         bits = coded.bits + self._others(self._algorithm.vectors_up)
-        return Sent(rows, sent.notes, bits), coded
+        return Sent(rows, sent.notes, bits), coded.memory
 
-    def expected_up(self, like: Tensor, chance: RoundChance) -> Tensor:
+    def _expected_up(self, like: Tensor, chance: RoundChance) -> Tensor | None:
         """Return [1] the bits of a change of normal numbers, as many and of the kind of `like` [M]."""
-        codec = self.uplink
-        assert codec is not None
+        codec = self._uplink
+        if codec is None:
+            return None
         change = chance.of_devices("expected change", [0]).normal(self._sizes.count).to(like.dtype)
         memory = {name: like.new_zeros(1, size) for name, size in codec.memory(self._sizes).items()}
         coded = self._encoded("uplink_codec", codec, change, memory, chance.of_devices("expected bits", [0]))
         return coded.bits + self._others(self._algorithm.vectors_up)
 
-    def keep(self, ids: Sequence[int], memory: dict[str, Tensor], start: Tensor) -> None:
-        """Let these devices, whose update is aggregated, remember what codecs left them, and what they received."""
+    def keep(self, ids: Sequence[int], memory: Mapping[str, Tensor], start: Tensor) -> None:
         for name, rows in memory.items():
             self._devices.keep(_kept(name), ids, rows)
-        if self.downlink is not None:
+        if self._downlink is not None:
             self._devices.keep(HELD, ids, start.expand(len(ids), -1))
 
     def _others(self, vectors: Tensor | int) -> Tensor | int:

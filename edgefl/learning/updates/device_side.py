@@ -14,17 +14,14 @@ from edgefl.learning.local.handed import Handed
 from edgefl.learning.local.local_task import LocalTask, Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
-from edgefl.learning.privacy import EPSILON, Privacy
-from edgefl.learning.updates.compression import Compression
 from edgefl.learning.updates.device_states import DeviceStates
-from edgefl.learning.updates.payload import Payload
-from edgefl.learning.updates.rows import blocks, like_rows, notes_at, numbers
+from edgefl.learning.updates.rows import blocks, like_rows, notes_at
+from edgefl.learning.updates.transfers import Release, Transfers
 from edgefl.learning.updates.updates import LocalResult, TrainedRound
 
 LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
 STATISTICS = "statistics"
-UPDATES = "updates charged"  # where there is an account of privacy
 OPTIMISER = "optimiser"  # its state, and steps so far
 
 
@@ -33,9 +30,8 @@ class DeviceSide:
 
     Args:
         devices: where these vectors are.
-        payload: bits of a transfer.
-        compression: codecs of what they receive and send.
-        privacy: what they do to updates before these are coded; None: nothing.
+        transfers: what travels in place of what they receive and send.
+        release: what they do to updates before these travel.
     """
 
     def __init__(
@@ -43,16 +39,14 @@ class DeviceSide:
         training: LocalTraining,
         algorithm: Algorithm,
         devices: DeviceStates,
-        payload: Payload,
-        compression: Compression,
-        privacy: Privacy | None = None,
+        transfers: Transfers,
+        release: Release,
     ) -> None:
         self._training = training
         self._algorithm = algorithm
         self._devices = devices
-        self._payload = payload
-        self._compression = compression
-        self._privacy = privacy
+        self._transfers = transfers
+        self._release = release
 
     @property
     def keeps_statistics(self) -> bool:
@@ -116,10 +110,10 @@ class DeviceSide:
 
         None: they send their local models, which needs no memory.
         """
-        algorithm, positions, codec = self._algorithm, trained.trained, self._compression.uplink
-        privacy, optimiser = self._privacy, trained.models.optimiser
+        algorithm, positions, optimiser = self._algorithm, trained.trained, trained.models.optimiser
+        changes = self._transfers.changes_upload or self._release.changes_upload or algorithm.changes_upload()
         remembered = {} if optimiser is None else {OPTIMISER: optimiser}
-        if not positions or (codec is None and privacy is None and not algorithm.changes_upload()):
+        if not positions or not changes:
             return None, remembered
         parameters, _ = self._training.layout.split(trained.rows)
         rows = torch.zeros_like(parameters)
@@ -130,12 +124,9 @@ class DeviceSide:
             rng = chance.of_devices("upload", ids)
             view = self.trained(trained, some, parameters[some], rng)
             part = algorithm.upload(view, state, self.own(ids, parameters[0]))
-            if privacy is not None:
-                limited = privacy.limited(part.rows, view.start, chance.of_devices("privacy", ids))
-                part = replace(part, rows=limited)
-            if codec is not None:
-                part, coded = self._compression.up(part, view.start, ids, chance)
-                memories.append(coded.memory)
+            part = replace(part, rows=self._release.limited(part.rows, view.start, ids, chance))
+            part, left = self._transfers.up(part, view.start, ids, chance)
+            memories.append(left)
             rows[some] = part.rows
             parts.append(replace(part, rows=part.rows[:0]))
 
@@ -146,76 +137,57 @@ class DeviceSide:
 
         notes = {name: all_of([part.notes[name] for part in parts]) for name in parts[0].notes}
         bits = [part.bits for part in parts if part.bits is not None]
-        names = memories[0] if memories else {}
-        memory = remembered | {name: all_of([one[name] for one in memories]) for name in names}
+        memory = remembered | {name: all_of([one[name] for one in memories]) for name in memories[0]}
         return Sent(rows, notes, all_of(bits) if bits else None), memory
 
     def result(
         self, trained: TrainedRound, received: Received, sent: Sent | None, tested: np.ndarray
     ) -> LocalResult:
         """Return what each device has done, for the server's books."""
-        algorithm, models, count = self._algorithm, trained.models, len(trained.ids)
+        models, count = trained.models, len(trained.ids)
         scalars = {
             name: note.double().cpu().numpy() for notes in trained.notes for name, note in notes.items()
         }
-        if self._privacy is not None and not self._privacy.on_devices:
-            one_more = self._updates(trained.ids) + (models.steps > 0)
-            scalars[EPSILON] = self._privacy.epsilon(one_more)
+        account, after = self._release.columns(trained.ids, models.steps > 0)
         assert trained.batches is not None
         return LocalResult(
             round=trained,
             samples=trained.batches.processed(models.steps),
             tested=models.tested + tested,
-            down_bits=self._bits(numbers(received.vectors, algorithm.vectors_down, count), received.bits),
-            up_bits=self._bits(np.full(count, algorithm.vectors_up), sent.bits if sent else None),
-            scalars={name: values for name, values in scalars.items() if values.ndim == 1},
+            down_bits=self._transfers.down_bits(received, count),
+            up_bits=self._transfers.up_bits(sent, count),
+            scalars={name: values for name, values in scalars.items() if values.ndim == 1} | dict(account),
+            after=after,
         )
-
-    def _updates(self, ids: Sequence[int]) -> np.ndarray:
-        """Return [k] how many updates of each device, of the data that it holds, have been charged."""
-        counts: np.ndarray = self._devices.rows(UPDATES, ids, torch.zeros(1))[:, 0].cpu().numpy()
-        return counts
-
-    def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> np.ndarray:
-        """Charge an upload of each of these devices, in this order; return [k] its epsilon then.
-
-        Args:
-            ids: a device may be named more than once.
-            samples: that each holds; without any, what it sends tells nothing.
-        """
-        assert self._privacy is not None
-        counts, charged = dict(zip(ids, self._updates(ids).tolist(), strict=True)), []
-        for id_ in ids:
-            counts[id_] += samples[id_] > 0
-            charged.append(counts[id_])
-        self._devices.keep(UPDATES, list(counts), torch.tensor(list(counts.values()))[:, None])
-        return self._privacy.epsilon(np.array(charged))
-
-    def expected_bits(self, like: Tensor, state: ServerState, chance: RoundChance) -> tuple[int, int]:
-        """Return the bits that a device would receive and send in its first round; a codec's are those of noise.
-
-        Args:
-            like: [M] a model.
-            state: the server's.
-        """
-        algorithm, compression = self._algorithm, self._compression
-        stated = None if compression.uplink is None else compression.expected_up(like, chance)
-        down = self._bits(np.array([algorithm.expected_down(state)]), None)
-        return int(down[0]), int(self._bits(np.array([algorithm.vectors_up]), stated)[0])
-
-    def _bits(self, vectors: np.ndarray, stated: Tensor | None) -> np.ndarray:
-        layout = self._training.layout
-        if stated is None:
-            sizes = layout.parameters.size, layout.statistics.size
-            return np.array([self._payload.bits(*sizes, int(many)) for many in vectors], dtype=np.int64)
-        statistics_bits = self._payload.bits_per_parameter * layout.statistics.size
-        return stated.cpu().numpy().astype(np.int64) + statistics_bits
 
     def own(self, ids: Sequence[int], like: Tensor) -> Handed:
         """Return the vectors [k, M] that the algorithm keeps on these devices; zeros where there are none yet."""
         zero = torch.zeros_like(like)
         vectors = {name: self._devices.rows(name, ids, zero) for name in self._algorithm.device_vectors}
         return Handed.own(self._algorithm, vectors)
+
+    def trained_personal(self, round_: TrainedRound) -> Tensor:
+        """Return the own models [K, M + Q] of a round's devices after training, before any is aggregated.
+
+        Personal models where the algorithm makes them, else local models.
+        """
+        algorithm, layout, models = self._algorithm, self._training.layout, round_.models
+        if not algorithm.has_personal():
+            return models.rows
+        local, _ = layout.split(models.rows)
+        rows = models.rows if models.personal is None else models.personal
+        personal, statistics = layout.split(rows)
+        own = algorithm.personal(local, personal, self.own(round_.ids, local[0]))
+        return torch.cat([own, statistics], dim=1)
+
+    def holders(self, ids: Sequence[int]) -> list[int]:
+        """Return those of these devices that keep a model of their own, of the data that they hold."""
+        algorithm = self._algorithm
+        if not algorithm.keeps_own_model():
+            return []
+        names = (PERSONAL_MODEL,) if algorithm.trains_personal else algorithm.device_vectors
+        keeps = [self._devices.has(name, ids) for name in names] or [np.ones(len(ids), dtype=bool)]
+        return [ids[k] for k in np.flatnonzero(np.any(keeps, axis=0)).tolist()]
 
     def noted(self, round_: TrainedRound, positions: Sequence[int]) -> Notes:
         """Return the notes of these devices, those of `Received` and those of `Sent`."""
@@ -252,13 +224,11 @@ class DeviceSide:
             self._devices.keep(LOCAL_MODEL, ids, rows)
         if self.keeps_statistics:
             self._devices.keep(STATISTICS, ids, self._training.layout.split(rows)[1])
-        if self._privacy is not None and not self._privacy.on_devices:
-            counts = torch.from_numpy(self._updates(ids) + 1.0)
-            self._devices.keep(UPDATES, ids, counts.float()[:, None])
+        self._release.keep(ids)
         memory = dict(notes_at(positions, round_.memory))
         if (optimiser := memory.pop(OPTIMISER, None)) is not None:
             self._devices.keep(OPTIMISER, ids, optimiser)
-        self._compression.keep(ids, memory, trained.start)
+        self._transfers.keep(ids, memory, trained.start)
         noted = self.noted(round_, positions)
         for name in algorithm.remembered():
             self._devices.keep(name, ids, noted[name].to(rows.dtype).unsqueeze(1))

@@ -10,21 +10,19 @@ from torch import Tensor
 from edgefl.contract import Staleness
 from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.chance import NO_CHANCE, Chance, RoundChance
-from edgefl.learning.codecs import Codec, Sizes
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.data.dealt_by_group import total
 from edgefl.learning.local.handed import Handed
 from edgefl.learning.local.local_task import Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
-from edgefl.learning.privacy import Privacy, PrivacySettings
-from edgefl.learning.updates.compression import Compression
 from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import in_front, like_rows, take
 from edgefl.learning.updates.tiers import TierModels
+from edgefl.learning.updates.transfers import Release, Transfers
 from edgefl.learning.updates.updates import LocalResult, TrainedRound, Update, joined, parts, rebased, towards
 from edgefl.rng import Streams
 
@@ -46,12 +44,12 @@ class TrainedModel:
     Args:
         devices: where devices keep their vectors; a probe brings its own, so that it leaves no trace.
         model: [M + Q] the model to begin with.
-        payload: bits of a transfer.
+        transfers: what travels in place of models; None: these, each number in 32 bits.
         streams: of its own, for what is left to chance; None: nothing may be.
-        codecs: of the uplink and of the downlink; None: models travel whole.
-        privacy: None: updates are neither clipped nor noised.
+        release: what is let out of updates; None: all.
 
     Attributes:
+        side: the devices' part of it.
         model: [M + Q] the model; replaced, never changed in place.
         state: the algorithm's state at the server.
         starting: devices that were there when the session began, and of which no update has arrived since.
@@ -66,20 +64,17 @@ class TrainedModel:
         algorithm: Algorithm,
         devices: DeviceStates,
         model: Tensor,
-        payload: Payload | None = None,
+        transfers: Transfers | None = None,
         streams: Streams | None = None,
-        codecs: tuple[Codec | None, Codec | None] = (None, None),
-        privacy: PrivacySettings | None = None,
+        release: Release | None = None,
     ) -> None:
         self._training = training
         self._algorithm = algorithm
         self.devices = devices
         self._streams = streams
-        payload = payload or Payload()
-        sizes = Sizes(tuple(map(tuple, training.layout.parameters.shapes)), payload.bits_per_parameter)
-        self._compression = Compression(algorithm, devices, sizes, payload, *codecs)
-        self._privacy = None if privacy is None else Privacy(privacy)
-        self._side = DeviceSide(training, algorithm, devices, payload, self._compression, self._privacy)
+        self._transfers = transfers or Transfers(algorithm, training.layout, Payload())
+        self._release = release or Release()
+        self.side = DeviceSide(training, algorithm, devices, self._transfers, self._release)
         self.model = model
         self.state = {}
         self.starting: frozenset[int] = frozenset()
@@ -115,9 +110,8 @@ class TrainedModel:
     def expected_bits(self) -> tuple[int, int]:
         """Return the bits that a device would receive and send in its first round."""
         parameters, _ = self._training.layout.split(self.model)
-        return self._side.expected_bits(
-            parameters, self.state, RoundChance(self._streams, (), self.model.device)
-        )
+        chance = RoundChance(self._streams, (), self.model.device)
+        return self._transfers.expected_bits(parameters, self.state, chance)
 
     def compared(self, terms: Sequence[OutputTerm]) -> int:
         """Return how many other models run forward on each sample of a step, for further terms of the local loss."""
@@ -156,31 +150,30 @@ class TrainedModel:
         receivers = self._receivers(ids, batches.samples, chance.of_devices("receive", ids))
         lr = algorithm.learning_rate(lr, self.state)
         wanted = algorithm.receive(parameters, self.state, receivers)
-        received = self._compression.down(wanted, ids, chance)
-        start = self._side.with_statistics(received.start, ids, self.model)
+        received, meant = self._transfers.down(wanted, ids, chance)
+        start = self.side.with_statistics(received.start, ids, self.model)
         self.waiting = {id_: self.waiting[id_] for id_ in self.waiting if id_ not in set(ids)}
-        task = self._side.task(ids, batches, lr, start, terms, stop, self.state)
+        task = self.side.task(ids, batches, lr, start, terms, stop, self.state)
         models = self._training.run(task, anew=bool(self.waiting))
         lost = models.not_finite
         if lost and not drops:
             raise Diverged(ids[lost[0]])
         for rows in (models.rows, models.personal):
-            if lost and rows is not None:  # a codec must not meet what is no number
+            if lost and rows is not None:  # nothing that changes uploads meets what is no number
                 rows[lost] = start if start.dim() == 1 else start[lost]
         trained = TrainedRound(ids, batches, lr, self.version, start, models, notes=(received.notes, {}))
-        sent, memory = self._side.upload(trained, self.state, chance)
+        sent, memory = self.side.upload(trained, self.state, chance)
         if sent is not None:
             trained = replace(trained, sent=sent.rows, notes=(received.notes, sent.notes))
-        uncoded = None if self._compression.downlink is None else wanted.start
-        trained = replace(trained, memory=memory, uncoded=uncoded)
+        trained = replace(trained, memory=memory, meant=meant)
         self.waiting |= {id_: Update(trained, k) for k, id_ in enumerate(ids)}
         beside = self.compared(terms) * (1 + algorithm.trains_personal) * batches.processed(models.steps)
-        result = self._side.result(trained, received, sent, receivers.tested + beside)
+        result = self.side.result(trained, received, sent, receivers.tested + beside)
         return replace(result, not_finite=tuple(ids[k] for k in lost))
 
-    def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> np.ndarray:
-        """Charge uploads that began to the account of privacy; return [k] epsilon of these devices then."""
-        return self._side.uploaded(ids, samples)
+    def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
+        """Charge uploads that began to the account of what is let out; return its columns then."""
+        return self._release.uploaded(ids, samples)
 
     def aggregate(
         self,
@@ -192,8 +185,8 @@ class TrainedModel:
         """Aggregate the updates that wait of these devices, without those that have no data.
 
         Updates of one round that began from today's model and weigh 1 are taken as they are; others are joined, and
-        for the server rebased on it and weighed. Of what a codec on the way down has changed the server takes each
-        device's change alone. Devices keep what they have really trained.
+        for the server rebased on it and weighed. Where devices received other models than were meant, the server
+        takes each device's change alone. Devices keep what they have really trained.
 
         Args:
             arrived: ids of the devices whose update arrived.
@@ -226,7 +219,7 @@ class TrainedModel:
         parameters, statistics = layout.split(rows)
         sent = parameters if round_.sent is None else put(round_.sent, positions)
         chance = RoundChance(self._streams, at, self.model.device)
-        trained = self._side.trained(round_, positions, parameters, chance.of_devices("keep", ids))
+        trained = self.side.trained(round_, positions, parameters, chance.of_devices("keep", ids))
         counted, start = round_.undone(positions, sent, trained.start)
         if not (as_they_are and (together or staleness.tiers)):
             began, (start, today) = start, layout.split(self.model)
@@ -234,8 +227,7 @@ class TrainedModel:
             counted = rebased(counted, began, start, by, received=staleness.base == "received")
             statistics = towards(statistics, today, by)
         shares = like_rows(sizes / sizes.sum(), rows)
-        if self._privacy is not None:
-            counted = self._privacy.mean_noised(counted, shares, chance.of_server("privacy"))
+        counted = self._release.averaged(counted, shares, chance)
         updates = Updates(
             rows=counted,
             start=start,
@@ -244,17 +236,17 @@ class TrainedModel:
             iterations=trained.iterations,
             travel=trained.travel,
             lr=round_.lr,
-            notes=self._side.noted(round_, positions),
+            notes=self.side.noted(round_, positions),
             rng=chance.of_server("aggregate"),
             local=parameters,
-            received=None if round_.uncoded is None else trained.start,
+            received=None if round_.meant is None else trained.start,
             staleness=max(stale),
         )
-        self._side.keep(round_, positions, rows, trained, sent, self.state)
+        self.side.keep(round_, positions, rows, trained, sent, self.state)
         model, self.state = self._algorithm.aggregate(layout.split(self.model)[0], updates, self.state)
         if not torch.isfinite(model.sum()):
             raise Diverged(None)
-        own = self._side.keeps_statistics
+        own = self.side.keeps_statistics
         made = torch.cat([model, layout.split(self.model)[1] if own else updates.shares @ statistics])
         if staleness.tiers:
             tiers = self.tiers or TierModels.of(self.model, max(staleness.tiers) + 1)
@@ -276,35 +268,12 @@ class TrainedModel:
         """
         parameters, _ = self._training.layout.split(self.model)
         models = self._algorithm.deployed(parameters, self.state, self._receivers(ids, samples))
-        return self._side.with_statistics(models, ids, self.model)
+        return self.side.with_statistics(models, ids, self.model)
 
     def waiting_round(self, ids: Sequence[int]) -> TrainedRound:
         """Return the round of these devices' updates, which they have trained together."""
         (round_,) = {id(self.waiting[id_].round): self.waiting[id_].round for id_ in ids}.values()
         return round_
-
-    def trained_personal(self, round_: TrainedRound) -> Tensor:
-        """Return the own models [K, M + Q] of a round's devices after training, before any is aggregated.
-
-        Personal models where the algorithm makes them, else local models.
-        """
-        algorithm, layout, models = self._algorithm, self._training.layout, round_.models
-        if not algorithm.has_personal():
-            return models.rows
-        local, _ = layout.split(models.rows)
-        rows = models.rows if models.personal is None else models.personal
-        personal, statistics = layout.split(rows)
-        own = algorithm.personal(local, personal, self._side.own(round_.ids, local[0]))
-        return torch.cat([own, statistics], dim=1)
-
-    def holders(self, ids: Sequence[int]) -> list[int]:
-        """Return those of these devices that keep a model of their own, of the data that they hold."""
-        algorithm = self._algorithm
-        if not algorithm.keeps_own_model():
-            return []
-        names = (PERSONAL_MODEL,) if algorithm.trains_personal else algorithm.device_vectors
-        keeps = [self.devices.has(name, ids) for name in names] or [np.ones(len(ids), dtype=bool)]
-        return [ids[k] for k in np.flatnonzero(np.any(keeps, axis=0)).tolist()]
 
     def personal(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> Tensor | None:
         """Return the models [k, M + Q] with which these devices are tested; None: all with the global one.
@@ -318,7 +287,7 @@ class TrainedModel:
         kept = self.devices.rows(PERSONAL_MODEL, ids, self.model)
         personal, statistics = layout.split(kept)
         parameters, _ = layout.split(self.model)
-        models = algorithm.personal(parameters, personal, self._side.own(ids, parameters))
+        models = algorithm.personal(parameters, personal, self.side.own(ids, parameters))
         return torch.cat([models, statistics], dim=1)
 
     def tensors(self) -> dict[str, Tensor]:

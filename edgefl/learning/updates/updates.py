@@ -12,6 +12,8 @@ from edgefl.learning.data.batches import Batches
 from edgefl.learning.local.local_task import LocalModels
 from edgefl.learning.updates.rows import like_rows
 
+_MEANT = "uncoded"  # name of `TrainedRound.meant` in snapshots
+
 
 @dataclass(frozen=True)
 class TrainedRound:
@@ -21,11 +23,11 @@ class TrainedRound:
     lr: learning rate; in a round that is joined of several, [K] one of each device.
     version: of the model that the round began from, counted by `TrainedModel`.
     start: [M + Q] or [K, M + Q] what the devices received.
-    uncoded: [M] or [K, M] what they would have received without a codec on the way down; None: there is none.
+    meant: [M] or [K, M] the models that the server meant them to receive; None: those of `start`.
     models: local models of the devices.
     sent: [K, M] what they upload; None: their local models.
     notes: those of `Received` and those of `Sent`.
-    memory: [K, n] by name, what each device whose update is aggregated keeps of its codec and its optimiser.
+    memory: [K, n] by name, what each device whose update is aggregated keeps of its upload and its optimiser.
     """
 
     ids: Sequence[int]
@@ -37,7 +39,7 @@ class TrainedRound:
     sent: Tensor | None = None
     notes: tuple[Notes, Notes] = ({}, {})
     memory: Mapping[str, Tensor] = field(default_factory=dict)
-    uncoded: Tensor | None = None
+    meant: Tensor | None = None
 
     @property
     def rows(self) -> Tensor:
@@ -54,7 +56,7 @@ class TrainedRound:
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
     def undone(self, positions: Sequence[int], sent: Tensor, received: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what these devices sent [k, M], and from which start, as if no codec were on the way down.
+        """Return what these devices sent [k, M], and from which start, as if they had received what was meant.
 
         So the server sees each device's change from the model that it sends: what a device has not received yet goes
         into no mean.
@@ -62,7 +64,7 @@ class TrainedRound:
         Args:
             received: [M] or [k, M] what they had received.
         """
-        start = self.uncoded
+        start = self.meant
         if start is None:
             return sent, received
         start = start if start.dim() == 1 else start[list(positions)]
@@ -70,7 +72,7 @@ class TrainedRound:
 
     def part(self, positions: Sequence[int]) -> "TrainedRound":
         """Return copies of what the devices at these positions trained."""
-        shared = {"start": self.start, "uncoded": self.uncoded}
+        shared = {"start": self.start, _MEANT: self.meant}
         of_all = {"lr", "version"} | {k for k, one in shared.items() if one is not None and one.dim() == 1}
         tensors = self.tensors().items()
         return self.of({name: one if name in of_all else one[list(positions)] for name, one in tensors})
@@ -83,7 +85,7 @@ class TrainedRound:
             "lr": torch.as_tensor(self.lr, dtype=torch.float64),
             "version": torch.tensor(self.version),
             "start": self.start,
-            "uncoded": self.uncoded,
+            _MEANT: self.meant,
             "rows": models.rows,
             "personal": models.personal,
             "steps": torch.from_numpy(models.steps),
@@ -116,7 +118,7 @@ class TrainedRound:
             tensors.get("sent"),
             (received, sent),
             memory,
-            tensors.get("uncoded"),
+            tensors.get(_MEANT),
         )
 
 
@@ -141,7 +143,8 @@ class LocalResult:
     samples: [K] samples in the mini-batches of their steps, without padding.
     tested: [K] samples run forward only, for `stop` and `receive`, and by each model that a term compares with.
     down_bits, up_bits: [K] bits that it received and sends.
-    scalars: those notes of the algorithm that are one number per device, [K] each.
+    scalars: those notes of the algorithm that are one number per device, and columns of an account, [K] each.
+    after: columns of an account that hold once the device's part is over -> the stage after which they do.
     not_finite: devices whose update is no number.
     """
 
@@ -151,6 +154,7 @@ class LocalResult:
     down_bits: np.ndarray
     up_bits: np.ndarray
     scalars: Mapping[str, np.ndarray]
+    after: Mapping[str, str] = field(default_factory=dict)
     not_finite: tuple[int, ...] = ()
 
     @property
@@ -176,8 +180,8 @@ def joined(updates: Sequence[Update]) -> TrainedRound:
     pieces = parts(updates)
     tensors = [one.tensors() | {"start": one.start.expand_as(one.rows)} for one in pieces]
     for one in tensors:
-        if "uncoded" in one:
-            one["uncoded"] = one["uncoded"].expand(len(one["rows"]), -1)
+        if _MEANT in one:
+            one[_MEANT] = one[_MEANT].expand(len(one["rows"]), -1)
     order = np.argsort(np.concatenate([one.ids for one in pieces]))
     rates = np.repeat([one.lr for one in pieces], [len(one.ids) for one in pieces])[order]
     rows = {

@@ -22,6 +22,7 @@ from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.trained_model import TrainedModel
+from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.updates.updates import LocalResult
 
 INPUTS, CLASSES, SAMPLES, DEVICES = 6, 3, 105, 7
@@ -70,7 +71,8 @@ def track(
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), CPU)
     training = LocalTraining(model, module, data, UpdateRule(RHO), **options)
     states = DeviceStates(DEVICES, CPU)
-    one = TrainedModel(training, algorithm, states, training.layout.flatten(module), payload)
+    transfers = Transfers(algorithm, training.layout, payload or Payload())
+    one = TrainedModel(training, algorithm, states, training.layout.flatten(module), transfers)
     one.open(one.model, HELD)
     return one, states
 

@@ -121,7 +121,7 @@ def test_a_device_is_tested_with_its_personal_model(algorithm: Algorithm) -> Non
     # right after training, with what they then have of the global model: their local ones
     trained = done[-1].round
     expected = 0.3 * kept(states, PERSONAL_MODEL)[THIRD] + 0.7 * trained.rows.numpy()
-    found = one.trained_personal(trained)
+    found = one.side.trained_personal(trained)
     assert np.abs(found.numpy() - (expected if algorithm is APFL else v[THIRD])).max() < EXACT
     assert track(FedAvg())[0].personal([2], []) is None, "others are tested with the global model"
 
