@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgefl import load_scenario, simulate, testing
+from edgefl import load_scenario, simulate
 from tests.refusals import refused_at
+from tests.tools.invariants import check_run
 from tests.tools.leaving import goes_on
 
 DEVICES, ROUNDS, BAD = 6, 5, 3
@@ -103,7 +104,7 @@ def test_a_dropped_update_is_paid_and_changes_nothing(keys: list[str], tmp_path:
         assert devices[~bad].update_norm.notna().all()
     (note,) = [note for note in notes(path) if "not finite" in note]
     assert note.startswith(f"{bad.sum()} updates were not finite, and dropped")
-    testing.check_run(path)
+    check_run(path)
 
 
 def test_where_all_are_dropped_the_model_stays_and_a_row_says_so(tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_where_all_are_dropped_the_model_stays_and_a_row_says_so(tmp_path: Path)
     events = pd.read_csv(path / "events.csv")
     assert (events.event == "no_updates").sum() == ROUNDS
     assert any("no update was ever aggregated" in note for note in notes(path))
-    testing.check_run(path)
+    check_run(path)
 
 
 HUGE = ["learning.dataset.path=b.npz"]

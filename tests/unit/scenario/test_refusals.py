@@ -83,7 +83,7 @@ devices.classes.a.battery_j | solar | TWO.a.battery_j=solar
 devices.classes.a.mobility.speed_min_m_s | 0 | TWO.a.mobility={name: random_waypoint, speed_min_m_s: 0}
 devices.classes.a.mobility.homes | hom | TWO.a.mobility={name: attraction, homes: hom}
 devices.mobility | 3.0 | devices.mobility={name: gauss_markov, speed_mean_m_s: 3, speed_std_m_s: 1.01}
-devices.mobility | 1.2 | devices.mobility={name: manhattan, left_probability: 0.6, right_probability: 0.6}
+devices.mobility.left_probability | 0.25 | devices.mobility={name: manhattan, left_probability: 0.6}
 devices.mobility.block_m | 500 m | devices.mobility={name: manhattan, block_m: 500}
 devices.mobility.offset_m | 250 m | devices.mobility={name: highway, offset_m: 250}
 devices.mobility.path | none.csv | devices.mobility={name: trace, path: none.csv}
@@ -165,7 +165,7 @@ radio | shadowing | radio={preset: journal, path_loss: free_space, shadowing: sp
 radio | does not end | radio={preset: journal, server_power_dbm: -40, noise_figure_db: 20}; cell.radius_m=5000
 radio | t310_s | radio={preset: journal, rates: cqi}
 radio | t310_s | radio={preset: journal, t311_s: 3}
-radio | reestablishment_s | radio={t310_s: 1, t311_s: 0.2}
+radio | 0.4 at least | radio={t310_s: 1, t311_s: 0.2}
 radio | downlink_layers | radio={preset: journal, downlink_layers: 2}
 radio | uplink_smallest_part | radio={preset: journal, uplink_smallest_part: 0.5}
 radio | uplink_smallest_part | radio={uplink_power_over_share: per_resource_block, uplink_smallest_part: 0.5}
@@ -205,7 +205,7 @@ learning.partition | natural | learning.partition=natural
 learning.partition | 749 | seed=1; learning.partition={name: iid, overlap: 0.0}; devices.count=750
 learning.dataset | MNIST | learning.dataset={name: mnist, root: nowhere}
 learning.partition | overlap | learning.partition={name: dirichlet, overlap: 0.3}
-learning | epochs | learning.epochs=null; learning.algorithm=flash
+learning.epochs | flash | learning.epochs=null; learning.algorithm=flash
 learning.algorithm | drift | learning.algorithm=oracle
 learning.drift.zones | site 3 | learning.drift={name: label_swap, at: 2, zones: [3]}
 learning | devices | learning.scores_every=2; learning.tested_on=labels

@@ -604,9 +604,8 @@ def test_statistics_are_sent_averaged_and_used_in_tests() -> None:
 
 
 def test_batch_norm_refuses_batches_of_one() -> None:
-    for key in ("batch", "probe_batch"):
-        with refused_at(f"learning.{key}"):
-            learner(model=Normed(), **{key: 1})
+    with refused_at("learning.batch"):
+        learner(model=Normed(), batch=1)
 
 
 def test_one_step_probes_are_a_gradient() -> None:

@@ -1,0 +1,45 @@
+"""The program stays small enough for two people to own: lines, public names and the length of a file are counted."""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ("edgefl", "channel", "analysis")
+# what tries the tests, and the tables of faults, are tools
+NO_TESTS = ("tests/tools/", "tests/faults/")
+MOST_LINES, MOST_TEST_LINES, MOST_PUBLIC_NAMES, MOST_LINES_OF_A_FILE = 64_000, 48_500, 1_350, 350
+
+
+def files(*folders: str) -> list[Path]:
+    return [file for folder in folders for file in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def lines_of(file: Path) -> int:
+    return len(file.read_text().splitlines())
+
+
+def public_names(file: Path) -> list[str]:
+    """Return the classes and functions of a module that have no leading underscore."""
+    body = ast.parse(file.read_text()).body
+    defined = [node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    return [name for name in defined if not name.startswith("_")]
+
+
+def test_the_program_is_small() -> None:
+    assert sum(map(lines_of, files(*PROGRAM))) <= MOST_LINES
+
+
+def test_its_tests_are_fewer() -> None:
+    tests = [file for file in files("tests") if not file.relative_to(ROOT).as_posix().startswith(NO_TESTS)]
+    assert sum(map(lines_of, tests)) <= MOST_TEST_LINES
+
+
+def test_few_names_are_public() -> None:
+    names = [name for file in files(*PROGRAM) for name in public_names(file)]
+    assert len(names) <= MOST_PUBLIC_NAMES
+
+
+def test_no_file_is_long() -> None:
+    """A longer one is usually two things."""
+    long = {str(file.relative_to(ROOT)): lines_of(file) for file in files(*PROGRAM, "docs", "examples")}
+    assert {name: lines for name, lines in long.items() if lines > MOST_LINES_OF_A_FILE} == {}
