@@ -1,9 +1,20 @@
 """Files of data sets in small: folders, zip and tar archives of given bytes."""
 
 import io
+import struct
 import tarfile
 import zipfile
 from pathlib import Path
+
+import numpy as np
+
+TAB = b"Category\tText\nd\tstring\nclass\t\n"  # above the table of Reuters R8
+
+
+def idx(array: np.ndarray) -> bytes:
+    """The array in IDX format, written from the format's description and not with the code under test."""
+    header = struct.pack(">HBB", 0, 0x08, array.ndim) + struct.pack(f">{array.ndim}I", *array.shape)
+    return header + array.astype(np.uint8).tobytes()
 
 
 def put(folder: Path, content: dict[str, bytes]) -> Path:

@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import shutil
-import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,19 +13,16 @@ import pytest
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, _files
 from edgefl.learning.datasets._downloads import fetch
-from edgefl.learning.datasets._files import FileSet, locate, obtain
-from edgefl.learning.datasets._idx import parse_idx, read_idx_split
+from edgefl.learning.datasets._files import FileSet, locate, read_set
+from edgefl.learning.datasets._idx import parse_idx
+from edgefl.learning.datasets._images import labelled_images
 from edgefl.learning.datasets.digits import Digits
 from edgefl.learning.datasets.fashion_mnist import FashionMnist
 from edgefl.learning.user_cache import user_cache
+from tests.refusals import refused_at
+from tests.unit.learning.small_files import idx
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
-
-
-def idx(array: np.ndarray, code: int = 0x08) -> bytes:
-    """The array in IDX format, written from the format's description and not with the code under test."""
-    header = struct.pack(">HBB", 0, code, array.ndim) + struct.pack(f">{array.ndim}I", *array.shape)
-    return header + array.astype(np.uint8).tobytes()
 
 
 SMALL_X = np.arange(3 * 2 * 2, dtype=np.uint8).reshape(3, 2, 2)
@@ -201,7 +197,7 @@ def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Fi
     for folder in in_order:
         put(folder)
         assert locate(small)[IMAGES].parent == folder
-        assert obtain(small) == locate(small)
+        assert locate(small, download=True) == locate(small)
     assert locate(small, put(tmp_path / "mine"))[IMAGES].parent == tmp_path / "mine"
 
 
@@ -209,9 +205,7 @@ def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Fi
 @pytest.mark.parametrize("packed", [True, False])
 def test_layouts_below_an_explicit_root(tmp_path: Path, small: FileSet, folder: str, packed: bool) -> None:
     put(tmp_path / "root" / folder, packed=packed)
-    split = read_idx_split(small, locate(small, tmp_path / "root"), IMAGES, LABELS)
-    np.testing.assert_array_equal(split.x, SMALL_X)
-    np.testing.assert_array_equal(split.y, SMALL_Y)
+    assert read_set(small, locate(small, tmp_path / "root")) == CONTENT
 
 
 def test_plain_files_go_before_packed_ones(tmp_path: Path, small: FileSet) -> None:
@@ -223,9 +217,9 @@ def test_an_explicit_root_never_falls_through(tmp_path: Path, small: FileSet) ->
     assert small.system is not None
     put(small.system)
     put(tmp_path / "served")
-    for search in (locate, obtain):
-        with pytest.raises(EdgeflError, match="without `root` all places are searched"):
-            search(small, tmp_path / "empty")
+    for download in (False, True):
+        with refused_at("", "without `root` all places are searched"):
+            locate(small, tmp_path / "empty", download=download)
     assert not user_cache().exists()
 
 
@@ -261,17 +255,17 @@ def test_the_cache_follows_xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_download_fills_the_cache_and_is_not_repeated(tmp_path: Path, small: FileSet) -> None:
     served = put(tmp_path / "served")
     cache = user_cache() / "small"
-    paths = obtain(small)
+    paths = locate(small, download=True)
     assert paths == {name: cache / f"{name}.gz" for name in CONTENT}
     assert sorted(path.name for path in cache.iterdir()) == sorted(f"{name}.gz" for name in CONTENT)
     shutil.rmtree(served)
-    np.testing.assert_array_equal(read_idx_split(small, obtain(small), IMAGES, LABELS).x, SMALL_X)
+    assert read_set(small, locate(small, download=True)) == CONTENT
 
 
 def test_download_fetches_only_what_the_cache_lacks(tmp_path: Path, small: FileSet) -> None:
     put(user_cache() / "small", {IMAGES: CONTENT[IMAGES]}, packed=False)
     put(tmp_path / "served", {LABELS: CONTENT[LABELS]})
-    assert obtain(small) == {
+    assert locate(small, download=True) == {
         IMAGES: user_cache() / "small" / IMAGES,
         LABELS: user_cache() / "small" / f"{LABELS}.gz",
     }
@@ -293,13 +287,13 @@ def test_a_bad_download_leaves_nothing_behind(
     put(tmp_path / "served")
     (tmp_path / "served" / f"{IMAGES}.gz").write_bytes(served)
     with pytest.raises(EdgeflError, match=f"{IMAGES}.gz arrived damaged: .*{reason}"):
-        obtain(small)
+        locate(small, download=True)
     assert not user_cache().exists()
 
 
 def test_a_failed_download_names_places_and_remedies(tmp_path: Path, small: FileSet) -> None:
     with pytest.raises(EdgeflError) as error:
-        obtain(small)
+        locate(small, download=True)
     message = str(error.value)
     for part in (
         "Small",
@@ -318,7 +312,7 @@ def test_a_cache_that_cannot_be_written_is_an_error_with_its_place(tmp_path: Pat
     user_cache().parent.mkdir()
     user_cache().write_text("a file where the folder should be")
     with pytest.raises(EdgeflError, match=r"download: .*edgefl"):
-        obtain(small)
+        locate(small, download=True)
 
 
 @pytest.mark.parametrize(("value", "forbidden"), [("1", True), ("yes", True), ("0", False), ("", False)])
@@ -329,10 +323,10 @@ def test_offline_forbids_downloads(
     monkeypatch.setenv("EDGEFL_OFFLINE", value)
     if forbidden:
         with pytest.raises(EdgeflError, match="download: forbidden by EDGEFL_OFFLINE"):
-            obtain(small)
+            locate(small, download=True)
         assert not user_cache().exists()
     else:
-        assert obtain(small).keys() == CONTENT.keys()
+        assert locate(small, download=True).keys() == CONTENT.keys()
 
 
 def test_a_download_is_told_of_once_there_is_a_place_for_it(
@@ -359,7 +353,7 @@ def test_looking_never_downloads(tmp_path: Path, small: FileSet) -> None:
 
 def test_a_set_without_address_is_not_downloaded(small: FileSet) -> None:
     with pytest.raises(EdgeflError, match="download: not offered"):
-        obtain(replace(small, url=None))
+        locate(replace(small, url=None), download=True)
 
 
 # ---- damaged files
@@ -384,37 +378,18 @@ def test_a_damaged_file_is_named(
     root = put(tmp_path / "root", {LABELS: CONTENT[LABELS]})
     (root / name).write_bytes(write())
     with pytest.raises(EdgeflError, match=f"{root / name}: .*{reason}"):
-        read_idx_split(small, locate(small, root), IMAGES, LABELS)
+        read_set(small, locate(small, root))
 
 
-def test_files_that_do_not_belong_together(tmp_path: Path, small: FileSet) -> None:
-    labels = idx(np.zeros(4, np.uint8))
-    root = put(tmp_path / "root", CONTENT | {LABELS: labels})
-    files = replace(small, md5=dict(small.md5) | {LABELS: hashlib.md5(labels).hexdigest()})
-    with pytest.raises(EdgeflError, match=r"shape \(3, 2, 2\) does not fit the labels' shape \(4,\)"):
-        read_idx_split(files, locate(files, root), IMAGES, LABELS)
+def test_files_that_do_not_belong_together(tmp_path: Path) -> None:
+    root = put(tmp_path / "root", {name: idx(np.zeros((3, 28, 28))) for name in FashionMnist.FILES.md5})
+    dataset = FashionMnist(root=root)
+    paths = locate(dataset.files(), root)
+    x, y = np.zeros((3, 28, 28), np.uint8), np.zeros(4, np.uint8)
+    with refused_at(str(paths[IMAGES]), "(3, 28, 28)", "(4,)"):
+        dataset.made(paths[IMAGES], labelled_images, x, y, (28, 28), 10)
 
 
 def test_idx_by_hand() -> None:
     content = bytes([0, 0, 0x08, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 255])
-    np.testing.assert_array_equal(parse_idx(content, "here"), [[1, 2, 3], [4, 5, 255]])
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (b"", "two zero bytes"),
-        (b"\0\0\x08", "two zero bytes"),
-        (b"\1" + idx(SMALL_X)[1:], "two zero bytes"),
-        (idx(SMALL_X, code=0x0D), "type code 0x0d"),
-        (b"\0\0\x08\0" + b"\1", "header"),
-        (idx(SMALL_X)[:15], "header of 3 dimensions"),
-        (idx(SMALL_X)[:-1], r"11 bytes of data, but IDX dimensions \(3, 2, 2\)"),
-        (idx(SMALL_X) + b"\0", r"13 bytes of data, but IDX dimensions \(3, 2, 2\)"),
-        # 2^32 - 1 in each of 4 dimensions: the product must not wrap around
-        (b"\0\0\x08\4" + b"\xff" * 16, "0 bytes of data"),
-    ],
-)
-def test_malformed_idx(content: bytes, reason: str) -> None:
-    with pytest.raises(EdgeflError, match=f"here: .*{reason}"):
-        parse_idx(content, "here")
+    np.testing.assert_array_equal(parse_idx(content), [[1, 2, 3], [4, 5, 255]])
