@@ -107,20 +107,6 @@ def test_fashion_mnist_is_checked_without_reading_it(monkeypatch: pytest.MonkeyP
     FashionMnist().check()
 
 
-def test_fashion_mnist_under_a_root_without_files_names_places_and_remedies(tmp_path: Path) -> None:
-    with pytest.raises(EdgeflError) as error:
-        FashionMnist(root=tmp_path).check()
-    message = str(error.value)
-    for part in (
-        "Fashion-MNIST",
-        str(tmp_path / "fashion-mnist"),
-        str(tmp_path / "FashionMNIST/raw"),
-        "apt-get install -y --no-install-recommends dataset-fashion-mnist",
-        "EDGEFL_DATA",
-    ):
-        assert part in message
-
-
 @pytest.mark.slow
 def test_fashion_mnist_downloads_into_the_cache(
     tmp_path: Path,
@@ -160,13 +146,6 @@ def test_digits_are_the_last_297_of_1797_apart() -> None:
     assert abs(normalised.mean(dtype=np.float64)) < float32
     assert abs(normalised.std(dtype=np.float64) - 1) < float32
     Digits().check()
-
-
-def test_digits_are_those_of_scikit_learn() -> None:
-    source = pytest.importorskip("sklearn.datasets").load_digits()
-    data = Digits().load()
-    np.testing.assert_array_equal(np.concatenate([data.train.x, data.test.x]), source.images)
-    np.testing.assert_array_equal(np.concatenate([data.train.y, data.test.y]), source.target)
 
 
 def test_the_bytes_of_digits_are_those_that_were_published() -> None:
