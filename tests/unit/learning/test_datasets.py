@@ -294,18 +294,38 @@ def test_a_cache_that_cannot_be_written_is_an_error_with_its_place(tmp_path: Pat
         locate(small, download=True)
 
 
-@pytest.mark.parametrize(("value", "forbidden"), [("1", True), ("yes", True), ("0", False), ("", False)])
-def test_offline_forbids_downloads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet, value: str, forbidden: bool
+@pytest.mark.parametrize("value", ["0", ""])
+def test_a_download_can_be_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet, value: str
 ) -> None:
     put(tmp_path / "served")
     monkeypatch.setenv("EDGEFL_OFFLINE", value)
-    if forbidden:
-        with pytest.raises(EdgeflError, match="download: forbidden by EDGEFL_OFFLINE"):
-            locate(small, download=True)
-        assert not user_cache().exists()
-    else:
-        assert locate(small, download=True).keys() == CONTENT.keys()
+    assert locate(small, download=True).keys() == CONTENT.keys()
+
+
+@pytest.mark.parametrize(
+    ("offline", "change", "download", "reason"),
+    [
+        ("1", {}, True, "forbidden by EDGEFL_OFFLINE"),
+        ("yes", {}, True, "forbidden by EDGEFL_OFFLINE"),
+        ("0", {"url": None}, True, "not offered"),
+        ("0", {}, False, "not tried"),
+    ],
+)
+def test_nothing_is_downloaded_unasked(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    small: FileSet,
+    offline: str,
+    change: dict[str, None],
+    download: bool,
+    reason: str,
+) -> None:
+    put(tmp_path / "served")
+    monkeypatch.setenv("EDGEFL_OFFLINE", offline)
+    with refused_at("download", reason):
+        locate(replace(small, **change), download=download)
+    assert not user_cache().exists()
 
 
 def test_a_download_is_told_of_once_there_is_a_place_for_it(
@@ -321,18 +341,6 @@ def test_a_download_is_told_of_once_there_is_a_place_for_it(
         "small is not on this machine"
     ]
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
-
-
-def test_looking_never_downloads(tmp_path: Path, small: FileSet) -> None:
-    put(tmp_path / "served")
-    with pytest.raises(EdgeflError, match="download: not tried"):
-        locate(small)
-    assert not user_cache().exists()
-
-
-def test_a_set_without_address_is_not_downloaded(small: FileSet) -> None:
-    with pytest.raises(EdgeflError, match="download: not offered"):
-        locate(replace(small, url=None), download=True)
 
 
 # ---- damaged files

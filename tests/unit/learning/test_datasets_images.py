@@ -2,45 +2,43 @@
 
 import gzip
 import io
-import json
 import pickle
-import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.io import savemat
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import (
-    Split,
-    ag_news,
     cifar10,
     cifar100,
     emnist,
     femnist,
     mnist,
     mnist_5k,
-    reuters_r8,
     svhn,
     tiny_imagenet,
 )
-from edgefl.learning.datasets._cifar import read_batch, unpickle
 from edgefl.learning.datasets._files import FileDataset
-from edgefl.learning.datasets._idx import parse_idx
 from edgefl.learning.datasets._images import moments
 from tests.refusals import refused_at
-from tests.unit.learning.small_files import TAB, below, idx, put, tarred, zipped
+from tests.unit.learning.small_files import (
+    below,
+    cifar_batch,
+    cifar_meta,
+    idx,
+    leaf,
+    mat,
+    put,
+    random_images,
+    tarred,
+    zipped,
+)
 
-SEED = 5
 # (data set, its files): see conftest
 Expect = Callable[[type[FileDataset], dict[str, bytes]], None]
-
-
-def random_images(*shape: int) -> np.ndarray:
-    return np.random.default_rng(SEED).integers(0, 256, shape, dtype=np.uint8)
 
 
 def test_moments_are_those_of_the_pixels() -> None:
@@ -86,50 +84,6 @@ def test_mnist_5k_rows(world: Path, expect_data: Expect) -> None:
     data = mnist_5k.Mnist5k(root=root).load()
     np.testing.assert_array_equal(data.train.x.reshape(-1, 784), x[::101])
     np.testing.assert_array_equal(data.test.y, np.repeat(np.arange(10), 100))
-
-
-# CIFAR's files were pickled by Python 2: protocol 2 with byte strings, which Python 3 cannot write
-
-
-def py2_string(text: bytes) -> bytes:
-    return b"U" + bytes([len(text)]) + text if len(text) < 256 else b"T" + struct.pack("<i", len(text)) + text
-
-
-def py2_int(value: int) -> bytes:
-    return b"J" + struct.pack("<i", value)
-
-
-def py2_list(items: list[bytes]) -> bytes:
-    return b"](" + b"".join(items) + b"e"
-
-
-def py2_array(array: np.ndarray) -> bytes:
-    """numpy.core.multiarray._reconstruct(ndarray, (0,), 'b'), then its state, as NumPy 1 reduced an array."""
-    made = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\x00t" + py2_string(b"b") + b"tR"
-    dtype = b"cnumpy\ndtype\n(" + py2_string(b"u1") + b"K\x00K\x01tR"
-    dtype += b"(K\x03" + py2_string(b"|") + b"NNN" + py2_int(-1) + py2_int(-1) + b"K\x00tb"
-    shape = b"(" + b"".join(map(py2_int, array.shape)) + b"t"
-    return made + b"(K\x01" + shape + dtype + b"\x89" + py2_string(array.tobytes()) + b"tb"
-
-
-def py2_dict(items: dict[bytes, bytes]) -> bytes:
-    pairs = b"".join(py2_string(key) + value for key, value in items.items())
-    return b"\x80\x02}(" + pairs + b"u."
-
-
-def cifar_batch(x: np.ndarray, **labels: np.ndarray) -> bytes:
-    return py2_dict(
-        {
-            b"data": py2_array(x.reshape(len(x), -1)),
-            b"batch_label": py2_string(b"a batch"),
-            b"filenames": py2_list([py2_string(b"x.png")] * len(x)),
-            **{key.encode(): py2_list([py2_int(int(y)) for y in ys]) for key, ys in labels.items()},
-        }
-    )
-
-
-def cifar_meta(key: bytes, names: list[str]) -> bytes:
-    return py2_dict({b"num_vis": py2_int(3072), key: py2_list([py2_string(n.encode()) for n in names])})
 
 
 def test_our_pickles_are_those_of_python_2() -> None:
@@ -179,17 +133,6 @@ def test_cifar100_has_fine_labels(world: Path, expect_data: Expect) -> None:
     np.testing.assert_array_equal(data.test.x, x[3:])
     assert data.num_classes == 100
     assert data.label_names[42] == "kind 42"
-
-
-class Evil:
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        return exec, ("import sys; sys.edgefl_was_here = True",)
-
-
-def mat(x: np.ndarray, y: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    savemat(file, {"X": x.transpose(2, 3, 1, 0), "y": y[:, None].astype(np.uint8)}, do_compression=True)
-    return file.getvalue()
 
 
 def test_svhn(world: Path, expect_data: Expect) -> None:
@@ -308,19 +251,6 @@ def test_emnist_of_another_size_is_refused(world: Path) -> None:
         emnist.Emnist(root=world, split="mnist").load()
 
 
-def leaf(users: dict[str, tuple[np.ndarray, np.ndarray]], scale: float = 255) -> bytes:
-    return json.dumps(
-        {
-            "users": list(users),
-            "num_samples": [len(y) for _, y in users.values()],
-            "user_data": {
-                user: {"x": (x.reshape(len(x), -1) / scale).tolist(), "y": y.tolist()}
-                for user, (x, y) in users.items()
-            },
-        }
-    ).encode()
-
-
 @pytest.mark.parametrize("scale", [255, 1])
 def test_femnist_has_writers(scale: float, world: Path) -> None:
     x = random_images(7, 28, 28)
@@ -339,74 +269,6 @@ def test_femnist_has_writers(scale: float, world: Path) -> None:
     np.testing.assert_array_equal(data.train.groups, [0, 1, 1])
     np.testing.assert_array_equal(data.test.groups, [1, 1, 2, 2])
     assert [data.label_names[label] for label in data.train.y] == ["a", "0", "A"]
-
-
-def cifar(content: bytes) -> Split:
-    return read_batch(unpickle(content), b"labels", 10)
-
-
-ROW = b",".join([b"0"] * 784)
-TWO = random_images(2, 3072)
-GREY = random_images(2, 28, 28)
-IDX = idx(GREY)
-AG_NEWS, REUTERS = ag_news.AgNews().texts, reuters_r8.ReutersR8().texts
-MALFORMED: list[tuple[Callable[[bytes], object], bytes, str]] = [
-    (mnist_5k.read_rows, b"", "784 pixels"),
-    (mnist_5k.read_rows, b"1,2,3\n", "784 pixels"),
-    (mnist_5k.read_rows, ROW + b",10", "labels from 10 to 10, expected 0 to 9"),
-    (mnist_5k.read_rows, ROW.replace(b"0", b"256") + b",1", "pixels outside 0 to 255"),
-    (mnist_5k.read_rows, ROW + b",one", "one"),
-    (unpickle, pickle.dumps(Evil()), "it wants to load builtins.exec"),
-    (unpickle, b"\x80\x02cos\nsystem\n(U\x02lstR.", "it wants to load os.system"),
-    (unpickle, pickle.dumps([1]), "a list, not a dictionary"),
-    (unpickle, b"", "EOFError"),
-    (unpickle, cifar_batch(TWO, labels=np.array([1, 2]))[:-9], "Unpickling"),
-    (cifar, cifar_batch(TWO, coarse_labels=np.array([1, 2])), "b'labels'"),
-    (cifar, cifar_batch(TWO, labels=np.array([1, 10])), "labels from 1 to 10, expected 0 to 9"),
-    (cifar, cifar_batch(TWO, labels=np.array([1])), "(2, 3, 32, 32) and labels int64 (1,)"),
-    (cifar, cifar_batch(TWO[:, 1:], labels=np.array([1, 1])), "(3,32,32)"),
-    (svhn.read_samples, b"MATLAB", "SVHN"),
-    (
-        svhn.read_samples,
-        mat(TWO.reshape(2, 3, 32, 32), np.array([0, 1])),
-        "labels from 0 to 1, expected 1 to 10",
-    ),
-    (svhn.read_samples, mat(TWO.reshape(2, 3, 32, 32), np.array([1, 1, 1])), "labels uint8 (3,)"),
-    (femnist.read_writers, b"{}", "users"),
-    (femnist.read_writers, b"[", "FEMNIST"),
-    (femnist.read_writers, leaf({"f": (random_images(1, 10), np.array([1]))}), "(28,28)"),
-    (femnist.read_writers, leaf({"f": (GREY[:1], np.array([62]))}), "labels from 62 to 62, expected 0 to 61"),
-    (femnist.read_writers, leaf({"f": (GREY, np.array([6]))}), "labels int64 (1,)"),
-    (femnist.read_writers, leaf({"f": (GREY[:1], np.array([6]))}, scale=0.5), "grey levels from"),
-    (femnist.read_writers, leaf({"f": (GREY[:1], np.array([6]))}, scale=-255), "grey levels from -1"),
-    (AG_NEWS, b'"5","a","b"\n', "row 1"),
-    (AG_NEWS, b'"1","a"\n', "row 1"),
-    (AG_NEWS, b'"1","a","\xff"\n', "utf-8"),
-    (AG_NEWS, b"\n", "row 1"),
-    (REUTERS, b"", "header"),
-    (REUTERS, TAB[5:], "header"),
-    (REUTERS, TAB + b"sport\tgoal\n", "line 4"),
-    (REUTERS, TAB + b"earn\n", "line 4"),
-    (parse_idx, b"", "two zero bytes"),
-    (parse_idx, b"\0\0\x08", "two zero bytes"),
-    (parse_idx, b"\1" + IDX[1:], "two zero bytes"),
-    (parse_idx, b"\0\0\x0d" + IDX[3:], "type code 0x0d"),
-    (parse_idx, b"\0\0\x08\0" + b"\1", "header"),
-    (parse_idx, IDX[:15], "header of 3 dimensions"),
-    (parse_idx, IDX[:-1], "1567 bytes of data, but IDX dimensions (2, 28, 28)"),
-    (parse_idx, IDX + b"\0", "1569 bytes of data, but IDX dimensions (2, 28, 28)"),
-    # 2^32 - 1 in each of 4 dimensions: the product must not wrap around
-    (parse_idx, b"\0\0\x08\4" + b"\xff" * 16, "0 bytes of data"),
-]
-
-
-@pytest.mark.parametrize("row", range(len(MALFORMED)))
-def test_a_malformed_file_is_named(row: int) -> None:
-    reader, content, reason = MALFORMED[row]
-    dataset = {svhn.read_samples: svhn.Svhn, femnist.read_writers: femnist.Femnist}.get(reader, mnist.Mnist)
-    with refused_at("here", reason):
-        dataset().made(Path("here"), reader, content)
-    assert not hasattr(sys, "edgefl_was_here")
 
 
 def test_a_grey_level_of_femnist_has_eight_bits() -> None:
