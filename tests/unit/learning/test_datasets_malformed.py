@@ -11,6 +11,7 @@ import pytest
 from edgefl.learning.datasets import Split, ag_news, femnist, mnist, mnist_5k, reuters_r8, svhn
 from edgefl.learning.datasets._cifar import read_batch, unpickle
 from edgefl.learning.datasets._idx import parse_idx
+from edgefl.learning.datasets._images import labelled_images
 from tests.refusals import refused_at
 from tests.unit.learning.small_files import TAB, cifar_batch, idx, leaf, mat, random_images
 
@@ -86,3 +87,14 @@ def test_a_malformed_file_is_named(row: int) -> None:
     with refused_at("here", reason):
         dataset().made(Path("here"), reader, content)
     assert not hasattr(sys, "edgefl_was_here")
+
+
+def test_images_and_labels_that_do_not_belong_together() -> None:
+    x, y = np.zeros((3, 28, 28), np.uint8), np.zeros(4, np.uint8)
+    with refused_at("here", "(3, 28, 28)", "(4,)"):
+        mnist.Mnist().made(Path("here"), labelled_images, x, y, (28, 28), 10)
+
+
+def test_idx_by_hand() -> None:
+    content = bytes([0, 0, 0x08, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 255])
+    np.testing.assert_array_equal(parse_idx(content), [[1, 2, 3], [4, 5, 255]])
