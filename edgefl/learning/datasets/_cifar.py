@@ -35,7 +35,7 @@ class Cifar(FileDataset):
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         *batches, meta = self.read(paths, unpickle)
-        *files, last = paths.values()
+        *files, last = (paths[name] for name in self.FILES.md5)
         names = self.made(last, _read_names, meta, self.NAMES)
         *train, test = (
             self.made(path, read_batch, batch, self.LABELS, len(names))
