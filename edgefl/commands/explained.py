@@ -326,8 +326,7 @@ def _bounds(field: FieldInfo) -> str:
 def _number(value: Any) -> str:
     """Return a value as YAML writes it, a large or small number in short: 1e+08."""
     if isinstance(value, BaseModel):
-        given = value.model_dump(exclude_defaults=True)
-        return f"{{{', '.join(f'{name}: {_number(each)}' for name, each in given.items())}}}"
+        value = value.model_dump(exclude_defaults=True)
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{name}: {_number(each)}' for name, each in value.items())}}}"
     if isinstance(value, tuple | list):

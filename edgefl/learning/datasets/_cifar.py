@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, root_of
-from edgefl.learning.datasets._images import image_data
+from edgefl.learning.datasets._images import image_data, labelled_images
 
 # what Python 2 wrote into these files, and nothing else: an array, its type, its bytes
 ALLOWED = {
@@ -35,9 +34,13 @@ class Cifar(FileDataset):
     root: Path | None = root_of("the files or their archive")
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
-        *files, meta = self.read(paths)
-        names = _read_names(meta[0], self.NAMES, meta[1])
-        *train, test = (read_batch(content, self.LABELS, len(names), place) for content, place in files)
+        *batches, meta = self.read(paths, unpickle)
+        *files, last = (paths[name] for name in self.FILES.md5)
+        names = self.made(last, _read_names, meta, self.NAMES)
+        *train, test = (
+            self.made(path, read_batch, batch, self.LABELS, len(names))
+            for path, batch in zip(files, batches, strict=True)
+        )
         whole = Split(
             np.concatenate([batch.x for batch in train]), np.concatenate([batch.y for batch in train])
         )
@@ -62,57 +65,26 @@ class _Unpickler(pickle.Unpickler):
         try:
             return ALLOWED[module, name]
         except KeyError:
-            raise pickle.UnpicklingError(f"it wants to load {module}.{name}") from None
+            raise ValueError(f"it wants to load {module}.{name}") from None
 
 
-def unpickle(content: bytes, place: str) -> dict[bytes, Any]:
+def unpickle(content: bytes) -> dict[bytes, Any]:
     """Read the dictionary in a pickle of Python 2: keys and strings are bytes.
 
     Raises:
-        EdgeflError: not such a pickle, or one that would run code; `place` names it.
+        Exception: not such a pickle, or one that would run code.
     """
-    try:
-        unpickled = _Unpickler(io.BytesIO(content), encoding="bytes").load()
-    # a damaged pickle can raise nearly anything
-    except Exception as error:
-        raise EdgeflError(f"{place}: not a CIFAR pickle: {error}") from error
+    unpickled = _Unpickler(io.BytesIO(content), encoding="bytes").load()
     if not isinstance(unpickled, dict):
-        raise EdgeflError(
-            f"{place}: not a CIFAR pickle: it holds a {type(unpickled).__name__}, not a dictionary"
-        )
+        raise ValueError(f"it holds a {type(unpickled).__name__}, not a dictionary")
     return unpickled
 
 
-def read_batch(content: bytes, labels: bytes, classes: int, place: str) -> Split:
-    """Read the samples of a batch file: [n, 3, 32, 32] uint8 and [n] int64.
-
-    Args:
-        content: the file.
-        labels: key of the labels, `labels` or `fine_labels`.
-        classes: C; labels are 0 to C-1.
-
-    Raises:
-        EdgeflError: not such a file; `place` names it.
-    """
-    batch = unpickle(content, place)
-    try:
-        x, y = np.asarray(batch[b"data"]), np.asarray(batch[labels])
-    except KeyError as error:
-        raise EdgeflError(f"{place}: not a CIFAR batch: it has no {error}") from error
-    if x.dtype != np.uint8 or x.shape != (len(y), 3 * 32 * 32) or y.ndim != 1 or y.dtype.kind != "i":
-        raise EdgeflError(f"{place}: data {x.dtype} {x.shape} and labels {y.dtype} {y.shape} are not CIFAR's")
-    if len(y) and not 0 <= y.min() <= y.max() < classes:
-        raise EdgeflError(f"{place}: labels from {y.min()} to {y.max()}, expected 0 to {classes - 1}")
-    return Split(x.reshape(-1, 3, 32, 32).copy(), y.astype(np.int64))
+def read_batch(batch: dict[bytes, Any], labels: bytes, classes: int) -> Split:
+    """Return the samples of a batch, [n, 3, 32, 32] uint8 and [n] int64, whose labels are under a key."""
+    x = np.asarray(batch[b"data"]).reshape(-1, 3, 32, 32)
+    return labelled_images(x, np.asarray(batch[labels]), (3, 32, 32), classes)
 
 
-def _read_names(content: bytes, key: bytes, place: str) -> tuple[str, ...]:
-    """Read the label names of a meta file.
-
-    Raises:
-        EdgeflError: not such a file; `place` names it.
-    """
-    try:
-        return tuple(name.decode("ascii") for name in unpickle(content, place)[key])
-    except (KeyError, AttributeError, TypeError, UnicodeDecodeError) as error:
-        raise EdgeflError(f"{place}: no label names under {key!r}: {error}") from error
+def _read_names(meta: dict[bytes, Any], key: bytes) -> tuple[str, ...]:
+    return tuple(name.decode("ascii") for name in meta[key])

@@ -11,11 +11,11 @@ packagers rewrite gzip headers.
 import hashlib
 import os
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from pydantic import Field
 
@@ -24,6 +24,9 @@ from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.datasets._archives import UNREADABLE, archive_of, contents
 from edgefl.learning.datasets._downloads import fetch
 from edgefl.learning.user_cache import user_cache, without_tilde
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class FileDataset(Dataset):
         """Read the data set from its files: file name -> path, as `locate` returns them."""
 
     def load(self) -> Data:
-        return self.parse(obtain(self.files(), self.root))
+        return self.parse(locate(self.files(), self.root, download=True))
 
     def check(self) -> None:
         locate(self.files(), self.root)
@@ -96,10 +99,28 @@ class FileDataset(Dataset):
         """Return the files that these parameters need."""
         return self.FILES
 
-    def read(self, paths: Mapping[str, Path], *names: str) -> list[tuple[bytes, str]]:
-        """Read files, all where none is named: their verified content, and their place for error messages."""
-        content = read_set(self.files(), paths, *names)
-        return [(content[name], str(paths[name])) for name in content]
+    def read(self, paths: Mapping[str, Path], reader: Callable[[bytes], T]) -> list[T]:
+        """Read all files: what the reader makes of the verified content of each.
+
+        Raises:
+            EdgeflError: names the file that is damaged, or with which the reader fails.
+        """
+        content = read_set(self.files(), paths)
+        return [self.made(paths[name], reader, content[name]) for name in content]
+
+    def made(self, path: Path, make: Callable[P, T], *parts: P.args, **options: P.kwargs) -> T:
+        """Make something of a file's content.
+
+        Raises:
+            EdgeflError: names the file: its content raised something, as a damaged one can raise nearly anything.
+        """
+        try:
+            return make(*parts, **options)
+        except EdgeflError:
+            raise
+        except Exception as error:
+            reason = error if isinstance(error, OSError | ValueError) else repr(error)
+            raise EdgeflError(f"{path}: not as {self.files().name} has it: {reason}") from error
 
 
 def root_of(files: str) -> Any:
@@ -107,31 +128,21 @@ def root_of(files: str) -> Any:
     return Field(None, description=f"folder that holds {files}; empty: search the usual places")
 
 
-def locate(files: FileSet, root: Path | None = None) -> dict[str, Path]:
-    """Locate the files: return file name -> path in the first place that holds all; download nothing.
+def locate(files: FileSet, root: Path | None = None, *, download: bool = False) -> dict[str, Path]:
+    """Locate the files: return file name -> path in the first place that holds all.
+
+    Args:
+        download: as a last resort download them into the user cache; never with an explicit root.
 
     Raises:
-        EdgeflError: no place holds them; names every place and what it lacks.
+        EdgeflError: no place holds them, and none was filled; names every place and what it lacks.
     """
     places = _places(files, root)
-    paths = _first_complete(files, places)
-    if not paths:
+    for _, folder in places:
+        if len(present := _present(files, folder)) == len(files.md5):
+            return present
+    if not download:
         raise _missing(files, places, root, "not tried, this only looks")
-    return paths
-
-
-def obtain(files: FileSet, root: Path | None = None) -> dict[str, Path]:
-    """Locate the files as `locate` does, and as a last resort download them into the user cache.
-
-    With an explicit root nothing is downloaded.
-
-    Raises:
-        EdgeflError: no place holds them, and the download is forbidden, impossible or failed.
-    """
-    places = _places(files, root)
-    paths = _first_complete(files, places)
-    if paths:
-        return paths
     if os.environ.get("EDGEFL_OFFLINE", "0") not in ("", "0"):
         raise _missing(files, places, root, "forbidden by EDGEFL_OFFLINE")
     served_in = files.archive.url if files.archive else None
@@ -227,14 +238,6 @@ def _present(files: FileSet, folder: Path) -> dict[str, Path]:
             for name in files.md5:
                 present.setdefault(name, archive / files.archive.inside / name)
     return present
-
-
-def _first_complete(files: FileSet, places: list[tuple[str, Path]]) -> dict[str, Path] | None:
-    for _, folder in places:
-        present = _present(files, folder)
-        if len(present) == len(files.md5):
-            return present
-    return None
 
 
 def _missing(files: FileSet, places: list[tuple[str, Path]], root: Path | None, download: str) -> EdgeflError:

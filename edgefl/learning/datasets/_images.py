@@ -15,6 +15,24 @@ def image_data(
     return Data(train, test, len(names), *moments(train.x), names, group_names)
 
 
+def labelled_images(
+    x: np.ndarray, y: np.ndarray, shape: tuple[int, ...], classes: int, first: int = 0
+) -> Split:
+    """Check and copy images [n, *shape] uint8 and their labels [n], `first` to `first` + classes - 1.
+
+    Raises:
+        ValueError: they are of another type, shape or range.
+    """
+    if x.dtype != np.uint8 or x.shape[1:] != shape or y.shape != x.shape[:1] or y.dtype.kind not in "iu":
+        raise ValueError(
+            f"images {x.dtype} {x.shape} and labels {y.dtype} {y.shape}, expected uint8 (n, {str(shape)[1:]} and (n,)"
+        )
+    if len(y) and not first <= y.min() <= y.max() < first + classes:
+        raise ValueError(f"labels from {y.min()} to {y.max()}, expected {first} to {first + classes - 1}")
+    # a copy, because PyTorch warns of arrays that it must not write to
+    return Split(np.array(x, order="C"), y.astype(np.int64))
+
+
 def moments(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Compute the mean and standard deviation of uint8 images, exact up to the last rounding.
 

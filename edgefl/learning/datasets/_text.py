@@ -32,15 +32,11 @@ class TextDataset(FileDataset):
     length: int
 
     @abstractmethod
-    def texts(self, content: bytes, place: str) -> tuple[list[str], np.ndarray]:
-        """Read the texts and their labels [n] int64 from a file's content.
-
-        Raises:
-            EdgeflError: not a file of this data set; `place` names it.
-        """
+    def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:
+        """Read the texts and their labels [n] int64 from a file's content; raise anything if it is another's."""
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
-        (train, y), (test, test_y) = (self.texts(*file) for file in self.read(paths))
+        (train, y), (test, test_y) = self.read(paths, self.texts)
         tokens = vocabulary(train, self.vocabulary)
         return Data.unscaled(
             Split(encode(train, tokens, self.length), y),

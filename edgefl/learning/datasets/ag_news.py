@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field
 
-from edgefl.errors import EdgeflError
 from edgefl.learning.datasets._files import FileSet, root_of
 from edgefl.learning.datasets._text import TextDataset
 
@@ -38,16 +37,12 @@ class AgNews(TextDataset):
         128, ge=1, le=2_000, description="words of a text that are kept; shorter ones are padded"
     )
 
-    def texts(self, content: bytes, place: str) -> tuple[list[str], np.ndarray]:
+    def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:
         """Parse a csv file of class (1 to 4), title and description."""
         texts, labels = [], []
-        try:
-            for row in csv.reader(io.StringIO(content.decode("utf-8"), newline="")):
-                label, title, description = row
-                if label not in ("1", "2", "3", "4"):
-                    raise ValueError(f"class {label!r}")
-                labels.append(int(label) - 1)
-                texts.append(f"{title} {description}")
-        except (ValueError, csv.Error) as error:
-            raise EdgeflError(f"{place}: row {len(texts) + 1} is not of AG News: {error}") from error
+        for number, row in enumerate(csv.reader(io.StringIO(content.decode("utf-8"), newline="")), start=1):
+            if len(row) != 3 or row[0] not in ("1", "2", "3", "4"):
+                raise ValueError(f"row {number} is not class, title and description")
+            labels.append(int(row[0]) - 1)
+            texts.append(f"{row[1]} {row[2]}")
         return texts, np.array(labels, np.int64)

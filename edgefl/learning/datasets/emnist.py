@@ -11,7 +11,7 @@ from pydantic import Field
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._files import Archive, FileDataset, FileSet
-from edgefl.learning.datasets._idx import read_idx_split
+from edgefl.learning.datasets._idx import read_idx
 from edgefl.learning.datasets._images import image_data
 
 ALL = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -55,36 +55,27 @@ class Emnist(FileDataset):
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         characters, *counts = SPLITS[self.split]
-        train, test = (self._read(paths, part) for part in ("train", "test"))
-        for part, count in zip((train, test), counts, strict=True):
+        first = 1 if self.split == "letters" else 0
+        splits = read_idx(self, paths, len(characters), first)
+        for part, count in zip(splits, counts, strict=True):
             if len(part.y) != count:
                 raise EdgeflError(
                     f"{next(iter(paths.values())).parent}: {len(part.y)} samples in place of {count}: this is"
                     f" not EMNIST {self.split}"
                 )
+        train, test = (
+            Split(np.ascontiguousarray(part.x.transpose(0, 2, 1)), part.y - first) for part in splits
+        )
         return image_data(train, test, tuple(characters))
 
     def files(self) -> FileSet:
         return FileSet(
             name=f"EMNIST ({self.split})",
-            md5=dict.fromkeys(name for part in ("train", "test") for name in self._names(part)),
+            md5=dict.fromkeys(
+                f"emnist-{self.split}-{part}-{kind}-ubyte"
+                for part in ("train", "test")
+                for kind in ("images-idx3", "labels-idx1")
+            ),
             folders=("emnist", "EMNIST/raw", "EMNIST/raw/gzip"),
             archive=ARCHIVE,
         )
-
-    def _names(self, part: str) -> list[str]:
-        return [f"emnist-{self.split}-{part}-{kind}-ubyte" for kind in ("images-idx3", "labels-idx1")]
-
-    def _read(self, paths: Mapping[str, Path], part: str) -> Split:
-        images, labels = self._names(part)
-        split = read_idx_split(self.files(), paths, images, labels)
-        first = 1 if self.split == "letters" else 0
-        classes = len(SPLITS[self.split][0])
-        if split.x.shape[1:] != (28, 28) or (
-            len(split.y) and not first <= split.y.min() <= split.y.max() < first + classes
-        ):
-            raise EdgeflError(
-                f"{paths[images]}: images {split.x.shape[1:]} with labels {split.y.min()} to {split.y.max()}"
-                f" are not EMNIST {self.split}"
-            )
-        return Split(np.ascontiguousarray(split.x.transpose(0, 2, 1)), split.y - first)

@@ -49,4 +49,4 @@ class FashionMnist(FileDataset):
     root: Path | None = root_of("the files, or torchvision's root")
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
-        return Data(*read_idx(self.FILES, paths), len(CLOTHES), MEAN, STD, CLOTHES)
+        return Data(*read_idx(self, paths, len(CLOTHES)), len(CLOTHES), MEAN, STD, CLOTHES)

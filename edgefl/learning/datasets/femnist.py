@@ -3,14 +3,13 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._files import FileDataset, FileSet, root_of
-from edgefl.learning.datasets._images import image_data
+from edgefl.learning.datasets._images import image_data, labelled_images
 from edgefl.learning.datasets.emnist import ALL
 
 TRAIN, TEST = "train/*.json", "test/*.json"
@@ -41,55 +40,56 @@ class Femnist(FileDataset):
     root: Path | None = root_of("train/ and test/")
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
-        users = {name: _users(paths[name].parent) for name in (TRAIN, TEST)}
+        users = {name: self._users(paths[name].parent) for name in (TRAIN, TEST)}
         writers = sorted(users[TRAIN].keys() | users[TEST].keys())
         number = {writer: group for group, writer in enumerate(writers)}
         train, test = (_join(users[name], number, paths[name].parent) for name in (TRAIN, TEST))
         return image_data(train, test, tuple(ALL), group_names=tuple(writers))
 
+    def _users(self, folder: Path) -> dict[str, Split]:
+        users: dict[str, Split] = {}
+        for path in sorted(folder.glob("*.json")):
+            for user, samples in self.made(path, lambda path: read_writers(path.read_bytes()), path).items():
+                if user in users:
+                    raise EdgeflError(f"{path}: the writer {user} is also in another file of the folder")
+                users[user] = samples
+        return users
 
-def read_writers(content: bytes, place: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+
+def read_writers(content: bytes) -> dict[str, Split]:
     """Parse one file: writer -> images [n, 28, 28] uint8 and labels [n] int64.
 
     Raises:
-        EdgeflError: not such a file; `place` names it.
+        Exception: not such a file.
     """
-    try:
-        document: dict[str, Any] = json.loads(content)
-        users = {user: document["user_data"][user] for user in document["users"]}
-        samples = {
-            user: (np.asarray(data["x"], np.float32).reshape(-1, 28, 28), np.asarray(data["y"], np.int64))
-            for user, data in users.items()
-        }
-    except (KeyError, TypeError, ValueError) as error:
-        raise EdgeflError(f"{place}: not a file of LEAF's FEMNIST: {error!r}") from error
+    document = json.loads(content)
+    levels = {
+        user: np.asarray(document["user_data"][user]["x"], np.float32).reshape(-1, 28, 28)
+        for user in document["users"]
+    }
+    darkest = min((float(x.min()) for x in levels.values() if x.size), default=0.0)
+    brightest = max((float(x.max()) for x in levels.values() if x.size), default=0.0)
+    if not 0 <= darkest <= brightest <= 255:
+        raise ValueError(f"grey levels from {darkest:g} to {brightest:g}, expected 0 to 255")
     # LEAF writes grey levels divided by 255, older versions the levels themselves
-    brightest = max((float(x.max()) for x, _ in samples.values() if x.size), default=0.0)
     scale = 255 if brightest <= 1 else 1
-    for user, (x, y) in samples.items():
-        if len(x) != len(y) or (len(y) and not (0 <= y.min() <= y.max() < len(ALL))) or (x < 0).any():
-            raise EdgeflError(f"{place}: the samples of {user} are not FEMNIST's")
-    if brightest > 255:
-        raise EdgeflError(f"{place}: a grey level of {brightest:g}, expected at most 255")
-    return {user: (np.rint(x * scale).astype(np.uint8), y) for user, (x, y) in samples.items()}
+    return {
+        user: labelled_images(
+            np.rint(x * scale).astype(np.uint8),
+            np.asarray(document["user_data"][user]["y"], np.int64),
+            (28, 28),
+            len(ALL),
+        )
+        for user, x in levels.items()
+    }
 
 
-def _users(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    users: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    for path in sorted(folder.glob("*.json")):
-        for user, samples in read_writers(path.read_bytes(), str(path)).items():
-            if user in users:
-                raise EdgeflError(f"{path}: the writer {user} is also in another file of the folder")
-            users[user] = samples
-    return users
-
-
-def _join(users: dict[str, tuple[np.ndarray, np.ndarray]], number: dict[str, int], folder: Path) -> Split:
-    samples = {user: users[user] for user in sorted(users) if len(users[user][1])}
+def _join(users: dict[str, Split], number: dict[str, int], folder: Path) -> Split:
+    samples = {user: users[user] for user in sorted(users) if len(users[user].y)}
     if not samples:
         raise EdgeflError(f"{folder}: no samples")
     return Split(
-        np.concatenate([x for x, _ in samples.values()]),
-        np.concatenate([y for _, y in samples.values()]),
-        np.concatenate([np.full(len(y), number[user]) for user, (_, y) in samples.items()]),
+        np.concatenate([split.x for split in samples.values()]),
+        np.concatenate([split.y for split in samples.values()]),
+        np.concatenate([np.full(len(split.y), number[user]) for user, split in samples.items()]),
     )

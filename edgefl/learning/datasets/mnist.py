@@ -44,7 +44,7 @@ class Mnist(FileDataset):
     )
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
-        data = image_data(*read_idx(self.FILES, paths), DIGITS)
+        data = image_data(*read_idx(self, paths, len(DIGITS)), DIGITS)
         if self.pixels == "standardised":
             return data
         return replace(data, mean=np.array(0, np.float32), std=np.array(255, np.float32))

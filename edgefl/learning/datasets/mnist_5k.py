@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, root_of
-from edgefl.learning.datasets._images import DIGITS, image_data
+from edgefl.learning.datasets._images import DIGITS, image_data, labelled_images
 
 TEST_PER_CLASS = 100
 
@@ -33,24 +32,24 @@ class Mnist5k(FileDataset):
     root: Path | None = root_of("mnist_5k.csv(.gz)")
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
-        rows = read_rows(*self.read(paths)[0])
-        x, y = rows[:, :-1].reshape(-1, 28, 28).astype(np.uint8), rows[:, -1].astype(np.int64)
+        whole = self.read(paths, read_rows)[0]
+        x, y = whole.x, whole.y
         last = np.concatenate([np.flatnonzero(y == label)[-TEST_PER_CLASS:] for label in range(10)])
         test = np.isin(np.arange(len(y)), last)
         return image_data(Split(x[~test], y[~test]), Split(x[test], y[test]), DIGITS)
 
 
-def read_rows(content: bytes, place: str) -> np.ndarray:
-    """Parse lines of 784 pixels and the label, separated by commas: [n, 785] int64.
+def read_rows(content: bytes) -> Split:
+    """Parse lines of 784 pixels and the label, separated by commas.
 
     Raises:
-        EdgeflError: other content; `place` names it.
+        ValueError: other content.
     """
     lines = content.split()
-    values = np.array(b",".join(lines).split(b","), np.int64) if lines else np.empty(0, np.int64)
-    if not lines or {line.count(b",") for line in lines} != {784}:
-        raise EdgeflError(f"{place}: not 784 pixels and a label in each line")
-    rows = values.reshape(len(lines), 785)
-    if rows.min() < 0 or rows[:, :-1].max() > 255 or rows[:, -1].max() > 9:
-        raise EdgeflError(f"{place}: pixels outside 0 to 255 or labels outside 0 to 9")
-    return rows
+    if {line.count(b",") for line in lines} != {784}:
+        raise ValueError("not 784 pixels and a label in each line")
+    rows = np.array(b",".join(lines).split(b","), np.int64).reshape(-1, 785)
+    if rows[:, :-1].min() < 0 or rows[:, :-1].max() > 255:
+        raise ValueError("pixels outside 0 to 255")
+    x = rows[:, :-1].reshape(-1, 28, 28).astype(np.uint8)
+    return labelled_images(x, rows[:, -1], (28, 28), len(DIGITS))

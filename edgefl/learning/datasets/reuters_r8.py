@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field
 
-from edgefl.errors import EdgeflError
 from edgefl.learning.datasets._files import Archive, FileSet, root_of
 from edgefl.learning.datasets._text import TextDataset
 
@@ -41,18 +40,18 @@ class ReutersR8(TextDataset):
         256, ge=1, le=10_000, description="words of a text that are kept; shorter ones are padded"
     )
 
-    def texts(self, content: bytes, place: str) -> tuple[list[str], np.ndarray]:
+    def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:
         """Parse a table of three header lines, then class, tabulator, text."""
         lines = content.decode("utf-8", errors="replace").splitlines()
         if lines[: len(HEADER)] != HEADER:
-            raise EdgeflError(f"{place}: not the table of Reuters R8: its header is {lines[: len(HEADER)]}")
+            raise ValueError(f"its header is {lines[: len(HEADER)]}")
         texts, labels = [], []
         for number, line in enumerate(lines[len(HEADER) :], start=len(HEADER) + 1):
             if not line:
                 continue
             name, tab, text = line.partition("\t")
             if name not in self.NAMES or not tab:
-                raise EdgeflError(f"{place}: line {number} begins with no class of Reuters R8: {name[:20]!r}")
+                raise ValueError(f"line {number} begins with no class: {name[:20]!r}")
             texts.append(text)
             labels.append(self.NAMES.index(name))
         return texts, np.array(labels, np.int64)

@@ -106,8 +106,9 @@ class Shakespeare(FileDataset):
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         roles: dict[tuple[str, str], str] = {}
-        for name, (content, _) in zip(self.FILES.md5, self.read(paths), strict=True):
-            for role, text in speeches(content.decode("utf-8")).items():
+        plays = self.read(paths, lambda content: speeches(content.decode("utf-8")))
+        for name, play in zip(self.FILES.md5, plays, strict=True):
+            for role, text in play.items():
                 roles[name.removesuffix(".md").rpartition("/")[2], role] = text
         roles = {role: text for role, text in roles.items() if len(text) >= self.min_characters}
         coded = [code(text, f"{play}, {role}") for (play, role), text in roles.items()]

@@ -4,12 +4,9 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
-from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._files import FileDataset, FileSet, root_of
-from edgefl.learning.datasets._images import DIGITS, image_data
+from edgefl.learning.datasets._images import DIGITS, image_data, labelled_images
 
 TRAIN, TEST = "train_32x32.mat", "test_32x32.mat"
 
@@ -33,28 +30,17 @@ class Svhn(FileDataset):
     root: Path | None = root_of("the .mat files")
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
-        train, test = (read_samples(*file) for file in self.read(paths, TRAIN, TEST))
+        train, test = self.read(paths, read_samples)
         return image_data(train, test, DIGITS)
 
 
-def read_samples(content: bytes, place: str) -> Split:
-    """Parse the samples of a .mat file with `X` [32, 32, 3, n] uint8 and `y` [n, 1], 1 to 10.
-
-    Raises:
-        EdgeflError: not such a file; `place` names it.
-    """
+def read_samples(content: bytes) -> Split:
+    """Parse the samples of a .mat file with `X` [32, 32, 3, n] uint8 and `y` [n, 1], 1 to 10."""
     # imported here: no other scenario should pay for it
     from scipy.io import loadmat
 
-    try:
-        arrays = loadmat(io.BytesIO(content), variable_names=("X", "y"))
-        x, y = arrays["X"], arrays["y"].ravel().astype(np.int64)
-    # a damaged file can raise nearly anything
-    except Exception as error:
-        raise EdgeflError(f"{place}: not an SVHN file: {error!r}") from error
-    if x.dtype != np.uint8 or x.shape != (32, 32, 3, len(y)):
-        raise EdgeflError(f"{place}: images {x.dtype} {x.shape} for {len(y)} labels are not SVHN's")
-    if len(y) and not 1 <= y.min() <= y.max() <= 10:
-        raise EdgeflError(f"{place}: labels from {y.min()} to {y.max()}, expected 1 to 10")
+    arrays = loadmat(io.BytesIO(content), variable_names=("X", "y"))
     # [height, width, channel, n] to [n, channel, height, width]
-    return Split(np.ascontiguousarray(x.transpose(3, 2, 0, 1)), y % 10)
+    x, y = arrays["X"].transpose(3, 2, 0, 1), arrays["y"].ravel()
+    split = labelled_images(x, y, (3, 32, 32), len(DIGITS), first=1)
+    return Split(split.x, split.y % 10)

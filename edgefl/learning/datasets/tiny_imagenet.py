@@ -3,15 +3,14 @@
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
-from edgefl.learning.datasets._archives import UNREADABLE, archive_of
+from edgefl.learning.datasets._archives import archive_of
 from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, root_of
 from edgefl.learning.datasets._images import image_data
 
@@ -48,72 +47,57 @@ class TinyImagenet(FileDataset):
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         place = paths[CLASSES].parent
-        with _opened(place) as (names, read):
-            wnids = sorted(read(CLASSES).decode().split())
-            label = {wnid: number for number, wnid in enumerate(wnids)}
-            train = _train(names, read, label, place)
-            test = _test(read, label, place)
-            words = dict(line.split("\t", 1) for line in read(WORDS).decode().splitlines() if "\t" in line)
-        size = (len(wnids), len(train.y), len(test.y))
-        if size != SIZE:
-            raise EdgeflError(f"{place}: (classes, training, test samples) are {size}, expected {SIZE}")
-        return image_data(train, test, tuple(words.get(wnid, wnid).split(",")[0] for wnid in wnids))
+        return self.made(place, _read, place)
 
     def check(self) -> None:
         _decoder()
         super().check()
 
 
-@contextmanager
-def _opened(place: Path) -> Iterator[tuple[list[str], Callable[[str], bytes]]]:
-    """Open a folder, or a folder inside a .zip: yield the names below it, and a function that reads a file.
-
-    Raises:
-        EdgeflError: something cannot be read; names the place.
-    """
+def _read(place: Path) -> Data:
+    """Read the data set from a folder, or from a folder inside a .zip."""
     archive = archive_of(place)
-    try:
-        if archive is None:
-            names = [path.relative_to(place).as_posix() for path in place.glob("train/*/images/*.JPEG")]
-            yield names, lambda name: (place / name).read_bytes()
-        else:
-            inside = place.relative_to(archive).as_posix() + "/"
-            with zipfile.ZipFile(archive) as packed:
-                names = [name.removeprefix(inside) for name in packed.namelist()]
-                yield names, lambda name: packed.read(inside + name)
-    except UNREADABLE as error:
-        if isinstance(error, EdgeflError):
-            raise
-        raise EdgeflError(f"{place}: {error}; delete or move it and install it anew") from error
+    if archive is None:
+        names = [path.relative_to(place).as_posix() for path in place.glob("train/*/images/*.JPEG")]
+        return _data(names, lambda name: (place / name).read_bytes())
+    inside = place.relative_to(archive).as_posix() + "/"
+    with zipfile.ZipFile(archive) as packed:
+        names = [name.removeprefix(inside) for name in packed.namelist()]
+        return _data(names, lambda name: packed.read(inside + name))
 
 
-def _train(names: list[str], read: Callable[[str], bytes], label: dict[str, int], place: Path) -> Split:
+def _data(names: list[str], read: Callable[[str], bytes]) -> Data:
+    """Make the data set of the files with these names, by a function that reads one."""
+    wnids = sorted(read(CLASSES).decode().split())
+    label = {wnid: number for number, wnid in enumerate(wnids)}
     matches = [match for match in map(TRAIN_IMAGE.fullmatch, sorted(names)) if match]
     if strange := {match[1] for match in matches} - label.keys():
-        raise EdgeflError(f"{place}: the folder train/{min(strange)} is not listed in {CLASSES}")
-    return Split(
-        _decode([match[0] for match in matches], read, place),
-        np.array([label[match[1]] for match in matches], np.int64),
-    )
-
-
-def _test(read: Callable[[str], bytes], label: dict[str, int], place: Path) -> Split:
+        raise ValueError(f"the folder train/{min(strange)} is not listed in {CLASSES}")
     rows = [line.split("\t") for line in read(ANNOTATIONS).decode().splitlines()]
-    try:
-        y = np.array([label[row[1]] for row in rows], np.int64)
-    except (IndexError, KeyError) as error:
-        raise EdgeflError(f"{place / ANNOTATIONS}: not image names and listed classes: {error!r}") from error
-    return Split(_decode([f"val/images/{row[0]}" for row in rows], read, place), y)
+    if any(len(row) < 2 or row[1] not in label for row in rows):
+        raise ValueError(f"{ANNOTATIONS}: not image names and listed classes")
+    train, test = (
+        Split(_decode(files, read), np.array([label[wnid] for wnid in kinds], np.int64))
+        for files, kinds in (
+            ([match[0] for match in matches], [match[1] for match in matches]),
+            ([f"val/images/{row[0]}" for row in rows], [row[1] for row in rows]),
+        )
+    )
+    words = dict(line.split("\t", 1) for line in read(WORDS).decode().splitlines() if "\t" in line)
+    size = (len(wnids), len(train.y), len(test.y))
+    if size != SIZE:
+        raise ValueError(f"(classes, training, test samples) are {size}, expected {SIZE}")
+    return image_data(train, test, tuple(words.get(wnid, wnid).split(",")[0] for wnid in wnids))
 
 
-def _decode(names: list[str], read: Callable[[str], bytes], place: Path) -> np.ndarray:
+def _decode(names: list[str], read: Callable[[str], bytes]) -> np.ndarray:
     """Decode JPEG files to [names, 3, 64, 64] uint8."""
     decode = _decoder()
     x = np.empty((len(names), 3, SIDE, SIDE), np.uint8)
     for image, name in zip(x, names, strict=True):
         pixels = decode(read(name))
         if pixels.shape != (SIDE, SIDE, 3):
-            raise EdgeflError(f"{place / name}: {pixels.shape} in place of {SIDE}x{SIDE} RGB pixels")
+            raise ValueError(f"{name}: {pixels.shape} in place of {SIDE}x{SIDE} RGB pixels")
         image[...] = pixels.transpose(2, 0, 1)
     return x
 

@@ -1,5 +1,6 @@
 """Label sets that recur from session to session, or that differ from device to device."""
 
+from abc import abstractmethod
 from math import floor
 from typing import Literal
 
@@ -7,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.partitions import Partition, by_device
+from edgefl.learning.partitions import NO_INPUTS, Partition, PartitionInputs, by_device
 from edgefl.rng import Streams
 
 LISTED = 12  # the most feasible overlaps that an error message writes out
@@ -92,10 +93,23 @@ class RecurringLabels(Partition):
         what = f"{num_classes} labels into two equal sets"
         return shared_labels(self.overlap, num_classes, feasible, what)
 
-    def _pool(self, labels: np.ndarray, session: int, streams: Streams) -> np.ndarray:
-        """Return the indices of the samples whose label is available in a session, ascending."""
+    def assign(
+        self,
+        labels: np.ndarray,
+        devices: int,
+        session: int,
+        streams: Streams,
+        inputs: PartitionInputs = NO_INPUTS,
+    ) -> list[np.ndarray]:
         available = self.session_labels(session, int(labels.max()) + 1, streams)
-        return np.flatnonzero(np.isin(labels, available))
+        pool = np.flatnonzero(np.isin(labels, available))
+        return self.deal(labels, pool, devices, streams("partition", self.key(session)))
+
+    @abstractmethod
+    def deal(
+        self, labels: np.ndarray, pool: np.ndarray, devices: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Deal the samples at `pool`, ascending indices into the labels, out to the devices as `assign` does."""
 
 
 def shared_labels(overlap: float, num_classes: int, feasible: range, what: str) -> int:

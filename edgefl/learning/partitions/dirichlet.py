@@ -3,9 +3,8 @@
 import numpy as np
 from pydantic import Field
 
-from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, by_device
+from edgefl.learning.partitions import by_device
 from edgefl.learning.partitions._label_sets import RecurringLabels, require_samples
-from edgefl.rng import Streams
 
 
 class Dirichlet(RecurringLabels):
@@ -31,17 +30,10 @@ class Dirichlet(RecurringLabels):
     alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")
     min_samples: int = Field(1, ge=1, le=1_000_000_000, description="smallest number of samples of a device")
 
-    def assign(
-        self,
-        labels: np.ndarray,
-        devices: int,
-        session: int,
-        streams: Streams,
-        inputs: PartitionInputs = NO_INPUTS,
+    def deal(
+        self, labels: np.ndarray, pool: np.ndarray, devices: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        pool = self._pool(labels, session, streams)
         require_samples(len(pool), devices, self.min_samples)
-        rng = streams("partition", self.key(session))
         owner = np.empty(len(pool), np.int64)
         for label in np.unique(labels[pool]):
             samples = rng.permutation(np.flatnonzero(labels[pool] == label))

@@ -3,9 +3,7 @@
 import numpy as np
 from pydantic import Field
 
-from edgefl.learning.partitions import NO_INPUTS, PartitionInputs
 from edgefl.learning.partitions._label_sets import RecurringLabels, require_samples
-from edgefl.rng import Streams
 
 
 class DirichletMix(RecurringLabels):
@@ -27,18 +25,11 @@ class DirichletMix(RecurringLabels):
         None, ge=1, le=10**9, description="samples of each device; none: all samples, divided equally"
     )
 
-    def assign(
-        self,
-        labels: np.ndarray,
-        devices: int,
-        session: int,
-        streams: Streams,
-        inputs: PartitionInputs = NO_INPUTS,
+    def deal(
+        self, labels: np.ndarray, pool: np.ndarray, devices: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        pool = self._pool(labels, session, streams)
         require_samples(len(pool), devices, self.samples or 1)
         count = self.samples or len(pool) // devices
-        rng = streams("partition", self.key(session))
         # the samples of each label in random order; a device takes the next ones
         piles = [rng.permutation(pool[labels[pool] == label]) for label in np.unique(labels[pool])]
         sizes = np.array([len(pile) for pile in piles])

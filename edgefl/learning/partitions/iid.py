@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, by_device
+from edgefl.learning.partitions import by_device
 from edgefl.learning.partitions._label_sets import RecurringLabels, require_samples
-from edgefl.rng import Streams
 
 
 class Iid(RecurringLabels):
@@ -14,15 +13,9 @@ class Iid(RecurringLabels):
     Source: McMahan et al., AISTATS 2017, section 3.
     """
 
-    def assign(
-        self,
-        labels: np.ndarray,
-        devices: int,
-        session: int,
-        streams: Streams,
-        inputs: PartitionInputs = NO_INPUTS,
+    def deal(
+        self, labels: np.ndarray, pool: np.ndarray, devices: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        pool = self._pool(labels, session, streams)
         require_samples(len(pool), devices)
-        owner = streams("partition", self.key(session)).permutation(len(pool)) % devices
+        owner = rng.permutation(len(pool)) % devices
         return by_device(pool, owner, devices)

@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import shutil
-import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,19 +13,14 @@ import pytest
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, _files
 from edgefl.learning.datasets._downloads import fetch
-from edgefl.learning.datasets._files import FileSet, locate, obtain
-from edgefl.learning.datasets._idx import parse_idx, read_idx_split
+from edgefl.learning.datasets._files import FileSet, locate, read_set
 from edgefl.learning.datasets.digits import Digits
 from edgefl.learning.datasets.fashion_mnist import FashionMnist
 from edgefl.learning.user_cache import user_cache
+from tests.refusals import refused_at
+from tests.unit.learning.small_files import idx
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
-
-
-def idx(array: np.ndarray, code: int = 0x08) -> bytes:
-    """The array in IDX format, written from the format's description and not with the code under test."""
-    header = struct.pack(">HBB", 0, code, array.ndim) + struct.pack(f">{array.ndim}I", *array.shape)
-    return header + array.astype(np.uint8).tobytes()
 
 
 SMALL_X = np.arange(3 * 2 * 2, dtype=np.uint8).reshape(3, 2, 2)
@@ -111,20 +105,6 @@ def test_fashion_mnist_is_checked_without_reading_it(monkeypatch: pytest.MonkeyP
     FashionMnist().check()
 
 
-def test_fashion_mnist_under_a_root_without_files_names_places_and_remedies(tmp_path: Path) -> None:
-    with pytest.raises(EdgeflError) as error:
-        FashionMnist(root=tmp_path).check()
-    message = str(error.value)
-    for part in (
-        "Fashion-MNIST",
-        str(tmp_path / "fashion-mnist"),
-        str(tmp_path / "FashionMNIST/raw"),
-        "apt-get install -y --no-install-recommends dataset-fashion-mnist",
-        "EDGEFL_DATA",
-    ):
-        assert part in message
-
-
 @pytest.mark.slow
 def test_fashion_mnist_downloads_into_the_cache(
     tmp_path: Path,
@@ -159,28 +139,14 @@ def test_digits_are_the_last_297_of_1797_apart() -> None:
     assert (x.min(), x.max()) == (0, 16)
     assert set(data.test.y) == set(data.train.y) == set(range(10))
     assert data.train.y.dtype == data.test.y.dtype == np.int64
+    labels = np.concatenate([data.train.y, data.test.y]).astype(np.uint8)
+    digest = hashlib.md5(x.tobytes() + labels.tobytes()).hexdigest()
+    assert digest == "7696c07daa6d85010f8268703ab8b067"  # of scikit-learn 1.9.1's load_digits, as uint8
     normalised = (data.train.x - data.mean) / data.std
     float32 = 2**-24 * normalised.size**0.5 * 10  # accumulated rounding of the check itself
     assert abs(normalised.mean(dtype=np.float64)) < float32
     assert abs(normalised.std(dtype=np.float64) - 1) < float32
     Digits().check()
-
-
-def test_digits_are_those_of_scikit_learn() -> None:
-    source = pytest.importorskip("sklearn.datasets").load_digits()
-    data = Digits().load()
-    np.testing.assert_array_equal(np.concatenate([data.train.x, data.test.x]), source.images)
-    np.testing.assert_array_equal(np.concatenate([data.train.y, data.test.y]), source.target)
-
-
-def test_the_bytes_of_digits_are_those_that_were_published() -> None:
-    data = Digits().load()
-    images, labels = (
-        np.concatenate([data.train.x, data.test.x]),
-        np.concatenate([data.train.y, data.test.y]),
-    )
-    digest = hashlib.md5(images.tobytes() + labels.astype(np.uint8).tobytes()).hexdigest()
-    assert digest == "7696c07daa6d85010f8268703ab8b067"  # of scikit-learn 1.9.1's load_digits, as uint8
 
 
 # ---- search order
@@ -201,7 +167,7 @@ def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Fi
     for folder in in_order:
         put(folder)
         assert locate(small)[IMAGES].parent == folder
-        assert obtain(small) == locate(small)
+        assert locate(small, download=True) == locate(small)
     assert locate(small, put(tmp_path / "mine"))[IMAGES].parent == tmp_path / "mine"
 
 
@@ -209,9 +175,7 @@ def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Fi
 @pytest.mark.parametrize("packed", [True, False])
 def test_layouts_below_an_explicit_root(tmp_path: Path, small: FileSet, folder: str, packed: bool) -> None:
     put(tmp_path / "root" / folder, packed=packed)
-    split = read_idx_split(small, locate(small, tmp_path / "root"), IMAGES, LABELS)
-    np.testing.assert_array_equal(split.x, SMALL_X)
-    np.testing.assert_array_equal(split.y, SMALL_Y)
+    assert read_set(small, locate(small, tmp_path / "root")) == CONTENT
 
 
 def test_plain_files_go_before_packed_ones(tmp_path: Path, small: FileSet) -> None:
@@ -223,9 +187,9 @@ def test_an_explicit_root_never_falls_through(tmp_path: Path, small: FileSet) ->
     assert small.system is not None
     put(small.system)
     put(tmp_path / "served")
-    for search in (locate, obtain):
-        with pytest.raises(EdgeflError, match="without `root` all places are searched"):
-            search(small, tmp_path / "empty")
+    for download in (False, True):
+        with refused_at("", "without `root` all places are searched"):
+            locate(small, tmp_path / "empty", download=download)
     assert not user_cache().exists()
 
 
@@ -234,25 +198,11 @@ def test_an_incomplete_place_is_passed_over_and_named(
 ) -> None:
     put(tmp_path / "data", {IMAGES: CONTENT[IMAGES]})
     monkeypatch.setenv("EDGEFL_DATA", str(tmp_path / "data"))
-    with pytest.raises(EdgeflError) as error:
+    with refused_at(f"EDGEFL_DATA {tmp_path / 'data'}", f"lacks {LABELS}\n"):
         locate(small)
-    assert f"EDGEFL_DATA {tmp_path / 'data'}: lacks {LABELS}\n" in str(error.value)
     assert small.system is not None
     put(small.system)
     assert locate(small)[IMAGES].parent == small.system
-
-
-def test_the_cache_follows_xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for value, expected in (
-        (str(tmp_path / "xdg"), tmp_path / "xdg/edgefl"),
-        ("", tmp_path / ".cache/edgefl"),
-        ("relative", tmp_path / ".cache/edgefl"),  # the specification: relative paths are ignored
-    ):
-        monkeypatch.setenv("XDG_CACHE_HOME", value)
-        assert user_cache() == expected
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert user_cache() == tmp_path / ".cache/edgefl"
 
 
 # ---- download
@@ -261,17 +211,17 @@ def test_the_cache_follows_xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_download_fills_the_cache_and_is_not_repeated(tmp_path: Path, small: FileSet) -> None:
     served = put(tmp_path / "served")
     cache = user_cache() / "small"
-    paths = obtain(small)
+    paths = locate(small, download=True)
     assert paths == {name: cache / f"{name}.gz" for name in CONTENT}
     assert sorted(path.name for path in cache.iterdir()) == sorted(f"{name}.gz" for name in CONTENT)
     shutil.rmtree(served)
-    np.testing.assert_array_equal(read_idx_split(small, obtain(small), IMAGES, LABELS).x, SMALL_X)
+    assert read_set(small, locate(small, download=True)) == CONTENT
 
 
 def test_download_fetches_only_what_the_cache_lacks(tmp_path: Path, small: FileSet) -> None:
     put(user_cache() / "small", {IMAGES: CONTENT[IMAGES]}, packed=False)
     put(tmp_path / "served", {LABELS: CONTENT[LABELS]})
-    assert obtain(small) == {
+    assert locate(small, download=True) == {
         IMAGES: user_cache() / "small" / IMAGES,
         LABELS: user_cache() / "small" / f"{LABELS}.gz",
     }
@@ -293,15 +243,13 @@ def test_a_bad_download_leaves_nothing_behind(
     put(tmp_path / "served")
     (tmp_path / "served" / f"{IMAGES}.gz").write_bytes(served)
     with pytest.raises(EdgeflError, match=f"{IMAGES}.gz arrived damaged: .*{reason}"):
-        obtain(small)
+        locate(small, download=True)
     assert not user_cache().exists()
 
 
 def test_a_failed_download_names_places_and_remedies(tmp_path: Path, small: FileSet) -> None:
-    with pytest.raises(EdgeflError) as error:
-        obtain(small)
-    message = str(error.value)
-    for part in (
+    with refused_at(
+        "",
         "Small",
         "EDGEFL_DATA: not set",
         f"user cache {user_cache() / 'small'}: no readable folder",
@@ -310,29 +258,49 @@ def test_a_failed_download_names_places_and_remedies(tmp_path: Path, small: File
         "`apt-get install dataset-small`",
         "set EDGEFL_DATA to a folder that holds small/, Small/raw/ or the files",
     ):
-        assert part in message
+        locate(small, download=True)
 
 
 def test_a_cache_that_cannot_be_written_is_an_error_with_its_place(tmp_path: Path, small: FileSet) -> None:
     put(tmp_path / "served")
     user_cache().parent.mkdir()
     user_cache().write_text("a file where the folder should be")
-    with pytest.raises(EdgeflError, match=r"download: .*edgefl"):
-        obtain(small)
+    with refused_at("download", "edgefl"):
+        locate(small, download=True)
 
 
-@pytest.mark.parametrize(("value", "forbidden"), [("1", True), ("yes", True), ("0", False), ("", False)])
-def test_offline_forbids_downloads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet, value: str, forbidden: bool
+@pytest.mark.parametrize("value", ["0", ""])
+def test_a_download_can_be_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet, value: str
 ) -> None:
     put(tmp_path / "served")
     monkeypatch.setenv("EDGEFL_OFFLINE", value)
-    if forbidden:
-        with pytest.raises(EdgeflError, match="download: forbidden by EDGEFL_OFFLINE"):
-            obtain(small)
-        assert not user_cache().exists()
-    else:
-        assert obtain(small).keys() == CONTENT.keys()
+    assert locate(small, download=True).keys() == CONTENT.keys()
+
+
+@pytest.mark.parametrize(
+    ("offline", "change", "download", "reason"),
+    [
+        ("1", {}, True, "forbidden by EDGEFL_OFFLINE"),
+        ("yes", {}, True, "forbidden by EDGEFL_OFFLINE"),
+        ("0", {"url": None}, True, "not offered"),
+        ("0", {}, False, "not tried"),
+    ],
+)
+def test_nothing_is_downloaded_unasked(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    small: FileSet,
+    offline: str,
+    change: dict[str, None],
+    download: bool,
+    reason: str,
+) -> None:
+    put(tmp_path / "served")
+    monkeypatch.setenv("EDGEFL_OFFLINE", offline)
+    with refused_at("download", reason):
+        locate(replace(small, **change), download=download)
+    assert not user_cache().exists()
 
 
 def test_a_download_is_told_of_once_there_is_a_place_for_it(
@@ -348,18 +316,6 @@ def test_a_download_is_told_of_once_there_is_a_place_for_it(
         "small is not on this machine"
     ]
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
-
-
-def test_looking_never_downloads(tmp_path: Path, small: FileSet) -> None:
-    put(tmp_path / "served")
-    with pytest.raises(EdgeflError, match="download: not tried"):
-        locate(small)
-    assert not user_cache().exists()
-
-
-def test_a_set_without_address_is_not_downloaded(small: FileSet) -> None:
-    with pytest.raises(EdgeflError, match="download: not offered"):
-        obtain(replace(small, url=None))
 
 
 # ---- damaged files
@@ -384,37 +340,4 @@ def test_a_damaged_file_is_named(
     root = put(tmp_path / "root", {LABELS: CONTENT[LABELS]})
     (root / name).write_bytes(write())
     with pytest.raises(EdgeflError, match=f"{root / name}: .*{reason}"):
-        read_idx_split(small, locate(small, root), IMAGES, LABELS)
-
-
-def test_files_that_do_not_belong_together(tmp_path: Path, small: FileSet) -> None:
-    labels = idx(np.zeros(4, np.uint8))
-    root = put(tmp_path / "root", CONTENT | {LABELS: labels})
-    files = replace(small, md5=dict(small.md5) | {LABELS: hashlib.md5(labels).hexdigest()})
-    with pytest.raises(EdgeflError, match=r"shape \(3, 2, 2\) does not fit the labels' shape \(4,\)"):
-        read_idx_split(files, locate(files, root), IMAGES, LABELS)
-
-
-def test_idx_by_hand() -> None:
-    content = bytes([0, 0, 0x08, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 255])
-    np.testing.assert_array_equal(parse_idx(content, "here"), [[1, 2, 3], [4, 5, 255]])
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (b"", "two zero bytes"),
-        (b"\0\0\x08", "two zero bytes"),
-        (b"\1" + idx(SMALL_X)[1:], "two zero bytes"),
-        (idx(SMALL_X, code=0x0D), "type code 0x0d"),
-        (b"\0\0\x08\0" + b"\1", "header"),
-        (idx(SMALL_X)[:15], "header of 3 dimensions"),
-        (idx(SMALL_X)[:-1], r"11 bytes of data, but IDX dimensions \(3, 2, 2\)"),
-        (idx(SMALL_X) + b"\0", r"13 bytes of data, but IDX dimensions \(3, 2, 2\)"),
-        # 2^32 - 1 in each of 4 dimensions: the product must not wrap around
-        (b"\0\0\x08\4" + b"\xff" * 16, "0 bytes of data"),
-    ],
-)
-def test_malformed_idx(content: bytes, reason: str) -> None:
-    with pytest.raises(EdgeflError, match=f"here: .*{reason}"):
-        parse_idx(content, "here")
+        read_set(small, locate(small, root))

