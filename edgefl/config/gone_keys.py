@@ -5,6 +5,7 @@ GONE = {
     "algorithm.decay": "learning.lr_schedule lets the rate fall, whatever the algorithm",
     "algorithm.detect": "feddrift goes by the loss",
     "learning.base_model": "devices hold what is frozen",
+    "learning.client_metrics": "read them from a learner of your own, or from models that are kept",
     "learning.class_weights": "a task of your own weighs its classes",
     "learning.label_smoothing": "a task of your own smooths its labels",
     "learning.probe_batch": "probes have learning.batch",

@@ -183,11 +183,6 @@ class LearningSettings(Section):
         description="rounds from one table of all present devices' scores, evaluation.csv, to the next, if tested on"
         " devices; none: only their mean and spread",
     )
-    client_metrics: bool = Field(
-        False,
-        description="columns of devices.csv: loss on a round's samples before and after local training, norm of the"
-        " change, and epochs; two forward passes of wall time, no simulated time",
-    )
     test_every: int = Field(
         1, ge=1, le=10**9, description="rounds from one test of the global model to the next"
     )
