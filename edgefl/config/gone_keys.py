@@ -4,6 +4,9 @@ GONE = {
     "algorithm.correction": "feddc without it is feddyn",
     "algorithm.decay": "learning.lr_schedule lets the rate fall, whatever the algorithm",
     "algorithm.detect": "feddrift goes by the loss",
+    "background.indoor_share": "users are indoors as often as devices",
+    "devices.vehicle_loss_db": "a car takes 9 dB, as 38.901 says",
+    "downlink_codec.norm": "QSGD goes by the Euclidean norm",
     "learning.base_model": "devices hold what is frozen",
     "learning.client_metrics": "read them from a learner of your own, or from models that are kept",
     "learning.class_weights": "a task of your own weighs its classes",
@@ -13,5 +16,6 @@ GONE = {
     "mobility.headway_s": "vehicles of a lane are independent",
     "partition.round_overlap": "write the overlap that the error names",
     "path_loss.open_office": "InH is 38.901's mixed office",
+    "uplink_codec.norm": "QSGD goes by the Euclidean norm",
     "radio.server_pa_efficiency": "raise server_power_dbm by what the amplifier loses",
 }

@@ -8,7 +8,6 @@ from pydantic import Field, model_validator
 
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
-from edgefl.learning.augmentation import Augmentation
 from edgefl.learning.partial_work import PartialWork
 from edgefl.learning.privacy import PrivacySettings
 from edgefl.learning.warm_starts import WarmStart
@@ -207,10 +206,10 @@ class LearningSettings(Section):
         description="largest norm of a device's gradient, to which a longer one is scaled down, before the algorithm"
         " corrects it; none: any",
     )
-    augmentation: Augmentation | None = Field(
-        None,
-        description="images of local training shifted and mirrored at random in every step, as the papers' ResNets"
-        " have them: {} for 4 pixels and mirroring; none: seen as they are",
+    augmentation: bool = Field(
+        False,
+        description="images of local training shifted by up to 4 pixels and mirrored at random in every step, as the"
+        " papers' ResNets have them; not for digits and letters",
     )
     bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
     payload: Literal["model", "exchanged"] = Field(

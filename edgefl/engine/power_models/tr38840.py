@@ -1,7 +1,7 @@
 """Power by the states of TR 38.840: sending, receiving, listening, and three depths of sleep."""
 
 import math
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -56,16 +56,14 @@ class TR38840(PowerModel):
         0.1, ge=0, le=60, description="inactivity timer: listens all the time after a transfer, s"
     )
     drx_cycle_s: float = Field(0.16, ge=0.01, le=10.24, description="cycle of connected-mode DRX, s")
-    on_duration_s: float = Field(
-        0.008, ge=0.001, le=0.01, description="of each cycle, in which it listens, s"
-    )
+    on_duration_s: ClassVar[float] = 0.008  # of each cycle, in which it listens
     release_s: float = Field(
         10.0, ge=0, le=3600, description="from the last transfer until the connection is released, s"
     )
     bandwidth_hz: float = Field(
         100.0e6, ge=10e6, le=100e6, description="of the bandwidth part in which it listens, Hz, 10e6 to 100e6"
     )
-    receive_antennas: Literal[1, 2, 4] = Field(4, description="receive antennas in use: 1, 2 or 4")
+    receive_antennas: ClassVar[int] = 4  # in use
 
     def draws(self, equipment: Equipment) -> Draws:
         per_mw = (SEND_23_DBM - SEND_0_DBM) / (1e3 * dbm_to_watt(23.0) - 1.0)

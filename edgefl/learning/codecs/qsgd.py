@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -21,12 +21,11 @@ class Qsgd(FeedbackCodec):
     ceil(log2(2 s + 1)) bits for a number, and the norm whole. The variance is (|v| / s)^2 times the sum of p (1 - p).
     Left out: Elias' codes, whose length depends on the change.
 
-    omega, where M is the bucket's size if each bucket has a norm: p (1 - p) is at most x - x^2 up to
-    x = s |v_i| / |v| = 1/2, and 1/4 beyond. With the Euclidean norm the squares of x sum to s^2, and equal numbers
-    are the worst: omega = sqrt(M) / s - 1, or M / (4 s^2) where s is above sqrt(M) / 2 (the paper, less sharp:
-    min(M / s^2, sqrt(M) / s)). With the largest magnitude one x is s, and the M - 1 others are at worst all
-    1 / (u + 1), with u = sqrt(1 + (M - 1) / s^2): omega = (u - 1) / 2. Where errors are fed back, the norms are sent
-    multiplied by the damping of the change at hand.
+    omega, where M is the size of a bucket, which has a norm of its own: p (1 - p) is at most x - x^2 up to
+    x = s |v_i| / |v| = 1/2, and 1/4 beyond. The squares of x sum to s^2, and equal numbers are the worst:
+    omega = sqrt(M) / s - 1, or M / (4 s^2) where s is above sqrt(M) / 2 (the paper, less sharp:
+    min(M / s^2, sqrt(M) / s)). Where errors are fed back, the norms are sent multiplied by the damping of the change
+    at hand.
     """
 
     error_feedback: bool = Field(
@@ -35,15 +34,7 @@ class Qsgd(FeedbackCodec):
     levels: int = Field(
         7, ge=1, le=2**20, description="s: levels above 0; 7 are numbers of 4 bits, 127 of 8, 1 of 2"
     )
-    bucket: int | None = Field(
-        512,
-        ge=1,
-        le=10**12,
-        description="numbers that have a norm of their own; none: one for the whole change",
-    )
-    norm: Literal["two", "max"] = Field(
-        "two", description="two: the Euclidean norm (the paper's theory); max: the largest magnitude"
-    )
+    bucket: ClassVar[int] = 512  # numbers that have a norm of their own
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         many, count = wanted.shape
@@ -59,13 +50,13 @@ class Qsgd(FeedbackCodec):
     def _scaled(self, wanted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return numbers by bucket [k, buckets, size], each bucket's norm, and s |v_i| / norm of each number."""
         many, count = wanted.shape
-        size = min(self.bucket or count, count)
+        size = min(self.bucket, count)
         buckets = -(-count // size)
         padded = wanted.new_zeros(many, buckets * size)
         padded[:, :count] = wanted
         cut = padded.view(many, buckets, size)
         magnitudes = cut.abs()
-        norm = magnitudes.amax(2, keepdim=True) if self.norm == "max" else cut.norm(dim=2, keepdim=True)
+        norm = cut.norm(dim=2, keepdim=True)
         return cut, norm, magnitudes * self.levels / norm.where(norm > 0, 1.0)
 
     def damping(self, change: Tensor, sizes: Sizes) -> Tensor:
@@ -75,8 +66,6 @@ class Qsgd(FeedbackCodec):
         return damping_of(change, variance.sum(1, keepdim=True))
 
     def distortion(self, sizes: Sizes) -> Unbiased:
-        size, levels = min(self.bucket or sizes.count, sizes.count), self.levels
-        if self.norm == "max":
-            return Unbiased((math.sqrt(1 + (size - 1) / levels**2) - 1) / 2)
+        size, levels = min(self.bucket, sizes.count), self.levels
         few = 2 * levels <= math.sqrt(size)
         return Unbiased(math.sqrt(size) / levels - 1 if few else size / (4 * levels**2))

@@ -12,6 +12,7 @@ from edgefl.engine.power_models.tr38840 import SLEEPS, TR38840
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
 from edgefl.engine.settings import DeviceSettings
 from edgefl.testing import Scripted, SmallWorld, small_world
+from tests.tools.constants import with_constants
 
 DOWN_BITS, UP_BITS = 3_000_000, 1_000_000
 TWO_ROUNDS = {"name": "schedule", "count": 1, "rounds": 2}
@@ -216,7 +217,7 @@ def test_a_tail_ends_when_the_device_is_switched_off() -> None:
     ],
 )
 def test_drx_sleeps_as_deep_as_the_cycle_lets_it(on_ms: int, cycle_ms: int, slept: float) -> None:
-    model = TR38840(on_duration_s=on_ms / 1e3, drx_cycle_s=cycle_ms / 1e3)
+    model = with_constants(TR38840, on_duration_s=on_ms / 1e3)(drx_cycle_s=cycle_ms / 1e3)
     assert model.drx_units() == pytest.approx((100 * on_ms + slept) / cycle_ms)
 
 
@@ -253,7 +254,7 @@ def test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6() -> None:
     and costs 350 more: 18.4 ms, but takes 20."""
     for rest_ms, unit_ms in ((5.9, 45 * 5.9), (6.0, 20 * 6 + 100), (19.9, 20 * 19.9 + 100), (20.0, 20 + 450)):
         on_ms = 4.1
-        model = TR38840(on_duration_s=on_ms / 1e3, drx_cycle_s=(on_ms + rest_ms + 1e-9) / 1e3)
+        model = with_constants(TR38840, on_duration_s=on_ms / 1e3)(drx_cycle_s=(on_ms + rest_ms + 1e-9) / 1e3)
         assert model.drx_units() * (on_ms + rest_ms) == pytest.approx(100 * on_ms + unit_ms)
 
 
@@ -273,8 +274,8 @@ def test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6() -> None:
 def test_a_narrow_band_and_few_antennas_take_less(
     mhz: int, antennas: int, receive: float, listen: float
 ) -> None:
-    model = TR38840.model_validate(
-        {"unit_w": 1.0, "bandwidth_hz": mhz * 1e6, "receive_antennas": antennas, "inactivity_s": 0.05}
+    model = with_constants(TR38840, receive_antennas=antennas)(
+        unit_w=1.0, bandwidth_hz=mhz * 1e6, inactivity_s=0.05
     )
     reference, draws = TR38840(unit_w=1.0).draws(PHONE), model.draws(PHONE)
     assert (draws.receive_w, draws.wait_w) == (pytest.approx(receive), pytest.approx(listen))
