@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -37,9 +37,7 @@ class EarlyStopping(Section):
     """
 
     threshold: float = Field(0.04, ge=0, le=1e3, description="gamma; F: 0.03 to 0.05")
-    validation: float = Field(
-        0.3, gt=0, lt=1, description="share of a device's samples kept apart: F's 7:3 split"
-    )
+    validation: ClassVar[float] = 0.3  # share of a device's samples kept apart: F's 7:3 split
 
     def stop(self, epoch: "Tensor", loss: "Tensor", before: "Tensor") -> "Tensor":
         """Return [k] whether devices stop after an epoch [k]; the mean loss [k] now and after the epoch before."""
@@ -53,9 +51,7 @@ class TheoryRecording(Section):
     """
 
     every: int = Field(10, ge=1, le=10**9, description="rounds from one measurement to the next")
-    samples: int = Field(
-        32, ge=2, le=10**6, description="of each device, whose single gradients give the noise's variance"
-    )
+    samples: ClassVar[int] = 32  # of each device, whose single gradients give the noise's variance
 
 
 class InitialModel(Section):
@@ -235,11 +231,6 @@ class LearningSettings(Section):
         "float32",
         description="bf16: matrix products and convolutions of local training in bfloat16; on a CPU only where it has"
         " instructions for it, else it is slower",
-    )
-    channels_last: bool | None = Field(
-        None,
-        description="images in channels-last order, where devices train one by one, and in tests on a CPU; none: on"
-        " a CPU where it is faster (svhn_cnn, cnn2, lenet; in tests alone: resnet18, resnet34)",
     )
     theory: TheoryRecording | None = Field(
         None,

@@ -34,7 +34,7 @@ class Trace(Mobility):
     that are longitude and latitude, become metres around the scenario's origin_lon_lat by a transverse Mercator
     projection; at 10 km from the origin's meridian a distance is 1.2e-6 of itself too long.
 
-    A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s).
+    A position in the simulation is position - origin_m, in metres, its time time - begin_s, in seconds.
     The Doppler is that of a device's mean speed: its way over the time it is present.
 
     Source of the format: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html and TabularOutputs.html. Left
@@ -50,14 +50,12 @@ class Trace(Mobility):
     origin_m: tuple[Coordinate, Coordinate] = Field(
         (0.0, 0.0), description="[x, y] of the base station in the trace's coordinates"
     )
-    scale: float = Field(1.0, ge=1e-6, le=1e6, description="metres per unit of length of the trace")
     begin_s: float | None = Field(
         None,
         ge=-1e12,
         le=1e12,
         description="time of the trace at which the simulation begins; none: its first sample",
     )
-    time_scale: float = Field(1.0, ge=1e-6, le=1e6, description="seconds per unit of time of the trace")
     max_gap_s: float | None = Field(
         None,
         gt=0,
@@ -115,8 +113,8 @@ class Trace(Mobility):
             with refused(*PLACE):
                 rows[:, 1:] = self.places.on_earth().to_m(rows[:, 1:])
         begin_s = rows[:, 0].min() if self.begin_s is None else self.begin_s
-        rows[:, 0] = self.time_scale * (rows[:, 0] - begin_s)
-        rows[:, 1:] = self.scale * (rows[:, 1:] - self.origin_m)
+        rows[:, 0] -= begin_s
+        rows[:, 1:] -= self.origin_m
         if rows[:, 0].max() < 0:
             raise EdgeflError(
                 f"{self.begin_s:g} s is after the last sample of {self.path}; begin earlier",

@@ -55,7 +55,7 @@ class TR38840(PowerModel):
     inactivity_s: float = Field(
         0.1, ge=0, le=60, description="inactivity timer: listens all the time after a transfer, s"
     )
-    drx_cycle_s: float = Field(0.16, ge=0.01, le=10.24, description="cycle of connected-mode DRX, s")
+    drx_cycle_s: ClassVar[float] = 0.16  # of connected-mode DRX
     on_duration_s: ClassVar[float] = 0.008  # of each cycle, in which it listens
     release_s: float = Field(
         10.0, ge=0, le=3600, description="from the last transfer until the connection is released, s"

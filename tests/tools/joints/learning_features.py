@@ -127,7 +127,7 @@ def told(data: Data, rng: Random) -> None:
     choices: tuple[Data, ...] = (
         {"tested_on": "devices", "scores_every": 2, "test_every": 1},
         {"metrics": ["top5", "macro_f1", "auc", "perplexity"]},
-        {"theory": {"every": 2, "samples": 4}, "momentum": 0},
+        {"theory": {"every": 2}, "momentum": 0},
         {"validation": 0.1, "test_every": 2},
     )
     data["learning"] |= rng.choice(choices)

@@ -217,7 +217,7 @@ def test_a_tail_ends_when_the_device_is_switched_off() -> None:
     ],
 )
 def test_drx_sleeps_as_deep_as_the_cycle_lets_it(on_ms: int, cycle_ms: int, slept: float) -> None:
-    model = with_constants(TR38840, on_duration_s=on_ms / 1e3)(drx_cycle_s=cycle_ms / 1e3)
+    model = with_constants(TR38840, on_duration_s=on_ms / 1e3, drx_cycle_s=cycle_ms / 1e3)()
     assert model.drx_units() == pytest.approx((100 * on_ms + slept) / cycle_ms)
 
 
@@ -254,7 +254,9 @@ def test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6() -> None:
     and costs 350 more: 18.4 ms, but takes 20."""
     for rest_ms, unit_ms in ((5.9, 45 * 5.9), (6.0, 20 * 6 + 100), (19.9, 20 * 19.9 + 100), (20.0, 20 + 450)):
         on_ms = 4.1
-        model = with_constants(TR38840, on_duration_s=on_ms / 1e3)(drx_cycle_s=(on_ms + rest_ms + 1e-9) / 1e3)
+        model = with_constants(
+            TR38840, on_duration_s=on_ms / 1e3, drx_cycle_s=(on_ms + rest_ms + 1e-9) / 1e3
+        )()
         assert model.drx_units() * (on_ms + rest_ms) == pytest.approx(100 * on_ms + unit_ms)
 
 

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
+from edgefl.engine.power_models.tr38840 import TR38840
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round
 from edgefl.errors import EdgeflError
 from edgefl.testing import Scripted, SmallWorld, small_world
+from tests.tools.constants import with_constants
 
 SAME = 1e-9  # relative; float64 sums of some hundred activities
 FRAMES = [None, {"pattern": "DDDSU"}, {"pattern": "DSUUD"}, {"pattern": "UDDU"}, {"pattern": "S"}]
@@ -98,7 +100,7 @@ def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
     [
         "journal",
         {"name": "phone_5g", "tail_s": 0.03, "tail_w": 1.5},
-        {"name": "tr38840", "inactivity_s": 0.01, "drx_cycle_s": 0.02, "release_s": 0.05},
+        with_constants(TR38840, drx_cycle_s=0.02)(inactivity_s=0.01, release_s=0.05),
     ],
     ids=["journal", "phone_5g", "tr38840"],
 )
