@@ -6,6 +6,7 @@ GONE = {
     "algorithm.detect": "feddrift goes by the loss",
     "background.indoor_share": "users are indoors as often as devices",
     "devices.vehicle_loss_db": "a car takes 9 dB, as 38.901 says",
+    "downlink_codec.indices": "a place takes ceil(log2 M) bits",
     "downlink_codec.norm": "QSGD goes by the Euclidean norm",
     "learning.base_model": "devices hold what is frozen",
     "learning.client_metrics": "read them from a learner of your own, or from models that are kept",
@@ -20,6 +21,7 @@ GONE = {
     "model.classes": "a function is told num_classes",
     "partition.round_overlap": "write the overlap that the error names",
     "path_loss.open_office": "InH is 38.901's mixed office",
+    "uplink_codec.indices": "a place takes ceil(log2 M) bits",
     "uplink_codec.norm": "QSGD goes by the Euclidean norm",
     "radio.server_pa_efficiency": "raise server_power_dbm by what the amplifier loses",
 }
