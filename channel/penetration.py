@@ -17,7 +17,7 @@ STD_DB = {"low_loss": 4.4, "high_loss": 6.5}
 GLASS = {"low_loss": 0.3, "high_loss": 0.7}
 
 # standard deviation of the loss into a car, 38.901, 7.4.3.2; its mean is 9 dB, with metallised windows 20 dB
-CAR_STD_DB = 5.0
+CAR_DB, CAR_STD_DB = 9.0, 5.0
 
 
 def wall_loss_db(carrier_hz: float, walls: Walls) -> float:

@@ -125,7 +125,7 @@ LAWS = [
     ),
     Law(
         "who is faster is in a car, 9 dB",
-        ("devices.vehicle_above_m_s", "devices.vehicle_loss_db"),
+        ("devices.vehicle_above_m_s",),
         "38.901, 7.4.3.2",
         {"devices": {"vehicle_above_m_s": 150.0}},
     ),

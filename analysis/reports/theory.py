@@ -150,7 +150,7 @@ EXPLANATIONS = (
     "Theorem 1 of J is about plain SGD (momentum 0) and FedAvg: `learning.theory` is refused elsewhere.",
     "β: the largest change of a device's gradient between the models before and after a round, over their distance: a"
     " lower bound of the constant. ζ₂: the largest difference seen. Noise: variance of single gradients, from"
-    " learning.theory.samples of each device (relative error about √(2/samples) for one device).",
+    " 32 samples of each device (relative error about a quarter for one device).",
     "(b) and (c) with the measured variance in place of its bound by the data's spread; they are at most J's.",
     "Figure: means over seeds; ticks mark rounds whose learning rate is beyond (14) with one of them.",
     "The limit by (65) is negative from four local steps on: J's condition then admits no learning rate.",

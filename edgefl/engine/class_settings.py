@@ -83,13 +83,6 @@ class EveryDevice(_DeviceNumber):
         description="a device that goes faster is in a car and not in a building, with indoors_by: trip, m/s; none:"
         " nobody is",
     )
-    vehicle_loss_db: float = Field(
-        9.0,
-        ge=0,
-        le=60,
-        description="mean loss into a car, dB, with a standard deviation of 5 (38.901, 7.4.3.2); 20 with metallised"
-        " windows; 0: none, as on a bicycle",
-    )
 
 
 # where a class's key is told otherwise than that of `devices`

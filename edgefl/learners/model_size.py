@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from edgefl.errors import about
 from edgefl.learners.building import may_have_gpu
 from edgefl.learning import memory
+from edgefl.learning.augmentation import Augmentation
 from edgefl.learning.data.dealt_by_group import DealtByGroup
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.data.validation import split_off
@@ -79,8 +80,8 @@ def _sized(
     if task.per_position:
         return None  # what the model's outputs are is seen by making it
     data, _ = split_off(data, settings.validation, task.kinds(data.train.y))
-    if settings.augmentation is not None:
-        settings.augmentation.check(data.train.x.shape[1:])
+    if settings.augmentation:
+        Augmentation().check(data.train.x.shape[1:])
     size = settings.model.size(data.train.x.shape[1:], data.num_classes)
     if size is None:
         return None

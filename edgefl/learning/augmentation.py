@@ -1,19 +1,17 @@
 """Images that are seen a little otherwise in each step of local training."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from pydantic import Field
 
-from edgefl.config.scenario_fields import Section
 from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:  # settings are read without PyTorch
     from torch import Tensor
 
 
-class Augmentation(Section):
+class Augmentation:
     """Images shifted at random within a black margin, and half of them mirrored, anew in every step.
 
     The image, padded with zeros on each side, is cut to its size again at a place drawn uniformly, and mirrored left
@@ -22,15 +20,12 @@ class Augmentation(Section):
     devices report and those of early stopping, sees the images as they are.
     """
 
-    padding: int = Field(4, ge=0, le=100, description="pixels of margin on each side; 0: no shift")
-    flip: bool = Field(
-        True, description="mirror left to right, for half of the samples; not for digits and letters"
-    )
+    padding: ClassVar[int] = 4  # pixels of margin on each side
 
     @property
     def views(self) -> int:
         """The number of ways to see an image, all equally likely."""
-        return (2 * self.padding + 1) ** 2 * (1 + self.flip)
+        return 2 * (2 * self.padding + 1) ** 2
 
     def check(self, shape: tuple[int, ...]) -> None:
         """Refuse samples of a shape that is no image's.

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
-from edgefl.learning.augmentation import Augmentation
 from edgefl.learning.partial_work import PartialWork
 from edgefl.learning.privacy import PrivacySettings
 from edgefl.learning.warm_starts import WarmStart
@@ -38,9 +37,7 @@ class EarlyStopping(Section):
     """
 
     threshold: float = Field(0.04, ge=0, le=1e3, description="gamma; F: 0.03 to 0.05")
-    validation: float = Field(
-        0.3, gt=0, lt=1, description="share of a device's samples kept apart: F's 7:3 split"
-    )
+    validation: ClassVar[float] = 0.3  # share of a device's samples kept apart: F's 7:3 split
 
     def stop(self, epoch: "Tensor", loss: "Tensor", before: "Tensor") -> "Tensor":
         """Return [k] whether devices stop after an epoch [k]; the mean loss [k] now and after the epoch before."""
@@ -54,9 +51,7 @@ class TheoryRecording(Section):
     """
 
     every: int = Field(10, ge=1, le=10**9, description="rounds from one measurement to the next")
-    samples: int = Field(
-        32, ge=2, le=10**6, description="of each device, whose single gradients give the noise's variance"
-    )
+    samples: ClassVar[int] = 32  # of each device, whose single gradients give the noise's variance
 
 
 class InitialModel(Section):
@@ -183,11 +178,6 @@ class LearningSettings(Section):
         description="rounds from one table of all present devices' scores, evaluation.csv, to the next, if tested on"
         " devices; none: only their mean and spread",
     )
-    client_metrics: bool = Field(
-        False,
-        description="columns of devices.csv: loss on a round's samples before and after local training, norm of the"
-        " change, and epochs; two forward passes of wall time, no simulated time",
-    )
     test_every: int = Field(
         1, ge=1, le=10**9, description="rounds from one test of the global model to the next"
     )
@@ -212,10 +202,10 @@ class LearningSettings(Section):
         description="largest norm of a device's gradient, to which a longer one is scaled down, before the algorithm"
         " corrects it; none: any",
     )
-    augmentation: Augmentation | None = Field(
-        None,
-        description="images of local training shifted and mirrored at random in every step, as the papers' ResNets"
-        " have them: {} for 4 pixels and mirroring; none: seen as they are",
+    augmentation: bool = Field(
+        False,
+        description="images of local training shifted by up to 4 pixels and mirrored at random in every step, as the"
+        " papers' ResNets have them; not for digits and letters",
     )
     bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
     payload: Literal["model", "exchanged"] = Field(
@@ -241,11 +231,6 @@ class LearningSettings(Section):
         "float32",
         description="bf16: matrix products and convolutions of local training in bfloat16; on a CPU only where it has"
         " instructions for it, else it is slower",
-    )
-    channels_last: bool | None = Field(
-        None,
-        description="images in channels-last order, where devices train one by one, and in tests on a CPU; none: on"
-        " a CPU where it is faster (svhn_cnn, cnn2, lenet; in tests alone: resnet18, resnet34)",
     )
     theory: TheoryRecording | None = Field(
         None,

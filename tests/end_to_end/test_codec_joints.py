@@ -33,7 +33,7 @@ PARAMETERS: dict[str, dict[str, list[Any]]] = {
     "top_k": {"share": [0.1, 0.3]},
     "ef21": {"share": [0.1, 0.3]},
     "rand_k": {"share": [0.1, 0.3]},
-    "qsgd": {"levels": [7, 31], "bucket": [128, 512, None], "norm": ["two", "max"]},
+    "qsgd": {"levels": [7, 31]},
     "fedpaq": {"bits": [4, 8]},
     "powersgd": {"rank": [2, 4]},
 }

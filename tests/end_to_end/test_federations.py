@@ -91,7 +91,7 @@ def learned(run: Path, table: str, columns: list[str]) -> pd.DataFrame:
     "learning",
     [
         {"warm_start": "similarity", "partition": {"name": "dirichlet", "alpha": 0.5, "overlap": 0.2}},
-        {"algorithm": "scaffold", "uplink_codec": {"name": "rand_k", "share": 0.2}, "client_metrics": True},
+        {"algorithm": "scaffold", "uplink_codec": {"name": "rand_k", "share": 0.2}},
         {
             "algorithm": "ditto",
             "tested_on": "devices",

@@ -146,10 +146,10 @@ def test_cuda_learns_as_the_cpu_does(override: str, how: str, digits: Path, tmp_
 @pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("model", ["svhn_cnn", "resnet18"])
-def test_bf16_and_channels_last_train_on_cuda(model: str, digits: Path, tmp_path: Path) -> None:
+def test_bf16_trains_on_cuda(model: str, digits: Path, tmp_path: Path) -> None:
     overrides = [
         *(f"learning.model={model}", "learning.lr=0.01", "sessions.count=1", "sessions.rounds=10"),
-        *("learning.precision=bf16", "learning.channels_last=true"),
+        "learning.precision=bf16",
     ]
     edgefl.simulate(edgefl.load_scenario(digits, overrides), out=tmp_path / "cuda", device="cuda")
     rounds = pd.read_csv(tmp_path / "cuda" / "rounds.csv")

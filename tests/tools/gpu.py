@@ -33,7 +33,7 @@ RUNS = {
     "ResNet-18": ["learning.model=resnet18", "learning.lr=0.01", "devices.count=8"],
     "a CNN, bf16": [
         *("learning.model=svhn_cnn", "learning.lr=0.01"),
-        *("learning.precision=bf16", "learning.channels_last=true"),
+        "learning.precision=bf16",
     ],
     "SCAFFOLD": ["learning.algorithm=scaffold"],
     "MOON, a CNN": ["learning.algorithm=moon", "learning.model={name: cnn2}", "learning.lr=0.01"],

@@ -70,10 +70,6 @@ OTHERS = {
         "learning/local/test_local_training",
         "learning/test_algorithm_verbs",
     ),
-    "edgefl/learning/federation/client_metrics.py": (
-        "end_to_end/test_device_scores",
-        "end_to_end/test_not_finite",
-    ),
     "edgefl/learning/federation/stages.py": ("end_to_end/test_overlap",),
     "edgefl/learning/federation/kept_models.py": ("end_to_end/test_kept_models",),
     "edgefl/learning/federation/clairvoyance.py": ("learning/test_drift_methods",),

@@ -75,13 +75,7 @@ class BackgroundUsers:
 
     def _walls(self, cell: int) -> Indoors | None:
         """The walls, if any user can be behind one."""
-        own, depth_m = self.settings.indoor_share, self.radio.path_loss.indoor_depth_m
-        share = self.devices.indoor_share if own is None else own
-        if own and depth_m is None:
-            raise EdgeflError(
-                "this path loss has no walls (UMi and UMa do): leave it out",
-                ("radio", "background", "indoor_share"),
-            )
+        share, depth_m = self.devices.indoor_share, self.radio.path_loss.indoor_depth_m
         if not share or depth_m is None:
             return None
         name = ("background", "indoors", cell)

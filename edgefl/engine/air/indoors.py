@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from edgefl.channel.penetration import CAR_STD_DB, STD_DB, Walls, penetration_loss_db, wall_loss_db
+from edgefl.channel.penetration import CAR_DB, CAR_STD_DB, STD_DB, Walls, penetration_loss_db, wall_loss_db
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, RoundKey
 from edgefl.engine.air.measurements import Survey
@@ -110,12 +110,12 @@ class IndoorsByTrip:
     A device whose movement knows no places keeps its state throughout. The loss is the same towards all sites.
 
     Source: 3GPP TR 38.901, Table 7.2-1 (the share of those indoors belongs to users at 3 km/h), and 7.4.3.2 (cars:
-    N(9 dB, (5 dB)^2), with metallised windows 20 dB in the mean). Left out: that who walks to a place is outdoors
+    N(9 dB, (5 dB)^2)). Left out: that who walks to a place is outdoors
     on the way, which its share of indoors does not tell.
 
     Args:
         buildings: of the devices; used with the number of a trip in place of that of a square.
-        vehicle_above_m_s, vehicle_loss_db: [devices] inf: never in a car.
+        vehicle_above_m_s: [devices] inf: never in a car.
         trips: of all devices, now.
     """
 
@@ -123,18 +123,16 @@ class IndoorsByTrip:
         self,
         buildings: Indoors,
         vehicle_above_m_s: FloatArray,
-        vehicle_loss_db: FloatArray,
         trips: Callable[[], Trips],
         draws: UniformDraws,
     ) -> None:
         self._buildings = buildings
         self._above_m_s = vehicle_above_m_s
-        self._vehicle_db = vehicle_loss_db
         self._trips = trips
         self._draws = draws
         # the trip on which each device had its car last, and what that takes
-        self._car_trip = np.full(len(vehicle_loss_db), -1)
-        self._car_db = np.zeros(len(vehicle_loss_db))
+        self._car_trip = np.full(len(vehicle_above_m_s), -1)
+        self._car_db = np.zeros(len(vehicle_above_m_s))
 
     @classmethod
     def of_fleet(
@@ -155,7 +153,6 @@ class IndoorsByTrip:
         return cls(
             buildings,
             fleet.column(lambda kind: math.inf if kind.vehicle_above_m_s is None else kind.vehicle_above_m_s),
-            fleet.column(lambda kind: kind.vehicle_loss_db),
             trips,
             UniformDraws(streams, len(fleet), ("vehicles",)),
         )
@@ -175,7 +172,7 @@ class IndoorsByTrip:
             who, trip = ids[anew], number[anew]
             drawn = normal(self._draws.uniform(who, 2 * trip, 2))[0]
             self._car_trip[who] = trip
-            self._car_db[who] = self._vehicle_db[who] + CAR_STD_DB * drawn * (self._vehicle_db[who] > 0)
+            self._car_db[who] = CAR_DB + CAR_STD_DB * drawn
         return np.asarray(self._car_db[ids])
 
 

@@ -64,7 +64,6 @@ NR: dict[str, dict[str, Any]] = {
         "indoor_share": 0.8,  # 38.901, Table 7.2-1, of those who walk or stay
         "indoors_by": "trip",
         "vehicle_above_m_s": 3.0,  # 11 km/h: faster than those who walk or run
-        "vehicle_loss_db": 9.0,  # 38.901, 7.4.3.2
         "penetration": "low_loss",
         "power": "tr38840",
         "idle_power_w": 0.01,  # 38.840: deep sleep, and paging each 1.28 s, 1.7 units of 6 mW

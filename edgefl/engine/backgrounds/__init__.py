@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Collection
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -19,13 +20,8 @@ class Background(Component):
 
     file_bits: int = Field(4_000_000, ge=1, le=10**12, description="bits of each file")
     users: int = Field(20, ge=1, le=10_000, description="users of a cell, at places drawn in it")
-    speed_m_s: float = Field(1.0, ge=0, le=60, description="speed that sets the Doppler of their links, m/s")
-    transmit_power_dbm: float = Field(
-        23.0, ge=-40, le=40, description="uplink power of a user, dBm (38.101-1: a phone's is 23)"
-    )
-    indoor_share: float | None = Field(
-        None, ge=0, le=1, description="share of the users behind walls; none: devices.indoor_share"
-    )
+    speed_m_s: ClassVar[float] = 1.0  # sets the Doppler of their links
+    transmit_power_dbm: ClassVar[float] = 23.0  # 38.101-1: of a phone
 
     @abstractmethod
     def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:

@@ -66,13 +66,11 @@ class OverlappingTraining:
     def run(self, stage: Stage, session: OpenSession) -> Generator[simpy.Event, None, str]:
         """Run training in which rounds overlap, until the policy or the duration ends the session; return why.
 
-        From the session's `until_s` on nobody begins, and what is under way makes its last model; if the server
-        awaits all that is under way then, its last models.
+        From the session's `until_s` on nobody begins, and what is under way makes its last model.
         """
         env, server, work = self._simulation.env, self._server, WorkUnderWay(self._simulation.env)
         done, dispatches, since_s, parts = 0, 0, env.now, list[Part]()
         sent, covered = SentTime(), self._attendance.link_columns()
-        closing = ""  # why the session ends, while those at work are awaited
         while True:
             work.collect()
             work.drop_stale(self._counts.version, server.takes)
@@ -80,7 +78,7 @@ class OverlappingTraining:
             present = self._attendance.present()
             tiers = [self._tier(tier, work, present, since_s) for tier in sorted({*self._tiers, 0})]
             begin = [(room, ids) for state, ids, _ in tiers if (room := server.room(state)) and ids]
-            if env.now >= until_s or closing:
+            if env.now >= until_s:
                 begin = []
             stuck = not (work.working or begin) or work.lost > LOST_PER_PLACE * max(1, len(present))
             ready = next((arrived[:n] for state, _, arrived in tiers if (n := server.ready(state))), [])
@@ -97,15 +95,13 @@ class OverlappingTraining:
                 session.unchanged += not is_new
                 evaluation = stage.evaluate(self._attendance.present())
                 session.tested(evaluation)
-                ended = closing or self._ending.reason_to_end(session, done)
+                ended = self._ending.reason_to_end(session, done)
                 if not ended and env.now >= until_s:
                     ended = (
                         "duration"
                         if env.now >= self._simulation.duration_s
                         else self._ending.reason(session, done)
                     )
-                if ended and server.awaits_work and work.is_under_way:
-                    closing, ended = ended, ""
                 if ended:
                     yield from work.stop()
                 parts += self._book_model(
@@ -129,9 +125,6 @@ class OverlappingTraining:
                     dispatches += 1
                     work.begin(*self._dispatch(stage, session, dispatches, ids, room, done))
             elif not work.working:
-                if closing:
-                    self._simulation.radio.efficiency.count(parts, {})
-                    return closing
                 if env.now >= until_s:
                     self._simulation.radio.efficiency.count(parts, {})
                     return (

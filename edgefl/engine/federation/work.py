@@ -81,11 +81,6 @@ class WorkUnderWay:
         return not (self.working or self.arrived or self.ended)
 
     @property
-    def is_under_way(self) -> bool:
-        """Whether somebody works, or an update waits."""
-        return bool(self.working or self.arrived)
-
-    @property
     def busy(self) -> set[int]:
         """Devices that begin nothing now: they work, or their update waits."""
         return {job.device for job in self.working.values()} | {done.job.device for done in self.arrived}

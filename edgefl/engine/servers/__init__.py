@@ -49,11 +49,6 @@ class OverlappingServer(ServerPolicy):
         """Devices that may work at the same time; None: as many as the selector takes."""
         return None
 
-    @property
-    def awaits_work(self) -> bool:
-        """Whether those at work at the end of a session finish, for further models of it; else they are cut off."""
-        return False
-
     def takes(self, staleness: int) -> bool:
         """Return whether an update of this staleness is taken into a model."""
         return True
@@ -111,13 +106,6 @@ class WeighingServer(OverlappingServer):
         description="what becomes of an update staler than max_staleness: drop it, or cap its tau",
     )
 
-    at_session_end: Literal["lost", "awaited"] = Field(
-        "lost",
-        description="what becomes of work that is under way when a session ends. lost: it is cut off, its joules"
-        " wasted; awaited: nobody begins any more, and what those at work send makes its last models, beyond"
-        " those that the session policy asks for",
-    )
-
     @property
     def learning(self) -> Staleness:
         return Staleness(
@@ -131,10 +119,6 @@ class WeighingServer(OverlappingServer):
     @property
     def places(self) -> int | None:
         return self.concurrency
-
-    @property
-    def awaits_work(self) -> bool:
-        return self.at_session_end == "awaited"
 
     def takes(self, staleness: int) -> bool:
         return self.max_staleness is None or self.beyond == "cap" or staleness <= self.max_staleness

@@ -11,7 +11,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -28,7 +28,6 @@ __all__ = [
     "Coded",
     "Contraction",
     "FeedbackCodec",
-    "Indices",
     "Sizes",
     "Unbiased",
     "damping_of",
@@ -36,8 +35,6 @@ __all__ = [
 ]
 
 RESIDUAL = "residual"
-# how the places of the numbers are told that are sent
-Indices = Literal["packed", "mask", "entropy", "coo64"]
 
 
 @dataclass(frozen=True)
@@ -246,35 +243,12 @@ def fed_back(uplink: Codec | None, downlink: Codec | None, *, differences: bool)
     return found
 
 
-def index_bits(chosen: Tensor, sizes: Sizes, indices: Indices) -> Tensor:
-    """Count the bits that tell which numbers are sent, [k] integers; none where all are.
-
-    packed: each index in ceil(log2 M) bits. mask: one bit for each of the M numbers (FLSim's bitmask). entropy:
-    ceil(log2 of M over n) for n numbers, which no code for equally likely places falls below on average. coo64: an
-    index in 64 bits for each dimension of its tensor, as PyTorch's sparse tensors hold it (FLSim's coo).
+def index_bits(chosen: Tensor, sizes: Sizes) -> Tensor:
+    """Count the bits that tell which numbers are sent, [k] integers: ceil(log2 M) each, none where all are.
 
     Args:
         chosen: [k, M] bool, the numbers that are sent.
     """
     many, count = chosen.sum(1), sizes.count
-    if indices == "packed":
-        bits = many * math.ceil(math.log2(count)) if count > 1 else many * 0
-    elif indices == "mask":
-        bits = many * 0 + count
-    elif indices == "coo64":
-        bits, begin = many * 0, 0
-        for shape in sizes.shapes:
-            end = begin + math.prod(shape)
-            bits = bits + 64 * max(1, len(shape)) * chosen[:, begin:end].sum(1)
-            begin = end
-    else:
-        bits = many.new_tensor([_log2_choices(count, n) for n in many.tolist()])
+    bits = many * math.ceil(math.log2(count))
     return bits.masked_fill(many == count, 0)
-
-
-def _log2_choices(count: int, chosen: int) -> int:
-    """Return the bits that number all sets of `chosen` out of `count`: ceil(log2 C(count, chosen))."""
-    if count <= 4096:
-        return (math.comb(count, chosen) - 1).bit_length()
-    nats = math.lgamma(count + 1) - math.lgamma(chosen + 1) - math.lgamma(count - chosen + 1)
-    return math.ceil(nats / math.log(2))

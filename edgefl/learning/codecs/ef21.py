@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from edgefl.learning.codecs import Chance, Codec, Coded, Contraction, Indices, Sizes, index_bits
+from edgefl.learning.codecs import Chance, Codec, Coded, Contraction, Sizes, index_bits
 from edgefl.learning.codecs.top_k import kept, largest
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ class Ef21(Codec):
     """
 
     share: float = Field(0.1, gt=0, le=1, description="share of the numbers that are sent; at least one is")
-    indices: Indices = Field("packed", description="bits of the places, as in top_k")
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
         return {ESTIMATE: sizes.count}
@@ -34,7 +33,7 @@ class Ef21(Codec):
         known = memory[ESTIMATE]
         chosen = largest((change - known).abs(), kept(self.share, sizes))
         rows = change.where(chosen, known)
-        bits = chosen.sum(1) * sizes.bits + index_bits(chosen, sizes, self.indices)
+        bits = chosen.sum(1) * sizes.bits + index_bits(chosen, sizes)
         return Coded(rows, bits, {ESTIMATE: rows})
 
     def distortion(self, sizes: Sizes) -> Contraction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -10,7 +10,6 @@ from edgefl.learning.codecs import (
     Chance,
     Contraction,
     FeedbackCodec,
-    Indices,
     Sizes,
     Unbiased,
     index_bits,
@@ -27,24 +26,19 @@ class RandK(FeedbackCodec):
     """Send a share of a change that each device chooses anew in each round, each number whole.
 
     Stich et al., Sparsified SGD with Memory, NeurIPS 2018; Konecny et al., 2016. Both ends draw the places from a
-    seed of 64 bits, unless `indices` says that they are listed. With error feedback it is a contraction, whose mean
+    seed of 64 bits. With error feedback it is a contraction, whose mean
     error is 1 - share of the change's square. Without, what is sent is divided by its share: that is unbiased, with
     omega = 1 / share - 1. share = 1 is no codec at all, to the last bit.
     """
 
     share: float = Field(0.1, gt=0, le=1, description="share of the numbers that are sent; at least one is")
-    indices: Literal["seed"] | Indices = Field(
-        "seed", description="bits of the places: seed: 64 for all of them; the others as in top_k"
-    )
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         count = kept(self.share, sizes)
         chosen = wanted.new_ones(wanted.shape).bool()
         if count < sizes.count:
             chosen = (~chosen).scatter(1, rng.subset(count, sizes.count), True)
-        places = index_bits(chosen, sizes, "packed" if self.indices == "seed" else self.indices)
-        if self.indices == "seed":
-            places = places.clamp_max(SEED_BITS)
+        places = index_bits(chosen, sizes).clamp_max(SEED_BITS)
         scale = 1.0 if self.error_feedback else sizes.count / count
         return wanted * chosen * scale, count * sizes.bits + places
 

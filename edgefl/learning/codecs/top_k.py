@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from edgefl.learning.codecs import Chance, Contraction, FeedbackCodec, Indices, Sizes, index_bits
+from edgefl.learning.codecs import Chance, Contraction, FeedbackCodec, Sizes, index_bits
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,15 +21,10 @@ class TopK(FeedbackCodec):
     """
 
     share: float = Field(0.1, gt=0, le=1, description="share of the numbers that are sent; at least one is")
-    indices: Indices = Field(
-        "packed",
-        description="bits of the places: packed: ceil(log2 M) each; mask: one for each number of the model; entropy:"
-        " the least possible; coo64: 64 for each dimension of a tensor",
-    )
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         chosen = largest(wanted.abs(), kept(self.share, sizes))
-        bits = chosen.sum(1) * sizes.bits + index_bits(chosen, sizes, self.indices)
+        bits = chosen.sum(1) * sizes.bits + index_bits(chosen, sizes)
         return wanted * chosen, bits
 
     def distortion(self, sizes: Sizes) -> Contraction:

@@ -29,7 +29,7 @@ class TextDataset(FileDataset):
     vocabulary: int = Field(
         30_522, ge=3, le=32_767, description="number of tokens, padding and unknown included"
     )
-    length: int
+    length: ClassVar[int]
 
     @abstractmethod
     def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:

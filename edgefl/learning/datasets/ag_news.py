@@ -3,9 +3,9 @@
 import csv
 import io
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from edgefl.learning.datasets._files import FileSet, root_of
 from edgefl.learning.datasets._text import TextDataset
@@ -33,9 +33,7 @@ class AgNews(TextDataset):
     NAMES = ("World", "Sports", "Business", "Sci/Tech")
 
     root: Path | None = root_of("train.csv and test.csv")
-    length: int = Field(
-        128, ge=1, le=2_000, description="words of a text that are kept; shorter ones are padded"
-    )
+    length: ClassVar[int] = 128  # words of a text that are kept
 
     def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:
         """Parse a csv file of class (1 to 4), title and description."""

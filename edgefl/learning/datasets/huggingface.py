@@ -3,7 +3,7 @@
 import hashlib
 import importlib
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -38,7 +38,7 @@ class HuggingFace(Dataset):
         description="a group's training samples are read from disk when its device takes part, for more than the"
         " memory holds; inputs are then scaled by the first 10,000. Needs group and a test split",
     )
-    train: str = Field("train", description="name of the training split")
+    train: ClassVar[str] = "train"  # name of the training split
     test: str | None = Field("test", description="name of the test split; none: a share is split off")
     test_share: float = Field(
         0.2, gt=0, lt=1, description="share split off for testing, without a test split"

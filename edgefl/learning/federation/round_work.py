@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edgefl.contract import Expected
+from edgefl.learning.augmentation import Augmentation
 from edgefl.learning.data.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.federation.federation import RoundFacts
 from edgefl.learning.settings import LearningSettings
@@ -40,10 +41,10 @@ class RoundWork:
         steps = self._steps(ids, facts, [len(indices) for indices in samples])
         generators = [streams("batches", id_, *facts.at) for id_ in ids]
         batches = draw_batches(samples, steps, settings.batch, generators, self.smallest, apart)
-        if (augmentation := settings.augmentation) is None:
+        if not settings.augmentation:
             return batches
         generators = [streams("augmentation", id_, *facts.at) for id_ in ids]
-        return replace(batches, views=augmentation.draw(batches.sizes, batches.rows.shape[2], generators))
+        return replace(batches, views=Augmentation().draw(batches.sizes, batches.rows.shape[2], generators))
 
     def _steps(self, ids: Sequence[int], facts: RoundFacts, held: Sequence[int]) -> list[int]:
         """Return how many local steps each device does that holds so many samples."""

@@ -24,7 +24,7 @@ from edgefl.contract import (
 )
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.drifts import Moment
-from edgefl.learning.federation import client_metrics, theory
+from edgefl.learning.federation import theory
 from edgefl.learning.federation.federation import At, Federation, Reports, RoundFacts
 from edgefl.learning.federation.first_losses import compare, losses_received
 from edgefl.learning.federation.trainer import PERSONAL_ACCURACY, TEST_SAMPLES, Trainer
@@ -124,13 +124,10 @@ class TrainStage(_SessionStage):
         further: dict[str, tuple[float | None, ...]] = {}
         if session.reports:
             further[REPORTED_LOSS] = losses_received(trainer, model.waiting_round(ids))
-        if session.norms and not trainer.settings.client_metrics:
-            further[REPORTED_NORM] = client_metrics.norms(trainer, *self._received_and_trained(ids))
+        if session.norms:
+            received, trained = (trainer.layout.split(rows)[0] for rows in self._received_and_trained(ids))
+            further[REPORTED_NORM] = tuple((trained - received).double().norm(dim=1).tolist())
             local = replace(local, after={**local.after, REPORTED_NORM: TRAINING})
-        if trainer.settings.client_metrics:
-            received, trained = self._received_and_trained(ids)
-            further |= client_metrics.measure(trainer, model.waiting_round(ids), received, trained)
-            local = replace(local, after={**local.after, **dict.fromkeys(client_metrics.COLUMNS, TRAINING)})
         if trainer.device_tests is not None:
             tested = trainer.due(facts.moment.round)
             further[PERSONAL_ACCURACY] = (

@@ -37,7 +37,7 @@ COLUMNS = (
 def measure(trainer: "Trainer", last: "TrainedRound", made: Tensor, at: "At") -> dict[str, float | None]:
     """Measure a round: gradients of all participants' whole data at the model that it began with and at `made`.
 
-    sigma_k^2 is the variance of a device's per-sample gradients, estimated from `learning.theory.samples` of them.
+    sigma_k^2 is the variance of a device's per-sample gradients, estimated from `TheoryRecording.samples` of them.
     All participants began with one model: what lets them begin with others is refused beside `learning.theory`.
     Empty where none has data.
     """

@@ -68,9 +68,10 @@ class TrainingData:
         self.hands = Hands(1 if torch_device.type == "cuda" else threads)
         self.devices, self.ids = devices, range(devices) if ids is None else ids
         self.test_labels, self.test_groups = self.task.kinds(data.test.y), data.test.groups
-        if settings.augmentation is not None:
-            settings.augmentation.check(self.input_shape)
-        self.train = self._in_memory(data.train, data, settings.drift, settings.augmentation)
+        augmentation = Augmentation() if settings.augmentation else None
+        if augmentation is not None:
+            augmentation.check(self.input_shape)
+        self.train = self._in_memory(data.train, data, settings.drift, augmentation)
         self.pool = None if data.by_group is None else SamplePool(data.by_group, self.train, threads)
         self.test = self._in_memory(data.test, data, settings.drift)
         self.validation = None if validation is None else self._in_memory(validation, data, settings.drift)

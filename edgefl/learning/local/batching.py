@@ -28,7 +28,7 @@ def choose(
     Devices are trained one by one, everywhere:
         - if the model has layers that neither PyTorch nor edgefl ships: vmap may not follow what they do;
         - if it has recurrent layers or embedding bags, which vmap runs one by one itself, with detours;
-        - if `learning.channels_last` is set, which stacked training does not support;
+        - if images lie channels last, which stacked training does not support;
     and on a CPU:
         - if it has convolutions;
         - if fewer than 10 would be stacked, because fewer take part in the round or fit a chunk (each with its

@@ -18,8 +18,8 @@ class Factory(Model):
     """The module that a function makes: of timm, torchvision, or your own file.
 
     `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18}, channels: in_chans}`. The
-    function is told the number of classes and, if it is to be, of the inputs' channels. It is code from outside, so
-    a scenario with it runs with --allow-code only.
+    function is told `num_classes` and, if it is to be, the number of the inputs' channels. It is code from outside,
+    so a scenario with it runs with --allow-code only.
     """
 
     typical_input: ClassVar = (3, 32, 32)
@@ -28,9 +28,6 @@ class Factory(Model):
     function: str = Field(pattern=r"^[\w.]+:\w+$", description="module:function that makes the module")
     arguments: dict[str, Any] = Field(
         {}, description="what the function is given by name, beside the classes"
-    )
-    classes: str | None = Field(
-        "num_classes", description="name of the argument for the number of classes; none: it has none"
     )
     channels: str | None = Field(
         None,
@@ -47,9 +44,7 @@ class Factory(Model):
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         from torch import nn
 
-        given = dict(self.arguments)
-        if self.classes:
-            given[self.classes] = classes
+        given = {**self.arguments, "num_classes": classes}
         if self.channels:
             given[self.channels] = input_shape[0] if len(input_shape) > 2 else 1
         try:

@@ -23,7 +23,7 @@ def wants_channels_last(
     lie. Models from outside are left as they are: one that calls `view` fails.
 
     Args:
-        asked: `learning.channels_last`; None: where it is faster.
+        asked: whether they do; None: where it is faster.
         gain: of the model.
         work: tests, or training as well.
     """

@@ -216,7 +216,6 @@ def server(data: Data, rng: Random) -> None:
         )
     )
     if own["name"] != "tiers":
-        own["at_session_end"] = rng.choice(("lost", "awaited"))
         own |= rng.choice(({}, {"max_staleness": 1, "beyond": rng.choice(("drop", "cap"))}))
     put(data, ("rounds", "server"), own)
 

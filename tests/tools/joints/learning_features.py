@@ -12,7 +12,7 @@ CODECS: dict[str, dict[str, tuple[Any, ...]]] = {
     "top_k": {"share": (0.02, 0.3)},
     "ef21": {"share": (0.1, 0.3)},
     "rand_k": {"share": (0.1, 0.3)},
-    "qsgd": {"levels": (1, 7, 31), "bucket": (64, 512, None), "norm": ("two", "max")},
+    "qsgd": {"levels": (1, 7, 31)},
     "fedpaq": {"bits": (2, 8)},
     "powersgd": {"rank": (1, 4)},
 }
@@ -109,7 +109,7 @@ def work(data: Data, rng: Random) -> None:
         {"steps": 3, "partial_work": {"share": 0.5}},
         {"epochs": 2, "early_stopping": {"threshold": 0.5}},
         {"one_pass": True, "steps": 50},
-        {"steps": 2, "augmentation": {"padding": 1, "flip": False}},
+        {"steps": 2, "augmentation": True},
     )
     data["learning"] |= rng.choice(choices)
 
@@ -127,8 +127,7 @@ def told(data: Data, rng: Random) -> None:
     choices: tuple[Data, ...] = (
         {"tested_on": "devices", "scores_every": 2, "test_every": 1},
         {"metrics": ["top5", "macro_f1", "auc", "perplexity"]},
-        {"client_metrics": True},
-        {"theory": {"every": 2, "samples": 4}, "momentum": 0},
+        {"theory": {"every": 2}, "momentum": 0},
         {"validation": 0.1, "test_every": 2},
     )
     data["learning"] |= rng.choice(choices)

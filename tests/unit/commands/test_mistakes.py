@@ -58,7 +58,7 @@ negative | count: 4 | count: -4 | 4 | must be >= 1, got -4 (number of devices
 fraction | count: 4 | count: 4.5 | 4 | must be a whole number, got 4.5
 text for a number | count: 4 | count: four | 4 | must be a whole number, got 'four'
 number in quotes | count: 4 | count: '4' | 4 | got '4': write it without quotes
-yes for true | mu: 0.1}\n | mu: 0.1}\n  channels_last: yes\n | 12 | must be true or false, got 'yes'
+yes for true | mu: 0.1}\n | mu: 0.1}\n  one_pass: yes\n | 12 | must be true or false, got 'yes'
 missing trace |   count: 4\n |   count: 4\n  mobility: {name: trace, path: nowhere.csv}\n | 5 | nowhere.csv: no such file in 
 missing data | digits | {name: npz, path: nowhere.npz} | 9 | nowhere.npz is not there (looked beside the scenario and in
 absent class |   count: 4\n |   count: 4\n  classes: {phone: {share: 0.5}}\n | 3 | the classes' shares sum to 0.5: make it 1

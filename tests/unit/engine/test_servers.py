@@ -202,30 +202,6 @@ def test_from_the_end_of_a_session_on_nobody_begins_and_what_is_under_way_makes_
     assert ends == ["duration"]
 
 
-@pytest.mark.parametrize("policy", [{"name": "schedule", "count": 2, "rounds": 2}, None])
-def test_work_under_way_when_a_session_ends_may_be_awaited(policy: Mapping[str, Any] | None) -> None:
-    """Two of three make a model, at 2 s; device 2 is done at 3.5 s, and waits in the buffer for device 0, at 3.6 s.
-
-    The session is over then, after two models, or at 3.55 s. Device 1 began at 2 s and is done at 4 s: alone.
-    """
-    server = {"name": "fedbuff", "buffer": 2, "at_session_end": "awaited"}
-    policy = policy or {"name": "interval", "count": 2, "length_s": 3.55}
-    world = computing(server, [1.6, 2.0, 3.5], rounds=0, policy=policy).run()
-    first = models(world)[:3]
-    assert first == [
-        (2.0, 1, [(0, 0, 0), (1, 0, 0)]),
-        (3.6, 2, [(0, 1, 0), (2, 0, 1)]),
-        (4.0, 3, [(1, 1, 1)]),
-    ]
-    assert [row.start_s for row in world.rows.of[Round]][3] == 4.0
-    rows = world.simulation.ledger.rows(np.full(3, 100.0), 0.0)
-    assert sum(row.wasted_j for row in rows) == 0.0
-    lost = computing({**server, "at_session_end": "lost"}, [1.6, 2.0, 3.5], rounds=0, policy=policy).run()
-    assert models(lost)[1] == first[1]
-    assert lost.rows.of[Round][1].energy_wasted_j == pytest.approx(1.6 * JOULES_PER_S)
-    assert lost.rows.of[Round][2].start_s == 3.6
-
-
 def test_the_server_takes_its_time_for_each_model() -> None:
     rules = {"server_s": 0.125, "server_power_w": 8.0}
     world = computing({"name": "fedasync"}, [1.0], rounds=3, rules=rules).run()

