@@ -46,7 +46,6 @@ FEATURES = {
             "federation/federations",
             "federation/seat",
             "scenario/federation_settings",
-            "scenario/shared_cells",
         ),
         37,
     ),

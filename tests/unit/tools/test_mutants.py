@@ -115,3 +115,17 @@ def test_the_last_run_is_good_enough_and_what_is_left_has_reasons() -> None:
     assert all(
         bool(row["since"]) == (row["first"] == "survived" and row["verdict"] in KILLED) for row in rows
     )
+
+
+def test_the_modules_and_tests_of_the_list_are_there() -> None:
+    root, others = mutating.ROOT, mutants.OTHERS
+    files = [
+        file.relative_to(root)
+        for folder in mutating.FOLDERS.values()
+        for file in (root / folder).rglob("*.py")
+    ]
+    assert [part for part in others if not any(str(file).startswith(part) for file in files)] == []
+    tests = {test for some in others.values() for test in some}
+    assert [
+        one for one in tests if not any((root / at / f"{one}.py").exists() for at in ("tests", "tests/unit"))
+    ] == []
