@@ -286,7 +286,7 @@ TINTS = (
 
 
 def question_figure(table: pd.DataFrame, axes: Sequence[str], variants: tuple[str, str], unit: str) -> Figure:
-    """Draw the difference in each setting, with its interval and who is better.
+    """Draw the difference in each setting, with its interval and the better variant.
 
     Args:
         table: as in `edgefl.analysis.reports.question.Answer`.

@@ -23,7 +23,7 @@ OF_SYNCHRONOUS = {"every_s": None, "pause_s": 0.0, "deadline_s": None, "over_sel
 
 @dataclass(frozen=True)
 class Row:
-    """One need: its code, what it is, and what keeps those who ask for it (`_asked`) from having it.
+    """One need of components: its code, its words, and what conflicts with it.
 
     broken: yields the place, the words for what is there, and the remedy.
     """
@@ -43,7 +43,7 @@ class Clash(EdgeflError):
 
 
 def check(sections: Sections, only: Collection[str] = ()) -> None:
-    """Refuse what does not go together; of several clashes the first in the table is told.
+    """Refuse parts of a scenario that clash; report the first clash in the table.
 
     Args:
         only: codes of the rows to look at; none: all.
@@ -65,7 +65,7 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
 
 
 def _asked(s: Sections) -> dict[str, list[str]]:
-    """Return who asks for each need, in words, by its code."""
+    """Return the names of the parts that have each need, by its code."""
     learning, selector = s.learning, s.rounds.selector
     overlapping = [s.server] * s.overlaps
     tiers = overlapping * (s.overlaps and s.rounds.server.has_tiers)
@@ -183,10 +183,10 @@ def _beyond_theory(s: Sections) -> Broken:
 def _no_sums(s: Sections) -> Broken:
     learning = s.learning
     assert learning is not None
-    fits_any = f"take {fitting(lambda one: not one.needs_sgd())}"
     if learning.optimiser.weights(1, learning.momentum) is None:
         name = s.named("optimisers", "optimiser")
-        yield ("learning", "optimiser"), f"{name}'s are not", f"choose optimiser sgd, or {fits_any}"
+        remedy = f"choose optimiser sgd, or take {fitting(lambda one: not one.needs_sgd())}"
+        yield ("learning", "optimiser"), f"{name}'s are not", remedy
     yield from _state_kept(s)
 
 

@@ -1,4 +1,4 @@
-"""Leave a run amid its rounds, in this process, and see whether it goes on to the same bytes."""
+"""Stop a run between rounds, in this process, and compare the bytes of the resumed one."""
 
 from pathlib import Path
 

@@ -192,10 +192,10 @@ class LocalTraining:
     def _workers_with(self, kind: type[Kernel], count: int) -> list[Worker]:
         """Return `count` workers with kernels of this kind, made at the first call."""
         workers = self._workers.setdefault(kind, [])
-        sample = example(self._train.x)
         if kind is Stacked and not workers:
-            refuse_hidden_parameters(self._module, sample)
-        for _ in range(count - len(workers)):
+            refuse_hidden_parameters(self._module, example(self._train.x))
+        while len(workers) < count:
+            sample = example(self._train.x)
             kernel = kind(self._model, self._module, self._precision, sample, self._task)
             workers.append(Worker(kernel, self._train))
         return workers[:count]
