@@ -138,15 +138,15 @@ def measured(preview: Preview) -> str:
     moves = ""
     whole = preview.walked_s >= preview.times_s[-1]  # else handovers are counted as long as there is time
     if preview.world.scenario.layout.several and len(preview.handovers_m) and whole:
-        rate = preview.handovers_per_hour / preview.build.devices
+        rate = preview.handovers_per_hour / preview.forecast.devices
         moves = f", and each device hands over {rate:,.{0 if rate >= 10 else 1}f} times an hour"
         if preview.borders:
             moves += (
                 f", {len(preview.handovers_m) / preview.borders:.1f} times for each border that it crosses"
             )
-    probe = preview.cost.probe
+    probe = preview.forecast.probe
     return (
-        f"A round of its {preview.build.devices} devices takes {float(f'{probe.latency_s:.3g}'):,g} s and"
+        f"A round of its {preview.forecast.devices} devices takes {float(f'{probe.latency_s:.3g}'):,g} s and"
         f" {float(f'{probe.energy_j:.3g}'):,g} J"
         f" at the beginning{moves}."
     )

@@ -1,14 +1,14 @@
 """What `edgefl preview` shows: a world before it runs, where devices go, and a few rounds without training.
 
 Devices move as in the run. The network is run for as long as WALK_S of processor time allow, without any round:
-that gives handovers. Times and joules are those of a probe (`edgefl.studies.cost_estimate`) in which nothing is
-trained, unless it is asked to train: then it also measures wall time, memory and disk.
+that gives handovers. Times and joules are those of a probe (`edgefl.run.probe`) in which nothing is trained, unless
+it is asked to train: then it also measures wall time, memory and disk.
 """
 
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from typing import Any
 
@@ -23,12 +23,14 @@ from edgefl.engine.sessions.schedule import Schedule
 from edgefl.engine.settings import WorkloadSettings
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
-from edgefl.run.plan import RunPlan
+from edgefl.run.forecast import Forecast, forecast_of
+from edgefl.run.plan import RunPlan, prepare
+from edgefl.run.probe import PROBE_ROUNDS, probe
 from edgefl.run.progress import wall_time
+from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
-from edgefl.studies.cost_estimate import PROBE_ROUNDS, CostEstimate, estimate, expected, probe
-from edgefl.studies.validation import BuildCheck, built, facts_of
+from edgefl.studies.validation import tried
 
 PROBE_S = 1.5  # processor time
 WALK_S = 1.0  # processor time
@@ -44,7 +46,7 @@ class Preview:
     """A scenario before it runs.
 
     Attributes:
-        trained: whether the probe behind the cost has trained.
+        forecast: what the run is and takes; trained: whether the probe behind it has trained.
         times_s: [times]. tracks_m: [times, devices, 2], NaN: absent. population: [times, cells], switched on.
         handovers_m: [n, 2] where devices handed over. borders: between cells that they crossed. walked_s: over which
             these were counted.
@@ -52,8 +54,7 @@ class Preview:
         mix: session -> label -> samples that all devices hold.
     """
 
-    build: BuildCheck
-    cost: CostEstimate
+    forecast: Forecast
     trained: bool
     world: World = field(repr=False)
     times_s: np.ndarray
@@ -81,25 +82,25 @@ class Preview:
         """Say it in a few lines."""
         strong = self.snr_db[np.isfinite(self.snr_db)]
         low, middle, high = np.percentile(strong, [10, 50, 90])
-        rounds = self.cost.probe.rounds
+        forecast, probe, rounds = self.forecast, self.forecast.probe, self.forecast.probe.rounds
         means = f"the means of the first {rounds}" if rounds > 1 else "the first to end"
         lines = [
-            f"devices         {self.build.devices} in {self.build.where}",
-            f"simulated time  {self.cost.simulated_s.text('{:,.4g} s'.format)}",
-            f"a round         {self.cost.probe.latency_s:.4g} s and {self.cost.probe.energy_j:.3g} J of the devices, "
-            f"{means}; {self.build.payload_bits / 1e6:.3g} Mbit a transfer",
+            f"devices         {forecast.devices} in {forecast.where}",
+            f"simulated time  {forecast.simulated_s.text('{:,.4g} s'.format)}",
+            f"a round         {probe.latency_s:.4g} s and {probe.energy_j:.3g} J of the devices, "
+            f"{means}; {forecast.payload_bits / 1e6:.3g} Mbit a transfer",
             f"SNR             {low:.0f} to {high:.0f} dB in four places of five, median {middle:.0f} dB",
         ]
         if self.world.scenario.layout.several:
             rate = self.handovers_per_hour
-            each = f"{rate:,.0f} per hour, {rate / self.build.devices:,.1f} of a device"
+            each = f"{rate:,.0f} per hour, {rate / forecast.devices:,.1f} of a device"
             if self.borders:
                 each += f", {len(self.handovers_m) / self.borders:.2g} for each border crossed"
             lines.insert(2, f"handovers       {each} (over {self.walked_s:,.4g} s)")
         if self.trained:
-            lines += self.cost.lines()
+            lines += forecast.costs()
         elif not self.world.scenario.trains:
-            lines.append(f"wall time       {self.cost.wall_s.text(wall_time)}, roughly")
+            lines.append(f"wall time       {forecast.wall_s.text(wall_time)}, roughly")
         else:
             lines.append("wall time       is mostly training's: --plan trains two rounds and says it")
         return lines + [f"note: {note}" for note in self.notes]
@@ -118,14 +119,14 @@ def make_preview(
     Raises:
         EdgeflError: the run would be refused.
     """
-    run = built(scenario, device)
-    build = facts_of(run)
+    run = prepare(scenario, device=device, threads=1, load=Loaded(download=False), sizes_only=True)
+    built = forecast_of(run)
     if train:
-        cost = estimate(scenario, device)
+        seen = tried(scenario, device).probe
     else:
-        untrained = _untrained(scenario, run)
-        cost = expected(scenario, probe(untrained, device, most_s=most_s, clock=time.process_time))
-    end_s = cost.simulated_s.most
+        seen = probe(_untrained(scenario, run), device, most_s=most_s, clock=time.process_time)
+    forecast = replace(built, probe=seen)
+    end_s = forecast.simulated_s.most
     span_s = end_s if math.isfinite(end_s) else OPEN_END_S
     world = World(scenario, Streams(scenario.seed))  # movement goes on only: each look begins anew
     times_s = np.linspace(0.0, span_s, TIMES)
@@ -139,8 +140,8 @@ def make_preview(
         )
     notes = [
         (
-            cost.probe.cut_short,
-            f"time and joules of a round are of the first {cost.probe.rounds} to end, and quick ones end first; more"
+            seen.cut_short,
+            f"time and joules of a round are of the first {seen.rounds} to end, and quick ones end first; more"
             " would have taken too long: --plan sees them",
         ),
         (on is None, "devices switch too often to be shown: the picture has all as if they were on"),
@@ -162,8 +163,7 @@ def make_preview(
         ),
     ]
     return Preview(
-        build=build,
-        cost=cost,
+        forecast=forecast,
         trained=train,
         world=run.world,
         times_s=times_s,
@@ -175,7 +175,7 @@ def make_preview(
         snr_db=_snr_db(world, reach_m),
         reach_m=reach_m,
         mix=_mix(run),
-        notes=[*build.notes, *(note for holds, note in notes if holds)],
+        notes=[*built.notes, *(note for holds, note in notes if holds)],
     )
 
 

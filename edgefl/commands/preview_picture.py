@@ -51,9 +51,9 @@ def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
     _population(beside, preview) if _changes(preview) else _links(beside, preview)
     if preview.mix:
         _labels(figure.add_subplot(grid[1, 1]), preview)
-    name, probe = preview.world.scenario.name, preview.cost.probe
+    name, probe = preview.world.scenario.name, preview.forecast.probe
     round_costs = f"{float(f'{probe.latency_s:.3g}'):,g} s and {float(f'{probe.energy_j:.3g}'):,g} J"
-    title = f"{name}: {preview.build.devices} devices, a round of {round_costs}"
+    title = f"{name}: {preview.forecast.devices} devices, a round of {round_costs}"
     figure.suptitle(title, fontsize=12.5, fontweight="bold", x=0.01, ha="left")
     quality: dict[str, Any] = {"pil_kwargs": {"quality": 72}} if path.suffix == ".webp" else {}
     canvas.print_figure(path, dpi=dpi, **quality)

@@ -38,7 +38,7 @@ def validate(
     """
     from edgefl.config import shipped
     from edgefl.scenario.data_loading import Loaded
-    from edgefl.studies.validation import check, summary
+    from edgefl.studies.validation import check, costs, summary
 
     failures, load = [], Loaded(download=False)
     for file in files:
@@ -46,9 +46,7 @@ def validate(
             file = shipped.find(file, "scenario")
             print("\n  ".join([f"{file}: ok", *summary(check(file, device, load, set_ or ()))]))
             if plan:
-                from edgefl.studies.cost_estimate import estimates
-
-                for line in estimates(file, device, set_ or ()):
+                for line in costs(file, device, set_ or ()):
                     console.print(line, soft_wrap=True)
         except EdgeflError as error:
             failures.append(str(error))

@@ -172,3 +172,11 @@ def wall_time(seconds: float) -> str:
         if seconds >= 1.5 * length_s:
             return f"{seconds / length_s:.{0 if unit == 'min' else 1}f} {unit}"
     return f"{seconds:.0f} s" if seconds >= 9.5 else f"{seconds:.1g} s"
+
+
+def size(count: float) -> str:
+    """Write a number of bytes for people: `3.4 MB`."""
+    for unit, length in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= length:
+            return f"{count / length:.{1 if count < 10 * length else 0}f} {unit}"
+    return f"{count:.0f} bytes"

@@ -3,25 +3,16 @@
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from edgefl.run.progress import wall_time
+from edgefl.run.forecast import Forecast, Range, total
+from edgefl.run.probe import PROBE_ROUNDS, Probe, probe
+from edgefl.run.progress import size, wall_time
 from edgefl.run.results import StudyResults
 from edgefl.run_directory.circumstances import leaves
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.studies.adding_seeds import pairs, setting_of
-from edgefl.studies.cost_estimate import (
-    PROBE_ROUNDS,
-    CostEstimate,
-    Range,
-    RunProbe,
-    expected,
-    probe,
-    size,
-    total,
-)
 from edgefl.studies.directory import FILE, check_unchanged
 from edgefl.studies.planning import Run, StudyPlan
 from edgefl.studies.states import State, state_of
@@ -29,32 +20,30 @@ from edgefl.studies.training_reuse import ReusePlan, plan_reuse
 
 ONE = Range(1, 1)
 FURTHER_PROBES_S = 0.2  # wall time; cases that are not probed by then are taken to be like the nearest one
-Costs = list[tuple[Range, CostEstimate]]  # how many runs, and what each takes
+Costs = list[tuple[Range, Forecast]]  # how many runs, and what each takes
 
 
-class _Estimates:
-    """Estimate what runs take from probes in this process: of each case while that is quick, then of the nearest.
+class _Forecasts:
+    """Say what runs take by probes in this process: of each case while that is quick, then of the nearest.
 
     Cases whose first rounds are the same are probed once.
     """
 
     def __init__(self, device: str, load: Loaded) -> None:
         self._device, self._load = device, load
-        self._of_cases: dict[tuple[str, ...], CostEstimate] = {}
-        self._probes: list[tuple[set[tuple[str, str]], RunProbe]] = []  # with the scenario's keys and values
+        self._of_cases: dict[tuple[str, ...], Probe] = {}
+        self._probes: list[tuple[set[tuple[str, str]], Probe]] = []  # with the scenario's keys and values
         self._further_s = 0.0  # wall time of probes after the first one, which loads PyTorch and data
 
-    def of(self, run: Run, reuse: ReusePlan) -> CostEstimate:
+    def of(self, run: Run, reuse: ReusePlan) -> Forecast:
         """Return what a run takes; what another run trains for it takes nothing but disk."""
         if run.case not in self._of_cases:
-            self._of_cases[run.case] = expected(run.scenario, self._probe(run.scenario))
-        cost, sessions = self._of_cases[run.case], run.scenario.sessions.count
+            self._of_cases[run.case] = self._probe(run.scenario)
+        sessions = run.scenario.sessions.count
         own = 1.0 - min(1.0, reuse.until / sessions) if sessions else 1.0
-        if reuse.whole or not own:
-            return replace(cost, wall_s=Range(0.0, 0.0))
-        return replace(cost, wall_s=Range(*(own * each_s for each_s in cost.wall_s)))
+        return Forecast(run.scenario, probe=self._of_cases[run.case], own=0.0 if reuse.whole else own)
 
-    def _probe(self, scenario: Scenario) -> RunProbe:
+    def _probe(self, scenario: Scenario) -> Probe:
         own = _of_first_rounds(scenario)
         same = next((made for keys, made in self._probes if keys == own), None)
         if same is not None:
@@ -94,9 +83,9 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
         yield f"{states[run.path]:<12} {run.label}{_from(reuse[run.path])}"
     counts = Counter(states.values())
     yield ", ".join(f"{counts[state]} {state}" for state in State if counts[state])
-    estimates = _Estimates(device, load)
+    forecasts = _Forecasts(device, load)
     costs = [
-        (ONE, estimates.of(run, reuse[run.path]))
+        (ONE, forecasts.of(run, reuse[run.path]))
         for run in plan.runs
         if states[run.path] is not State.COMPLETED
     ]
@@ -107,10 +96,10 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
             f" {size(max(cost.probe.memory_bytes for _, cost in costs))} of memory for each process"
         )
     if plan.question is not None:
-        yield _of_question(plan, directory, load, estimates, costs)
+        yield _of_question(plan, directory, load, forecasts, costs)
 
 
-def _of_question(plan: StudyPlan, directory: Path, load: Loaded, estimates: _Estimates, costs: Costs) -> str:
+def _of_question(plan: StudyPlan, directory: Path, load: Loaded, forecasts: _Forecasts, costs: Costs) -> str:
     """Say what a study takes with the seeds that its question may add, or the answer."""
     question = plan.question
     assert question is not None
@@ -123,7 +112,7 @@ def _of_question(plan: StudyPlan, directory: Path, load: Loaded, estimates: _Est
     reuse = plan_reuse(of_one_seed, load)
     for run in of_one_seed:
         most = further - _complete(directory, run, range(first, first + further))
-        costs = [*costs, (Range(0, most), estimates.of(run, reuse[run.path]))]
+        costs = [*costs, (Range(0, most), forecasts.of(run, reuse[run.path]))]
     runs = total((number, ONE) for number, _ in costs)
     settings = len({setting_of(run) for run in plan.runs})
     where = f" in each of {settings} settings" if settings > 1 else ""

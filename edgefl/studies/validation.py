@@ -1,83 +1,28 @@
-"""The checks of `edgefl validate`: everything that can be known of a scenario or a study before it runs."""
+"""What can be known of a scenario or a study before it runs: `edgefl validate`, and what its runs will take."""
 
 import math
-import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from edgefl.config.yaml_source import Source
-from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
-from edgefl.learning import memory
-from edgefl.learning.settings import LearningSettings
-from edgefl.run.plan import RunPlan, prepare
-from edgefl.scenario import memory_needs
+from edgefl.run.forecast import Forecast, Range, forecast_of, total
+from edgefl.run.plan import prepare
+from edgefl.run.probe import Probe, probe
+from edgefl.run.progress import wall_time
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.studies import planning
+from edgefl.studies.workers import Failure, InOrder, side_by_side
 
-PYTORCH_BYTES = 180e6  # of its code, where it is only loaded as the run begins; measured
 MOST_OWN = 6  # lines that only some runs of a study have
-
-
-@dataclass(frozen=True)
-class BuildCheck:
-    """What is known of a run that was built and checked, and not begun.
-
-    sessions: None: as many as begin within duration_s. longest: None: a session ends at a time, not after rounds.
-    samples: fewest, median and most training samples of a device in session 1; None: nothing is trained.
-    parameters: M; None: nothing is trained. notes: what is allowed, but hardly wanted. shared_by: where several
-    federations share the cells, what each is; payload and sessions are then theirs. transfers: what goes down and up,
-    where that differs; empty: the payload both ways. memory_bytes: about what a run will hold; nan: not known.
-    """
-
-    devices: int
-    cells: int
-    federations: int
-    sessions: int | None
-    longest: int | None
-    payload_bits: int
-    flops_per_sample: float
-    model: str | None
-    parameters: int | None
-    samples: tuple[int, float, int] | None
-    notes: tuple[str, ...] = ()
-    shared_by: tuple[str, ...] = ()
-    transfers: str = ""
-    memory_bytes: float = field(default=math.nan, compare=False)
-
-    @property
-    def where(self) -> str:
-        """Say in how many cells the devices are."""
-        return f"{self.cells} cells, {self.federations} with a server" if self.cells > 1 else "one cell"
-
-    def lines(self) -> list[str]:
-        """Say it in a few lines."""
-        sessions = "as many as begin in time" if self.sessions is None else self.sessions
-        rounds = "each until its time" if self.longest is None else f"of at most {self.longest} rounds"
-        if self.shared_by:
-            notes = [f"note: {note}" for note in self.notes]
-            return [f"{self.devices} devices in {self.where}", *self.shared_by, *notes]
-        lines = [f"{self.devices} devices in {self.where}", f"sessions: {sessions}, {rounds}"]
-        if self.parameters is not None:
-            flops = f"{self.flops_per_sample:,.0f} FLOPs per sample"
-            lines.append(f"model {self.model}: {self.parameters:,} parameters, {flops}")
-        lines.append(self.transfers or f"bits per transfer: {self.payload_bits:,}")
-        if self.samples is not None:
-            fewest, median, most = self.samples
-            lines.append(f"samples per device: {fewest} to {most}, median {median:g}")
-        return lines + [f"note: {note}" for note in self.notes]
 
 
 def check(
     path: Path, device: str = "auto", load: Loaded | None = None, overrides: Sequence[str] = ()
-) -> list[BuildCheck]:
+) -> list[Forecast]:
     """Check a scenario or a study (a file with `variants`): build all of it, train nothing, write nothing.
 
     A study is checked with its first seed.
@@ -93,12 +38,12 @@ def check(
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    if is_study(path, overrides):
+    if _is_study(path, overrides):
         return check_builds(planning.plan(path).first_runs(), device, load)
     return [check_build(load_scenario(path, overrides), device, load)]
 
 
-def is_study(path: Path, overrides: Sequence[str] = ()) -> bool:
+def _is_study(path: Path, overrides: Sequence[str]) -> bool:
     """Whether a file is a study, which has its overrides in its variants.
 
     Raises:
@@ -112,7 +57,7 @@ def is_study(path: Path, overrides: Sequence[str] = ()) -> bool:
 
 def check_builds(
     scenarios: Iterable[tuple[str, Scenario]], device: str = "auto", load: Loaded | None = None
-) -> list[BuildCheck]:
+) -> list[Forecast]:
     """Build and check several runs, say those of a study.
 
     Args:
@@ -132,104 +77,19 @@ def check_builds(
     return checks
 
 
-def check_build(scenario: Scenario, device: str = "auto", load: Loaded | None = None) -> BuildCheck:
+def check_build(scenario: Scenario, device: str = "auto", load: Loaded | None = None) -> Forecast:
     """Build and check a run as `simulate` does at its beginning, and no more; see `check`."""
-    return facts_of(built(scenario, device, load))
+    load = load or Loaded(download=False)
+    return forecast_of(prepare(scenario, device=device, threads=1, load=load, sizes_only=True))
 
 
-def built(scenario: Scenario, device: str = "auto", load: Loaded | None = None) -> RunPlan:
-    """Build a run to look at; what learns may know no more than its size."""
-    return prepare(scenario, device=device, threads=1, load=load or Loaded(download=False), sizes_only=True)
-
-
-def facts_of(run: RunPlan) -> BuildCheck:
-    """Return what is known of a run that has been built."""
-    scenario, learner = run.world.scenario, next(iter(run.learners.values()))
-    added = sum(_added(run, name) for name in scenario.by_federation)
-    loads = scenario.trains and "torch" not in sys.modules
-    return BuildCheck(
-        devices=run.world.count,
-        cells=scenario.layout.cells,
-        federations=len(run.world.federations),
-        sessions=scenario.sessions.count,
-        longest=scenario.sessions.longest,
-        payload_bits=learner.payload_bits,
-        flops_per_sample=learner.flops_per_sample,
-        model=run.model["model"]["name"],
-        parameters=run.model["model"]["parameters"],
-        samples=None if scenario.federations else _samples(run, ""),
-        memory_bytes=memory.held_bytes() + added + (PYTORCH_BYTES if loads else 0),
-        transfers=_transfers(scenario.learning, learner),
-        shared_by=tuple(_shared(run, name, one.weight) for name, one in (scenario.federations or {}).items()),
-        notes=(*run.notes, *_day_that_hardly_passes(scenario)),
-    )
-
-
-def _added(run: RunPlan, federation: str) -> float:
-    """Return about what a round of a federation adds to the memory that a run holds when it begins."""
-    world, one = run.world.of_federation(federation), _learner(run, federation)
-    count = world.count if world.only is None else len(world.only)
-    return memory_needs.of_first_round(
-        world.scenario,
-        count,
-        numbers=one.parameters if world.scenario.learning else 0,
-        bits=one.payload_bits,
-        flops=one.flops_per_sample,
-    )
-
-
-def _learner(run: RunPlan, federation: str) -> Any:
-    """Return a learner of a federation; those of all its cells are alike."""
-    return next(one for key, one in run.learners.items() if Seat.of(key).federation == federation)
-
-
-def _samples(run: RunPlan, federation: str) -> tuple[int, float, int] | None:
-    """Return the fewest, the median and the most training samples of a federation's devices in session 1."""
-    world = run.world.of_federation(federation)
-    if world.scenario.learning is None:
-        return None
-    count = world.count if world.only is None else len(world.only)
-    sizes = list(_learner(run, federation).device_data.sizes(range(count)).values())
-    return min(sizes), float(np.median(sizes)), max(sizes)
-
-
-def _shared(run: RunPlan, name: str, weight: float) -> str:
-    """Say in a line what one of several federations is."""
-    learner, samples = _learner(run, name), _samples(run, name)
-    said = f"federation {name}: {len(run.world.of_federation(name).only or ())} devices, weight {weight:g}"
-    if samples is not None:
-        fewest, median, most = samples
-        model = run.model["federations"][name]["model"]["name"]
-        said += f", model {model}: {learner.parameters:,} parameters, samples per device: {fewest} to {most}"
-        said += f", median {median:g}"
-    sent = _transfers(run.world.of_federation(name).scenario.learning, learner)
-    return f"{said}, {sent or f'bits per transfer: {learner.payload_bits:,}'}"
-
-
-def _transfers(learning: LearningSettings | None, learner: Any) -> str:
-    """Say what goes down and up in bits, where that is not the same; no codec is counted."""
-    if learning is None or learning.payload == "model" or not learner.payload_bits:
-        return ""
-    algorithm, up_bits = learning.algorithm, learner.payload_bits
-    model_bits = learning.bits_per_parameter * learner.parameters
-    up = f"{up_bits:,} up"
-    if algorithm.chooses_model:
-        return f"bits per transfer: {up_bits:,} down for each model that devices choose from, {up}"
-    if algorithm.vectors_down != algorithm.vectors_up or algorithm.vectors_at_start:
-        down_bits = up_bits + (algorithm.vectors_down - algorithm.vectors_up) * model_bits
-        more = (
-            f" ({down_bits + model_bits:,} as a device begins a session)"
-            if algorithm.vectors_at_start
-            else ""
-        )
-        return f"bits per transfer: {down_bits:,} down{more}, {up}"
-    return ""
-
-
-def summary(checks: list[BuildCheck]) -> list[str]:
+def summary(checks: Sequence[Forecast]) -> list[str]:
     """Say in a few lines what is known of the runs of a file; what all of them share is said once."""
     counts = Counter(line for each in checks for line in each.lines())
-    most = _memory(max(each.memory_bytes for each in checks))
+    held_bytes = max(each.memory_bytes for each in checks)
+    # with no more digits than are known
+    memory = f"memory: about {float(f'{held_bytes:.2g}') / 1e9:g} GB for a run"
+    most = [] if math.isnan(held_bytes) else [memory]
     if len(checks) == 1:
         return [*counts, *most]
     own = [f"{line}   ({count} of them)" for line, count in counts.items() if count < len(checks)]
@@ -239,19 +99,45 @@ def summary(checks: list[BuildCheck]) -> list[str]:
     return [f"{len(checks)} runs for each seed; here with the first:", *shared, *own, *most]
 
 
-def _memory(held_bytes: float) -> list[str]:
-    """Say what a run will hold, with no more digits than are known."""
-    if math.isnan(held_bytes):
-        return []
-    return [f"memory: about {float(f'{held_bytes:.2g}') / 1e9:g} GB for a run"]
+def tried(scenario: Scenario, device: str = "auto") -> Forecast:
+    """Try the first rounds of a scenario in a process of its own, whose memory is the run's alone.
+
+    Raises:
+        EdgeflError: the run cannot begin.
+    """
+    probes, failures = list[Probe](), list[Failure | None]()
+    side_by_side(
+        InOrder([(scenario, device)]),
+        _probe,
+        1,
+        reported=lambda _, made: probes.append(made),
+        ended=lambda _, failure: failures.append(failure),
+    )
+    if failures[0] is not None:
+        raise EdgeflError(failures[0].error)
+    return Forecast(scenario, probe=probes[0])
 
 
-def _day_that_hardly_passes(scenario: Scenario) -> list[str]:
-    """Note a day by whose clock devices live, and a run that nothing makes last for hours."""
-    lasts = scenario.duration_s or scenario.rounds.every_s or scenario.rounds.pause_s
-    if scenario.day is None or lasts or scenario.sessions.longest is None:
-        return []
-    return [
-        f"devices live by a day of {scenario.day.day_s:g} s, and rounds follow one another at once: the run may be"
-        " over before anybody sets out; give rounds.every_s, or sessions by the hour (daily) with duration_s"
-    ]
+def _probe(task: tuple[Scenario, str], report: Callable[[Probe], None]) -> None:
+    report(probe(*task))
+
+
+def costs(path: Path, device: str = "auto", overrides: Sequence[str] = ()) -> Iterator[str]:
+    """Say line by line what the run of a scenario file will take, or the runs of a study's cases, one seed each.
+
+    Raises:
+        EdgeflError: a file is not valid, or a run cannot begin.
+    """
+    if not _is_study(path, overrides):
+        yield from tried(load_scenario(path, overrides), device).costs()
+        return
+    study, cases = planning.load(path)
+    seeds = len(study.seeds)
+    walls_s = []
+    for case in cases:
+        yield f"{case.folder} {case.variant}, one of {seeds} seeds:".lstrip()
+        made = tried(case.scenario, device)
+        yield from made.costs()
+        walls_s.append((Range(seeds, seeds), made.wall_s))
+    whole = total(walls_s).text(wall_time)
+    yield f"the whole study, {seeds * len(cases)} runs one after the other: {whole}"

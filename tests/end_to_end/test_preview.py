@@ -86,9 +86,9 @@ def test_handovers_are_those_of_the_run(preview: Preview, run: Path) -> None:
 def test_rounds_cost_what_they_cost_in_the_run(preview: Preview, run: Path) -> None:
     rounds = pd.read_csv(run / "rounds.csv").sort_values("end_s")
     # the mean of the first rounds of moving devices against the mean of all: the same size, no more
-    assert preview.cost.probe.latency_s == pytest.approx(rounds["latency_s"].mean(), rel=0.5)
-    assert preview.cost.probe.energy_j == pytest.approx(rounds["energy_j"].mean(), rel=0.5)
-    assert preview.cost.simulated_s == (20.0, 20.0)
+    assert preview.forecast.probe.latency_s == pytest.approx(rounds["latency_s"].mean(), rel=0.5)
+    assert preview.forecast.probe.energy_j == pytest.approx(rounds["energy_j"].mean(), rel=0.5)
+    assert preview.forecast.simulated_s == (20.0, 20.0)
 
 
 def test_everybody_is_somewhere(preview: Preview) -> None:
@@ -174,15 +174,15 @@ def test_federations_are_looked_at_without_training(tmp_path: Path) -> None:
     )
     made = make_preview(scenario, "cpu", most_s=math.inf)
     assert not made.trained
-    assert [line.partition(",")[0] for line in made.build.shared_by] == [
+    assert [line.partition(",")[0] for line in made.forecast.about] == [
         "federation a: 3 devices",
         "federation b: 3 devices",
     ]
-    assert "model mlp2" in made.build.shared_by[1]
+    assert "model mlp2" in made.forecast.about[1]
     rounds = pd.read_csv(simulate(scenario, tmp_path / "run", device="cpu") / "rounds.csv")
-    assert made.cost.probe.latency_s == pytest.approx(rounds["latency_s"].mean(), rel=1e-9)
-    assert made.cost.probe.energy_j == pytest.approx(rounds["energy_j"].mean(), rel=1e-9)
-    assert made.cost.rounds == (4, 4)
+    assert made.forecast.probe.latency_s == pytest.approx(rounds["latency_s"].mean(), rel=1e-9)
+    assert made.forecast.probe.energy_j == pytest.approx(rounds["energy_j"].mean(), rel=1e-9)
+    assert made.forecast.rounds == (4, 4)
 
 
 @pytest.mark.slow

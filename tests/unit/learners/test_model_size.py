@@ -1,5 +1,6 @@
 """A scenario is validated without PyTorch, and what is found is what a run finds."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +36,11 @@ def test_what_validate_says_is_what_pytorch_says(
     found = check_build(loaded, "cpu")
     monkeypatch.setattr(model_size, "of", lambda *arguments: None)
     assert found == check_build(loaded, "cpu")
-    assert found.payload_bits == 32 * 2 * (found.parameters or 0)  # scaffold exchanges two vectors
+    parameters = re.search(r"([\d,]+) parameters", found.about[1])
+    assert parameters is not None
+    assert found.payload_bits == 32 * 2 * int(
+        parameters[1].replace(",", "")
+    )  # scaffold exchanges two vectors
 
 
 @pytest.mark.parametrize("model", [Logistic(), Mlp2(hidden=5), Mlp(hidden=(5,)), Mlp(hidden=(4, 6, 3))])

@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 
+from edgefl.run.forecast import Forecast, Range
+from edgefl.run.probe import Probe
 from edgefl.run.progress import wall_time
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
 from edgefl.studies import StudyOptions, plan, run
-from edgefl.studies.cost_estimate import CostEstimate, Range, RunProbe
 from edgefl.studies.dry_run import FURTHER_PROBES_S, dry_run
 from tests.tools.called import code_of
 from tests.unit.studies.asked import GRID, STUDY, written
 
 NARROW = STUDY.replace("precision: 0.5, budget: 40", "precision: 1.0e-9, budget: 12")
-# each run: 100 to 200 s, 1 to 2 MB
-EACH = CostEstimate(
-    RunProbe(1, 2, 1.0, 0.0, 1.0, 3e8, 1.0), Range(1, 2), Range(1, 2), Range(100.0, 200.0), Range(1e6, 2e6)
-)
+# each run: 100 to 200 rounds, of 1 s and 10 kB
+ROUNDS = Range(100.0, 200.0)
+EACH = Probe(2, 1.0, 0.0, 1.0, 3e8, 1e4)
 
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("edgefl.studies.dry_run.probe", lambda *of, **how: EACH.probe)
-    monkeypatch.setattr("edgefl.studies.dry_run.expected", lambda scenario, probe: EACH)
+    monkeypatch.setattr("edgefl.studies.dry_run.probe", lambda *of, **how: EACH)
+    monkeypatch.setattr(Forecast, "rounds", ROUNDS)
     return written(tmp_path, NARROW)
 
 
@@ -51,19 +51,19 @@ def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a
 ) -> None:
     """4 and 6 devices are probed, which takes long; the others share more with one of these than with the other."""
     probed: list[int | None] = []
-    asked: list[RunProbe] = []
+    asked: list[int] = []
 
-    def slow(scenario: Scenario, device: str, load: Loaded) -> RunProbe:
+    def slow(scenario: Scenario, device: str, load: Loaded) -> Probe:
         probed.append(scenario.devices.count)
         time.sleep(FURTHER_PROBES_S)
-        return replace(EACH.probe, federations=len(probed))
+        return replace(EACH, rounds=len(probed))
 
-    def expected(scenario: Scenario, probe: RunProbe) -> CostEstimate:
-        asked.append(probe)
-        return EACH
+    def forecast(scenario: Scenario, probe: Probe, own: float) -> Forecast:
+        asked.append(probe.rounds)
+        return Forecast(scenario, probe=probe, own=own)
 
     monkeypatch.setattr("edgefl.studies.dry_run.probe", slow)
-    monkeypatch.setattr("edgefl.studies.dry_run.expected", expected)
+    monkeypatch.setattr("edgefl.studies.dry_run.Forecast", forecast)
     study.write_text(
         STUDY.partition("variants:")[0]
         + "variants: {a: {}, b: {devices.count: 6}, c: {devices.count: 6, radio.bandwidth_hz: 1.0e+6},"
@@ -71,7 +71,7 @@ def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a
     )
     list(dry_run(plan(study), tmp_path / "out"))
     assert probed == [4, 6]
-    assert [probe.federations for probe in asked] == [1, 2, 2, 1]
+    assert asked == [1, 2, 2, 1] * 2  # seeds
 
 
 def test_what_is_taken_from_another_run_is_not_counted(study: Path, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_what_is_taken_from_another_run_is_not_counted(study: Path, tmp_path: Pa
     starts["narrow"] = starts["similarity"] + ", radio.bandwidth_hz: 1.0e+6"
     variants = "\n".join(f"  {name}: {{{changes}}}" for name, changes in starts.items())
     study.write_text(f"name: s\nscenario: base.yaml\nseeds: [1]\nvariants:\n{variants}\n")
-    counted = [number * (1 + 1 / 2 + 5 / 6) for number in EACH.wall_s]
+    counted = [number * (1 + 1 / 2 + 5 / 6) for number in ROUNDS]
     assert f"roughly: {Range(*counted).text(wall_time)} on one core" in last_line(study, tmp_path / "out")
 
 
@@ -95,9 +95,9 @@ def test_one_probe_for_cases_whose_first_rounds_are_the_same(
     """The two rounds of a probe are the pilot session's, in which no warm start acts; of one round, one is not."""
     probed: list[Scenario] = []
 
-    def note(scenario: Scenario, device: str, load: Loaded) -> RunProbe:
+    def note(scenario: Scenario, device: str, load: Loaded) -> Probe:
         probed.append(scenario)
-        return EACH.probe
+        return EACH
 
     monkeypatch.setattr("edgefl.studies.dry_run.probe", note)
     monkeypatch.setattr("edgefl.studies.dry_run.FURTHER_PROBES_S", 100.0)

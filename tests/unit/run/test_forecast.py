@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from edgefl.errors import EdgeflError
+from edgefl.run.forecast import Forecast, Range
+from edgefl.run.probe import Probe, probe
+from edgefl.run.progress import size
 from edgefl.scenario.scenario import Scenario
-from edgefl.studies.cost_estimate import Range, RunProbe, estimates, expected, probe, size
+from edgefl.studies.validation import costs
 from tests.tools.journal import with_journal
 
-PROBE = RunProbe(
-    federations=1,
+PROBE = Probe(
     rounds=2,
     latency_s=4.0,
     start_wall_s=10.0,
@@ -20,6 +22,15 @@ PROBE = RunProbe(
     memory_bytes=3e8,
     round_bytes=1000.0,
 )
+SEVEN = {
+    "layout": {"rings": 1, "isd_m": 100},
+    "radio": {"shadowing": "spatial"},
+    "devices": {"count": 30},
+}
+
+
+def expected(scenario: Scenario, probe: Probe = PROBE) -> Forecast:
+    return Forecast(scenario, probe=probe)
 
 
 def scenario(**sections: object) -> Scenario:
@@ -37,12 +48,12 @@ def scenario(**sections: object) -> Scenario:
 
 def test_rounds_back_to_back_with_pauses() -> None:
     by_rounds = scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, rounds={"pause_s": 1.0})
-    found = expected(by_rounds, PROBE)
+    found = expected(by_rounds)
     assert found.rounds == (30, 30)
     assert found.simulated_s == (149.0, 149.0)  # no pause behind the last one
     assert found.wall_s == (25.0, 25.0)
     assert found.disk_bytes == (30_000.0, 30_000.0)
-    assert "  rounds          30" in found.lines()
+    assert "  rounds          30" in found.costs()
 
 
 def test_each_federation_has_rounds_of_its_own() -> None:
@@ -60,7 +71,7 @@ def test_each_federation_has_rounds_of_its_own() -> None:
             },
         },
     )
-    found = expected(both, PROBE)
+    found = expected(both)
     assert found.rounds == (40, 40)
     assert found.simulated_s == (149.0, 149.0)
 
@@ -69,37 +80,38 @@ def test_probes_take_no_time_of_the_grid() -> None:
     learning = {"dataset": "digits", "model": "logistic", "pilot_sessions": 1}
     learning["warm_start"] = "similarity"
     shape = {"sessions": {"name": "schedule", "count": 3, "rounds": 10}, "learning": learning}
-    by_grid = expected(scenario(**shape, rounds={"every_s": 60.0}, workload=None), PROBE)
+    by_grid = expected(scenario(**shape, rounds={"every_s": 60.0}, workload=None))
     assert by_grid.rounds == (32, 32)  # two of them of probes
     assert by_grid.simulated_s == (1800.0, 1800.0)
-    at_once = expected(scenario(**shape, workload=None), PROBE)
+    at_once = expected(scenario(**shape, workload=None))
     assert at_once.simulated_s == (32 * 4.0, 32 * 4.0)
 
 
 def test_a_duration_by_its_grid_in_all_cells() -> None:
-    day = scenario(duration_s=86_400, sessions={"name": "daily", "at_hours": [8]}, rounds={"every_s": 60})
-    found = expected(day, replace(PROBE, federations=7))
+    shape = {"duration_s": 86_400, "sessions": {"name": "daily", "at_hours": [8]}, "rounds": {"every_s": 60}}
+    day = scenario(**shape)
+    found = expected(scenario(**shape, **SEVEN))
     assert found.rounds == (7 * 1440, 7 * 1440)
     assert found.simulated_s == (86_400.0, 86_400.0)
-    assert "  rounds          10,080 in 7 cells" in found.lines()
+    assert "  rounds          10,080 in 7 cells" in found.costs()
     # rounds that take longer than the grid follow at once
     assert expected(day, replace(PROBE, latency_s=120.0)).rounds == (720, 720)
 
 
 def test_sessions_that_may_end_early() -> None:
     bounded = {"name": "membership", "count": 10, "min_rounds": 5, "max_rounds": 20}
-    found = expected(scenario(sessions=bounded), PROBE)
+    found = expected(scenario(sessions=bounded))
     assert found.rounds == (50, 200)
     assert found.simulated_s == (200.0, 800.0)
-    assert "  rounds          50 to 200" in found.lines()
-    assert expected(scenario(sessions=bounded, duration_s=400.0), PROBE).rounds == (50, 100)
+    assert "  rounds          50 to 200" in found.costs()
+    assert expected(scenario(sessions=bounded, duration_s=400.0)).rounds == (50, 100)
 
 
 def test_sessions_by_time_end_a_run_by_the_clock() -> None:
     intervals = {"name": "interval", "count": 4, "length_s": 50.0}
     assert scenario(sessions=intervals).latest_end_s == 200.0
     assert scenario(sessions=intervals, duration_s=120.0).latest_end_s == 120.0
-    assert expected(scenario(sessions=intervals), PROBE).rounds == Range(50, 50)
+    assert expected(scenario(sessions=intervals)).rounds == Range(50, 50)
 
 
 def test_a_probe_is_the_run_itself_left_after_two_rounds(
@@ -107,7 +119,7 @@ def test_a_probe_is_the_run_itself_left_after_two_rounds(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     found = probe(scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, rounds={"server_s": 7.0}))
-    assert (found.federations, found.rounds) == (1, 2)
+    assert found.rounds == 2
     assert 7.0 < found.latency_s < 7.1
     assert found.round_wall_s > 0
     assert found.round_bytes > 100
@@ -121,13 +133,8 @@ def test_what_comes_before_the_first_round_does_not_cut_a_probe_short(each_s: fl
     The first rounds of all cells end at one time, so that all of them are seen.
     """
     clock = itertools.chain([0.0], (60.0 + each_s * number for number in itertools.count()))
-    seven = {
-        "layout": {"rings": 1, "isd_m": 100},
-        "radio": {"shadowing": "spatial"},
-        "devices": {"count": 30},
-    }
     found = probe(
-        scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, **seven),
+        scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, **SEVEN),
         most_s=1.5,
         clock=lambda: next(clock),
     )
@@ -141,19 +148,19 @@ def test_a_file_and_a_study_are_told(tmp_path: Path) -> None:
         "name: a\ndevices: {count: 2}\nsessions: {name: schedule, count: 1, rounds: 5}\n"
         "workload: {payload_bits: 1000, flops_per_sample: 1}\n"
     )
-    told = list(estimates(file))
+    told = list(costs(file))
     assert told[1].split() == ["rounds", "5"]
     study = tmp_path / "study.yaml"
     study.write_text(
         "name: s\nscenario: a.yaml\nseeds: [1, 2]\nreference: one\n"
         "variants: {one: {}, many: {devices.count: 200}}\n"
     )
-    told = list(estimates(study))
+    told = list(costs(study))
     assert told[0] == "one, one of 2 seeds:"
     assert told[-1].startswith("the whole study, 4 runs one after the other: ")
     file.write_text(file.read_text().replace("count: 2", "count: 2, mobility: {name: trace, path: none.csv}"))
     with pytest.raises(EdgeflError):
-        list(estimates(file))
+        list(costs(file))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,257 @@
+"""What a run will be and take, known before it begins: built and checked; and its first rounds tried out.
+
+Rounds and simulated time follow from the scenario and from the latency of a few rounds; wall time, memory and disk
+are those of a probe. Rounds of later sessions may take longer or shorter, so the figures are rough.
+"""
+
+import math
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from edgefl.engine.federation.seat import Seat
+from edgefl.engine.sessions import BoundedPolicy
+from edgefl.learning import memory
+from edgefl.learning.settings import LearningSettings
+from edgefl.run.plan import RunPlan
+from edgefl.run.probe import UNTRIED, Probe
+from edgefl.run.progress import size, wall_time
+from edgefl.scenario import memory_needs
+from edgefl.scenario.scenario import Scenario
+
+PYTORCH_BYTES = 180e6  # of its code, where it is only loaded as the run begins; measured
+
+
+class Range(NamedTuple):
+    """The least and the most of an amount; equal where the amount is known."""
+
+    least: float
+    most: float
+
+    def text(self, write: Callable[[float], str]) -> str:
+        """Write it for people."""
+        least, most = (write(value) if math.isfinite(value) else "unknown" for value in self)
+        return least if least == most else f"{least} to {most}"
+
+
+def total(parts: Iterable[tuple[Range, Range]]) -> Range:
+    """Add up amounts, each multiplied by the number in front."""
+    least = most = 0.0
+    for number, amount in parts:
+        least += number.least * amount.least if number.least else 0.0  # also of an amount without bound
+        most += number.most * amount.most if number.most else 0.0
+    return Range(least, most)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is known of a run before it begins.
+
+    Attributes:
+        devices: how many. about: what else it is, a line each. notes: what is allowed, but hardly wanted.
+            payload_bits: of a transfer, of several federations the first one's. memory_bytes: about what it will
+            hold. Of a run that was not built there are none.
+        probe: what its first rounds took, if they were tried. own: share of its training that it does itself.
+    """
+
+    scenario: Scenario
+    devices: int = 0
+    about: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    payload_bits: int = 0
+    memory_bytes: float = field(default=math.nan, compare=False)
+    probe: Probe = UNTRIED
+    own: float = 1.0
+
+    @property
+    def where(self) -> str:
+        """Say in how many cells the devices are."""
+        cells, served = self.scenario.layout.cells, len(self.scenario.layout.with_federation)
+        return f"{cells} cells, {served} with a server" if cells > 1 else "one cell"
+
+    def lines(self) -> list[str]:
+        """Say in a few lines what it is."""
+        devices = f"{self.devices} devices in {self.where}"
+        return [devices, *self.about, *(f"note: {note}" for note in self.notes)]
+
+    @property
+    def rounds(self) -> Range:
+        """The rounds of all federations together."""
+        return Range(
+            *(sum(counts) for counts in zip(*(rounds for rounds, _ in self._courses()), strict=True))
+        )
+
+    @property
+    def simulated_s(self) -> Range:
+        """The time until the last federation ends."""
+        return Range(*(max(ends_s) for ends_s in zip(*(ends for _, ends in self._courses()), strict=True)))
+
+    @property
+    def wall_s(self) -> Range:
+        """The wall time; what another run trains for this one takes none."""
+        probe = self.probe
+        each_s = (probe.start_wall_s + number * probe.round_wall_s for number in self.rounds)
+        return Range(*(self.own * wall_s if self.own else 0.0 for wall_s in each_s))
+
+    @property
+    def disk_bytes(self) -> Range:
+        """The size of tables and journal."""
+        return Range(*(number * self.probe.round_bytes for number in self.rounds))
+
+    def costs(self) -> list[str]:
+        """Say what it takes, a line each."""
+        probe, cells = self.probe, len(self.scenario.layout.with_federation)
+        wall_s = probe.start_wall_s + probe.rounds * probe.round_wall_s
+        return [
+            f"expected from a probe of {probe.rounds} rounds in a scratch directory ({wall_time(wall_s)}), roughly:",
+            f"  rounds          {self.rounds.text('{:,.0f}'.format)}{f' in {cells} cells' if cells > 1 else ''}",
+            f"  simulated time  {self.simulated_s.text('{:,.6g} s'.format)}",
+            f"  wall time       {self.wall_s.text(wall_time)}",
+            f"  memory          {size(probe.memory_bytes)}",
+            f"  disk            {self.disk_bytes.text(size)}, snapshots of models apart",
+        ]
+
+    def _courses(self) -> list[tuple[Range, Range]]:
+        return [_course(one, self.probe.latency_s) for one in self.scenario.by_federation.values()]
+
+
+def _course(scenario: Scenario, latency_s: float) -> tuple[Range, Range]:
+    """Return how many rounds a federation has in all cells together, and when its last one ends, s."""
+    rules, cells = scenario.rounds, len(scenario.layout.with_federation)
+    taken_s, probes = latency_s + rules.pause_s, _probes_of_sessions(scenario)
+    spacing_s, probing_s = max(rules.every_s or 0.0, taken_s), probes * taken_s
+    end_s = scenario.latest_end_s
+    # on a grid, probes take none of its times
+    for_training_s = end_s if rules.every_s else end_s - probing_s
+    by_time = math.ceil(for_training_s / spacing_s) if spacing_s and end_s < math.inf else math.inf
+    each = [min(rounds, by_time) for rounds in _rounds_of_sessions(scenario)]
+    rounds = Range(*(cells * (number + probes) for number in each))
+    # a run of a duration lasts it out, whatever its rounds do, unless its sessions end before
+    in_sequence_s = [number * spacing_s + (0.0 if rules.every_s else probing_s) for number in each]
+    simulated_s = Range(
+        *(
+            end_s if number == by_time else min(end_s, lasts_s - rules.pause_s)
+            for number, lasts_s in zip(each, in_sequence_s, strict=True)
+        )
+    )
+    return rounds, simulated_s
+
+
+def _rounds_of_sessions(scenario: Scenario) -> Range:
+    """Return how many rounds of training a federation's sessions have together; inf: what there is time for."""
+    policy = scenario.sessions
+    if policy.count is None or policy.longest is None:
+        return Range(math.inf, math.inf)
+    shortest = policy.min_rounds if isinstance(policy, BoundedPolicy) else policy.longest
+    return Range(policy.count * shortest, policy.count * policy.longest)
+
+
+def _probes_of_sessions(scenario: Scenario) -> int:
+    """Return how many rounds of probes a federation's sessions have together, as far as their number is known."""
+    policy, learning = scenario.sessions, scenario.learning
+    if learning is None or policy.count is None or policy.longest is None:
+        return 0
+    return learning.warm_start.probes * max(0, policy.count - learning.pilot_sessions)
+
+
+def forecast_of(run: RunPlan) -> Forecast:
+    """Return what is known of a run that has been built."""
+    scenario, learner = run.world.scenario, next(iter(run.learners.values()))
+    added = sum(_added(run, name) for name in scenario.by_federation)
+    loads = scenario.trains and "torch" not in sys.modules
+    return Forecast(
+        scenario,
+        devices=run.world.count,
+        about=tuple(_about(run, learner)),
+        notes=(*run.notes, *_day_that_hardly_passes(scenario)),
+        payload_bits=learner.payload_bits,
+        memory_bytes=memory.held_bytes() + added + (PYTORCH_BYTES if loads else 0),
+    )
+
+
+def _about(run: RunPlan, learner: Any) -> list[str]:
+    """Say in a few lines what a run is."""
+    scenario = run.world.scenario
+    if scenario.federations:
+        return [_shared(run, name, one.weight) for name, one in scenario.federations.items()]
+    count, longest = scenario.sessions.count, scenario.sessions.longest
+    sessions = "as many as begin in time" if count is None else count
+    rounds = "each until its time" if longest is None else f"of at most {longest} rounds"
+    lines = [f"sessions: {sessions}, {rounds}"]
+    name, parameters = run.model["model"]["name"], run.model["model"]["parameters"]
+    if parameters is not None:
+        flops = f"{learner.flops_per_sample:,.0f} FLOPs per sample"
+        lines.append(f"model {name}: {parameters:,} parameters, {flops}")
+    lines.append(_transfers(scenario.learning, learner))
+    samples = _samples(run, "")
+    return [*lines, f"samples per device: {samples}"] if samples else lines
+
+
+def _added(run: RunPlan, federation: str) -> float:
+    """Return about what a round of a federation adds to the memory that a run holds when it begins."""
+    world, one = run.world.of_federation(federation), _learner(run, federation)
+    count = world.count if world.only is None else len(world.only)
+    return memory_needs.of_first_round(
+        world.scenario,
+        count,
+        numbers=one.parameters if world.scenario.learning else 0,
+        bits=one.payload_bits,
+        flops=one.flops_per_sample,
+    )
+
+
+def _learner(run: RunPlan, federation: str) -> Any:
+    """Return a learner of a federation; those of all its cells are alike."""
+    return next(one for key, one in run.learners.items() if Seat.of(key).federation == federation)
+
+
+def _samples(run: RunPlan, federation: str) -> str:
+    """Say how many training samples a federation's devices have in session 1; empty: nothing is trained."""
+    world = run.world.of_federation(federation)
+    if world.scenario.learning is None:
+        return ""
+    count = world.count if world.only is None else len(world.only)
+    sizes = list(_learner(run, federation).device_data.sizes(range(count)).values())
+    return f"{min(sizes)} to {max(sizes)}, median {float(np.median(sizes)):g}"
+
+
+def _shared(run: RunPlan, name: str, weight: float) -> str:
+    """Say in a line what one of several federations is."""
+    learner, samples, world = _learner(run, name), _samples(run, name), run.world.of_federation(name)
+    said = f"federation {name}: {len(world.only or ())} devices, weight {weight:g}"
+    if samples:
+        model = run.model["federations"][name]["model"]["name"]
+        said += f", model {model}: {learner.parameters:,} parameters, samples per device: {samples}"
+    return f"{said}, {_transfers(world.scenario.learning, learner)}"
+
+
+def _transfers(learning: LearningSettings | None, learner: Any) -> str:
+    """Say how many bits go down and up, once where that is the same; no codec is counted."""
+    up_bits = learner.payload_bits
+    if learning is None or learning.payload == "model" or not up_bits:
+        return f"bits per transfer: {up_bits:,}"
+    algorithm, model_bits = learning.algorithm, learning.bits_per_parameter * learner.parameters
+    down_bits = up_bits + (algorithm.vectors_down - algorithm.vectors_up) * model_bits
+    if algorithm.chooses_model:
+        down = f"{up_bits:,} down for each model that devices choose from"
+    elif algorithm.vectors_at_start:
+        down = f"{down_bits:,} down ({down_bits + model_bits:,} as a device begins a session)"
+    elif algorithm.vectors_down != algorithm.vectors_up:
+        down = f"{down_bits:,} down"
+    else:
+        return f"bits per transfer: {up_bits:,}"
+    return f"bits per transfer: {down}, {up_bits:,} up"
+
+
+def _day_that_hardly_passes(scenario: Scenario) -> list[str]:
+    """Note a day by whose clock devices live, and a run that nothing makes last for hours."""
+    lasts = scenario.duration_s or scenario.rounds.every_s or scenario.rounds.pause_s
+    if scenario.day is None or lasts or scenario.sessions.longest is None:
+        return []
+    return [
+        f"devices live by a day of {scenario.day.day_s:g} s, and rounds follow one another at once: the run may be"
+        " over before anybody sets out; give rounds.every_s, or sessions by the hour (daily) with duration_s"
+    ]

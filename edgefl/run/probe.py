@@ -1,0 +1,116 @@
+"""The first rounds of a run, tried out: the run itself, begun in a scratch directory and left after a few rounds."""
+
+import csv
+import math
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from edgefl.engine.records import Round
+from edgefl.learning import memory
+from edgefl.run.simulation import simulate
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.scenario import Scenario
+
+PROBE_ROUNDS = 2  # of each federation, in the mean
+PROBE_WALL_S = 120.0  # a probe is not continued after this time since its first round ended
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What the first rounds of a run took.
+
+    Attributes:
+        rounds: that were run.
+        latency_s: of a round, simulated, the mean. energy_j: of all devices in a round, the mean.
+        start_wall_s: until the first round of each federation has begun. round_wall_s: of a round from then on, with
+            the time between rounds.
+        memory_bytes: largest resident memory of its process. round_bytes: of tables and journal, per round.
+        cut_short: whether there was no time for more rounds.
+    """
+
+    rounds: int
+    latency_s: float
+    start_wall_s: float
+    round_wall_s: float
+    memory_bytes: float
+    round_bytes: float
+    energy_j: float = 0.0
+    cut_short: bool = False
+
+
+UNTRIED = Probe(0, math.nan, math.nan, math.nan, math.nan, math.nan)
+
+
+def probe(
+    scenario: Scenario,
+    device: str = "auto",
+    *,
+    load: Loaded | None = None,
+    most_s: float = PROBE_WALL_S,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Probe:
+    """Run the first rounds of a scenario in a scratch directory, which is removed.
+
+    Args:
+        load: as in `simulate`.
+        most_s: a probe is not continued after this time since its first round ended.
+        clock: of this time, and of wall times.
+
+    Raises:
+        EdgeflError: the run cannot begin.
+    """
+    rows: list[Round] = []
+    walls_s: list[float] = []
+    servers = len(scenario.layout.with_federation) * len(scenario.by_federation)
+    most_rounds = PROBE_ROUNDS * servers
+    began_s = clock()
+
+    class ProbeEnds(Exception):
+        pass
+
+    def over() -> bool:
+        return walls_s[-1] - walls_s[0] >= most_s
+
+    def note(row: Round) -> None:
+        rows.append(row)
+        walls_s.append(clock() - began_s)
+        # first rounds that end at one time are all seen
+        all_began = len(rows) >= servers or row.end_s > rows[0].end_s
+        if len(rows) >= most_rounds or (all_began and over()):
+            raise ProbeEnds
+
+    with tempfile.TemporaryDirectory(prefix="edgefl-probe-") as scratch:
+        run = Path(scratch) / "run"
+        with suppress(ProbeEnds):
+            simulate(scenario, run, device=device, on_round=note, load=load)
+        energy_j = _round_energy_j(run / "rounds.csv", servers)
+        written = sum(file.stat().st_size for file in run.iterdir() if file.suffix in (".csv", ".jsonl"))
+    first = min(servers, len(rows) - 1)  # these began with the run
+    round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
+    return Probe(
+        rounds=len(rows),
+        latency_s=float(np.mean([row.latency_s for row in rows])),
+        start_wall_s=max(0.0, walls_s[-1] - len(rows) * round_wall_s),
+        round_wall_s=round_wall_s,
+        memory_bytes=memory.peak_bytes(),
+        round_bytes=written / len(rows),
+        energy_j=energy_j,
+        cut_short=len(rows) < most_rounds and over(),
+    )
+
+
+def _round_energy_j(table: Path, servers: int) -> float:
+    """Return the mean energy of a round.
+
+    Where radios have tails, those of each server's last round, which nothing followed, would be too long.
+    """
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = [(float(row["energy_j"]), float(row["energy_tail_j"])) for row in csv.DictReader(file)]
+    some = rows[:-servers] if any(tail_j for _, tail_j in rows) else rows
+    return float(np.mean([energy_j for energy_j, _ in some or rows]))
