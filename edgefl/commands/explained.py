@@ -13,11 +13,10 @@ from pydantic.fields import FieldInfo
 from edgefl.commands import examples
 from edgefl.commands.meanings import MEANINGS, PAPERS
 from edgefl.config import registry
-from edgefl.config.component import parameters_of
-from edgefl.config.meaning import meaning
+from edgefl.config.component import meaning, parameters_of
 from edgefl.config.registry import did_you_mean
 from edgefl.config.scenario_fields import Named
-from edgefl.config.units_of_keys import unit_of
+from edgefl.config.units import unit_of
 from edgefl.engine.class_settings import OWN_KEYS
 from edgefl.errors import EdgeflError, clipped, quoted
 from edgefl.rng import Streams

@@ -4,6 +4,8 @@ Components of `edgefl` are pydantic models. `channel` does without pydantic: its
 dataclasses. `parameters_of`, `build` and `values_of` treat both alike.
 """
 
+import inspect
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, get_type_hints
@@ -26,6 +28,12 @@ class Component(Strict):
 AnyComponent = Component | ChannelComponent
 # the base class of a kind extends one of these directly
 SHAPES: tuple[type[AnyComponent], ...] = (Component, ChannelComponent)
+
+
+def meaning(component: type) -> str:
+    """Return the first sentence of a component's own docstring; empty: it has none."""
+    text = inspect.cleandoc(component.__doc__ or "").partition("\n\n")[0]
+    return re.split(r"(?<=[a-z0-9)%^][a-z0-9)%^])\.(?=\s+[A-Z]|$)", " ".join(text.split()))[0].rstrip(".")
 
 
 def parameters_of(cls: type[AnyComponent]) -> type[BaseModel]:

@@ -1,8 +1,8 @@
 """What pydantic finds wrong, in edgefl's words: one short line for each key."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -10,15 +10,15 @@ from pydantic import BaseModel
 
 from edgefl.config.component import Component
 from edgefl.config.gone_keys import GONE
-from edgefl.config.key_places import place_of
-from edgefl.config.registry import did_you_mean, nearest
-from edgefl.config.unit_slips import unit_slip
+from edgefl.config.registry import KINDS, did_you_mean, nearest
+from edgefl.config.units import unit_slip
 from edgefl.errors import quoted
 
 Place = tuple[str, ...]
 LONGEST_KEY = 40
 LONGEST_LINE = 600
 LONGEST_MESSAGE = 2_000
+MOST_PLACES = 3  # of a key, that are named
 MOST_SLIPS = 20  # unknown keys that are compared with missing ones
 _WORDS = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
@@ -182,9 +182,47 @@ def _unknown(
     if unnamed and not nearest(key, known):
         write = f"{{name: ..., {key}: ...}}"
         return f"unknown key of {unnamed}, which is taken where no name is given: write {write}"
-    if root and not nearest(key, known) and (elsewhere := place_of(key, root)):
+    if root and not nearest(key, known) and (elsewhere := _place_of(key, root)):
         return f"unknown key here; {elsewhere}"
     return f"unknown key{did_you_mean(key, known)}" if known else "this takes no parameters"
+
+
+def _place_of(key: str, root: type[BaseModel]) -> str:
+    """Say where a document has this key; empty: nowhere."""
+    schema = _schema(root)
+    places = list(_places(key, schema, schema.get("$defs", {}), ()))
+    sections = [place for place, names in places if not names]
+    parts = [f"{place} ({', '.join(names)})" for place, names in places if names]
+    if sections:
+        return f"write {' or '.join(sections[:MOST_PLACES])}"
+    return f"it belongs to {' or to '.join(parts[:MOST_PLACES])}" if parts else ""
+
+
+@cache
+def _schema(root: type[BaseModel]) -> dict[str, Any]:
+    """Write the schema once, however many keys are in the wrong place."""
+    return root.model_json_schema()
+
+
+def _places(
+    key: str, section: dict[str, Any], definitions: dict[str, Any], above: tuple[str, ...]
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield each place of a key: its dotted name, or that of a component with the names of those that have it."""
+    for name, value in section.get("properties", {}).items():
+        place = (*above, name)
+        if name == key:
+            yield ".".join(place), []
+        options = [value, *value.get("anyOf", ()), *value.get("oneOf", ())]
+        for kind in (option.get("$ref", "").rpartition("/")[2] for option in options):
+            inner = definitions.get(kind, {})
+            if kind in KINDS:
+                having = [
+                    one["title"] for one in inner["oneOf"] if "title" in one and key in one["properties"]
+                ]
+                if having and key != "name":
+                    yield ".".join(place), having
+            else:
+                yield from _places(key, inner, definitions, place)
 
 
 def _is_option(place: Place, model: type[BaseModel] | None) -> bool:

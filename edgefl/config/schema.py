@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from edgefl.config import registry
-from edgefl.config.component import parameters_of
-from edgefl.config.meaning import meaning
+from edgefl.config.component import meaning, parameters_of
 from edgefl.config.scenario_fields import MARK
-from edgefl.config.units_of_keys import unit_of
+from edgefl.config.units import unit_of
 
 OUTSIDE = r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$"  # module:Class, a component of one's own
 Json = dict[str, Any]

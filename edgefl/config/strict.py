@@ -4,8 +4,10 @@ Pydantic takes true for the number 1, "1" for 1, and 'off' for false. In a setti
 """
 
 import itertools
+import logging
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator, model_validator
@@ -14,12 +16,13 @@ from pydantic_core import PydanticCustomError
 
 from edgefl.config.clock import ClockWords
 from edgefl.config.scenario_files import located
-from edgefl.config.spellings import british
-from edgefl.config.unit_slips import with_unit
+from edgefl.config.units import with_unit
 from edgefl.config.yaml_nodes import scalar
 from edgefl.errors import quoted
 
 Model = TypeVar("Model", bound=BaseModel)
+BRITISH = {"center": "centre", "neighbor": "neighbour", "color": "colour", "optimizer": "optimiser"}
+log = logging.getLogger(__name__)
 
 
 class Strict(BaseModel):
@@ -30,7 +33,7 @@ class Strict(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _spelled(cls, values: Any) -> Any:
-        return british(values, cls.model_fields) if isinstance(values, dict) else values
+        return _british(values, cls.model_fields) if isinstance(values, dict) else values
 
     @field_validator("*", mode="before")
     @classmethod
@@ -61,6 +64,23 @@ def one_of(model: Model, what: str) -> Model:
         names = ", ".join(type(model).model_fields)
         raise ValueError(f"give one {what} ({names}), got {' and '.join(given) or 'none'}")
     return model
+
+
+def _british(keys: Mapping[Any, Any], known: Container[str]) -> dict[Any, Any]:
+    """Read American spellings of keys, `center_m` for `centre_m`, where that makes them known ones."""
+    read = {}
+    for key, value in keys.items():
+        ours = "_".join(BRITISH.get(word, word) for word in key.split("_")) if isinstance(key, str) else key
+        if ours != key and key not in known and ours in known and ours not in keys:
+            _note_spelling(key, ours)
+            key = ours
+        read[key] = value
+    return read
+
+
+@cache
+def _note_spelling(key: str, ours: str) -> None:
+    log.warning("edgefl: note: %s is read as %s; write that to be rid of this note", key, ours)
 
 
 def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:

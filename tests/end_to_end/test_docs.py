@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from edgefl.config import registry
-from edgefl.config.units_of_keys import UNITS
+from edgefl.config.units import UNITS
 from edgefl.scenario.scenario import Scenario
 from tests.end_to_end.pages import LANGUAGES, ROOT, blocks_of, follow, scenario_of
 

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from edgefl.config import spellings
+from edgefl.config import strict
 from edgefl.scenario.scenario import load
 from tests.refusals import refused_at
 
@@ -17,7 +17,7 @@ SCENARIO = {
 
 
 def test_keys_are_understood_at_any_depth_and_noted_once(caplog: pytest.LogCaptureFixture) -> None:
-    spellings._tell.cache_clear()
+    strict._note_spelling.cache_clear()
     rhythm = [{"from_hour": 0, "home": 0.5, "center": 0.5}]
     given = {
         **SCENARIO,
@@ -41,5 +41,5 @@ def test_both_spellings_at_once_are_a_mistake() -> None:
 
 
 def test_words_that_are_spelled_alike_stay_and_unknown_ones_are_refused() -> None:
-    assert spellings.british({"center_line": 1, 3: 2}, {"centre_m"}) == {"center_line": 1, 3: 2}
-    assert spellings.british({"neighbor_load": 1}, {"neighbour_load"}) == {"neighbour_load": 1}
+    assert strict._british({"center_line": 1, 3: 2}, {"centre_m"}) == {"center_line": 1, 3: 2}
+    assert strict._british({"neighbor_load": 1}, {"neighbour_load"}) == {"neighbour_load": 1}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from edgefl.config import registry
-from edgefl.config.meaning import meaning
-from edgefl.config.units_of_keys import unit_of
+from edgefl.config.component import meaning
+from edgefl.config.units import unit_of
 from edgefl.config.yaml_nodes import read
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario

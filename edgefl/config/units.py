@@ -1,9 +1,35 @@
-"""The remedy for a number in the wrong unit: megahertz for hertz, percent for a share."""
+"""The unit of a key, which its name ends with, and the remedy for a number in another: megahertz, or per cent."""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+UNITS = {
+    "per_km2": "1/km²",
+    "dbm_hz": "dBm/Hz",
+    "m_s": "m/s",
+    "m_s2": "m/s²",
+    "per_s": "1/s",
+    "per_m": "1/m",
+    "per_hour": "1/h",
+    "per_cycle": "per cycle",
+    "deg_s": "degrees/s",
+    "s": "s",
+    "m": "m",
+    "hz": "Hz",
+    "dbm": "dBm",
+    "dbi": "dBi",
+    "db": "dB",
+    "w": "W",
+    "j": "J",
+    "min": "min",
+    "deg": "degrees",
+    "bits": "bits",
+    "gb": "GB",
+    "hour": "h",
+    "hours": "h",
+    "flops_per_sample": "FLOPs",
+}
 # of a key's unit, by the end of its name -> what people write instead, as that many of it
 PREFIXES = {
     "hz": {"GHz": 1e9, "MHz": 1e6, "kHz": 1e3},
@@ -13,6 +39,11 @@ PREFIXES = {
     "bits": {"Gbit": 1e9, "Mbit": 1e6, "kbit": 1e3},
 }
 _WITH_UNIT = re.compile(r"\s*([-+]?\d[\d_.]*(?:[eE][-+]?\d+)?)\s*([A-Za-z/%]+)\s*")
+
+
+def unit_of(key: str) -> str | None:
+    """Return the unit of a key, say Hz for bandwidth_hz; None: its name has none."""
+    return next((unit for suffix, unit in UNITS.items() if key == suffix or key.endswith(f"_{suffix}")), None)
 
 
 def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
