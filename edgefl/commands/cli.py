@@ -13,20 +13,14 @@ import typer
 import edgefl
 from edgefl.analysis.commands.line import app as reading
 from edgefl.analysis.commands.line import keep_matplotlib_quiet
-from edgefl.commands.describe import describe, list_
+from edgefl.commands.describe import describe, list_, schema
 from edgefl.commands.doctor import doctor
-from edgefl.commands.export import export
-from edgefl.commands.merge import merge
 from edgefl.commands.new import new
-from edgefl.commands.preview import preview
-from edgefl.commands.record import record
-from edgefl.commands.report import report
-from edgefl.commands.run import resume, run
+from edgefl.commands.report import export, report
+from edgefl.commands.run import record, resume, run, watch
 from edgefl.commands.scenarios import examples, scenarios
-from edgefl.commands.schema import schema
-from edgefl.commands.study import study
-from edgefl.commands.validate import validate
-from edgefl.commands.watch import watch
+from edgefl.commands.study import merge, study
+from edgefl.commands.validate import preview, validate
 from edgefl.config import outside
 from edgefl.errors import EdgeflError
 from edgefl.learning.user_cache import without_tilde

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -11,6 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from edgefl.commands import examples
+from edgefl.commands.counted import cells, size
 from edgefl.commands.meanings import MEANINGS, PAPERS
 from edgefl.config import registry
 from edgefl.config.component import meaning, parameters_of
@@ -18,9 +20,9 @@ from edgefl.config.registry import did_you_mean
 from edgefl.config.scenario_fields import Named
 from edgefl.config.units import unit_of
 from edgefl.engine.class_settings import OWN_KEYS
-from edgefl.errors import EdgeflError, clipped, quoted
-from edgefl.rng import Streams
+from edgefl.errors import EdgeflError, quoted
 from edgefl.scenario.presets import defaults_of
+from edgefl.scenario.scenario import Scenario, load
 
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
 SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # by the name that annotated_types gives a bound
@@ -61,16 +63,10 @@ def describable(begun: str) -> Iterator[str]:
         kind = begun.partition("/")[0]
         yield from (f"{kind}/{name}" for name in registry.names(kind)) if kind in registry.KINDS else ()
         return
-    section, before = _scenario(), ""
-    *above, _ = begun.split(".")
-    for part in above:
-        field = section.model_fields.get(part)
-        inner = _model(field.annotation) if field else None
-        if inner is None:
-            return
-        section, before = inner, f"{before}{part}."
-    yield from (f"{before}{name}" for name in section.model_fields)
-    if not before:
+    with suppress(EdgeflError):  # there is no such section
+        section, before = _section_of(begun)
+        yield from (f"{before}{name}" for name in section.model_fields)
+    if "." not in begun:
         yield from ("scenario", "papers", *(f"{kind}/" for kind in registry.KINDS))
 
 
@@ -80,7 +76,7 @@ def _text(what: str, file: Path | None) -> str:
     if what in registry.KINDS and what not in ("sessions",):  # sessions is a key too
         return "\n".join([f"{what}: {MEANINGS[what]}", "", *_choices(what)])
     if what == "scenario":
-        return _section(what, _scenario())
+        return _section(what, Scenario)
     return _key(what, file)
 
 
@@ -98,32 +94,14 @@ def _component(kind: str, name: str) -> str:
     if place := _place_of(kind):
         lines += ["", *examples.of(place, name, parameters_of(component))]
     if kind == "models":
-        lines += ["", *_size(component)]
+        lines += ["", *size(component)]
     return "\n".join([*lines, "", f"Defined by {component.__module__}:{component.__qualname__}"])
-
-
-def _scenario() -> type[BaseModel]:
-    from edgefl.scenario.scenario import Scenario
-
-    return Scenario
 
 
 def _key(dotted: str, file: Path | None) -> str:
     """Describe a section or a key of a scenario."""
-    from edgefl.commands.layout_text import cells
-    from edgefl.scenario.scenario import load
-
-    section, before = _scenario(), ""
-    *above, last = dotted.split(".")
-    for part in above:
-        field = _field(section, part, before, dotted)
-        inner = _model(field.annotation)
-        if inner is None:
-            named = _named(field)
-            see = f"edgefl describe {named.kind}/NAME" if named else f"edgefl describe {before}{part}"
-            raise EdgeflError(f"'{dotted}': {part} is no section with keys of its own; see {see}")
-        section, before = inner, f"{before}{part}."
-    field = _field(section, last, before, dotted)
+    section, before = _section_of(dotted)
+    field = _field(section, dotted.rpartition(".")[2], before, dotted)
     inner = _model(field.annotation)
     if inner is None:
         return "\n".join([dotted, "", *_one(field, dotted), "", *examples.of(dotted)]).rstrip()
@@ -131,6 +109,21 @@ def _key(dotted: str, file: Path | None) -> str:
     if dotted == "layout":
         lines += ["", *cells(load(file) if file else None)]
     return "\n".join(lines)
+
+
+def _section_of(dotted: str) -> tuple[type[BaseModel], str]:
+    """Return the section that a dotted key is of, and what stands before the section's keys."""
+    section: type[BaseModel] = Scenario
+    before = ""
+    for part in dotted.split(".")[:-1]:
+        field = _field(section, part, before, dotted)
+        inner = _model(field.annotation)
+        if inner is None:
+            named = _named(field)
+            see = f"edgefl describe {named.kind}/NAME" if named else f"edgefl describe {before}{part}"
+            raise EdgeflError(f"'{dotted}': {part} is no section with keys of its own; see {see}")
+        section, before = inner, f"{before}{part}."
+    return section, before
 
 
 def _field(section: type[BaseModel], part: str, before: str, dotted: str) -> FieldInfo:
@@ -155,7 +148,7 @@ def _tree() -> Iterator[tuple[str, type[BaseModel]]]:
 
     Sections that a federation may have in place of the scenario's come once, as the scenario's.
     """
-    waiting: list[tuple[str, type[BaseModel]]] = [("", _scenario())]
+    waiting: list[tuple[str, type[BaseModel]]] = [("", Scenario)]
     seen: set[type[BaseModel]] = set()
     while waiting:
         before, section = waiting.pop(0)
@@ -334,29 +327,3 @@ def _number(value: Any) -> str:
         short = f"{value:g}"
         return short if float(short) == value else repr(value)
     return quoted(value) if isinstance(value, bool) else repr(value)
-
-
-def _size(model: Any) -> list[str]:
-    """Say how large a model is at the size at which it is usually used; of one from outside it may not be known."""
-    from edgefl.learning.federation.cell_building import build_module
-    from edgefl.learning.local.cost import flops_per_sample
-    from edgefl.learning.modules.parameters import TensorLayout
-
-    shape, classes = getattr(model, "typical_input", None), getattr(model, "typical_classes", None)
-    if shape is None or classes is None:
-        return [
-            "Size: counted by `edgefl validate`; with class variables typical_input and typical_classes also here."
-        ]
-    if any(field.is_required() for field in parameters_of(model).model_fields.values()):
-        return ["Size: depends on its parameters; `edgefl validate` counts it."]
-    sizes = f"{'x'.join(map(str, shape))} inputs and {classes} classes"
-    try:
-        module = build_module(model(), shape, classes, Streams(0))
-        parameters, flops = TensorLayout.of(module).size, flops_per_sample(module, shape)
-    except Exception as error:  # whatever a model from outside does
-        return [f"Size: cannot be counted for {sizes}: {type(error).__name__}: {clipped(str(error))}"]
-    return [
-        f"Size for {sizes}:",
-        f"  parameters: {parameters:,}",
-        f"  FLOPs per sample (forward and backward): {flops:,}",
-    ]

@@ -1,9 +1,10 @@
-"""`edgefl run` and `edgefl resume`."""
+"""`edgefl run`, `edgefl resume`, `edgefl watch` and `edgefl record`."""
 
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -82,3 +83,80 @@ def _carry_out(scenario: "Scenario", begin: Callable[..., Path], snapshot_rounds
             every=Every(rounds=snapshot_rounds),
         )
     print_end(path, notes.printed)
+
+
+def watch(
+    run: Annotated[Path, typer.Argument(help="Run directory, or the folder of a study, under way or ended.")],
+    once: Annotated[bool, typer.Option("--once", help="Say how it stands now, and end.")] = False,
+    every_s: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
+) -> None:
+    """Watch a run or study under way: progress, time left, last accuracy, joules, failures. It ends with the runs.
+
+    It only reads; runs on another machine can be watched where their folder is shared.
+
+    Examples:
+
+        edgefl watch runs/quickstart
+
+        edgefl watch runs/quickstart --once
+    """
+    from rich.live import Live
+
+    from edgefl.commands import watching
+
+    of = watching.planned(run)
+    known = {each.path: each for each in watching.find(run)}
+    if list(known) == [run]:  # without others to go on with
+        known[run].look()
+    if once or not console.is_terminal:
+        console.print(watching.table((each.standing() for each in known.values()), of, console.width))
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            known |= {each.path: each for each in watching.find(run) if each.path not in known}
+            standings = [each.standing() for each in known.values()]
+            live.update(watching.table(standings, of, console.width), refresh=True)
+            if all(each.over for each in standings) and len(standings) >= (of or 0):
+                return
+            time.sleep(every_s)
+
+
+def record(
+    scenario: Annotated[Path, typer.Argument(help="Scenario YAML.")],
+    out: Annotated[Path, typer.Option(help="Folder to write; new or empty.")],
+    duration_s: Annotated[
+        float | None, typer.Option(min=1e-3, help="How long to record. Default: the scenario's duration_s.")
+    ] = None,
+    every_s: Annotated[
+        float | None,
+        typer.Option(min=1e-3, help="Between two samples. Default: a tick of the network, which is exact."),
+    ] = None,
+    links_s: Annotated[float, typer.Option(min=1e-3, help="Between two looks at all links.")] = 10.0,
+    payload_bits: Annotated[
+        list[int] | None, typer.Option(min=1, help="Of a transfer that is timed; may be repeated.")
+    ] = None,
+    tables: Annotated[Literal["csv", "parquet"], typer.Option(help="Form of the tables.")] = "csv",
+    set_: Override = None,
+    seed: Annotated[int | None, typer.Option(help="Replace the scenario's seed.")] = None,
+    allow_code: AllowCode = False,
+) -> None:
+    """Record the world of a scenario, without training: where devices are, which cell serves them, costs.
+
+    Tables that any framework can read, availability in FedScale's form, and a scenario.yaml that trains on the
+    recorded world.
+
+    Examples:
+
+        edgefl record scenarios/membership_random_waypoint.yaml --duration-s 600 --out world
+
+        edgefl run world/scenario.yaml
+    """
+    from rich.text import Text
+
+    from edgefl.run import world_record
+    from edgefl.scenario.scenario import load
+
+    how = world_record.Recording(every_s, links_s, tuple(payload_bits or ()), duration_s, tables)
+    path = world_record.record(load(scenario, set_ or (), seed), out, how)
+    console.print(Text(f"recorded world: {path}"), soft_wrap=True)
+    console.print(Text(f"train on it: edgefl run {path / 'scenario.yaml'}"), soft_wrap=True)

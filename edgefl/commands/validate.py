@@ -1,4 +1,4 @@
-"""`edgefl validate`."""
+"""`edgefl validate` and `edgefl preview`: what a run will be, before it runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +7,8 @@ import typer
 
 from edgefl.commands.shared import AllowCode, Override, TorchDevice, console
 from edgefl.errors import EdgeflError
+
+PICTURES = (".png", ".pdf", ".svg", ".webp")
 
 
 def validate(
@@ -52,3 +54,52 @@ def validate(
             failures.append(str(error))
     if failures:
         raise EdgeflError("\n".join(failures))
+
+
+def preview(
+    scenario: Annotated[Path, typer.Argument(help="Scenario YAML.")],
+    set_: Override = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Picture to write: png, pdf, svg or webp. Default: runs/NAME-preview.png."),
+    ] = None,
+    plan: Annotated[
+        bool,
+        typer.Option(
+            "--plan", help="Train two rounds in a scratch directory, too: wall time, memory and disk."
+        ),
+    ] = False,
+    device: TorchDevice = "auto",
+    allow_code: AllowCode = False,
+) -> None:
+    """Draw a scenario before it runs, in seconds: map, tracks, handovers, population, labels; and say what it takes.
+
+    Nothing is trained, but for --plan, or downloaded. Devices move as in the run; a few rounds without training give
+    the time and the joules of a round.
+
+    Examples:
+
+        edgefl preview scenarios/handover_hexagonal.yaml
+
+        edgefl preview scenarios/quickstart.yaml --set devices.count=100 --out picture.png
+    """
+    from rich.text import Text
+
+    from edgefl.commands.preview_data import make_preview
+    from edgefl.commands.preview_picture import draw
+    from edgefl.scenario.scenario import load
+
+    loaded = load(scenario, set_ or ())
+    target = out or Path("runs", f"{loaded.name}-preview.png")
+    if target.suffix not in PICTURES:
+        raise EdgeflError(f"--out {target}: give a name that ends in {', '.join(PICTURES)}")
+    seen = make_preview(loaded, device, train=plan)
+    try:
+        if out is None:
+            target.parent.mkdir(exist_ok=True)
+        draw(seen, target)
+    except OSError as error:
+        raise EdgeflError(f"cannot write {target} ({error.strerror}); choose another --out") from error
+    for line in seen.lines():
+        console.print(Text(line), soft_wrap=True)
+    console.print(Text(f"picture: {target}"), soft_wrap=True)

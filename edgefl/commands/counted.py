@@ -1,0 +1,53 @@
+"""What `edgefl describe` counts: the cells of a layout, the parameters and FLOPs of a model."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from edgefl.config.component import parameters_of
+from edgefl.engine.air.layout import LayoutSettings
+from edgefl.errors import clipped
+from edgefl.rng import Streams
+from edgefl.scenario.scenario import Scenario
+
+
+def cells(scenario: Scenario | None) -> Iterator[str]:
+    """Yield a line for each cell of a scenario; without one, of the hexagons with one ring."""
+    layout = scenario.layout if scenario else LayoutSettings(rings=1)
+    if scenario:
+        yield f"Cells of {scenario.name}, in a world of {scenario.extent.radius_m:g} m around [0, 0]:"
+    else:
+        yield "Cells of rings: 1 (`edgefl describe layout FILE` lists those of a scenario):"
+    served = set(layout.with_federation)
+    for cell in range(layout.cells):
+        site, panel = divmod(cell, layout.sectors)
+        x_m, y_m = (round(float(axis), 2) + 0.0 for axis in layout.sites_m[site])  # + 0.0: no -0
+        where = f"site {site} at [{x_m:g}, {y_m:g}] m"
+        if layout.sectors > 1:
+            where += f", bearing {(layout.azimuth_deg + 120 * panel) % 360:g} degrees"
+        yield f"  cell {cell}: {where}{'' if cell in served else ', no federation'}"
+
+
+def size(model: Any) -> list[str]:
+    """Say how large a model is at the size at which it is usually used; of one from outside it may not be known."""
+    from edgefl.learning.federation.cell_building import build_module  # with PyTorch
+    from edgefl.learning.local.cost import flops_per_sample
+    from edgefl.learning.modules.parameters import TensorLayout
+
+    shape, classes = getattr(model, "typical_input", None), getattr(model, "typical_classes", None)
+    if shape is None or classes is None:
+        return [
+            "Size: counted by `edgefl validate`; with class variables typical_input and typical_classes also here."
+        ]
+    if any(field.is_required() for field in parameters_of(model).model_fields.values()):
+        return ["Size: depends on its parameters; `edgefl validate` counts it."]
+    sizes = f"{'x'.join(map(str, shape))} inputs and {classes} classes"
+    try:
+        module = build_module(model(), shape, classes, Streams(0))
+        parameters, flops = TensorLayout.of(module).size, flops_per_sample(module, shape)
+    except Exception as error:  # whatever a model from outside does
+        return [f"Size: cannot be counted for {sizes}: {type(error).__name__}: {clipped(str(error))}"]
+    return [
+        f"Size for {sizes}:",
+        f"  parameters: {parameters:,}",
+        f"  FLOPs per sample (forward and backward): {flops:,}",
+    ]
