@@ -43,8 +43,8 @@ def written(key: str, values: Sequence[float]) -> list[str]:
         texts = [f"{value / size:.12g}" for value in values]
         if max(map(_digits, texts)) <= MOST_DIGITS:
             return [f"{text} {unit}" for text in texts]
-    unit, size = next(one for one in UNITS[ending] if one[1] <= 1.0)
-    return [f"{value / size:.12g} {unit}" for value in values]
+    unit = next(name for name, size in UNITS[ending] if size == 1.0)
+    return [f"{value:.12g} {unit}" for value in values]
 
 
 def _digits(text: str) -> int:

@@ -1,15 +1,15 @@
 """The keys of a study file."""
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from edgefl.analysis.page import units  # which reads the labels again
 from edgefl.config.scenario_fields import Section
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import LARGEST_SEED
-from edgefl.studies import point_labels
 
 Overrides = dict[str, Any]
 # names a folder too: no blanks at its ends, no way out of the study's own
@@ -225,14 +225,13 @@ def _zipped(axis: str, lists: Any) -> Iterator[Overrides]:
 
 def _axis(key: str, values: list[Any], taken: Container[str]) -> str:
     """Name the axis of a dotted key by its last part, without a unit that its values are written with."""
-    without = point_labels.bare(key)
-    numbers = all(map(point_labels.is_number, values))
-    return without if numbers and without not in taken else key.rpartition(".")[2]
+    without = units.bare(key)
+    return without if all(map(_is_number, values)) and without not in taken else key.rpartition(".")[2]
 
 
 def _labelled(axis: str, points: list[Overrides]) -> dict[str, Overrides]:
     keys = list(points[0]) if points else []
-    texts = {key: point_labels.written(key, [overrides[key] for overrides in points]) for key in keys}
+    texts = {key: label_texts(key, [overrides[key] for overrides in points]) for key in keys}
     labelled: dict[str, Overrides] = {}
     for number, overrides in enumerate(points):
         label = " ".join(texts[key][number] for key in overrides)
@@ -242,6 +241,22 @@ def _labelled(axis: str, points: list[Overrides]) -> dict[str, Overrides]:
             )
         labelled[label] = overrides
     return labelled
+
+
+def label_texts(key: str, values: Sequence[Any]) -> list[str]:
+    """Write the values of a dotted key: numbers in one unit, of a component its name and parameters."""
+    return units.written(key, values) if all(map(_is_number, values)) else list(map(_text, values))
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(_text(one) if key == "name" else f"{key} {_text(one)}" for key, one in value.items())
+    return str(value)
 
 
 def _check_label(place: tuple[str, ...], label: str, allowed: re.Pattern[str] = LABEL) -> None:
