@@ -4,6 +4,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,11 @@ def learner(
         except Unkept as error:
             warnings.warn(f"a run that is left will begin anew: {error}", stacklevel=1)
             kind = _FlowerLearner
-        return kind(rounds, nodes, own, epochs, batch, flops_per_sample, tests_on_devices, columns)
+        flops = flops_per_sample
+        if flops is None:
+            shapes = [one.shape for one in rounds.arrays.values() if np.issubdtype(one.dtype, np.inexact)]
+            flops = FLOPS_PER_PARAMETER * sum(map(math.prod, shapes))
+        return kind(rounds, nodes, own, epochs, batch, flops, tests_on_devices, columns)
 
     named = strategy if callable(strategy) else type(strategy)
     # as run.json names the learner
@@ -109,41 +114,27 @@ def _check_first_use(strategy: Any) -> None:
     strategy._used_by_edgefl = True
 
 
+@dataclass(eq=False)
 class _FlowerLearner:
     """The learner of one cell: a Flower strategy, and devices that run a ClientApp."""
 
-    def __init__(
-        self,
-        rounds: Any,
-        nodes: Nodes,
-        strategy: Any,
-        epochs: int,
-        batch: int | None,
-        flops_per_sample: float | None,
-        tests_on_devices: bool,
-        columns: Sequence[str],
-    ) -> None:
-        self.rounds, self.nodes, self.strategy = rounds, nodes, strategy
-        self.epochs, self.batch, self.tests_on_devices, self.columns = (
-            epochs,
-            batch,
-            tests_on_devices,
-            columns,
-        )
-        arrays = self.rounds.arrays
-        self.payload_bits = 8 * arrays.count_bytes()
-        parameters = sum(
-            math.prod(array.shape)
-            for array in arrays.values()
-            if np.issubdtype(np.dtype(array.dtype), np.inexact)
-        )
-        self.flops_per_sample = (
-            FLOPS_PER_PARAMETER * parameters if flops_per_sample is None else flops_per_sample
-        )
-        self.number = 0  # of the strategy's round, from 1 on through the run
-        self.stage = StageFacts("train", None)  # that is open
-        self.sent: dict[int, Message] = {}
-        self.replies: dict[int, Message] = {}
+    rounds: Any
+    nodes: Nodes
+    strategy: Any
+    epochs: int
+    batch: int | None
+    flops_per_sample: float
+    tests_on_devices: bool
+    columns: Sequence[str]
+    number: int = 0  # of the strategy's round, from 1 on through the run
+    stage: StageFacts = field(default_factory=lambda: StageFacts("train", None))  # that is open
+    sent: dict[int, Message] = field(default_factory=dict)
+    replies: dict[int, Message] = field(default_factory=dict)
+
+    @property
+    def payload_bits(self) -> int:
+        """The bits of the model."""
+        return 8 * int(self.rounds.arrays.count_bytes())
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the session's stages: with `warm_started` probes first, then training."""
@@ -256,20 +247,21 @@ class _ResumableFlowerLearner(_FlowerLearner):
             yield self._training()
 
 
+@dataclass(frozen=True)
 class _FlowerStage:
     """A stage of a Flower learner."""
 
-    def __init__(self, learner: _FlowerLearner, facts: StageFacts) -> None:
-        self._learner, self.facts = learner, facts
+    learner: _FlowerLearner
+    facts: StageFacts
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
-        return self._learner.train(ids)
+        return self.learner.train(ids)
 
     def aggregate(self, ids: Sequence[int]) -> None:
-        self._learner.aggregate(ids)
+        self.learner.aggregate(ids)
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        return self._learner.evaluate(present)
+        return self.learner.evaluate(present)
 
 
 def _first(metrics: Metrics, names: Sequence[str]) -> float | None:

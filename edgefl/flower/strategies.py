@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
@@ -28,33 +28,12 @@ Metrics = Mapping[str, Any]
 EvaluateFn = Callable[[int, ArrayRecord], MetricRecord | None]
 
 
-class _StrategyRounds(Protocol):
-    """The rounds of a strategy: what is sent, and what becomes of the answers."""
-
-    arrays: ArrayRecord  # the global model
-    combines: bool  # whether Flower's own code combines replies, array by array
-
-    def configure(self, number: int) -> list[Message]:
-        """Make the messages of a round."""
-
-    def aggregate(self, number: int, arrived: Sequence[Message], missing: Sequence[Message]) -> None:
-        """Make the new model from the replies that arrived; missing: messages whose replies did not."""
-
-    def test(self, number: int) -> Metrics | None:
-        """Test the model at the server; None: it does not."""
-
-    def configure_test(self, number: int) -> list[Message]:
-        """Make the messages that ask devices for a test."""
-
-    def tested(self, number: int, replies: Sequence[Message]) -> Metrics:
-        """Combine the devices' test results."""
-
-    def examples(self, reply: Message) -> object:
-        """Return how many samples a reply says that it was trained on."""
-
-
 class _OfMessages:
-    """A strategy of messages."""
+    """The rounds of a strategy of messages: what is sent, and what becomes of the answers.
+
+    Attributes:
+        arrays: the global model. combines: whether Flower's own code combines replies, array by array.
+    """
 
     def __init__(
         self,
@@ -76,22 +55,27 @@ class _OfMessages:
         self.arrays = _first_model(initial)
 
     def configure(self, number: int) -> list[Message]:
+        """Make the messages of a round."""
         config = ConfigRecord(dict(self._config))
         return list(self.strategy.configure_train(number, self.arrays, config, self._nodes))
 
     def aggregate(self, number: int, arrived: Sequence[Message], missing: Sequence[Message]) -> None:
+        """Make the new model from the replies that arrived; missing: messages whose replies did not."""
         replies = [*arrived, *map(lost, missing)]
         arrays, _ = self.strategy.aggregate_train(number, replies)
         self.arrays = self.arrays if arrays is None else arrays
 
     def test(self, number: int) -> Metrics | None:
+        """Test the model at the server; None: it does not."""
         return None if self._evaluate is None else self._evaluate(number, self.arrays)
 
     def configure_test(self, number: int) -> list[Message]:
+        """Make the messages that ask devices for a test."""
         config = ConfigRecord(dict(self._config))
         return list(self.strategy.configure_evaluate(number, self.arrays, config, self._nodes))
 
     def tested(self, number: int, replies: Sequence[Message]) -> Metrics:
+        """Combine the devices' test results."""
         for reply in replies:
             for record in reply.content.metric_records.values():
                 if self._key in record:
@@ -99,6 +83,7 @@ class _OfMessages:
         return self.strategy.aggregate_evaluate(number, list(replies)) or {}
 
     def examples(self, reply: Message) -> object:
+        """Return how many samples a reply says that it was trained on."""
         for record in reply.content.metric_records.values():
             if self._key in record:
                 return record[self._key]
@@ -109,7 +94,7 @@ class _OfMessages:
 
 
 class _OfResults:
-    """A strategy of the older kind, of FitIns and FitRes."""
+    """The rounds of a strategy of the older kind, of FitIns and FitRes, likewise."""
 
     def __init__(self, strategy: OldStrategy, nodes: Nodes, initial: Any) -> None:
         self.strategy, self._nodes = strategy, nodes
@@ -258,7 +243,7 @@ class _Manager(SimpleClientManager):  # type: ignore[misc]
 
 def rounds_of(
     strategy: Any, nodes: Nodes, initial: Any, config: Mapping[str, Any], evaluate: EvaluateFn | None
-) -> _StrategyRounds:
+) -> _OfMessages | _OfResults:
     """Return the rounds of a strategy of either kind.
 
     Raises:

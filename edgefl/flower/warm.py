@@ -96,6 +96,21 @@ class _Around:
         """Return the session's opening model."""
         return _record(self.openings.open(_arrays(arrays)))
 
+    def _to_send(
+        self, model: Mapping[str, np.ndarray], nodes: frozenset[int]
+    ) -> Mapping[str, np.ndarray] | None:
+        """Begin a round; return what is sent in place of the last model, if anything."""
+        openings = self.openings
+        if openings.due(nodes):
+            openings.begin(model, nodes)
+        self._probing = openings.probes_left > 0
+        if self._probing:
+            return openings.probe
+        if not openings.opened:
+            openings.open(model)
+        openings.trained()
+        return openings.opening
+
 
 class _WarmStarted(_Around, Strategy):  # type: ignore[misc]
     """A strategy of messages, with openings."""
@@ -103,19 +118,13 @@ class _WarmStarted(_Around, Strategy):  # type: ignore[misc]
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        openings, nodes = self.openings, frozenset(grid.get_node_ids())
-        if openings.due(nodes):
-            openings.begin(_arrays(arrays), nodes)
-        self._probing = openings.probes_left > 0
-        if self._probing:
-            return self.inner.configure_train(server_round, _record(openings.probe), config, grid)
-        if not openings.opened:
-            openings.open(_arrays(arrays))
-        if openings.opening is not None:
-            arrays = _record(openings.opening)
-            if getattr(self.inner, "current_arrays", None) is not None:  # that the strategy compares with
-                self.inner.current_arrays = None
-        openings.trained()
+        sent = self._to_send(_arrays(arrays), frozenset(grid.get_node_ids()))
+        if sent is not None:
+            arrays = _record(sent)
+        # what the strategy compares with
+        opens = sent is not None and not self._probing
+        if opens and getattr(self.inner, "current_arrays", None) is not None:
+            self.inner.current_arrays = None
         return self.inner.configure_train(server_round, arrays, config, grid)
 
     def aggregate_train(
@@ -150,22 +159,15 @@ class _OldWarmStarted(_Around, OldStrategy):  # type: ignore[misc]
         return self.inner.initialize_parameters(client_manager)
 
     def configure_fit(self, server_round: int, parameters: Any, client_manager: Any) -> Any:
-        openings, model = self.openings, _numbered(parameters)
         nodes = frozenset(map(int, client_manager.all()))
-        if openings.due(nodes):
-            openings.begin(model, nodes)
-        self._probing = openings.probes_left > 0
-        if self._probing:
-            return self.inner.configure_fit(server_round, _parameters(openings.probe), client_manager)
-        if not openings.opened:
-            openings.open(model)
-        if openings.opening is not None:
-            parameters = _parameters(openings.opening)
+        sent = self._to_send(_named_by_number(parameters_to_ndarrays(parameters)), nodes)
+        if sent is not None:
+            parameters = ndarrays_to_parameters(list(sent.values()))
+        if sent is not None and not self._probing:
             if hasattr(self.inner, "current_weights"):  # FedOpt: that it compares with
                 self.inner.current_weights = parameters_to_ndarrays(parameters)
             elif getattr(self.inner, "initial_parameters", None) is not None:  # FedAvgM
                 self.inner.initial_parameters = parameters
-        openings.trained()
         return self.inner.configure_fit(server_round, parameters, client_manager)
 
     def aggregate_fit(self, server_round: int, results: Sequence[Any], failures: Sequence[Any]) -> Any:
@@ -194,13 +196,5 @@ class _OldWarmStarted(_Around, OldStrategy):  # type: ignore[misc]
         return None if self._probing else self.inner.evaluate(server_round, parameters)
 
 
-def _numbered(parameters: Any) -> dict[str, np.ndarray]:
-    return _named_by_number(parameters_to_ndarrays(parameters))
-
-
 def _named_by_number(arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     return {str(number): np.asarray(array) for number, array in enumerate(arrays)}
-
-
-def _parameters(model: Mapping[str, np.ndarray]) -> Any:
-    return ndarrays_to_parameters(list(model.values()))
