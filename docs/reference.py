@@ -33,12 +33,11 @@ def keys() -> Iterator[str]:
 def components() -> Iterator[str]:
     """Write every component with its parameters: a section per kind."""
     from edgefl.commands.explained import facts_of, listed
-    from edgefl.commands.meanings import MEANINGS
     from edgefl.config import registry
     from edgefl.config.component import parameters_of
 
     for kind in registry.KINDS:
-        yield from [f"## {kind}", "", f"{MEANINGS[kind].capitalize()}.", ""]
+        yield from [f"## {kind}", "", f"{registry.MEANINGS[kind].capitalize()}.", ""]
         meanings = dict(line.split("  ", 1) for line in listed(kind))
         for name in registry.names(kind):
             yield from [

@@ -13,10 +13,9 @@ from pydantic.fields import FieldInfo
 
 from edgefl.commands import examples
 from edgefl.commands.counted import cells, size
-from edgefl.commands.meanings import MEANINGS, PAPERS
 from edgefl.config import registry
 from edgefl.config.component import meaning, parameters_of
-from edgefl.config.registry import did_you_mean
+from edgefl.config.registry import MEANINGS, did_you_mean
 from edgefl.config.scenario_fields import Named
 from edgefl.config.units import unit_of
 from edgefl.engine.class_settings import OWN_KEYS
@@ -27,6 +26,20 @@ from edgefl.scenario.scenario import Scenario, load
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
 SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # by the name that annotated_types gives a bound
 TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}
+PAPERS = """\
+papers
+
+J, the journal paper: Z.-L. Chang, D.-J. Han, S. Hosseinalipour, M. Chiang, C. G. Brinton, Communication-Efficient
+Federated Learning under Dynamic Device Arrival and Departure: Convergence Analysis and Algorithm Design.
+
+N, its conference version: the same authors, Federated Learning with Dynamic Client Arrival and Departure: Convergence
+and Rapid Adaptation via Initial Model Construction.
+
+I, an earlier version of N, under review without names.
+
+F: K. Panchal et al., Flash: Concept Drift Adaptation in Federated Learning, ICML 2023.
+
+A number behind a letter is that of an equation: J 18 is equation (18) of the journal paper."""
 
 
 def listed(kind: str | None) -> list[str]:

@@ -19,7 +19,7 @@ def new(
         bool | None,
         typer.Option(
             "--parts/--no-parts",
-            help="Also my_parts.py: an algorithm, model, data set and mobility model to change. Default: without.",
+            help="Also my_algorithm.py, my_mobility.py and my_model.py, to change. Default: without.",
         ),
     ] = None,
 ) -> None:

@@ -17,29 +17,31 @@ from edgefl.config import outside
 from edgefl.config.component import SHAPES, AnyComponent, parameters_of
 from edgefl.errors import EdgeflError
 
-# kind -> package whose files are the components; the package itself defines their base class
-PACKAGES = {
-    "algorithms": "edgefl.learning.algorithms",
-    "codecs": "edgefl.learning.codecs",
-    "tasks": "edgefl.learning.tasks",
-    "optimisers": "edgefl.learning.optimisers",
-    "lr_schedules": "edgefl.learning.lr_schedules",
-    "warm_starts": "edgefl.learning.warm_starts",
-    "models": "edgefl.learning.models",
-    "datasets": "edgefl.learning.datasets",
-    "partitions": "edgefl.learning.partitions",
-    "drifts": "edgefl.learning.drifts",
-    "mobility": "edgefl.mobility",
-    "selectors": "edgefl.engine.selectors",
-    "servers": "edgefl.engine.servers",
-    "sessions": "edgefl.engine.sessions",
-    "churn": "edgefl.engine.churn",
-    "power_models": "edgefl.engine.power_models",
-    "backgrounds": "edgefl.engine.backgrounds",
-    "schedulers": "edgefl.channel.schedulers",
-    "path_loss": "edgefl.channel.path_loss",
+# kind -> package whose files are the components, and which itself defines their base class; what they are for
+_TABLE = {
+    "algorithms": ("edgefl.learning.algorithms", "how devices train and the server aggregates"),
+    "codecs": ("edgefl.learning.codecs", "what travels in place of a whole change of a model, and its bits"),
+    "tasks": ("edgefl.learning.tasks", "what is learned, with its loss and its score"),
+    "optimisers": ("edgefl.learning.optimisers", "how devices step along their gradients"),
+    "lr_schedules": ("edgefl.learning.lr_schedules", "how the learning rate changes from round to round"),
+    "warm_starts": ("edgefl.learning.warm_starts", "how the model that opens a session is made"),
+    "models": ("edgefl.learning.models", "what is trained"),
+    "datasets": ("edgefl.learning.datasets", "the samples"),
+    "partitions": ("edgefl.learning.partitions", "which device holds which samples"),
+    "drifts": ("edgefl.learning.drifts", "how the devices' data change during a run"),
+    "mobility": ("edgefl.mobility", "how devices move"),
+    "selectors": ("edgefl.engine.selectors", "which devices take part in a round"),
+    "servers": ("edgefl.engine.servers", "when devices begin, and when a model is made"),
+    "sessions": ("edgefl.engine.sessions", "when a session ends"),
+    "churn": ("edgefl.engine.churn", "when devices are switched on"),
+    "power_models": ("edgefl.engine.power_models", "what a device's radio draws"),
+    "backgrounds": ("edgefl.engine.backgrounds", "how much other users take of the band"),
+    "schedulers": ("edgefl.channel.schedulers", "which device gets which share of the band"),
+    "path_loss": ("edgefl.channel.path_loss", "how much of the power arrives"),
 }
-KINDS = tuple(PACKAGES)
+KINDS = tuple(_TABLE)
+PACKAGES = {kind: package for kind, (package, _) in _TABLE.items()}
+MEANINGS = {kind: meaning for kind, (_, meaning) in _TABLE.items()}
 
 
 def names(kind: str) -> list[str]:

@@ -5,10 +5,12 @@ from importlib.resources import files
 from json import dumps
 from pathlib import Path
 
+from edgefl.config import shipped
 from edgefl.errors import EdgeflError
 from edgefl.studies.schema import schema
 
-FILES = ("scenario.yaml", "study.yaml", "my_parts.py", "first_look.ipynb")
+TEMPLATES = ("scenario.yaml", "study.yaml", "first_look.ipynb")
+PARTS = ("my_algorithm.py", "my_mobility.py", "my_model.py")  # of the examples
 
 
 def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Path]:
@@ -17,7 +19,7 @@ def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Pat
     Args:
         folder: new or empty.
         name: of scenario and study.
-        own_parts: with an algorithm, a model, a data set and a mobility model to change; else with built-in ones.
+        own_parts: with an algorithm, a model and a mobility model to change; else with built-in ones.
 
     Returns:
         The files.
@@ -30,14 +32,13 @@ def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Pat
         if any(folder.iterdir()):
             raise EdgeflError(f"{folder} is not empty; choose another folder")
         written = []
-        for template in FILES:
-            if template == "my_parts.py" and not own_parts:
-                continue
+        for template in TEMPLATES:
             text = (files("edgefl.commands.scaffold") / template).read_text(encoding="utf-8")
-            if template != "my_parts.py":
-                text = _filled(text, name, devices, own_parts)
             written.append(folder / template)
-            written[-1].write_text(text, encoding="utf-8")
+            written[-1].write_text(_filled(text, name, devices, own_parts), encoding="utf-8")
+        for part in PARTS if own_parts else ():
+            written.append(folder / part)
+            written[-1].write_bytes((shipped.EXAMPLES / part).read_bytes())
         for of in ("scenario", "study"):  # for editors
             written.append(folder / f"{of}.schema.json")
             written[-1].write_text(dumps(schema(of), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -52,5 +53,5 @@ def _filled(text: str, name: str, devices: int, own_parts: bool) -> str:
     text = re.sub(rf"^#{other} .*\n", "", text, flags=re.MULTILINE)
     text = re.sub(rf"^#{kept} ", "", text, flags=re.MULTILINE)
     if not own_parts:
-        text = re.sub(r'^ *"import my_parts.*\n', "", text, flags=re.MULTILINE)  # in the notebook
+        text = re.sub(r'^ *"import my_.*\n', "", text, flags=re.MULTILINE)  # in the notebook
     return text.replace("{name}", name).replace("{devices}", str(devices))

@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from edgefl.commands.explained import describe, listed
-from edgefl.commands.meanings import MEANINGS
 from edgefl.config import registry
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario
@@ -84,7 +83,6 @@ def test_what_there_is_not(key: str, message: str) -> None:
 
 
 def test_kinds_and_components_are_listed_with_a_meaning() -> None:
-    assert tuple(MEANINGS) == registry.KINDS
     assert [line.split()[0] for line in listed(None)] == list(registry.KINDS)
     for kind in registry.KINDS:
         assert [line.split()[0] for line in listed(kind)] == registry.names(kind)

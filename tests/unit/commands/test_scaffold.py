@@ -1,4 +1,4 @@
-"""`edgefl new` makes a folder that runs, with parts of one's own that keep their contracts."""
+"""`edgefl new` makes a folder that runs, with parts of one's own."""
 
 import json
 import sys
@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 
 import edgefl
-from edgefl import testing
-from edgefl.commands.scaffold import write
+from edgefl.commands.scaffold import PARTS, write
 from edgefl.config import outside, registry
 from tests.refusals import refused_at
 from tests.tools.called import code_of
-
-PARTS = {"datasets": "Blobs", "models": "Small", "algorithms": "Median", "mobility": "Walk"}
 
 
 @pytest.fixture(params=[True, False], ids=["own parts", "built-in parts"])
@@ -23,16 +20,17 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield tmp_path / "first"
-    sys.modules.pop("my_parts", None)
+    for part in PARTS:
+        sys.modules.pop(part.removesuffix(".py"), None)
 
 
 def test_what_is_written_is_valid(folder: Path) -> None:
-    own = (folder / "my_parts.py").exists()
+    own = (folder / "my_model.py").exists()
     scenario = edgefl.load_scenario(folder / "scenario.yaml")
     assert (scenario.name, scenario.devices.count) == ("first", 5)
     assert scenario.learning is not None
     named = registry.name_of("models", scenario.learning.model)
-    assert named == ("my_parts:Small" if own else "mlp2")
+    assert named == ("my_model:GeluMlp" if own else "mlp2")
     for file in folder.glob("*.yaml"):
         assert "{name}" not in file.read_text()
         assert "#own" not in file.read_text()
@@ -69,19 +67,6 @@ def test_its_notebook_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (Path("runs") / "first" / "comparison.png").is_file()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", PARTS)
-def test_its_parts_keep_their_contracts(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path / "first", name="first", devices=5, own_parts=True)
-    monkeypatch.syspath_prepend(str(tmp_path / "first"))
-    monkeypatch.delitem(sys.modules, "my_parts", raising=False)
-    part = registry.get(kind, f"my_parts:{PARTS[kind]}")
-    if kind == "models":
-        part.typical_input, part.typical_classes = (2,), 4  # type: ignore[union-attr]
-    testing.check(part)
-    del sys.modules["my_parts"]
-
-
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").touch()
     with refused_at("", tmp_path):
@@ -98,7 +83,7 @@ def test_the_command_says_how_to_go_on(
     monkeypatch.chdir(tmp_path)
     assert code_of("new", "my first", "--devices", "3") == 0
     assert "edgefl run scenario.yaml\n" in capsys.readouterr().out, "code of one's own comes on request"
-    assert not Path("my first/my_parts.py").exists()
+    assert not Path("my first/my_model.py").exists()
     assert edgefl.load_scenario("my first/scenario.yaml").name == "my-first"
     code_of("new", "b", "--name", "no way")
     assert "--name 'no way': use letters" in capsys.readouterr().err

@@ -77,7 +77,7 @@ def test_the_base_classes_are_those_of_all_kinds() -> None:
 
 def programs() -> Iterator[tuple[str, str]]:
     """Yield the programs that people copy from: examples, notebooks, what `edgefl new` writes, code of pages."""
-    for file in (*(ROOT / "examples").glob("*.py"), ROOT / "edgefl/commands/scaffold/my_parts.py"):
+    for file in (ROOT / "examples").glob("*.py"):
         yield file.name, file.read_text()
     for file in (*(ROOT / "examples").rglob("*.ipynb"), *(ROOT / "edgefl/commands/scaffold").glob("*.ipynb")):
         cells = [
