@@ -11,8 +11,8 @@ from edgefl.learning.algorithms import Algorithm, Received, ServerState, Trained
 from edgefl.learning.chance import RoundChance
 from edgefl.learning.local.handed import Handed
 from edgefl.rng import Streams
-from edgefl.testing.conformance import must
-from edgefl.testing.learning_contracts import PARAMETERS, ROUNDING, output_term, same
+from edgefl.testing.conformance import must, must_be_shaped, same
+from edgefl.testing.learning_contracts import PARAMETERS, ROUNDING, output_term
 
 USES = ("models", "mean", "updates")
 CHANCE = RoundChance(Streams(4), (1, "train", 1), torch.device("cpu"))
@@ -95,10 +95,7 @@ def algorithms(algorithm: Algorithm) -> None:
     )
     own = {name: torch.zeros(many, PARAMETERS) for name in algorithm.device_vectors}
     grads = algorithm.correct(torch.randn(many, PARAMETERS), torch.randn(many, PARAMETERS), start, state, own)
-    must(
-        grads.shape == (many, PARAMETERS),
-        f"correct() has shape {tuple(grads.shape)}: return a row for each of the devices, [k, M]",
-    )
+    must_be_shaped("correct()", grads, (many, PARAMETERS), "return a row for each of the devices, [k, M]")
     stopped = algorithm.stop(torch.ones(many), torch.rand(many), torch.rand(many))
     must(
         stopped.shape == (many,) and stopped.dtype == torch.bool,
@@ -132,10 +129,7 @@ def _one_round(
     rng = CHANCE.of_devices("upload", range(many))
     trained = Trained(local=rows, notes=received.notes, rng=rng, **told)
     sent = algorithm.upload(trained, state, _copies(own))
-    must(
-        sent.rows.shape == (many, PARAMETERS),
-        f"upload() sends rows of shape {tuple(sent.rows.shape)}: one for each device, [k, M]",
-    )
+    must_be_shaped("upload() sends rows", sent.rows, (many, PARAMETERS), "one for each device, [k, M]")
     must(
         sent.bits is None or (sent.bits.shape == (many,) and not sent.bits.is_floating_point()),
         "upload() counts bits as integers, one for each device, [k], or leaves them None",

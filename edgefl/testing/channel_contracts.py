@@ -7,7 +7,7 @@ import numpy as np
 from edgefl.channel.carrier import Carrier
 from edgefl.channel.path_loss import PathLoss
 from edgefl.channel.schedulers import Flows, Scheduler
-from edgefl.testing.conformance import must
+from edgefl.testing.conformance import must, must_repeat, same
 
 CARRIER = Carrier(10e6, 0.5e-3)
 CASES, MOST_FLOWS = 20, 8
@@ -33,20 +33,15 @@ def schedulers(scheduler: Scheduler) -> None:
         lent = copy.deepcopy(flows)
         shares = np.asarray(scheduler.shares(flows))
         for name in ("snr", "remaining_bits", "efficiency", "average", "airtime"):
-            must(
-                np.array_equal(getattr(lent, name), getattr(flows, name)),
-                f"shares changed flows.{name}: it is only lent, work on a copy",
-            )
+            unchanged = same(getattr(lent, name), getattr(flows, name))
+            must(unchanged, f"shares changed flows.{name}: it is only lent, work on a copy")
         must(shares.shape == (count,), f"shares must give one share for each of {count} flows: {shares}")
         must(bool(np.all(shares >= 0)), f"a share is negative: {shares}")
         must(
             0 < shares.sum() <= 1 + ROUNDING,
             f"shares must sum to at most the whole band, and give somebody some: {shares}",
         )
-        must(
-            np.array_equal(shares, scheduler.shares(flows)),
-            "the same flows get other shares the second time: keep no state; it is in Flows",
-        )
+        must_repeat("shares()", shares, scheduler.shares(flows), "keep no state; it is in Flows")
 
 
 def path_loss(model: PathLoss) -> None:

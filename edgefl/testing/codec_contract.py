@@ -1,5 +1,6 @@
 """Check the contract of codecs."""
 
+import copy
 from collections.abc import Mapping
 
 import numpy as np
@@ -9,7 +10,7 @@ from torch import Tensor
 from edgefl.learning.chance import RoundChance
 from edgefl.learning.codecs import Codec, Coded, FeedbackCodec, Sizes, Unbiased
 from edgefl.rng import Streams
-from edgefl.testing.conformance import must
+from edgefl.testing.conformance import must, must_be_shaped, same
 
 SIZES = Sizes(((3, 4), (3,), (2, 3, 2)), bits=32)
 DEVICES = [4, 7, 9]
@@ -29,7 +30,7 @@ def codecs(codec: Codec) -> None:
     for place, device in enumerate(DEVICES):
         alone = _rounds(codec, [device])
         must(
-            all(_same(one, _row(many, place)) for one, many in zip(alone, together, strict=True)),
+            all(same(one, _row(many, place)) for one, many in zip(alone, together, strict=True)),
             "encode() codes a device otherwise when others are beside it: rows have to be independent, and random"
             " numbers come from `rng`",
         )
@@ -135,12 +136,9 @@ def _encode(
     sizes: Sizes = SIZES,
 ) -> Coded:
     chance = RoundChance(Streams(3), (1, "train", round_), torch.device("cpu"))
-    lent = change.clone(), {name: rows.clone() for name, rows in memory.items()}
+    lent = copy.deepcopy((change, memory))
     coded = codec.encode(change, memory, chance.of_devices("codec", devices), sizes)
-    must(
-        coded.rows.shape == change.shape,
-        f"encode() decodes rows of shape {tuple(coded.rows.shape)}: one for each device, [k, M]",
-    )
+    must_be_shaped("encode() decodes rows", coded.rows, tuple(change.shape), "one for each device, [k, M]")
     must(
         coded.bits.shape == (len(change),)
         and not coded.bits.is_floating_point()
@@ -153,7 +151,7 @@ def _encode(
         f"encode() gave a memory of {sorted(coded.memory)}: [k, n] for what memory() names",
     )
     must(
-        torch.equal(lent[0], change) and all(torch.equal(lent[1][name], memory[name]) for name in memory),
+        same(lent, (change, memory)),
         "encode() changed a tensor in place that it was only lent: make new ones",
     )
     return coded
@@ -163,11 +161,3 @@ def _row(coded: Coded, place: int) -> Coded:
     one = slice(place, place + 1)
     memory = {name: rows[one] for name, rows in coded.memory.items()}
     return Coded(coded.rows[one], coded.bits[one], memory)
-
-
-def _same(one: Coded, other: Coded) -> bool:
-    return (
-        torch.equal(one.rows, other.rows)
-        and torch.equal(one.bits, other.bits)
-        and all(torch.equal(one.memory[name], other.memory[name]) for name in one.memory)
-    )

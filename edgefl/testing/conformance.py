@@ -1,9 +1,10 @@
 """Check whether a component keeps the contract of its kind; an error says what to change."""
 
 import importlib
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, is_dataclass
 from typing import Annotated, Any
 
+import numpy as np
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
@@ -35,6 +36,29 @@ def must(holds: Any, remedy: str) -> None:
     """Raise a ContractError with the remedy unless this holds."""
     if not holds:
         raise ContractError(remedy)
+
+
+def must_be_shaped(what: str, values: Any, shape: tuple[int, ...], remedy: str) -> None:
+    """Raise a ContractError unless an array has this shape; remedy: what its axes are."""
+    must(tuple(values.shape) == shape, f"{what} of shape {tuple(values.shape)}: {remedy}")
+
+
+def must_repeat(what: str, one: Any, other: Any, remedy: str) -> None:
+    """Raise a ContractError unless two answers to one question are equal."""
+    must(same(one, other), f"{what} gave two answers to the same question: {remedy}")
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two values are equal to the last bit, through containers; NaN is itself."""
+    if is_dataclass(one):
+        return type(one) is type(other) and same(vars(one), vars(other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if hasattr(one, "dtype"):
+        return other is not None and one.dtype == other.dtype and np.array_equal(one, other, equal_nan=True)
+    return bool(one == other)
 
 
 def check(component: type[AnyComponent], **parameters: Any) -> None:

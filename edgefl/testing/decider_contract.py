@@ -9,7 +9,7 @@ import numpy as np
 from edgefl.channel.carrier import Carrier
 from edgefl.channel.packet_errors import PacketErrors
 from edgefl.engine.selectors import Candidates, Decider, Decision
-from edgefl.testing.conformance import must
+from edgefl.testing.conformance import must, must_repeat
 
 ROUNDS = 12
 CARRIER = Carrier(10e6, 0.5e-3)
@@ -80,10 +80,10 @@ def deciders(decider: Decider) -> None:
         decision = decider.decide(candidates, number, np.random.default_rng(turn), memory)
         _whole(decider, decision, candidates, number)
         again = decider.decide(candidates, number, np.random.default_rng(turn), kept)
-        must(
-            list(again.ids) == list(decision.ids) and str(again.memory) == str(decision.memory),
-            "decide() gave two answers to the same question: draw from the rng it is given, hand back what it"
-            " remembers, and leave the memory that it is given as it is",
+        must_repeat(
+            "decide()",
+            *(([*one.ids], str(one.memory)) for one in (decision, again)),
+            "draw from the rng it is given, hand back what it remembers, and leave the memory that it is given",
         )
         memory = decision.memory
         last[list(decision.ids)] = turn

@@ -18,7 +18,7 @@ from edgefl.engine.sessions import SessionPolicy, SessionState
 from edgefl.mobility import Mobility, Movement
 from edgefl.places.areas import Disc, Places
 from edgefl.rng import Streams
-from edgefl.testing.conformance import must
+from edgefl.testing.conformance import must, must_be_shaped, must_repeat, same
 from edgefl.testing.decider_contract import deciders
 
 DEVICES = 4
@@ -53,10 +53,7 @@ def selectors(selector: Selector) -> None:
             )
             must(set(chosen) <= set(ids), f"select() gave {chosen}: choose among candidates.ids {ids}")
             again = selector.select(candidates, number, np.random.default_rng(turn))
-            must(
-                chosen == again,
-                "select() gave two answers to the same question: draw from the rng it is given, keep no state",
-            )
+            must_repeat("select()", chosen, again, "draw from the rng it is given, keep no state")
 
 
 def servers(policy: ServerPolicy) -> None:
@@ -131,10 +128,8 @@ def sessions(policy: SessionPolicy) -> None:
                     validated=scores,
                 )
                 reason = policy.reason_to_end(state)
-                must(
-                    reason == policy.reason_to_end(state),
-                    "reason_to_end() gave two answers to the same state: keep nothing between calls",
-                )
+                again = policy.reason_to_end(state)
+                must_repeat("reason_to_end()", reason, again, "keep nothing between calls")
                 must(
                     reason is None or (isinstance(reason, str) and reason),
                     f"reason_to_end() gave {reason!r}: return a word for the column `reason`, or None",
@@ -227,21 +222,18 @@ def mobility(model: Mobility) -> None:
     movement, times_s = _start(model, DEVICES), [0.0, 31.4, 2.7, 180.0, 31.4, 0.0]
     for time_s in times_s:
         here_m = movement.positions_m(time_s)
+        must_be_shaped("positions_m()", here_m, (DEVICES, 2), "return [devices, 2] metres")
         must(
-            here_m.shape == (DEVICES, 2),
-            f"positions_m() has shape {here_m.shape}: return [devices, 2] metres",
-        )
-        must(
-            _same(here_m, _start(model, DEVICES).positions_m(time_s)),
+            same(here_m, _start(model, DEVICES).positions_m(time_s)),
             "positions_m() depends on what was asked before, or on more than the seed: draw all that a path"
             ' needs from streams("mobility", ..., device)',
         )
         must(
-            _same(here_m[:2], _start(model, 2).positions_m(time_s)),
+            same(here_m[:2], _start(model, 2).positions_m(time_s)),
             "a device's path depends on how many others there are: draw it from a stream of its own",
         )
         must(
-            movement.moves or _same(here_m, movement.positions_m(0.0)),
+            movement.moves or same(here_m, movement.positions_m(0.0)),
             "positions change although moves is False: set it to True, or the cell edge is not watched",
         )
     speeds = movement.doppler_speeds_m_s()
@@ -255,7 +247,3 @@ def _start(model: Mobility, devices: int) -> Movement:
     ring: Any = {"inner_radius_m": MIN_DISTANCE_M, "outer_radius_m": model.area_radius_m(RADIUS_M)}
     positions_m = sample_ring(np.random.default_rng(0), DEVICES, **ring)[:devices]
     return model.start(positions_m, cell_radius_m=RADIUS_M, min_distance_m=MIN_DISTANCE_M, streams=Streams(1))
-
-
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    return np.array_equal(one, other, equal_nan=True)

@@ -2,9 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,7 +13,7 @@ from edgefl.learning.models import Model, Outputs, OutputTerm, Size
 from edgefl.learning.modules.parameters import TensorLayout
 from edgefl.learning.optimisers import Optimiser, Step
 from edgefl.learning.warm_starts import Final, Saved, WarmStart
-from edgefl.testing.conformance import must
+from edgefl.testing.conformance import must, must_be_shaped, must_repeat, same
 
 PARAMETERS, STATISTICS, CLASSES = 6, 2, 4
 ROUNDING = 1e-5  # of a few float32 sums
@@ -31,16 +29,14 @@ def optimisers(optimiser: Optimiser) -> None:
             torch.allclose(together[:1], alone, rtol=1e-5, atol=1e-7),
             "step() moves a device otherwise when others are beside it: rows have to be independent",
         )
-        must(
-            torch.equal(together, _steps_of(optimiser, decay, 3)), "step() gave two results of the same start"
-        )
+        must_repeat("step()", together, _steps_of(optimiser, decay, 3), "keep no state, it is handed in")
     must(
         torch.allclose(together, _steps_of(optimiser, decay, 3, each=True), rtol=1e-5, atol=1e-6),
         "step() moves otherwise where each device has a number [k, 1] of its own, as with state: kept",
     )
     weights = optimiser.weights(3, 0.5)
     if weights is not None:
-        must(weights.shape == (3,), f"weights() has shape {weights.shape}: one for each step")
+        must_be_shaped("weights()", weights, (3,), "one for each step")
         gradients = torch.randn(3, 1, PARAMETERS, dtype=torch.float64, generator=_generator())
         change = torch.tensordot(torch.from_numpy(weights[::-1].copy()), gradients, dims=1)
         moved = _moved(optimiser, gradients, 0.0, 0.5, torch.zeros(1, PARAMETERS, dtype=torch.float64))
@@ -81,7 +77,7 @@ def lr_schedules(schedule: LrSchedule) -> None:
         progress = (round_ - 1) / 100
         shape = schedule.shape(round_, progress)
         must(0 <= shape <= 1, f"shape() is {shape} in round {round_}: a share of the largest rate, in [0, 1]")
-        must(shape == schedule.shape(round_, progress), "shape() gave two answers to the same question")
+        must_repeat("shape()", shape, schedule.shape(round_, progress), "keep no state")
     must(0 <= schedule.shape(101, 1.0) <= 1, "shape() leaves [0, 1] when the schedule is over")
 
 
@@ -94,10 +90,8 @@ def warm_starts(start: WarmStart) -> None:
     current = torch.randn(size)
     if start.probes:
         finals = [Final(torch.randn(size), accuracy) for accuracy in (0.5, 0.8)]
-        must(
-            start.pilot(finals, torch.randn(size)).shape == (size,),
-            "pilot() has to give a model with its statistics, [M + Q]",
-        )
+        made = start.pilot(finals, torch.randn(size))
+        must_be_shaped("pilot()", made, (size,), "a model with its statistics, [M + Q]")
     saved: list[Saved] = []
     for session in range(2, 7):
         for gradient in (torch.randn(PARAMETERS), None):
@@ -139,9 +133,7 @@ def output_term(term: OutputTerm) -> None:
         Outputs(torch.randn(3, CLASSES), torch.randn(3, PARAMETERS)) for _ in range(1 + len(term.references))
     ]
     own, references = outputs[0], outputs[1:]
-    must(
-        term.loss(own, references).shape == (3,), "a term's loss() has to give a number per sample, [..., B]"
-    )
+    must_be_shaped("a term's loss()", term.loss(own, references), (3,), "a number per sample, [..., B]")
     pairs = zip(term.gradients(own, references), OutputTerm.gradients(term, own, references), strict=True)
     for written, derived in pairs:
         zero = torch.zeros(())
@@ -167,10 +159,7 @@ def models(model: Model) -> None:
     module, x = built().eval(), torch.ones(2, *shape)
     with torch.no_grad():
         logits = module(x)
-    must(
-        logits.shape == (2, classes),
-        f"the module gives {tuple(logits.shape)} for two samples: logits are [batch, classes]",
-    )
+    must_be_shaped("logits for two samples", logits, (2, classes), "[batch, classes]")
     must(
         same(dict(module.state_dict()), dict(built().state_dict())),
         "build() is not a function of torch's seed: initialise from torch's random numbers alone",
@@ -239,18 +228,3 @@ def derived_gradients(
             losses = losses + term.loss(own, [run(module, layout.views(one), x[k]) for one in others])
         (gradients[k],) = torch.autograd.grad(losses @ weight[k], row)
     return gradients
-
-
-def same(one: Any, other: Any) -> bool:
-    """Return whether two values are equal to the last bit, through containers."""
-    if isinstance(one, Tensor):
-        return torch.equal(one, other)
-    if isinstance(one, np.ndarray):
-        return np.array_equal(one, other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, Saved):
-        return same(vars(one), vars(other))
-    return bool(one == other)

@@ -7,7 +7,7 @@ from torch.func import grad, vmap
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
 from edgefl.learning.tasks import Task
-from edgefl.testing.conformance import must
+from edgefl.testing.conformance import must, must_be_shaped
 
 SAMPLES, DEVICES, OUTPUTS, LENGTH = 24, 3, 4, 5
 
@@ -62,7 +62,7 @@ def _keeps(task: Task, data: Data) -> None:
     outputs = torch.randn(shape, generator=torch.Generator().manual_seed(1))
     losses, scores = task.losses(outputs, y), task.scores(outputs, y)
     for name, values in (("losses", losses), ("scores", scores)):
-        must(values.shape == (SAMPLES,), f"{name}() has shape {list(values.shape)}: one of each sample, [B]")
+        must_be_shaped(f"{name}()", values, (SAMPLES,), "one of each sample, [B]")
         must(bool(values.double().isfinite().all()), f"{name}() left the finite numbers")
         function = getattr(task, name)
         alone = torch.cat([function(outputs[k : k + 1], y[k : k + 1]) for k in range(SAMPLES)])

@@ -19,7 +19,7 @@ from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.models import Model
 from edgefl.learning.settings import LearningSettings
 from edgefl.rng import Streams
-from edgefl.testing.learning_contracts import same
+from edgefl.testing.conformance import same
 from tests.unit.learning.six_devices import ALGORITHMS
 
 DEVICES, ROUNDS = 6, 2
