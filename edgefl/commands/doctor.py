@@ -19,7 +19,7 @@ EXTRAS = re.compile(r"extra == [\"'](\w+)[\"']")
 OPTIONAL = ("flower", "ray", "parquet", "huggingface", "mlflow", "wandb", "gym")
 
 
-class Finding(NamedTuple):
+class _Finding(NamedTuple):
     """A line of the doctor's; remedy: what to do, if it is a fault. fault: edgefl cannot work like this."""
 
     about: str
@@ -56,11 +56,11 @@ def doctor() -> None:
     )
 
 
-def _examine() -> Iterator[Finding]:
+def _examine() -> Iterator[_Finding]:
     """Yield what is found, package by package and folder by folder."""
     import edgefl
 
-    yield Finding(
+    yield _Finding(
         "edgefl",
         f"{edgefl.__version__} in {Path(edgefl.__file__).parent}; Python {platform.python_version()} on"
         f" {platform.system()} {platform.machine()}",
@@ -82,7 +82,7 @@ def metadata_of(package: str) -> str | None:
         return None
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[_Finding]:
     from packaging.requirements import Requirement
 
     wanted = [Requirement(text) for text in metadata.requires(DISTRIBUTION) or ()]
@@ -93,7 +93,7 @@ def _packages() -> Iterator[Finding]:
     shown = ", ".join(
         f"{name} {metadata_of(name) or 'missing'}" for name in ("torch", "numpy", "scipy", "simpy")
     )
-    yield Finding(
+    yield _Finding(
         "packages",
         shown,
         f"pip install {' '.join(repr(str(one)) for one in faults)}" if faults else "",
@@ -106,10 +106,10 @@ def _packages() -> Iterator[Finding]:
     there = [name for name in OPTIONAL if all(map(metadata_of, of_extras.get(name, [""])))]
     others = [name for name in OPTIONAL if name not in there]
     hint = f"; not installed: {', '.join(others)} (pip install '{DISTRIBUTION}[NAME]')" if others else ""
-    yield Finding("extras", f"{', '.join(there) or 'none'}{hint}")
+    yield _Finding("extras", f"{', '.join(there) or 'none'}{hint}")
 
 
-def _processor() -> Iterator[Finding]:
+def _processor() -> Iterator[_Finding]:
     import torch
 
     from edgefl.learners.building import available_cores
@@ -118,40 +118,40 @@ def _processor() -> Iterator[Finding]:
     threads = os.environ.get("OMP_NUM_THREADS")
     limit = f", {threads} by OMP_NUM_THREADS" if threads else ""
     bf16 = {True: "bfloat16 in hardware", False: "no bfloat16", None: "bfloat16 unknown"}[has_bf16()]
-    yield Finding(
+    yield _Finding(
         "processor",
         f"{available_cores()} cores for this process, {torch.get_num_threads()} threads of PyTorch{limit};"
         f" {torch.backends.cpu.get_cpu_capability()}, {bf16}",
     )
 
 
-def _gpu() -> Finding:
+def _gpu() -> _Finding:
     import torch
 
     from edgefl.learners.building import may_have_gpu
 
     if torch.cuda.is_available():
         of = torch.cuda.get_device_properties(0)
-        return Finding("GPU", f"{of.name}, {of.total_memory / 1e9:.0f} GB: models are trained there")
+        return _Finding("GPU", f"{of.name}, {of.total_memory / 1e9:.0f} GB: models are trained there")
     if sys.platform == "linux" and may_have_gpu():
         built = f"CUDA {torch.version.cuda}" if torch.version.cuda else "no CUDA"
-        return Finding(
+        return _Finding(
             "GPU",
             f"there is one, and this PyTorch ({built}) cannot use it; models are trained on the processor",
             "install the PyTorch of your driver: https://pytorch.org/get-started/locally",
         )
-    return Finding("GPU", "none; models are trained on the processor")
+    return _Finding("GPU", "none; models are trained on the processor")
 
 
-def _memory() -> Finding:
+def _memory() -> _Finding:
     from edgefl.learning.memory import available_bytes
 
     free = available_bytes() / 1e9
     little = "close other programs, or take --jobs 1" if free < 1 else ""
-    return Finding("memory", f"{free:.1f} GB free; a small run takes 0.4 GB", little)
+    return _Finding("memory", f"{free:.1f} GB free; a small run takes 0.4 GB", little)
 
 
-def _data() -> Iterator[Finding]:
+def _data() -> Iterator[_Finding]:
     """Say which data sets are here, and which would have to be got."""
     from edgefl.config import registry
     from edgefl.config.component import parameters_of
@@ -176,7 +176,7 @@ def _data() -> Iterator[Finding]:
             files = dataset.files() if isinstance(dataset, FileDataset) else None
             online = files is not None and (files.url or (files.archive and files.archive.url))
             (offered if online else apart).append(name)
-    yield Finding("data here", ", ".join(here))
+    yield _Finding("data here", ", ".join(here))
     offline = os.environ.get("EDGEFL_OFFLINE", "0") not in ("", "0")
     if offered:
         cache = user_cache()
@@ -186,15 +186,15 @@ def _data() -> Iterator[Finding]:
             when = "not downloaded, there is no folder to keep them in (see cache)"
         else:
             when = f"downloaded into {cache} when used"
-        yield Finding("data online", f"{', '.join(offered)}: {when}")
+        yield _Finding("data online", f"{', '.join(offered)}: {when}")
     if apart:
-        yield Finding("data apart", f"{', '.join(apart)}: a run that names one says how to get it")
+        yield _Finding("data apart", f"{', '.join(apart)}: a run that names one says how to get it")
     data = os.environ.get("EDGEFL_DATA")
     if data and not without_tilde(Path(data)).is_dir():
-        yield Finding("EDGEFL_DATA", f"{data} is no folder", "make it, or unset EDGEFL_DATA")
+        yield _Finding("EDGEFL_DATA", f"{data} is no folder", "make it, or unset EDGEFL_DATA")
 
 
-def _folders() -> Iterator[Finding]:
+def _folders() -> Iterator[_Finding]:
     from edgefl.learning.user_cache import user_cache
 
     elsewhere = "go to a folder of yours"
@@ -205,12 +205,12 @@ def _folders() -> Iterator[Finding]:
         ("cache", user_cache(), False, own_cache),
     ):
         if folder is None:
-            yield Finding(what, "no home folder", remedy, needed)
+            yield _Finding(what, "no home folder", remedy, needed)
             continue
         there = _nearest(folder)
         if wrong := _in_the_way(folder):
             also = f", or chmod u+w {there}" if there.is_dir() else ""
-            yield Finding(what, wrong, f"{remedy}{also}", needed)
+            yield _Finding(what, wrong, f"{remedy}{also}", needed)
             continue
         free = shutil.disk_usage(there).free
         little = (
@@ -218,7 +218,7 @@ def _folders() -> Iterator[Finding]:
             if free < LEAST_FREE
             else ""
         )
-        yield Finding(what, f"{folder} can be written, {free / 1e9:,.1f} GB free", little)
+        yield _Finding(what, f"{folder} can be written, {free / 1e9:,.1f} GB free", little)
 
 
 def _nearest(folder: Path) -> Path:

@@ -12,13 +12,11 @@ from matplotlib.patches import Circle, Polygon, RegularPolygon
 from matplotlib.patches import Rectangle as Box
 from matplotlib.ticker import MaxNLocator
 
+from edgefl.analysis.figures.style import DASHES, INK, PALETTE, SOFT
 from edgefl.commands.preview_data import Preview
 from edgefl.places.areas import Area
 
-# Okabe and Ito's colour-blind-safe palette
-PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
-DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1.5, 1.2))]
-INK, SOFT, LINE = "#222222", "#666666", "#9aa0a6"  # as in the figures of `analysis`
+LINE = "#9aa0a6"
 SIZES: dict[Any, float | str] = {
     "axes.edgecolor": LINE,
     "axes.labelcolor": INK,

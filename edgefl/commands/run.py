@@ -1,7 +1,9 @@
 """`edgefl run`, `edgefl resume`, `edgefl watch` and `edgefl record`."""
 
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,15 +12,12 @@ import typer
 
 from edgefl.commands.shared import (
     AllowCode,
-    Notes,
     Out,
     Override,
     ScenarioFile,
     SnapshotRounds,
     TorchDevice,
     console,
-    interruptible,
-    print_end,
 )
 
 if TYPE_CHECKING:
@@ -75,14 +74,43 @@ def _carry_out(scenario: "Scenario", begin: Callable[..., Path], snapshot_rounds
     from edgefl.run.progress import ProgressDisplay
     from edgefl.run_directory.snapshot import Every
 
-    notes, name = Notes(), scenario.name
-    with interruptible(), ProgressDisplay(console, {name: scenario}) as progress:
+    notes, name = list[str](), scenario.name
+
+    def note(text: str) -> None:
+        notes.append(text)
+        print(f"edgefl: note: {text}", file=sys.stderr)
+
+    with _interruptible(), ProgressDisplay(console, {name: scenario}) as progress:
         path = begin(
             on_round=lambda row: progress.update(name, row),
-            on_note=notes,
+            on_note=note,
             every=Every(rounds=snapshot_rounds),
         )
-    print_end(path, notes.printed)
+    _print_end(path, notes)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C and SIGTERM end a run with one line that says how to go on; exit code 130 or 143."""
+    from edgefl.run_directory.interruption import Interrupted
+
+    try:
+        yield
+    except Interrupted as error:
+        how = f"go on with: edgefl resume {error.path}" if error.path else "nothing has been written"
+        print(f"edgefl: interrupted; {how}", file=sys.stderr)
+        raise typer.Exit(error.exit_code) from error
+
+
+def _print_end(path: Path, printed: Sequence[str]) -> None:
+    """Print a run's directory, and those of its notes that are not printed yet."""
+    from rich.text import Text
+
+    from edgefl.run_directory.reading import about_of
+
+    console.print(Text(f"run directory: {path}"), soft_wrap=True)
+    for note in (note for note in about_of(path).get("notes") or () if note not in printed):
+        console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
 
 
 def watch(

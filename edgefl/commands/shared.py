@@ -1,8 +1,6 @@
-"""What several commands share: their options, the console, how a run ends."""
+"""What several commands share: their options, and the console."""
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -71,38 +69,3 @@ AllowCode = Annotated[
         callback=lambda given: outside.allow() if given else None,
     ),
 ]
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Ctrl-C and SIGTERM end a run with one line that says how to go on; exit code 130 or 143."""
-    from edgefl.run_directory.interruption import Interrupted
-
-    try:
-        yield
-    except Interrupted as error:
-        how = f"go on with: edgefl resume {error.path}" if error.path else "nothing has been written"
-        print(f"edgefl: interrupted; {how}", file=sys.stderr)
-        raise typer.Exit(error.exit_code) from error
-
-
-class Notes:
-    """Print notes as they come, and keep them."""
-
-    def __init__(self) -> None:
-        self.printed: list[str] = []
-
-    def __call__(self, note: str) -> None:
-        self.printed.append(note)
-        print(f"edgefl: note: {note}", file=sys.stderr)
-
-
-def print_end(path: Path, printed: Sequence[str]) -> None:
-    """Print a run's directory, and those of its notes that are not printed yet."""
-    from rich.text import Text
-
-    from edgefl.run_directory.reading import about_of
-
-    console.print(Text(f"run directory: {path}"), soft_wrap=True)
-    for note in (note for note in about_of(path).get("notes") or () if note not in printed):
-        console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)

@@ -262,7 +262,7 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
     for run, row in zip(runs, cells, strict=True):
         full = round(BAR * run.share)
         shown.add_row(
-            Text(shortened(run.label, max(SHORTEST, room))),
+            Text(_shortened(run.label, max(SHORTEST, room))),
             *row[:-1],
             Text(
                 row[-1], style={"failed": "red", DAMAGED: "red", "interrupted": "yellow"}.get(run.status, "")
@@ -279,7 +279,7 @@ def _room(width: int, heads: Sequence[int], cells: Sequence[Sequence[str]]) -> i
     return width - EDGES - sum(GAP + taken for taken in widths)
 
 
-def shortened(name: str, most: int) -> str:
+def _shortened(name: str, most: int) -> str:
     """Leave out the middle of a name that is too long: its beginning and its end tell runs apart."""
     if len(name) > most:
         name = name.replace("/seed-", "/")

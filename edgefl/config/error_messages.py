@@ -40,7 +40,7 @@ _PAIR = ("missing", "extra_forbidden")
 
 
 @dataclass(frozen=True)
-class Fault:
+class _Fault:
     """What is wrong at a place; the text is made when it is asked for."""
 
     place: Place
@@ -72,14 +72,14 @@ def flat(
     model: type[BaseModel] | None,
     unnamed: str | None = None,
     root: type[BaseModel] | None = None,
-) -> list[Fault]:
+) -> list[_Fault]:
     """Flatten pydantic's errors, and those of nested components.
 
     Args:
         unnamed: the component that the errors are of, if it was taken for want of a name.
         root: the model of the whole document, in which a key may have another place; None: these are a part's errors.
     """
-    faults: list[Fault] = []
+    faults: list[_Fault] = []
     for error in errors:
         place = tuple(str(part) for part in error["loc"])
         if _is_option(place, model):
@@ -89,17 +89,17 @@ def flat(
         context: Mapping[str, Any] = error.get("ctx", {})
         if error["type"] == "component":
             inner = flat(context["errors"], context["model"], context["unnamed"])
-            faults += [Fault((*place, *fault.place), fault.message) for fault in inner]
+            faults += [_Fault((*place, *fault.place), fault.message) for fault in inner]
         else:
             # a check of several keys names the one that is wrong
             named = getattr(context.get("error"), "place", ())
             place = named if named[: len(place)] == place else place
-            faults.append(Fault(place, partial(_message, error, place, model, unnamed, root)))
+            faults.append(_Fault(place, partial(_message, error, place, model, unnamed, root)))
     doubled = _keys_of_empty_sections(errors, model) | _meant_by_others(errors, model)
     return [_of_gone_keys(fault) for fault in faults if fault.place not in doubled]
 
 
-def _of_gone_keys(fault: Fault) -> Fault:
+def _of_gone_keys(fault: _Fault) -> _Fault:
     """Say why a key of earlier versions is unknown."""
     reason = GONE.get(".".join(fault.place[-2:]))
     if reason is None:
@@ -109,7 +109,7 @@ def _of_gone_keys(fault: Fault) -> Fault:
         text = fault.message()
         return f"is gone: {reason}" if text.startswith("unknown key") else text
 
-    return Fault(fault.place, told)
+    return _Fault(fault.place, told)
 
 
 def _meant_by_others(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:

@@ -55,19 +55,12 @@ def load(path: str, *, trusted: bool = False) -> type:
     if not (trusted or _may_run(module_name)):
         raise EdgeflError(f"{_ask(path)} (in Python: import {module_name.partition('.')[0]} first)")
     module = _imported(path, module_name)
-    _remember(module)
-    try:
-        named = getattr(module, class_name)
-    except AttributeError as error:
-        names = [
-            name
-            for name, value in vars(module).items()
-            if inspect.isclass(value) and value.__module__ == module_name
-        ]
+    named = getattr(module, class_name, None)
+    if named is None:
+        there = [value for value in vars(module).values() if inspect.isclass(value)]
+        names = [value.__name__ for value in there if value.__module__ == module_name]
         known = f"; it defines {', '.join(names)}" if names else ""
-        raise EdgeflError(
-            f"cannot load '{path}': {_place(module)} has no {class_name or 'class'}{known}"
-        ) from error
+        raise EdgeflError(f"cannot load '{path}': {_place(module)} has no {class_name or 'class'}{known}")
     if not inspect.isclass(named):
         raise EdgeflError(f"cannot load '{path}': {class_name} is no class")
     own_code.of_part(named)
@@ -85,7 +78,6 @@ def load_function(path: str) -> Callable[..., Any]:
     if not _allowed():
         raise EdgeflError(_ask(path))
     module = _imported(path, module_name)
-    _remember(module)
     named = getattr(module, name, None)
     if not callable(named):
         raise EdgeflError(f"cannot load '{path}': {_place(module)} has no function {name}")
@@ -114,11 +106,6 @@ def blame(error: BaseException) -> str | None:
         return None
     last = theirs[-1]
     return f"{last.filename}:{last.lineno} {last.name}: {type(error).__name__}: {clipped(str(error), 300)}"
-
-
-def _remember(module: ModuleType) -> None:
-    if getattr(module, "__file__", None) and not module.__name__.startswith(_OURS):
-        _loaded.add(str(module.__file__))
 
 
 def _allowed() -> bool:
@@ -156,6 +143,8 @@ def _imported(path: str, module_name: str) -> ModuleType:
             f"cannot load '{path}': {where}{type(error).__name__}: {clipped(str(error), 300)}{_mismatched(error)}"
         ) from error
     _refuse_another(path, module)
+    if getattr(module, "__file__", None) and not module.__name__.startswith(_OURS):
+        _loaded.add(str(module.__file__))
     return module
 
 

@@ -20,7 +20,7 @@ class _Stopped(Exception):
     """Nobody wants to know how the run goes on."""
 
 
-class Handover:
+class _Handover:
     """One question and one answer at a time between the run's thread and the one that decides."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Controlled(Decider):
     """Decide as somebody outside does; while a run is rehearsed, all take part."""
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
-    _handover: Handover | None = PrivateAttr(default=None)
+    _handover: _Handover | None = PrivateAttr(default=None)
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
@@ -70,7 +70,7 @@ class Controlled(Decider):
             return Decision(list(candidates.ids))
         return self._handover.ask(candidates)
 
-    def listen(self, handover: Handover) -> None:
+    def listen(self, handover: _Handover) -> None:
         """Ask over this from now on."""
         self._handover = handover
 
@@ -103,7 +103,7 @@ class ControlledRun:
     def __init__(self, scenario: Scenario, decider: Controlled, *, device: str = "cpu") -> None:
         rounds = scenario.rounds.model_copy(update={"selector": decider})
         plan = prepare(scenario.model_copy(update={"rounds": rounds}), device=device)
-        self._handover, self.rows, self._settled = Handover(), list[Round](), _Rounds()
+        self._handover, self.rows, self._settled = _Handover(), list[Round](), _Rounds()
         decider.listen(self._handover)
         simulation, servers = compose(plan.world, plan.radio, self._settled, plan.learners, self.rows.append)
         env = simulation.env

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,14 +29,6 @@ Members = Callable[[int], Collection[int] | None]  # session -> the only devices
 LONGEST_S = 1e9  # of a device's computing in a round, some 30 years: nobody simulates that on purpose
 
 
-@dataclass(frozen=True)
-class _FirstRound:
-    """How long the fastest and the slowest device take in a cell's first round, about: at the links' mean SNR."""
-
-    fastest_s: float
-    slowest_s: float
-
-
 def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> list[str]:
     """Open round 1 of every federation that has devices at time 0, and time its slowest transfers.
 
@@ -48,7 +39,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
     """
     scenario, members, network = world.scenario, world.members, simulation.network
     empty = [cell for cell in learners if not network.present(cell)] if network.still else []
-    lengths: list[_FirstRound] = []
+    lengths: list[tuple[float, float]] = []
     if network.still:
         _check_somebody_is_there(scenario, {cell: network.present(cell) for cell in learners}, members)
     for cell, learner in learners.items():
@@ -89,7 +80,8 @@ def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int
 
 def _check_first_round(
     scenario: Scenario, rounds: Rounds, present: Sequence[int], payload_bits: int
-) -> _FirstRound:
+) -> tuple[float, float]:
+    """Return how long the fastest and the slowest device take in a cell's first round: at the links' mean SNR."""
     radio = rounds.simulation.radio
     phase, section = ("train", "workload") if scenario.learning is None else ("pilot", "learning")
     task = scenario.learning or scenario.workload
@@ -115,10 +107,8 @@ def _check_first_round(
     for direction, bits in zip(DIRECTIONS, both_bits, strict=True):
         moves_s += _transfers_s(radio.air, links, direction, bits)
     some = len(links) > 0
-    return _FirstRound(
-        min(computes_s) + (float(moves_s.min()) if some else math.inf),
-        max(computes_s) + (float(moves_s.max()) if some else 0.0),
-    )
+    fastest_s = min(computes_s) + (float(moves_s.min()) if some else math.inf)
+    return fastest_s, max(computes_s) + (float(moves_s.max()) if some else 0.0)
 
 
 def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: int) -> FloatArray:
@@ -134,12 +124,12 @@ def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: in
     return taken_s
 
 
-def _notes_of_lengths(scenario: Scenario, lengths: Sequence[_FirstRound]) -> list[str]:
+def _notes_of_lengths(scenario: Scenario, lengths: Sequence[tuple[float, float]]) -> list[str]:
     """Return what the lengths of first rounds say of a run: no update in time, or more rounds than anybody wants."""
     if not lengths:
         return []
     notes, rules = [], scenario.rounds
-    fastest_s, round_s = (min(getattr(one, name) for one in lengths) for name in ("fastest_s", "slowest_s"))
+    fastest_s, round_s = (min(each_s) for each_s in zip(*lengths, strict=True))
     if rules.deadline_s is not None and fastest_s > rules.deadline_s:
         notes.append(
             f"rounds.deadline_s {rules.deadline_s:g}: hardly any update can arrive in time; the fastest device of"

@@ -5,8 +5,7 @@
 
 from edgefl.studies.adding_seeds import ask
 from edgefl.studies.execution import run
-from edgefl.studies.options import StudyOptions
-from edgefl.studies.outcome import Failed, IncompleteStudy
+from edgefl.studies.options import Failed, IncompleteStudy, StudyOptions
 from edgefl.studies.planning import Run, StudyCase, StudyPlan, load, plan
 from edgefl.studies.study_file import LONGEST_LABEL, Study
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from edgefl.errors import EdgeflError
-from edgefl.studies.planning import Run, StudyPlan, plan
+from edgefl.studies.planning import StudyPlan, plan
 
-Setting = tuple[tuple[str, str], ...]  # (axis, label) of the grid; () without one
+Setting = tuple[tuple[str, str], ...]
 Seeds = Mapping[Setting, Sequence[int]]
 
 
@@ -32,7 +32,7 @@ def ask(
             no more.
     """
     own = list(dict.fromkeys(run.scenario.seed for run in first.runs))
-    seeds: dict[Setting, list[int]] = {setting_of(run): list(own) for run in first.runs}
+    seeds: dict[Setting, list[int]] = {run.setting: list(own) for run in first.runs}
     while True:
         needed = look(directory, seeds)
         added = {setting: _next(seeds[setting], count) for setting, count in needed.items()}
@@ -63,11 +63,6 @@ def answered(plan: StudyPlan, directory: Path, seeds: Seeds) -> dict[Setting, in
     return answer.wanted()
 
 
-def setting_of(run: Run) -> Setting:
-    """Return the setting of a run as the analysis names it."""
-    return tuple(run.member.setting.items())
-
-
 def pairs(first: StudyPlan, added: Seeds) -> StudyPlan:
     """Plan the runs of the question's two variants with the added seeds."""
     assert first.question is not None
@@ -77,7 +72,7 @@ def pairs(first: StudyPlan, added: Seeds) -> StudyPlan:
     runs = [
         run
         for run in whole.runs
-        if run.member.variant in both and run.scenario.seed in added.get(setting_of(run), ())
+        if run.member.variant in both and run.scenario.seed in added.get(run.setting, ())
     ]
     return replace(whole, runs=runs)
 

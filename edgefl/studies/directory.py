@@ -1,6 +1,6 @@
 """Find or make the directory of a study, check that it holds this study, and divide the study into parts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -14,9 +14,8 @@ from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import Identity, identity, in_short, leaves
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.scenario.scenario import written
-from edgefl.studies.planning import Run, StudyPlan
+from edgefl.studies.planning import StudyPlan
 from edgefl.studies.states import State, about_run
-from edgefl.studies.training_reuse import ReusePlan
 
 FILE = "study.yaml"
 
@@ -101,32 +100,3 @@ def _difference(path: Path, recorded: Mapping[str, object] | None, own: Identity
     keys = {key: value for key, value in keys.items() if key in own.scenario or key != "name"}
     there = Identity(keys, recorded["data"], recorded["results_version"], recorded.get("code", {}))  # type: ignore[arg-type]
     return in_short(own.differences(there))
-
-
-def require_there(directory: Path) -> None:
-    """Refuse to go on with a study whose folder is gone: what is written to its name would be half a study.
-
-    Raises:
-        EdgeflError: it was moved, renamed or deleted.
-    """
-    if not (directory / FILE).exists():
-        raise EdgeflError(
-            f"{directory}: is not there any more: the study's folder was moved, renamed or deleted while it was"
-            " written; the same command goes on, with --out where it is now"
-        )
-
-
-def shard_of(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], number: int, parts: int) -> list[Run]:
-    """Return one part of a study, numbered from 1 on; runs that share a training stay together if they can.
-
-    Raises:
-        EdgeflError: there is no such part.
-    """
-    if not 1 <= number <= parts:
-        raise EdgeflError(f"--shard {number}/{parts}: the first is 1/{parts}, the last {parts}/{parts}")
-    families: dict[int, int] = {}
-    for run in runs:
-        families.setdefault(id(reuse[run.path].family), len(families))
-    if len(families) < parts:
-        return list(runs[number - 1 :: parts])
-    return [run for run in runs if families[id(reuse[run.path].family)] % parts == number - 1]

@@ -12,7 +12,7 @@ from edgefl.run.results import StudyResults
 from edgefl.run_directory.circumstances import leaves
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, written
-from edgefl.studies.adding_seeds import pairs, setting_of
+from edgefl.studies.adding_seeds import pairs
 from edgefl.studies.directory import FILE, check_unchanged
 from edgefl.studies.planning import Run, StudyPlan
 from edgefl.studies.states import State, state_of
@@ -108,13 +108,13 @@ def _of_question(plan: StudyPlan, directory: Path, load: Loaded, forecasts: _For
         return f"the question is answered: {answer.sentence}"
     own = {run.scenario.seed for run in plan.runs}
     first, further = max(own) + 1, question.budget - len(own)
-    of_one_seed = pairs(plan, {setting_of(run): [first] for run in plan.runs}).runs if further else []
+    of_one_seed = pairs(plan, {run.setting: [first] for run in plan.runs}).runs if further else []
     reuse = plan_reuse(of_one_seed, load)
     for run in of_one_seed:
         most = further - _complete(directory, run, range(first, first + further))
         costs = [*costs, (Range(0, most), forecasts.of(run, reuse[run.path]))]
     runs = total((number, ONE) for number, _ in costs)
-    settings = len({setting_of(run) for run in plan.runs})
+    settings = len({run.setting for run in plan.runs})
     where = f" in each of {settings} settings" if settings > 1 else ""
     return (
         f"with its question, which may add seeds up to a budget of {question.budget}{where}:"

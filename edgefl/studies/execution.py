@@ -1,9 +1,11 @@
 """Carry out what is left of a study: alone, or beside other processes that work in the same directory."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from edgefl.errors import EdgeflError
 from edgefl.learners.building import available_cores, may_have_gpu, torch_device
 from edgefl.run.results import StudyResults
 from edgefl.run_directory import files
@@ -11,10 +13,10 @@ from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.reading import FILE as ABOUT
 from edgefl.scenario.data_loading import Loaded
 from edgefl.studies.adding_seeds import answered, ask
-from edgefl.studies.directory import FILE, make, place, shard_of
+from edgefl.studies.directory import FILE, make, place
 from edgefl.studies.one_run import work
 from edgefl.studies.options import StudyOptions
-from edgefl.studies.planning import StudyPlan
+from edgefl.studies.planning import Run, StudyPlan
 from edgefl.studies.run_locks import FOLDER
 from edgefl.studies.run_queue import RunQueue
 from edgefl.studies.scheduler import RunScheduler
@@ -66,7 +68,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     reuse = plan_reuse(plan.runs, load, complete) if options.share else alone
     queue = RunQueue(
         directory,
-        shard_of(plan.runs, reuse, *options.shard),
+        _shard_of(plan.runs, reuse, *options.shard),
         reuse,
         states,
         retry=options.retry,
@@ -113,6 +115,22 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
         )
     scheduler.conclude(plan.runs)
     return directory
+
+
+def _shard_of(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], number: int, parts: int) -> list[Run]:
+    """Return one part of a study, numbered from 1 on; runs that share a training stay together if they can.
+
+    Raises:
+        EdgeflError: there is no such part.
+    """
+    if not 1 <= number <= parts:
+        raise EdgeflError(f"--shard {number}/{parts}: the first is 1/{parts}, the last {parts}/{parts}")
+    families: dict[int, int] = {}
+    for run in runs:
+        families.setdefault(id(reuse[run.path].family), len(families))
+    if len(families) < parts:
+        return list(runs[number - 1 :: parts])
+    return [run for run in runs if families[id(reuse[run.path].family)] % parts == number - 1]
 
 
 def _on_gpu(plan: StudyPlan, device: str) -> bool:

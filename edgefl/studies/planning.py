@@ -46,6 +46,11 @@ class Run:
         return f"{_named(self.member.setting, self.member.variant)} seed {self.scenario.seed}"
 
     @property
+    def setting(self) -> tuple[tuple[str, str], ...]:
+        """The setting as the analysis names it: axis and label of the grid; () without one."""
+        return tuple(self.member.setting.items())
+
+    @property
     def case(self) -> tuple[str, ...]:
         """The variant and the setting, which runs of other seeds have too."""
         return (self.member.variant, *self.member.setting.values())

@@ -9,10 +9,9 @@ from pathlib import Path
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status
-from edgefl.studies.directory import require_there
+from edgefl.studies.directory import FILE
 from edgefl.studies.one_run import ELSEWHERE, RunTask, leave_a_trace, work
-from edgefl.studies.options import StudyOptions
-from edgefl.studies.outcome import Failed, IncompleteStudy
+from edgefl.studies.options import Failed, IncompleteStudy, StudyOptions
 from edgefl.studies.planning import Run
 from edgefl.studies.run_locks import RunLocks
 from edgefl.studies.run_queue import RunQueue
@@ -39,7 +38,7 @@ class RunScheduler:
         Raises:
             EdgeflError: the study's folder is gone.
         """
-        require_there(self._directory)
+        _require_there(self._directory)
         run = self._queue.take()
         if run is None:
             return None
@@ -64,7 +63,7 @@ class RunScheduler:
             self._elsewhere.discard(run.path)
             self._queue.put_back(run)
             return
-        require_there(self._directory)
+        _require_there(self._directory)
         self._queue.ended(run)
         if failure is None:
             self._options.progress(run.label, None)
@@ -121,3 +120,16 @@ class RunScheduler:
                 others = f"{len(self._queue.to_do)} are under way elsewhere, the others are complete"
             message = f"{len(failures)} of {len(runs)} runs failed, {others}:\n{listed}"
             raise IncompleteStudy(message, self._directory, failures)
+
+
+def _require_there(directory: Path) -> None:
+    """Refuse to go on with a study whose folder is gone: what is written to its name would be half a study.
+
+    Raises:
+        EdgeflError: it was moved, renamed or deleted.
+    """
+    if not (directory / FILE).exists():
+        raise EdgeflError(
+            f"{directory}: is not there any more: the study's folder was moved, renamed or deleted while it was"
+            " written; the same command goes on, with --out where it is now"
+        )

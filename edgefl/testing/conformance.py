@@ -77,7 +77,7 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
             f"give the class, check({given}, ...), and its parameters by name: not an instance"
         )
     name = f"{component.__module__}:{component.__name__}"
-    kind = kind_of(component)
+    kind = _kind_of(component)
     try:
         made = build(component, parameters)
     except ValueError as error:
@@ -96,7 +96,7 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
         ) from error
 
 
-def kind_of(component: type[AnyComponent]) -> str:
+def _kind_of(component: type[AnyComponent]) -> str:
     """Return the kind of a component class.
 
     Raises:

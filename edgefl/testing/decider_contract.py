@@ -82,7 +82,8 @@ def deciders(decider: Decider) -> None:
         again = decider.decide(candidates, number, np.random.default_rng(turn), kept)
         must_repeat(
             "decide()",
-            *(([*one.ids], str(one.memory)) for one in (decision, again)),
+            (list(decision.ids), str(decision.memory)),
+            (list(again.ids), str(again.memory)),
             "draw from the rng it is given, hand back what it remembers, and leave the memory that it is given",
         )
         memory = decision.memory
