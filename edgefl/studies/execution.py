@@ -18,7 +18,6 @@ from edgefl.studies.one_run import work
 from edgefl.studies.options import StudyOptions
 from edgefl.studies.planning import Run, StudyPlan
 from edgefl.studies.run_locks import FOLDER
-from edgefl.studies.run_queue import RunQueue
 from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.states import State, state_of
 from edgefl.studies.training_reuse import ReusePlan, plan_reuse
@@ -66,30 +65,23 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     complete = {path for path, state in states.items() if state is State.COMPLETED}
     alone = {each.path: ReusePlan() for each in plan.runs}
     reuse = plan_reuse(plan.runs, load, complete) if options.share else alone
-    queue = RunQueue(
-        directory,
-        _shard_of(plan.runs, reuse, *options.shard),
-        reuse,
-        states,
-        retry=options.retry,
-        wait=options.wait,
-    )
     cluster = options.executor if callable(options.executor) else None
+    # other machines know this one's current folder by its whole name alone
+    there = directory.resolve() if cluster else directory
+    scheduler = RunScheduler(there, _shard_of(plan.runs, reuse, *options.shard), reuse, states, options)
     # before anything is written, and in each part of a study the same runs
     device = "auto" if cluster else options.device  # there it is another machine's
-    check_builds(plan.first_runs(queue.new), device, load)
+    check_builds(plan.first_runs(scheduler.new), device, load)
     make(directory, go_on=options.go_on)
     with files.writing(directory / FILE):
         files.replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
-    for each in queue.completed:
+    for each in scheduler.completed:
         options.progress(each.label, None)
-    # other machines know this one's current folder by its whole name alone
-    scheduler = RunScheduler(queue, reuse, directory.resolve() if cluster else directory, options)
     if cluster:
         cluster(scheduler, options.jobs)
     else:
         at_once = options.jobs or (1 if _on_gpu(plan, options.device) else available_cores())
-        workers = 1 if options.executor == "inline" else min(len(queue.to_do), at_once)
+        workers = 1 if options.executor == "inline" else min(len(scheduler.to_do), at_once)
         if workers > 1:
             trains = any(each.scenario.trains for each in plan.runs)
             side_by_side(
@@ -102,12 +94,12 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
             )
         else:
             scheduler.here()
-    queue.tidy()
-    options.elsewhere([each.label for each in queue.to_do])
-    if queue.to_do:
-        labels = ", ".join(each.label for each in queue.to_do[:3])
-        more = f" and {len(queue.to_do) - 3} more" if len(queue.to_do) > 3 else ""
-        path = queue.to_do[0].path
+    scheduler.tidy()
+    options.elsewhere([each.label for each in scheduler.to_do])
+    if scheduler.to_do:
+        labels = ", ".join(each.label for each in scheduler.to_do[:3])
+        more = f" and {len(scheduler.to_do) - 3} more" if len(scheduler.to_do) > 3 else ""
+        path = scheduler.to_do[0].path
         claim = directory / FOLDER / path
         said_by = claim if claim.exists() else directory / path / ABOUT  # `edgefl resume` makes no claim
         options.noted(

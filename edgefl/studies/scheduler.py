@@ -1,5 +1,6 @@
-"""Hand the runs of a study to processes as tasks, and take in how each run ends."""
+"""Hand the runs of a study to processes as tasks, whichever process begins each, and take in how they end."""
 
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -9,62 +10,127 @@ from pathlib import Path
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status
+from edgefl.run_directory.journal import LENT
 from edgefl.studies.directory import FILE
 from edgefl.studies.one_run import ELSEWHERE, RunTask, leave_a_trace, work
 from edgefl.studies.options import Failed, IncompleteStudy, StudyOptions
 from edgefl.studies.planning import Run
 from edgefl.studies.run_locks import RunLocks
-from edgefl.studies.run_queue import RunQueue
-from edgefl.studies.training_reuse import ReusePlan
+from edgefl.studies.states import ENDED, State, state_of
+from edgefl.studies.training_reuse import ReusePlan, lent_after
 from edgefl.studies.workers import LOOK_AGAIN_S, Failure
 
 
 class RunScheduler:
-    """Supply tasks (see `edgefl.studies.workers.Supply`), and take in the reports and the end of each."""
+    """The runs that are still to be done, in order: a supply of tasks (see `edgefl.studies.workers.Supply`).
+
+    Args:
+        directory: of the study.
+        runs: those that this process may do.
+        reuse: path -> what training a run takes and leaves; of all runs of the study.
+        states: path -> how a run stands now.
+
+    Attributes:
+        to_do: runs that wait. completed: runs that were complete before this process began. new: runs that nobody
+            has begun.
+    """
 
     def __init__(
-        self, queue: RunQueue, reuse: Mapping[Path, ReusePlan], directory: Path, options: StudyOptions
+        self,
+        directory: Path,
+        runs: Sequence[Run],
+        reuse: Mapping[Path, ReusePlan],
+        states: Mapping[Path, State],
+        options: StudyOptions,
     ) -> None:
-        self._queue = queue
-        self._reuse = reuse
-        self._directory = directory
-        self._options = options
-        self._elsewhere: set[Path] = set()
-        self._failures: list[Failed] = []
+        self._directory, self._reuse, self._options = directory, reuse, options
+        self._active: set[Path] = set()
+        self._tried: set[Path] = set()
+        self._reported_elsewhere: set[Path] = set()
+        self._elsewhere = 0  # runs that other processes did when last looked at
+        self._failures: list[Failed] = []  # here; and runs that had failed before:
+        self.completed, self._failed, self.new = (
+            [run for run in runs if states[run.path] is state]
+            for state in (State.COMPLETED, State.FAILED, State.PLANNED)
+        )
+        if options.retry:
+            self._failed = []
+        left = {run.path for run in (*self.completed, *self._failed)}
+        places = _places(runs, reuse)
+        self.to_do = sorted((run for run in runs if run.path not in left), key=lambda run: places[run.path])
 
     def take(self, threads: int | None = 1) -> RunTask | None:
-        """Return the next run as a task.
+        """Return a run to begin now; None: no run waits, or every one needs a training that is not done yet.
 
         Raises:
             EdgeflError: the study's folder is gone.
         """
         _require_there(self._directory)
-        run = self._queue.take()
+        run = self._next()
         if run is None:
             return None
+        self.to_do.remove(run)
+        self._active.add(run.path)
+        self._tried.add(run.path)
         sharing = self._reuse[run.path].in_directory(self._directory)
         return RunTask(self._directory, run, self._options.device, sharing, self._options.every, threads)
 
+    def _next(self) -> Run | None:
+        self._elsewhere = 0
+        under_way: dict[Path, bool] = {}
+        for run in list(self.to_do):
+            reuse = self._reuse[run.path]
+            lender = reuse.lender
+            if lender is not None:
+                if lender not in under_way:
+                    under_way[lender] = self._is_under_way(lender)
+                if under_way[lender] and (
+                    reuse.whole or lent_after(self._directory / lender) < reuse.snapshots
+                ):
+                    continue
+            state = state_of(self._directory, run.path)
+            may_fail_again = self._options.retry and run.path not in self._tried
+            if state is State.RUNNING:
+                self._elsewhere += 1
+            elif state is State.COMPLETED:
+                self.to_do.remove(run)  # another process has done it
+            elif state is State.FAILED and not may_fail_again:
+                self.to_do.remove(run)
+                self._failed.append(run)
+            else:
+                return run
+        return None
+
+    def _is_under_way(self, lender: Path) -> bool:
+        """Whether this process has or will have a run, or another one is doing it."""
+        if lender in self._active or any(run.path == lender for run in self.to_do):
+            return True
+        return state_of(self._directory, lender) is State.RUNNING
+
     def waits(self) -> bool:
-        """Whether a run waits for another process."""
-        return self._queue.waits()
+        """Whether a run waits for what another process trains for it, or for that process to end."""
+        return len(self.to_do) > (0 if self._options.wait else self._elsewhere)
 
     def reported(self, task: RunTask, report: Round | str) -> None:
         """Pass a round on, or note that another process was quicker."""
         if isinstance(report, Round):
             self._options.progress(task.run.label, report)
         elif report == ELSEWHERE:
-            self._elsewhere.add(task.run.path)
+            self._reported_elsewhere.add(task.run.path)
 
     def ended(self, task: RunTask, failure: Failure | None) -> None:
         """Note how a run has ended."""
         run = task.run
-        if run.path in self._elsewhere:
-            self._elsewhere.discard(run.path)
-            self._queue.put_back(run)
+        if run.path in self._reported_elsewhere:
+            self._reported_elsewhere.discard(run.path)
+            self._put_back(run)
             return
         _require_there(self._directory)
-        self._queue.ended(run)
+        self._active.discard(run.path)
+        family = self._reuse[run.path].family
+        # once for each family, as states are read from files
+        if not any(self._reuse[run.path].family is family for run in self.to_do):
+            self._tidy(family)
         if failure is None:
             self._options.progress(run.label, None)
             return
@@ -83,7 +149,23 @@ class RunScheduler:
         if not RunLocks(self._directory).held(task.run.path):  # it may have been lost to another process
             with suppress(EdgeflError):  # of a run that has not begun
                 status.give_up(task.path)
-        self._queue.put_back(task.run)
+        self._put_back(task.run)
+
+    def _put_back(self, run: Run) -> None:
+        self._active.discard(run.path)
+        self._tried.discard(run.path)
+        self.to_do.append(run)
+
+    def tidy(self) -> None:
+        """Remove what runs have left for others that have all ended, say in a process that was killed just then."""
+        for family in {id(reuse.family): reuse.family for reuse in self._reuse.values()}.values():
+            if any((self._directory / path / LENT).exists() for path in family):
+                self._tidy(family)
+
+    def _tidy(self, family: Sequence[Path]) -> None:
+        if len(family) > 1 and all(state_of(self._directory, path) in ENDED for path in family):
+            for path in family:
+                shutil.rmtree(self._directory / path / LENT, ignore_errors=True)
 
     def here(self) -> None:
         """Do the runs one after the other in this process."""
@@ -109,17 +191,32 @@ class RunScheduler:
         """
         earlier = [
             Failed(run.label, path, f"failed before ({path / status.FILE} says why); --retry does it again")
-            for run in self._queue.failed
+            for run in self._failed
             for path in [self._directory / run.path]
         ]
         failures = [*earlier, *self._failures]
         if failures:
             listed = "\n".join(f"  {failure}" for failure in failures)
             others = "the others are complete"
-            if self._queue.to_do:
-                others = f"{len(self._queue.to_do)} are under way elsewhere, the others are complete"
+            if self.to_do:
+                others = f"{len(self.to_do)} are under way elsewhere, the others are complete"
             message = f"{len(failures)} of {len(runs)} runs failed, {others}:\n{listed}"
             raise IncompleteStudy(message, self._directory, failures)
+
+
+def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, tuple[int, bool]]:
+    """Return each run's place in line: by family, and what only takes behind the next family's training.
+
+    What takes all of its training from another run is done in moments: it fills up the time while others train, so
+    that no worker is left with the last training alone. Only the next family's, as they leave snapshots for theirs.
+    """
+    ranks: dict[int, int] = {}
+    places = {}
+    for run in runs:
+        family, whole = reuse[run.path].family, reuse[run.path].whole
+        rank = ranks.setdefault(id(family), len(ranks))
+        places[run.path] = (rank + whole, whole)
+    return places
 
 
 def _require_there(directory: Path) -> None:

@@ -5,7 +5,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from edgefl.run_directory.journal import LENT
-from edgefl.studies.run_queue import RunQueue
+from edgefl.studies import StudyOptions
+from edgefl.studies.directory import FILE
+from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.states import State
 from edgefl.studies.training_reuse import ReusePlan
 
@@ -23,7 +25,7 @@ def test_what_only_takes_waits_for_the_next_familys_training(tmp_path: Path) -> 
     runs.append(run_of(Path("alone")))
     shared[Path("alone")] = ReusePlan(family=[Path("alone")])
     states = dict.fromkeys(shared, State.PLANNED)
-    queue = RunQueue(tmp_path, runs, shared, states, retry=False)
+    queue = RunScheduler(tmp_path, runs, shared, states, StudyOptions())
     assert [str(run.path) for run in queue.to_do] == [
         *("a1-trains", "a2-trains"),
         *("b1-trains", "b2-trains", "a1-takes", "a2-takes"),
@@ -43,13 +45,14 @@ def test_a_run_begins_when_its_lender_has_left_enough(tmp_path: Path) -> None:
         one: ReusePlan(lender, until=1, snapshots=1, family=family),
     }
     states = dict.fromkeys(family, State.PLANNED)
-    queue = RunQueue(tmp_path, [run_of(path) for path in family], reuse, states, retry=False)
+    queue = RunScheduler(tmp_path, [run_of(path) for path in family], reuse, states, StudyOptions())
+    (tmp_path / FILE).touch()
     begun = [queue.take(), queue.take()]
     for session in (2, 4):
         (tmp_path / lender / LENT).mkdir(parents=True, exist_ok=True)
         (tmp_path / lender / LENT / f"{session}.json").touch()
         begun += [queue.take(), queue.take()]
-    assert [run and run.path for run in begun] == [lender, None, one, None, two, None]
+    assert [task and task.run.path for task in begun] == [lender, None, one, None, two, None]
 
 
 def run_of(path: Path) -> Any:
