@@ -29,9 +29,6 @@ _CONSTANTS: dict[str, Any] = {
     **{f"{sign}.{inf}": float(f"{sign}inf") for sign in ("", "+", "-") for inf in ("inf", "Inf", "INF")},
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }
-_TAGS = {f"tag:yaml.org,2002:{name}": kind for name, kind in {
-    "str": str, "int": int, "float": float, "bool": bool, "null": type(None), "map": dict, "seq": list,
-}.items()}  # fmt: skip
 
 
 class FaultyText(Exception):
@@ -221,34 +218,23 @@ def _under(merged: Node, node: Node) -> Node:
 
 
 def _collection(event: yaml.CollectionStartEvent, kind: type) -> Node:
-    if event.tag not in (None, "!") and _TAGS.get(event.tag) is not kind:
-        raise _fault(event, _unknown_tag(event.tag))
+    _refuse_tag(event)
     return Node(_line(event), kind=kind)
 
 
 def _scalar(event: yaml.ScalarEvent) -> Node:
-    line, tag = _line(event), event.tag
+    _refuse_tag(event)
     _check_characters(event)
-    if tag is None and event.implicit[0]:
-        try:
-            return Node(line, scalar(event.value))
-        except ValueError as error:
-            raise FaultyText(line, str(error)) from error
-    if tag in (None, "!"):
-        return Node(line, event.value)
-    wanted = _TAGS.get(tag)
-    if wanted in (None, dict, list):
-        raise FaultyText(line, _unknown_tag(tag))
-    value = event.value if wanted is str else scalar(event.value)
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if type(value) is not wanted:
-        raise FaultyText(line, f"{quoted(event.value)} is not what its tag !!{tag.rpartition(':')[2]} says")
-    return Node(line, value)
+    if event.tag or not event.implicit[0]:  # in quotes
+        return Node(_line(event), event.value)
+    try:
+        return Node(_line(event), scalar(event.value))
+    except ValueError as error:
+        raise _fault(event, str(error)) from error
 
 
 def _key(event: yaml.Event) -> str:
-    if not isinstance(event, yaml.ScalarEvent) or (event.tag not in (None, "!", "tag:yaml.org,2002:str")):
+    if not isinstance(event, yaml.ScalarEvent) or event.tag not in (None, "!"):
         raise _fault(
             event, "a key must be a plain word or number; text with brackets, * or ! is put in quotes"
         )
@@ -266,8 +252,10 @@ def _check_characters(event: yaml.ScalarEvent) -> None:
         )
 
 
-def _unknown_tag(tag: str) -> str:
-    return f"the tag {quoted(tag)} is not read here; write the plain value, in quotes if it begins with '!'"
+def _refuse_tag(event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
+    if event.tag not in (None, "!"):
+        write = "write the plain value, in quotes if it begins with '!'"
+        raise _fault(event, f"the tag {quoted(event.tag)} is not read here; {write}")
 
 
 def _fault(event: yaml.Event, message: str) -> FaultyText:

@@ -52,7 +52,7 @@ def read(folder: Path, content: str | bytes) -> dict[str, Any]:
         ("a: &x 1\n*x : b\n", "a.yaml:2: a key must be a plain word or number"),
         ("a: {: b}\n", "a.yaml:1: a key is missing before the colon"),
         ("a: 1\n: b\n", "a.yaml:2: a key is missing before the colon"),
-        ("a: 1\nb: !!int x\n", "a.yaml:2: 'x' is not what its tag !!int says"),
+        ("a: 1\nb: !!int 5\n", "a.yaml:2: the tag 'tag:yaml.org,2002:int' is not read here"),
         (
             "a: !!python/object/apply:os.system [ls]",
             "a.yaml:1: the tag 'tag:yaml.org,2002:python/object/apply",
@@ -147,13 +147,11 @@ def test_byte_order_mark_and_windows_lines(tmp_path: Path) -> None:
             (text, text)
             for text in ("on", "off", "yes", "no", "1__0", "_1", "1_", "01.5", "e5", ".", "-1-", "1e")
         ),
-        *(("'010'", "010"), ('"5"', "5"), ("! 5", "5"), ("!!str 5", "5"), ("!!float 5", 5.0), ("!!int 5", 5)),
+        *(("'010'", "010"), ('"5"', "5"), ("! 5", "5")),
         *((".inf", math.inf), ("-.inf", -math.inf), ("1e999", math.inf)),  # refused by every key
         *(
             ("[1, a]", [1, "a"]),
             ("{a: {b: 1e1}}", {"a": {"b": 10.0}}),
-            ("!!seq [1]", [1]),
-            ("!!null ~", None),
         ),
     ],
 )
