@@ -28,7 +28,6 @@ def compare_settings(
     sessions: Sequence[int] | None = None,
     first_rounds: int = FIRST_ROUNDS,
     partial: bool = False,
-    federation: str | None = None,
 ) -> SettingsTable:
     """Compare the variants in every setting and write settings.csv, .md, .tex and .png.
 
@@ -42,13 +41,12 @@ def compare_settings(
         sessions: these; None: those whose labels were seen before, without training all.
         first_rounds: training rounds of a session to average over (J, Table X: 10).
         partial: take runs too that are not completed.
-        federation: the one that is looked at, where several share the cells; none: the one that the study names.
 
     Raises:
         ValueError: no completed run, no grid, other axes or seeds in some settings, no such reference or session,
             no round, accuracies in some settings only, or a folder that cannot be written.
     """
-    by_setting = load_settings(path, partial=partial, federation=federation)
+    by_setting = load_settings(path, partial=partial)
     axes = tuple(axis for axis, _ in next(iter(by_setting)))
     if not axes:
         raise ValueError(f"the runs in {path} are of no grid: use `edgefl compare`")

@@ -148,7 +148,7 @@ def study(
             try:
                 _print_study(plan, path, explain=explain)
                 if plan.choose is not None:
-                    _print_choice(path, plan.choose, plan.federation)
+                    _print_choice(path, plan.choose)
                 if plan.question is not None:
                     _print_answer(path)
             except EdgeflError as error:
@@ -228,29 +228,28 @@ def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> Non
     from edgefl.analysis.reports import comparison_words, settings_words, sweep_words
     from edgefl.analysis.reports.sweep import grid_key, sweep
 
-    federation = plan.federation
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
             if plan.runs[0].member.setting:
-                report = settings_words.report(compare_settings(path, federation=federation))
-                if key := grid_key(path, federation=federation):
+                report = settings_words.report(compare_settings(path))
+                if key := grid_key(path):
                     more = ("Settings", "settings.md", ": the variants in each of them")
-                    swept = sweep_words.report(sweep(path, keys=[key], federation=federation))
+                    swept = sweep_words.report(sweep(path, keys=[key]))
                     report = replace(swept, look=[*swept.look, more])
             else:
-                report = comparison_words.report(compare(load_runs(path, federation=federation)))
+                report = comparison_words.report(compare(load_runs(path)))
             report.print(console, explain=explain)
     except ValueError as error:
         raise EdgeflError(f"not compared: {placed(error, path)}") from error
 
 
-def _print_choice(path: Path, choose: "ChoiceSettings", federation: str | None) -> None:
+def _print_choice(path: Path, choose: "ChoiceSettings") -> None:
     from edgefl.analysis import report_choice
     from edgefl.analysis.page.formatting import placed
 
     try:
-        report_choice(path, key=choose.key, by=choose.by, federation=federation).print(console)
+        report_choice(path, key=choose.key, by=choose.by).print(console)
     except ValueError as error:
         raise EdgeflError(f"nothing is chosen: {placed(error, path)}") from error
 
