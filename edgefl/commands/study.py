@@ -34,13 +34,6 @@ def study(
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Only this seed; may be repeated.")] = None,
-    federation: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Whose rounds are compared, where several federations share the cells. Default: the study's.",
-        ),
-    ] = None,
     go_on: Annotated[
         bool,
         typer.Option(
@@ -106,7 +99,7 @@ def study(
     from edgefl.run_directory.interruption import Interrupted
     from edgefl.run_directory.snapshot import Every
 
-    plan = studies.plan(study, seeds=seed or (), federation=federation)
+    plan = studies.plan(study, seeds=seed or ())
     if dry_run:
         from edgefl.studies.dry_run import dry_run as lines_of
 
@@ -231,7 +224,7 @@ def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> Non
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
-            if plan.runs[0].member.setting:
+            if plan.runs[0].member.setting or plan.runs[0].scenario.federations:
                 report = settings_words.report(compare_settings(path))
                 if key := grid_key(path):
                     more = ("Settings", "settings.md", ": the variants in each of them")

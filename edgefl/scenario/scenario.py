@@ -137,7 +137,8 @@ class Scenario(Section):
     @property
     def described(self) -> Described:
         """What a run directory keeps of this scenario."""
-        return Described(self.name, self.seed, self.record, dump(self), bool(self.federations))
+        parts = {name: dump(one) for name, one in self.by_federation.items() if name}
+        return Described(self.name, self.seed, self.record, dump(self), parts)
 
     @contextmanager
     def naming_places(self) -> Iterator[None]:
