@@ -95,9 +95,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
     served = sorted(rounds["cell"].unique().tolist())
     mine = rounds[rounds["cell"] == cell].sort_values("start_s")
     if mine.empty:
-        raise ValueError(
-            f"no rounds of cell {cell}; cells with a federation: {', '.join(map(str, served))}"
-        )
+        raise ValueError(f"no rounds of cell {cell}; cells with a federation: {', '.join(map(str, served))}")
     trained = mine["accuracy"].notna()
     if trained.any():
         curve, name = (

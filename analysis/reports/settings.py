@@ -11,7 +11,7 @@ from edgefl.analysis.measures.results import SettingsTable
 from edgefl.analysis.measures.scope import have_rounds, own_notes, reference_of, scope_of, variants_of
 from edgefl.analysis.reports.settings_words import report, settings_figure
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
-from edgefl.analysis.runs.load import Runs, Setting, load_settings, together
+from edgefl.analysis.runs.load import Paths, Runs, Setting, load_settings, together
 
 # of `metrics.totals`
 COSTS = (
@@ -21,7 +21,7 @@ COSTS = (
 
 
 def compare_settings(
-    path: str | Path,
+    path: Paths,
     *,
     out: str | Path | None = None,
     reference: str | None = None,
@@ -35,7 +35,7 @@ def compare_settings(
     a gap there, and a note.
 
     Args:
-        path: folder of a study with a grid.
+        path: folder of a study with a grid, or those of its runs.
         out: where to write, by default that folder.
         reference: the variant whose lead is counted, by default the one that the runs name.
         sessions: these; None: those whose labels were seen before, without training all.

@@ -160,6 +160,11 @@ def load_runs(
         ]
         return _read(info.assign(variant=both, place=places), root, remarks)
     settings = list(dict.fromkeys(info["setting"]))
+    if any(axis == "federation" for axis, _ in settings[0]):
+        raise ValueError(
+            f"{root} holds several federations, and this is about the rounds of one: give its directories, such as"
+            f" {info['path'].iloc[0]}"
+        )
     if len(settings) > 1:
         first = _folder(info[[setting == settings[0] for setting in info["setting"]]])
         raise ValueError(

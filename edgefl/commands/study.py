@@ -215,7 +215,20 @@ def _parts(text: str) -> tuple[int, int]:
 
 
 def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> None:
-    """Compare the runs of a study that are complete; along a grid of one number, say what it costs."""
+    """Compare the runs of a study that are complete, of each federation apart where several share the cells."""
+    for name in dict.fromkeys(name for run in plan.runs for name in run.scenario.by_federation):
+        if name:
+            console.print(f"Federation {name}:")
+            parts = (path / run.path / name for run in plan.runs)
+            _print_comparison(plan, [part for part in parts if part.is_dir()], path / name, explain=explain)
+        else:
+            _print_comparison(plan, path, path, explain=explain)
+
+
+def _print_comparison(
+    plan: "studies.StudyPlan", path: "Path | list[Path]", out: Path, *, explain: bool
+) -> None:
+    """Compare runs; along a grid of one number, say what it costs."""
     from edgefl.analysis import compare, compare_settings, load_runs
     from edgefl.analysis.page.formatting import placed
     from edgefl.analysis.reports import comparison_words, settings_words, sweep_words
@@ -224,14 +237,14 @@ def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> Non
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
-            if plan.runs[0].member.setting or plan.runs[0].scenario.federations:
-                report = settings_words.report(compare_settings(path))
+            if plan.runs[0].member.setting:
+                report = settings_words.report(compare_settings(path, out=out))
                 if key := grid_key(path):
                     more = ("Settings", "settings.md", ": the variants in each of them")
-                    swept = sweep_words.report(sweep(path, keys=[key]))
+                    swept = sweep_words.report(sweep(path, keys=[key], out=out))
                     report = replace(swept, look=[*swept.look, more])
             else:
-                report = comparison_words.report(compare(load_runs(path)))
+                report = comparison_words.report(compare(load_runs(path), out=out))
             report.print(console, explain=explain)
     except ValueError as error:
         raise EdgeflError(f"not compared: {placed(error, path)}") from error

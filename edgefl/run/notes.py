@@ -131,10 +131,9 @@ def of_run(
 def _of_each(
     rule: Callable[[Scenario, Counts], Iterator[str]], scenario: Scenario, counts: Counts
 ) -> Iterator[str]:
-    """Yield what a rule says of each federation, by name where there are several."""
+    """Yield what a rule says of each federation."""
     for name, one in scenario.by_federation.items():
-        for note in rule(one, counts.of[name]):
-            yield f"federation {name}: {note}" if name else note
+        yield from scenario.whose(name, rule(one, counts.of[name]))
 
 
 def _never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:

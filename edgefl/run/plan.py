@@ -29,10 +29,10 @@ from edgefl.scenario.world import World
 class RunPlan:
     """A run, built and checked.
 
-    described: what the run directory keeps of the scenario. learners: federation, or an empty name -> cell -> its
-    learner. model: what run.json says of the model, and of where it is trained. training: None: nothing is trained.
-    notes: what is allowed, but hardly wanted. identity: what the run is; None: it is only looked at. told: what
-    learners are told; None: nothing is trained, nobody else asks the same, or the run is only looked at.
+    described: what the run directory keeps of the scenario. model: what run.json says of the model, and of where it
+    is trained. training: None: nothing is trained. notes: what is allowed, but hardly wanted. identity: what the run
+    is; None: it is only looked at. told: what learners are told; None: nothing is trained, nobody else asks the
+    same, or the run is only looked at.
     """
 
     described: Described

@@ -74,7 +74,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
     Args:
         simulation: of a rehearsal, not of the run.
-        learners: federation, or an empty name -> cell -> its learner; they stay as they are.
+        learners: they stay as they are.
 
     Returns:
         Notes: what is allowed, but hardly wanted.
@@ -89,7 +89,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
             if one.scenario.learning is not None:
                 _check_further_deals(one.scenario, own)
             found = [*first_round.check(one, simulation, own), *_notes(one.scenario)]
-        notes += [f"federation {name}: {note}" if name else note for note in found]
+        notes += world.scenario.whose(name, found)
     return notes
 
 

@@ -6,7 +6,7 @@
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -199,6 +199,11 @@ class Scenario(Section):
     def naming_federation(self, name: str) -> AbstractContextManager[None]:
         """Make errors raised inside about a section which a federation has of its own name that one."""
         return naming(self.federations or {}, name)
+
+    @staticmethod
+    def whose(name: str, notes: Iterable[str]) -> Iterator[str]:
+        """Yield notes on one of several federations with its name in front; on the only one as they are."""
+        yield from (f"federation {name}: {note}" if name else note for note in notes)
 
     def place_in(self, name: str, section: str, *keys: str) -> tuple[str, ...]:
         """Return the keys of a federation's section: below its own, if it has one, else the scenario's."""

@@ -265,9 +265,7 @@ class World:
         users = BackgroundUsers(
             settings, scenario.radio, scenario.devices, self.gains, self.extent, self.streams
         )
-        of_cells = BackgroundTraffic(
-            radio.env, settings, radio.air, self.served, users.snr, self.streams
-        )
+        of_cells = BackgroundTraffic(radio.env, settings, radio.air, self.served, users.snr, self.streams)
         yield from of_cells.processes()
 
     def large_scale_of_places(self, env: simpy.Environment) -> LargeScaleOfPlaces | None:

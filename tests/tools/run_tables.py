@@ -80,18 +80,24 @@ def read(directory: Path) -> Tables:
         said = json.loads(about.read_text(encoding="utf-8"))
         completed, recorded = said["status"] == "completed", said.get("devices_recorded", "all")
     names = ("rounds", "devices", "events", "sessions", "ledger")
-    parts = {path.parent.name: path.parent for path in sorted(directory.glob("*/run.json"))}
     tables = {
         name: [
             {**row, **({"federation": part} if part else {})}
-            for part, folder in (parts or {"": directory}).items()
+            for part, folder in parts_of(directory).items()
             for row in _table(folder / f"{name}.csv")
         ]
         for name in names
     }
+    tables["events"].sort(key=lambda row: row["time_s"])  # of several, as they happened
     return Tables(
         **tables, slot_s=slot_s, completed=completed, battery_j=battery_j, cloud=cloud, recorded=recorded
     )
+
+
+def parts_of(directory: Path) -> dict[str, Path]:
+    """Return the run directory of each federation by its name; with one, that of the run by an empty name."""
+    parts = {path.parent.name: path.parent for path in sorted(Path(directory).glob("*/run.json"))}
+    return parts or {"": Path(directory)}
 
 
 def _table(path: Path) -> list[Row]:

@@ -107,7 +107,7 @@ def test_a_probe_is_the_run_itself_left_after_two_rounds(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     found = probe(scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, rounds={"server_s": 7.0}))
-    assert (found.federations, found.rounds) == (1, 2)
+    assert (found.cells, found.rounds) == (1, 2)
     assert 7.0 < found.latency_s < 7.1
     assert found.round_wall_s > 0
     assert found.round_bytes > 100

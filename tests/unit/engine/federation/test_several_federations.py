@@ -148,7 +148,9 @@ def test_columns_of_many_devices_are_divided_among_their_federations() -> None:
     ids = [3, 1, 2]
     columns = {"device": ids, "time_s": 2.0, "x_m": np.array([3.0, 1.0, 2.0]), "y_m": 0.0, "cell": 0}
     ByFederation(own, of).write_columns(Position, **columns, gain_db=[None, -1.0, -2.0], sinr_db=None)
-    held = {name: [(row.device, row.x_m, row.gain_db) for row in rows.of[Position]] for name, rows in own.items()}
+    held = {
+        name: [(row.device, row.x_m, row.gain_db) for row in rows.of[Position]] for name, rows in own.items()
+    }
     assert held == {"a": [(3, 3.0, None)], "b": [(1, 1.0, -1.0), (2, 2.0, -2.0)]}
 
 
