@@ -19,7 +19,8 @@ Learners = Mapping[str, Mapping[int, Any]]
 class Training:
     """What a run trains, and where. A run that trains nothing has no journal: the engine alone is as fast.
 
-    further: circumstances in which it is trained, beside those of all runs. cells: those with PyTorch. score: name of that by which models are judged. needs: of memory, for certain.
+    further: circumstances in which it is trained, beside those of all runs. cells: those with PyTorch. score: name of
+    that by which models are judged. needs: of memory, for certain.
     """
 
     state: TrainingParts
