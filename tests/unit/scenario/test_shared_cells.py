@@ -255,7 +255,11 @@ def test_the_same_scenario_gives_the_same_tables(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "aim", ["question: {metric: latency_s, variants: [one, other], precision: 1, budget: 4}", "choose: {key: duration_s, by: test}\ngrid: {duration_s: [8, 9]}"]
+    "aim",
+    [
+        "question: {metric: latency_s, variants: [one, other], precision: 1, budget: 4}",
+        "choose: {key: duration_s, by: test}\ngrid: {duration_s: [8, 9]}",
+    ],
 )
 def test_a_study_of_several_federations_asks_nothing_about_one(aim: str, tmp_path: Path) -> None:
     (tmp_path / "shared.yaml").write_text(dump(scenario()))
