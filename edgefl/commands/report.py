@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from edgefl.analysis.commands.options import Federation
 from edgefl.commands.shared import console
 from edgefl.errors import EdgeflError
 
@@ -18,12 +17,6 @@ def report(
         typer.Option(
             help="Also draw the moving network of a run, map and curves: a picture (.png, .pdf, .svg) or a film"
             " (.gif, .webp)."
-        ),
-    ] = None,
-    federation: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Whose rounds and devices, where several federations share the cells."
         ),
     ] = None,
     cell: Annotated[int, typer.Option(help="Whose curves stand in the picture.")] = 0,
@@ -42,8 +35,6 @@ def report(
 
         edgefl report runs/quickstart-seed100
 
-        edgefl report runs/two_tasks-seed100 --federation phones
-
         edgefl report runs/quickstart --out quickstart.html
 
         edgefl report runs/moving --picture moving.png
@@ -56,12 +47,12 @@ def report(
     from edgefl.analysis.page.formatting import placed
 
     try:
-        path = write_report(run, out, federation)
+        path = write_report(run, out)
         if picture:
             from edgefl.analysis.reports.moving import draw_moving
             from edgefl.analysis.runs.load import load_runs
 
-            draw_moving(load_runs(run, federation=federation), picture, cell=cell, at_hour=at, phone=phone)
+            draw_moving(load_runs(run), picture, cell=cell, at_hour=at, phone=phone)
     except ValueError as error:
         raise EdgeflError(placed(error, run)) from error
     console.print(Text(f"report: {path} ({path.stat().st_size / 1e6:.2f} MB)"), soft_wrap=True)
@@ -78,7 +69,6 @@ def export(
             help="Folder of the tool's files: mlflow.db and mlartifacts, wandb, tensorboard. Default: PATH."
         ),
     ] = None,
-    federation: Federation = None,
 ) -> None:
     """Write the runs, tables and figures of a study for MLflow (SQLite), Weights & Biases (offline) or TensorBoard.
 
@@ -94,7 +84,7 @@ def export(
     from edgefl.analysis.page.formatting import placed
 
     try:
-        written = exported(path, to, out, federation)
+        written = exported(path, to, out)
     except ValueError as error:
         raise EdgeflError(placed(error, path)) from error
     there = f", {written.there} were there" if written.there else ""

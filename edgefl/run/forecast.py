@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from edgefl.engine.federation.seat import Seat
 from edgefl.engine.sessions import BoundedPolicy
 from edgefl.learning import memory
 from edgefl.learning.settings import LearningSettings
@@ -69,7 +68,7 @@ class Forecast:
     @property
     def where(self) -> str:
         """Say in how many cells the devices are."""
-        cells, served = self.scenario.layout.cells, len(self.scenario.layout.with_federation)
+        cells, served = self.scenario.layout.cells, len(self.scenario.layout.served)
         return f"{cells} cells, {served} with a server" if cells > 1 else "one cell"
 
     def lines(self) -> list[str]:
@@ -103,7 +102,7 @@ class Forecast:
 
     def costs(self) -> list[str]:
         """Say what it takes, a line each."""
-        probe, cells = self.probe, len(self.scenario.layout.with_federation)
+        probe, cells = self.probe, len(self.scenario.layout.served)
         wall_s = probe.start_wall_s + probe.rounds * probe.round_wall_s
         return [
             f"expected from a probe of {probe.rounds} rounds in a scratch directory ({wall_time(wall_s)}), roughly:",
@@ -120,7 +119,7 @@ class Forecast:
 
 def _course(scenario: Scenario, latency_s: float) -> tuple[Range, Range]:
     """Return how many rounds a federation has in all cells together, and when its last one ends, s."""
-    rules, cells = scenario.rounds, len(scenario.layout.with_federation)
+    rules, cells = scenario.rounds, len(scenario.layout.served)
     taken_s, probes = latency_s + rules.pause_s, _probes_of_sessions(scenario)
     spacing_s, probing_s = max(rules.every_s or 0.0, taken_s), probes * taken_s
     end_s = scenario.latest_end_s
@@ -159,7 +158,7 @@ def _probes_of_sessions(scenario: Scenario) -> int:
 
 def forecast_of(run: RunPlan) -> Forecast:
     """Return what is known of a run that has been built."""
-    scenario, learner = run.world.scenario, next(iter(run.learners.values()))
+    scenario, learner = run.world.scenario, run.learner
     added = sum(_added(run, name) for name in scenario.by_federation)
     loads = scenario.trains and "torch" not in sys.modules
     return Forecast(
@@ -205,7 +204,7 @@ def _added(run: RunPlan, federation: str) -> float:
 
 def _learner(run: RunPlan, federation: str) -> Any:
     """Return a learner of a federation; those of all its cells are alike."""
-    return next(one for key, one in run.learners.items() if Seat.of(key).federation == federation)
+    return next(iter(run.learners[federation].values()))
 
 
 def _samples(run: RunPlan, federation: str) -> str:

@@ -4,7 +4,7 @@ import csv
 import math
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +67,8 @@ def probe(
     """
     rows: list[Round] = []
     walls_s: list[float] = []
-    servers = len(scenario.layout.with_federation) * len(scenario.by_federation)
+    cells = len(scenario.layout.served)
+    servers = cells * len(scenario.by_federation)
     most_rounds = PROBE_ROUNDS * servers
     began_s = clock()
 
@@ -89,8 +90,8 @@ def probe(
         run = Path(scratch) / "run"
         with suppress(ProbeEnds):
             simulate(scenario, run, device=device, on_round=note, load=load)
-        energy_j = _round_energy_j(run / "rounds.csv", servers)
-        written = sum(file.stat().st_size for file in run.iterdir() if file.suffix in (".csv", ".jsonl"))
+        energy_j = _round_energy_j(sorted(run.rglob("rounds.csv")), cells)
+        written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
     first = min(servers, len(rows) - 1)  # these began with the run
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
     return Probe(
@@ -105,12 +106,18 @@ def probe(
     )
 
 
-def _round_energy_j(table: Path, servers: int) -> float:
+def _round_energy_j(tables: Sequence[Path], cells: int) -> float:
     """Return the mean energy of a round.
 
     Where radios have tails, those of each server's last round, which nothing followed, would be too long.
+
+    Args:
+        tables: of each federation. cells: with a server.
     """
-    with table.open(encoding="utf-8", newline="") as file:
-        rows = [(float(row["energy_j"]), float(row["energy_tail_j"])) for row in csv.DictReader(file)]
-    some = rows[:-servers] if any(tail_j for _, tail_j in rows) else rows
-    return float(np.mean([energy_j for energy_j, _ in some or rows]))
+    energies_j: list[float] = []
+    for table in tables:
+        with table.open(encoding="utf-8", newline="") as file:
+            rows = [(float(row["energy_j"]), float(row["energy_tail_j"])) for row in csv.DictReader(file)]
+        some = rows[:-cells] if any(tail_j for _, tail_j in rows) else rows
+        energies_j += [energy_j for energy_j, _ in some or rows]
+    return float(np.mean(energies_j))
