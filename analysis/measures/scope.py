@@ -7,6 +7,7 @@ import pandas as pd
 from edgefl.analysis.measures.metrics import RUN, training_rounds
 from edgefl.analysis.measures.results import RECURRING, RETURNING
 from edgefl.analysis.page.formatting import did_you_mean
+from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.run_folders import UNKNOWN
 
 
@@ -14,6 +15,11 @@ def have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
     """Mark the runs that have at least one training round; probe rounds alone compare nothing."""
     some = set(training_rounds(rounds)[RUN].itertuples(index=False, name=None))
     return pd.Series([run in some for run in info[RUN].itertuples(index=False, name=None)], index=info.index)
+
+
+def roundless(runs: Runs) -> list[str]:
+    """List the folders of runs without a training round."""
+    return [str(path) for path in runs.info.loc[~have_rounds(runs.info, runs.rounds), "path"]]
 
 
 def own_notes(info: pd.DataFrame) -> list[str]:
