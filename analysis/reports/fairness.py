@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.column import DASHES, legend, panels
 from edgefl.analysis.figures.style import PALETTE
 from edgefl.analysis.measures.metrics import RUN
-from edgefl.analysis.page.markup import named_runs
+from edgefl.analysis.page.markup import named_runs, quantities
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.load import Paths, Runs
 
@@ -132,10 +132,7 @@ def headline(by_run: pd.DataFrame) -> pd.DataFrame:
     several = by_run["model"].nunique() > 1
     names = by_run["variant"] + (" (" + by_run["model"] + ")" if several else "")
     named = named_runs(by_run.assign(variant=names).drop(columns="model"))
-    return pd.DataFrame(
-        {str(name): [_text(key, row[key]) for key in ROWS] for name, row in named.iterrows()},
-        index=list(ROWS.values()),
-    )
+    return quantities(named, ROWS, _text)
 
 
 def _text(key: str, value: float) -> str:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.column import DASHES, MARKS, SMALL, legend, panels
 from edgefl.analysis.figures.style import INK, PALETTE, SOFT
 from edgefl.analysis.measures.metrics import RUN, SESSION, training_rounds
-from edgefl.analysis.page.markup import named_runs
+from edgefl.analysis.page.markup import named_runs, quantities
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.load import Paths, Runs
 
@@ -159,11 +159,7 @@ EXPLANATIONS = (
 
 def headline(by_run: pd.DataFrame) -> pd.DataFrame:
     """Write the constants, the terms and the limits, [quantities x runs]; of many runs, [quantities x variants]."""
-    named = named_runs(by_run)
-    return pd.DataFrame(
-        {str(name): [_text(key, row[key]) for key in ROWS] for name, row in named.iterrows()},
-        index=list(ROWS.values()),
-    )
+    return quantities(named_runs(by_run), ROWS, _text)
 
 
 def _text(key: str, value: float) -> str:
