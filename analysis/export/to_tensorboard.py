@@ -26,14 +26,7 @@ def write(study: StudyRecord, out: Path) -> Exported:
         draft.write_bytes(b"".join(map(_framed, events(record))))
         draft.replace(file)
         new += 1
-    return Exported(
-        place=folder,
-        new=new,
-        there=len(study.runs) - new,
-        files=0,
-        look=f"tensorboard --logdir {folder}",
-        notes=study.notes,
-    )
+    return Exported(study, folder, new, 0, f"tensorboard --logdir {folder}")
 
 
 def events(record: RunRecord) -> Iterator[bytes]:
