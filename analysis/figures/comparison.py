@@ -182,8 +182,7 @@ def _scope_words(comparison: Comparison) -> str:
     """Name the sessions whose mean a bar is: by their numbers, by the clock by how many they are."""
     if comparison.clock is None:
         return f"mean of sessions {ranges(comparison.sessions)}"
-    mine = comparison.detail[comparison.detail["in_scope"]]
-    many = len(mine[["cell", "session"]].drop_duplicates())
+    many, _ = comparison.in_scope
     return f"mean of {many} sessions" if many > 1 else "one session"
 
 

@@ -14,7 +14,6 @@ from edgefl.analysis.runs.choices import FIRST_ROUNDS
 from edgefl.analysis.runs.clock import Clock
 
 FOUND = Paired._fields
-UNITS = ("rounds", "seconds", "joules")
 PER_SESSION = [
     *("accuracy_start", "accuracy_round_1", "accuracy_first"),
     *("rounds_to_target", "seconds_to_target", "joules_to_target", "probe_rounds", "gain"),
@@ -54,7 +53,7 @@ def with_metrics(
         times = metrics.time_to_target(rounds, sessions, reference=reference, target=targets[0])
     else:  # how long sessions are, and how many probes they have
         times = metrics.time_to_target(rounds, sessions, reference=None, target=1.0)
-        wanted = ["target_accuracy", *(f"{unit}_to_target" for unit in UNITS)]
+        wanted = ["target_accuracy", *(f"{unit}_to_target" for unit in metrics.KINDS)]
         times[wanted] = float("nan")
     parts = [
         metrics.accuracy_after_change(rounds, sessions),
@@ -98,7 +97,7 @@ def _reached(spells: pd.DataFrame) -> dict[str, object]:
         spent = timed[f"{unit}_to_target"].mask(missed, timed[length])
         row[f"{unit}_to_target_at_least"] = spent.groupby(timed["seed"]).mean().mean()
     row |= {"not_reached": int(missed.sum()), "targets": len(timed)}
-    for unit in UNITS:  # without a reference there is no speed-up
+    for unit in metrics.KINDS:  # without a reference there is no speed-up
         row[f"speed_up_{unit}_median"] = spells.get(f"speed_up_{unit}", pd.Series(dtype=float)).median()
     return row
 
@@ -128,7 +127,7 @@ def to_targets(
         times = times.merge(scope[SESSION], on=SESSION)
         for variant in variants:
             spells = times[times["variant"] == variant]
-            by_seed = spells.groupby("seed")[[f"{unit}_to_target" for unit in UNITS]].mean()
+            by_seed = spells.groupby("seed")[[f"{unit}_to_target" for unit in metrics.KINDS]].mean()
             row: dict[str, object] = {"target": target.key, "variant": variant}
             for column in by_seed:
                 row |= spread(str(column), by_seed[column])

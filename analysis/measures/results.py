@@ -71,6 +71,12 @@ class Comparison(Found):
         """The headline's target."""
         return self.targets[0] if self.targets else None
 
+    @property
+    def in_scope(self) -> tuple[int, int]:
+        """How many sessions, of how many cells, `table` averages over."""
+        mine = self.detail[self.detail["in_scope"]]
+        return len(mine[["cell", "session"]].drop_duplicates()), mine["cell"].nunique()
+
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsTable(Found):

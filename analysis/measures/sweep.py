@@ -9,11 +9,11 @@ from edgefl.analysis.measures import averages, metrics
 from edgefl.analysis.measures.scope import roundless, scope_of
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import ends, paired_ratio
+from edgefl.analysis.measures.verdicts import COSTS
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 from edgefl.analysis.runs.load import Runs, Setting
 from edgefl.analysis.runs.scenario_keys import differing
 
-AT_LEAST = {"seconds_to_target": "session_s", "joules_to_target": "session_j"}
 MEASURED = ["seconds_to_target", "joules_to_target", "rounds_to_target", "accuracy_first"]
 
 
@@ -43,7 +43,7 @@ def _measure(runs: Runs, goals: Sequence[Target], reference: str | None) -> pd.D
     known = times["rounds_to_target"].notna() & bool(goals)
     times["missed"] = known & times["rounds_to_target"].eq(float("inf"))
     times["targets"] = known
-    for name, whole in AT_LEAST.items():
+    for name, whole in COSTS.items():
         times[name] = times[name].mask(times["missed"], times[whole]).where(known)
     times["rounds_to_target"] = times["rounds_to_target"].where(known)
     by_run = times.groupby(metrics.RUN)

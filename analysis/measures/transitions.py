@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from edgefl.analysis.measures.metrics import RUN, SESSION, TIE, training_rounds
+from edgefl.analysis.measures.metrics import RUN, SESSION, TIE, training_rounds, with_spending
 
 MARGIN = 0.01  # of accuracy that may be missing when the level before is counted as regained
 OF_RUN = [*RUN, "cell"]
@@ -23,9 +23,7 @@ def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame, *, margin: float =
 
     Source: F, equation 4 (dip, rounds till recovery), for sessions instead of drifts.
     """
-    spells = rounds.sort_values([*SESSION, "start_s"], ignore_index=True)
-    spells["spent_j"] = spells.groupby(SESSION)["energy_j"].cumsum()
-    training = training_rounds(spells)
+    training = training_rounds(with_spending(rounds))
     tested = training[training["accuracy"].notna()]
     last = tested.groupby(SESSION)["accuracy"].last().rename("last")
     lowest = tested.groupby(SESSION)["accuracy"].min().rename("lowest")

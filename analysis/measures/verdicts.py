@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from edgefl.analysis.measures.metrics import RUN
+from edgefl.analysis.measures.results import OF_ROUND
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import Paired, Ratio, paired, paired_ratio
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, amount, unit_for
@@ -16,7 +17,6 @@ COSTS = {
     "seconds_to_target": "session_s",
     "joules_to_target": "session_j",
 }  # -> what a session costs that missed
-ROUND = ("latency_s", "round_energy_j")
 NO_INTERVAL = "one seed, so no interval"
 LARGEST = 1000.0  # ratio from which on, or below one over it, a number says no more than a bound
 
@@ -90,7 +90,7 @@ def verdicts(
         return tuple(_accuracy(_paired(first, "accuracy_first", name, base), name, base) for name in others)
     said = []
     for name in others:
-        time, energy = (_ratio(totals, cost, name, base) for cost in ROUND)
+        time, energy = (_ratio(totals, cost, name, base) for cost in OF_ROUND)
         said.append(Versus(name, base, time, energy, "for a round").sentence())
     return tuple(said)
 

@@ -166,9 +166,8 @@ def caption(comparison: Comparison) -> str:
     if not comparison.trained:
         return f"Latency and energy ({seeds})"
     if comparison.clock is not None:
-        mine = comparison.detail[comparison.detail["in_scope"]]
-        many = len(mine[["cell", "session"]].drop_duplicates())
-        return f"Adaptation, {comparison.scope}, {many} in {mine['cell'].nunique()} cells ({seeds})"
+        many, cells = comparison.in_scope
+        return f"Adaptation, {comparison.scope}, {many} in {cells} cells ({seeds})"
     return f"Adaptation, {comparison.scope}: {ranges(comparison.sessions)} ({seeds})"
 
 

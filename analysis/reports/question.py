@@ -27,7 +27,7 @@ from edgefl.analysis.runs.reading import EXACT
 from edgefl.analysis.runs.servers import METRICS, refuse_rounds, several_servers
 
 HIGHER_IS_BETTER = ("accuracy_end", "accuracy_first", "accuracy_start")
-TO_TARGET = ("rounds_to_target", "seconds_to_target", "joules_to_target")
+TO_TARGET = tuple(f"{kind}_to_target" for kind in metrics.KINDS)
 OF_RUN = ("energy_j", "simulated_s", "latency_s")
 UNDECIDED = "undecided"
 TABLE, ABOUT = "question.csv", "question.json"  # an answer's table, and all else of it
