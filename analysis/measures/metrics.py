@@ -107,7 +107,7 @@ def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.Da
     return first.groupby(SESSION)["accuracy"].mean().rename("accuracy_first").reset_index()
 
 
-def judged(training: pd.DataFrame) -> pd.DataFrame:
+def _judged(training: pd.DataFrame) -> pd.DataFrame:
     """Return rounds with the accuracy by which one chooses: that on validation samples, where all runs have one."""
     if VALIDATION not in training or (training[VALIDATION].isna() & training["accuracy"].notna()).any():
         return training
@@ -134,7 +134,7 @@ def target_accuracy(
         seed, cell, session, target_accuracy. Source: J (31), rho = target.
     """
     goal = target_of(target)
-    training = judged(training_rounds(rounds))
+    training = _judged(training_rounds(rounds))
     if not goal.relative:
         return training[SPELL].drop_duplicates().assign(target_accuracy=goal.value)
     peak = goal.peak or reference
@@ -165,7 +165,7 @@ def time_to_target(
     Source: J (31) and Table VII. Unlike there, joules and seconds are those simulated, not a constant per round.
     """
     spells = with_spending(rounds)
-    training = judged(training_rounds(spells)).merge(
+    training = _judged(training_rounds(spells)).merge(
         target_accuracy(rounds, reference=reference, target=target), on=SPELL, how="left"
     )
     times = training.groupby(SESSION).agg(

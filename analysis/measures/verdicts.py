@@ -42,21 +42,21 @@ class Versus:
         of = f"the time of {self.base} {self.task}"
         if self.time.pairs < 2:
             return (
-                f"{self.subject} needs {times(self.time.mean)} {of}, and {times(self.energy.mean)} the energy"
+                f"{self.subject} needs {_times(self.time.mean)} {of}, and {_times(self.energy.mean)} the energy"
                 f" ({NO_INTERVAL})."
             )
         within = f"95 % interval {_interval(self.time)}"
         if self.time.decided:
-            first = f"{self.subject} needs {times(self.time.mean)} {of} ({self.time.pairs} seeds, {within})"
+            first = f"{self.subject} needs {_times(self.time.mean)} {of} ({self.time.pairs} seeds, {within})"
             if self.energy.decided:
-                return f"{first}, and {times(self.energy.mean)} the energy ({_interval(self.energy)})."
+                return f"{first}, and {_times(self.energy.mean)} the energy ({_interval(self.energy)})."
             return f"{first}; in energy they show no difference ({_around(self.energy)})."
         first = (
             f"{self.subject}: no difference to {self.base} in time {self.task} that {self.time.pairs} pairs could"
-            f" show ({times(self.time.mean)} the time, {within})"
+            f" show ({_times(self.time.mean)} the time, {within})"
         )
         if self.energy.decided:
-            return f"{first}; it needs {times(self.energy.mean)} the energy ({_interval(self.energy)})."
+            return f"{first}; it needs {_times(self.energy.mean)} the energy ({_interval(self.energy)})."
         return f"{first}, nor in energy ({_around(self.energy)})."
 
 
@@ -95,7 +95,7 @@ def verdicts(
     return tuple(said)
 
 
-def times(ratio: float) -> str:
+def _times(ratio: float) -> str:
     """Write a ratio with two digits: `1.6 times`."""
     return f"{_number(ratio)} times"
 
@@ -115,7 +115,7 @@ def _interval(ratio: Ratio) -> str:
 
 
 def _around(ratio: Ratio) -> str:
-    return f"{times(ratio.mean)}, {_interval(ratio)}"
+    return f"{_times(ratio.mean)}, {_interval(ratio)}"
 
 
 def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
@@ -153,7 +153,7 @@ def _to_target(scope: pd.DataFrame, name: str, base: str, target: Target) -> str
         return f"{said}: give a lower target to compare what they need."
     how = "more" if count[name] else "less"
     ratios = (
-        f"{how} than {times(time.mean)} the time of {base} and {how} than {times(energy.mean)} the energy"
+        f"{how} than {_times(time.mean)} the time of {base} and {how} than {_times(energy.mean)} the energy"
     )
     return f"{said}; it needs {ratios}."
 

@@ -13,15 +13,7 @@ from edgefl.analysis.figures.sweep import words_of
 from edgefl.analysis.measures import averages, metrics
 from edgefl.analysis.measures.populations import notes_on, population_kinds
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Comparison
-from edgefl.analysis.measures.scope import (
-    common_seeds,
-    have_rounds,
-    own_notes,
-    reference_of,
-    roundless,
-    scope_of,
-    variants_of,
-)
+from edgefl.analysis.measures.scope import SideBySide, own_notes, roundless, scope_of
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, targets_of, usable
 from edgefl.analysis.measures.verdicts import verdicts
@@ -81,56 +73,34 @@ def compare(
     """
     runs = Runs.of(runs)
     notes = [*runs.left_out, *runs.remarks, *own_notes(runs.info)]
-    some = have_rounds(runs.info, runs.rounds)
-    if not some.any():
+    without = roundless(runs)
+    if len(without) == len(runs.info):
         raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
-    for name in layout.columns:
-        if name not in COLUMNS:
-            raise ValueError(f"no column '{name}'{did_you_mean(name, COLUMNS)}")
-    several = several_servers(runs.info)
-    for column in set(layout.columns).intersection(BY_ROUNDS):
-        refuse_rounds(several, column)
+    several = _servers(runs, layout)
     if several:
         notes.append(f"{several}: compared over seconds and joules, not over rounds")
-    notes += [f"left out {path}: it has no rounds" for path in roundless(runs)]
-    info = runs.info[some]
-    seeds = common_seeds(info, notes)
-    rounds = runs.rounds[runs.rounds["seed"].isin(seeds)]
-    sessions = runs.sessions[runs.sessions["seed"].isin(seeds)]
+    notes += [f"left out {path}: it has no rounds" for path in without]
+    both = SideBySide.of(runs, reference, notes)
+    rounds, sessions, reference = both.rounds, both.sessions, both.reference
     trained = bool(rounds["accuracy"].notna().any())
-    reference = reference_of(info, reference, notes)
-    names = variants_of(info, reference)
-    targets = usable(targets_of(target), names, reference, notes if trained else [])
-
-    if rounds["cell"].nunique() > 1:
-        cells = rounds["cell"].nunique()
-        notes.append(
-            f"{cells} cells, each with sessions of its own: averaged within a seed, total energy added up"
-        )
-    if recurring == "labels":
-        kinds = metrics.session_kinds(rounds, sessions)
-    else:
-        kinds = population_kinds(rounds, sessions, overlap=overlap)
-        notes += notes_on(kinds, sessions, overlap)
+    targets = usable(targets_of(target), both.variants, reference, notes if trained else [])
+    kinds = _kinds(both, recurring, overlap, notes)
     detail = averages.with_metrics(kinds, rounds, sessions, reference, targets)
     scope = scope_of(detail, notes if trained else [], recurring)
-    if trained:
-        if listed := metrics.unpaired(detail, "labels"):
-            notes.append(
-                f"the variants met different labels in session {listed} of one seed: not a paired comparison"
-            )
-    else:
+    if not trained:
         notes.append("no run has an accuracy (runs without training): latency and energy only")
-    variants = [name for name in names if name in set(detail["variant"])]
-    totals = metrics.totals(rounds)
-    in_scope = detail[detail["in_scope"]]
-    clock = clock_of(info)
+    elif listed := metrics.unpaired(detail, "labels"):
+        notes.append(
+            f"the variants met different labels in session {listed} of one seed: not a paired comparison"
+        )
+    variants = [name for name in both.variants if name in set(detail["variant"])]
+    totals, clock, in_scope = metrics.totals(rounds), clock_of(both.info), detail[detail["in_scope"]]
+    again = "recurring" if recurring == "labels" else "returning"
+    goal = targets[0] if trained and targets else None
     return Comparison(
         score=runs.score,
         table=without_rounds(averages.of_variants(detail, totals, variants), several),
-        per_session=averages.of_sessions(
-            detail, variants, "recurring" if recurring == "labels" else "returning", clock, sessions
-        ),
+        per_session=averages.of_sessions(detail, variants, again, clock, sessions),
         to_targets=averages.to_targets(rounds, sessions, in_scope, variants, targets, reference),
         tests=averages.tests(detail, totals, variants, reference),
         detail=detail,
@@ -138,26 +108,42 @@ def compare(
         reference=reference,
         targets=tuple(targets) if trained else (),
         layout=layout,
-        seeds=tuple(seeds),
-        sessions=tuple(
-            sorted(int(session) for session in detail.loc[detail["in_scope"], "session"].unique())
-        ),
+        seeds=tuple(both.seeds),
+        sessions=tuple(sorted(int(session) for session in in_scope["session"].unique())),
         scope=scope,
         trained=trained,
         clock=clock,
-        verdicts=verdicts(
-            detail,
-            totals,
-            variants,
-            reference,
-            targets[0] if trained and targets else None,
-            by_rounds=not several,
-        ),
+        verdicts=verdicts(detail, totals, variants, reference, goal, by_rounds=not several),
         by_rounds=not several,
         notes=tuple(notes),
         runs=runs,
         rounds=rounds,
     )
+
+
+def _servers(runs: Runs, layout: Layout) -> str:
+    """Say which servers the runs have, if several; refuse columns that there are not, or that need one server."""
+    for name in layout.columns:
+        if name not in COLUMNS:
+            raise ValueError(f"no column '{name}'{did_you_mean(name, COLUMNS)}")
+    several = several_servers(runs.info)
+    for column in set(layout.columns).intersection(BY_ROUNDS):
+        refuse_rounds(several, column)
+    return several
+
+
+def _kinds(both: SideBySide, recurring: Recurring, overlap: float, notes: list[str]) -> pd.DataFrame:
+    """Tell which sessions are pilots and which recur, by their labels or their populations."""
+    cells = both.rounds["cell"].nunique()
+    if cells > 1:
+        notes.append(
+            f"{cells} cells, each with sessions of its own: averaged within a seed, total energy added up"
+        )
+    if recurring == "labels":
+        return metrics.session_kinds(both.rounds, both.sessions)
+    kinds = population_kinds(both.rounds, both.sessions, overlap=overlap)
+    notes += notes_on(kinds, both.sessions, overlap)
+    return kinds
 
 
 def caption(comparison: Comparison) -> str:
@@ -176,8 +162,7 @@ def _explanations(comparison: Comparison) -> list[str]:
     seeds = " and seeds" if len(comparison.seeds) > 1 else ""
     what = f"the sessions{seeds}" if comparison.trained else f"the rounds{seeds}; totals are of whole runs"
     lines = [f"Numbers not called median are means over {what}."]
-    if comparison.trained and comparison.targets:
-        goal = comparison.targets[0]
+    if goal := comparison.target:
         in_full = goal.named(comparison.reference, len(comparison.table) == 1)
         lines.append(
             f"{goal.short}: reached in the first training round with at least {in_full}, of the same seed. Time and"

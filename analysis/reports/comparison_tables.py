@@ -90,14 +90,14 @@ def tests(comparison: Comparison) -> pd.DataFrame:
             {
                 "difference ± 95 % interval": with_spread(row.mean / size, row.half_width / size),
                 "pairs": str(row.pairs),
-                "p (paired t)": probability(row.p_t),
-                "p (Wilcoxon)": probability(row.p_wilcoxon),
+                "p (paired t)": _probability(row.p_t),
+                "p (Wilcoxon)": _probability(row.p_wilcoxon),
             }
         )
     return pd.DataFrame(rows, index=names)
 
 
-def probability(p: float) -> str:
+def _probability(p: float) -> str:
     """Write a p with two digits, tiny ones as a bound."""
     return NOTHING if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.2g}"
 

@@ -17,7 +17,7 @@ from edgefl.analysis.measures.drift import PLAIN, drift_figures, numbered, parti
 from edgefl.analysis.measures.drift_reading import SAMPLES, Reading
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.measures.results import DriftComparison
-from edgefl.analysis.measures.scope import common_seeds, have_rounds, reference_of, variants_of
+from edgefl.analysis.measures.scope import SideBySide
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     NOTHING,
@@ -54,7 +54,6 @@ def compare_drift(
     """
     runs = Runs.of(runs)
     notes = runs.said()
-    info = runs.info[have_rounds(runs.info, runs.rounds)]
     if "drifted" not in runs.rounds:
         raise ValueError(f"the runs in {runs.path} have no concept drift: give learning.drift")
     if reading.by == "samples" and SAMPLES not in runs.rounds:
@@ -62,24 +61,23 @@ def compare_drift(
             f"the runs in {runs.path} have no {SAMPLES}, which runs with learning.tested_on: devices write: run them"
             " again with it, or read them by devices"
         )
-    seeds = common_seeds(info, notes)
-    reference = reference_of(info, reference, notes)
-    rounds = numbered(runs.rounds[runs.rounds["seed"].isin(seeds)])
-    devices = runs.devices[runs.devices["seed"].isin(seeds)]
+    both = SideBySide.of(runs, reference, notes)
+    rounds = numbered(both.rounds)
+    devices = runs.devices[runs.devices["seed"].isin(both.seeds)]
     detail = drift_figures(rounds, participants(devices, reading), reading)
     if detail.empty:
         raise ValueError(
             f"no device's data drift in the runs in {runs.path}: learning.drift.at lies beyond them"
         )
     some = set(detail["variant"])
-    variants = [name for name in variants_of(info, reference) if name in some]
+    variants = [name for name in both.variants if name in some]
     return DriftComparison(
         score=runs.score,
         table=_table(detail, variants),
         detail=detail,
         out=runs.folder(out),
-        reference=reference,
-        seeds=tuple(seeds),
+        reference=both.reference,
+        seeds=tuple(both.seeds),
         reading=reading,
         notes=tuple(notes),
         rounds=rounds,
@@ -138,7 +136,7 @@ def _change_names(comparison: DriftComparison) -> dict[int, str]:
     return names
 
 
-def headline(comparison: DriftComparison, change: int) -> pd.DataFrame:
+def _headline(comparison: DriftComparison, change: int) -> pd.DataFrame:
     """Write a row per variant about one change of concept; columns without any number are left out."""
     rows = comparison.table[comparison.table["change"] == change].set_index("variant")
     time, seconds = unit_for(rows["recovery_s_mean"], TIME_UNITS)
@@ -158,7 +156,7 @@ def headline(comparison: DriftComparison, change: int) -> pd.DataFrame:
 def report(comparison: DriftComparison) -> Report:
     """Tell of a comparison: a table for each change of concept."""
     title = f"Concept drift ({named_seeds(comparison.seeds)})"
-    changes = {words: headline(comparison, change) for change, words in _change_names(comparison).items()}
+    changes = {words: _headline(comparison, change) for change, words in _change_names(comparison).items()}
     latex = [latex_table(f"{title}, {words}", table, "variant") for words, table in changes.items()]
     return Report.of(
         comparison,

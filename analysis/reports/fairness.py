@@ -30,7 +30,7 @@ def report_fairness(runs: Paths | Runs, *, out: str | Path | None = None) -> Rep
     by_run = measures(by_device)
     return Report(
         runs.folder(out),
-        tables=[("", headline(by_run))],
+        tables=[("", _headline(by_run))],
         sentences=[*EXPLANATIONS, *noted([*runs.left_out, *runs.remarks])],
         look=[("Device by device", "fairness_devices.csv"), ("Figure", "fairness.png", " and .pdf")],
         numbers={"fairness_devices.csv": by_device, "fairness.csv": by_run},
@@ -127,7 +127,7 @@ EXPLANATIONS = (
 )
 
 
-def headline(by_run: pd.DataFrame) -> pd.DataFrame:
+def _headline(by_run: pd.DataFrame) -> pd.DataFrame:
     """Write the measures, [quantities x runs]; of many runs, [quantities x variants]."""
     several = by_run["model"].nunique() > 1
     names = by_run["variant"] + (" (" + by_run["model"] + ")" if several else "")

@@ -121,7 +121,7 @@ COSTS_EXPLAINED = (
 )
 
 
-class Group(NamedTuple):
+class _Group(NamedTuple):
     """Columns that belong together: the accuracy in one session, or one cost, of every variant.
 
     Attributes:
@@ -140,7 +140,7 @@ class Group(NamedTuple):
     stds: pd.DataFrame
 
 
-def groups(settings: SettingsTable) -> list[Group]:
+def _groups(settings: SettingsTable) -> list[_Group]:
     """Cut the table into groups of columns, each with a column per variant."""
     table, axes, cut = settings.table, list(settings.axes), []
     if settings.trained:
@@ -148,12 +148,12 @@ def groups(settings: SettingsTable) -> list[Group]:
             rows = (
                 table[axes].drop_duplicates().merge(table[table["session"] == session], on=axes, how="left")
             )
-            cut.append(Group(str(session), f"Session {session}", "%", 100, 2, *_columns(rows, settings)))
+            cut.append(_Group(str(session), f"Session {session}", "%", 100, 2, *_columns(rows, settings)))
         return cut
     for quantity, (words, units) in SHOWN_COSTS.items():
         means, stds = _columns(table, settings, f"_{quantity}")
         unit, size = unit_for(means.to_numpy().ravel(), units)
-        cut.append(Group(f"{words} ({unit})", f"{words} ({unit})", unit, 1 / size, None, means, stds))
+        cut.append(_Group(f"{words} ({unit})", f"{words} ({unit})", unit, 1 / size, None, means, stds))
     return cut
 
 
@@ -165,7 +165,7 @@ def _columns(rows: pd.DataFrame, settings: SettingsTable, quantity: str = "") ->
         yield columns.set_axis(variants, axis=1).reset_index(drop=True)
 
 
-def cells(
+def _cells(
     settings: SettingsTable, cell: Callable[[str, bool], str] = lambda text, best: text
 ) -> pd.DataFrame:
     """Write accuracies in percent, or costs in their units, [settings x (group, variant)].
@@ -175,7 +175,7 @@ def cells(
     """
     labels = settings.table[list(settings.axes)].drop_duplicates()
     columns = {axis: [cell(str(label), False) for label in labels[axis]] for axis in settings.axes}
-    for group in groups(settings):
+    for group in _groups(settings):
         best = group.means.max(axis=1)
         several = settings.trained and group.means.notna().sum(axis=1).max() > 1
         for variant in settings.variants:
@@ -201,7 +201,7 @@ def _setting_names(settings: SettingsTable) -> list[str]:
     ]
 
 
-def caption(settings: SettingsTable) -> str:
+def _caption(settings: SettingsTable) -> str:
     """Say in one line what the table of settings shows."""
     rounds, seeds = settings.first_rounds, named_seeds(settings.seeds)
     sessions = f"session{'s' * (len(settings.sessions) > 1)} {ranges(settings.sessions)}"
@@ -210,7 +210,7 @@ def caption(settings: SettingsTable) -> str:
     return f"Mean accuracy (%) over the first {rounds} rounds of {sessions} ({seeds})"
 
 
-def verdicts(settings: SettingsTable) -> list[str]:
+def _verdicts(settings: SettingsTable) -> list[str]:
     """Say in how many settings the reference leads, and where it does not."""
     if not (settings.trained and len(leads := settings.table["lead"].dropna())):
         return []
@@ -229,12 +229,12 @@ def verdicts(settings: SettingsTable) -> list[str]:
 def report(settings: SettingsTable) -> Report:
     """Tell of a table of settings; in Markdown and LaTeX the best of each session is bold."""
     axes = list(settings.axes)
-    best = cells(settings, lambda text, best: f"**{text}**" if best else text).set_index(axes[0])
+    best = _cells(settings, lambda text, best: f"**{text}**" if best else text).set_index(axes[0])
     return Report.of(
         settings,
-        caption(settings),
-        verdicts=verdicts(settings),
-        tables=[("", cells(settings).drop(columns=axes).set_axis(_setting_names(settings)))],
+        _caption(settings),
+        verdicts=_verdicts(settings),
+        tables=[("", _cells(settings).drop(columns=axes).set_axis(_setting_names(settings)))],
         small_print=[] if settings.trained else [COSTS_EXPLAINED],
         look=[("Figure", "settings.png"), ("More", "settings.md")],
         emphasised=settings.reference if len(settings.variants) > 1 else None,
@@ -250,13 +250,13 @@ def _latex(settings: SettingsTable) -> str:
     def cell(text: str, best: bool) -> str:
         return rf"\textbf{{{latex_escape(text)}}}" if best else latex_escape(text)
 
-    table = cells(settings, cell)
+    table = _cells(settings, cell)
     count, width = len(settings.axes), len(settings.variants)
-    titles = [group.title for group in groups(settings)]
+    titles = [group.title for group in _groups(settings)]
     above = [rf"\multicolumn{{{width}}}{{c}}{{{latex_escape(title)}}}" for title in titles]
     names = [latex_escape(name) for name in (*settings.axes, *settings.variants * len(titles))]
     layout = "l" * count + "r" * (table.shape[1] - count)
-    return latex_tabular(caption(settings), layout, [[""] * count + above, names], table)
+    return latex_tabular(_caption(settings), layout, [[""] * count + above, names], table)
 
 
 def _is_number(label: object) -> bool:
@@ -281,7 +281,7 @@ def figures(settings: SettingsTable) -> dict[str, Figure]:
 
 def settings_figure(settings: SettingsTable) -> Figure:
     """Draw accuracy, or costs, of each variant in each setting; whiskers are one standard deviation over seeds."""
-    shown = groups(settings)[:WIDEST]
+    shown = _groups(settings)[:WIDEST]
     names = _setting_names(settings)
     beside = LABEL_INCH * max(map(len, names))
     width = 0.5 + beside + PANEL_INCH * len(shown)
@@ -297,7 +297,7 @@ def settings_figure(settings: SettingsTable) -> Figure:
         figure.legend(
             handles, labels, loc="lower center", ncols=len(labels), frameon=False, fontsize=9, labelcolor=INK
         )
-    title = textwrap.wrap(caption(settings), int(CHARACTERS_AN_INCH * width))
+    title = textwrap.wrap(_caption(settings), int(CHARACTERS_AN_INCH * width))
     look: dict[str, Any] = {"fontsize": 11, "fontweight": "bold", "color": INK, "va": "top"}
     figure.text(0.1 / width, 1 - 0.12 / height, "\n".join(title), **look)
     figure.subplots_adjust(
@@ -310,7 +310,7 @@ def settings_figure(settings: SettingsTable) -> Figure:
     return figure
 
 
-def _draw(ax: Axes, settings: SettingsTable, group: Group) -> None:
+def _draw(ax: Axes, settings: SettingsTable, group: _Group) -> None:
     places = np.arange(len(group.means))
     for row in places[::2]:
         ax.axhspan(row - 0.5, row + 0.5, color="#f5f6f8", linewidth=0, zorder=0)

@@ -93,9 +93,9 @@ def sweep(
     )
 
 
-def grid_key(path: Paths, *, partial: bool = False) -> str | None:
+def grid_key(path: Paths) -> str | None:
     """Find the key of a study's grid if that is one number: one axis, whose settings differ in this key alone."""
-    info, _ = together(load_settings(path, partial=partial))
+    info, _ = together(load_settings(path))
     if any(len(setting) != 1 for setting in info["setting"]):
         return None
     points = of_points(info)
@@ -215,7 +215,7 @@ def verdicts(sweep: Sweep) -> list[str]:
     return sentences
 
 
-def caption(sweep: Sweep) -> str:
+def _caption(sweep: Sweep) -> str:
     """Say in one line what the table shows."""
     seeds, several = named_seeds(sweep.seeds), len(sweep.seeds) > 1
     if sweep.layout.interval and several:
@@ -243,7 +243,7 @@ def _explanations(sweep: Sweep) -> Iterator[str]:
 
 def report(sweep: Sweep) -> Report:
     """Tell of a sweep: costs by value."""
-    title, table = caption(sweep), headline(sweep)
+    title, table = _caption(sweep), headline(sweep)
     axis = str(table.index.name)
     # LaTeX names the axis also where it stands in the head
     turned, corner = (table.T, "") if sweep.layout.transposed else (table, axis)

@@ -9,7 +9,7 @@ import pytest
 
 from edgefl.analysis import compare_settings
 from edgefl.analysis.commands.line import main
-from edgefl.analysis.reports.settings_words import settings_figure
+from edgefl.analysis.reports.settings import settings_figure
 
 Write = Callable[..., Path]
 SESSIONS = [{"session": s, "labels": "0 1"} for s in (1, 2, 3)]
