@@ -85,7 +85,7 @@ def _replay(runs: Runs, run: Any, share: int) -> dict[str, Any]:
         "label": series.label_of(run, runs),
         **replay,
         "timeline": series.timeline(runs, run),
-        "population": series.population(replay, series.federations(runs, run)),
+        "population": series.population(replay, series.served(runs, run)),
     }
 
 

@@ -25,12 +25,12 @@ from edgefl.analysis.page.formatting import (
 from edgefl.analysis.page.markup import latex_escape, latex_tabular, markdown_table
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
-from edgefl.analysis.runs.load import load_settings, together
+from edgefl.analysis.runs.load import Paths, load_settings, together
 
 
 @reporting
 def compare_settings(
-    path: str | Path,
+    path: Paths,
     *,
     out: str | Path | None = None,
     reference: str | None = None,
@@ -44,7 +44,7 @@ def compare_settings(
     a gap there, and a note.
 
     Args:
-        path: folder of a study with a grid.
+        path: folder of a study with a grid, or those of its runs.
         out: where to write, by default that folder.
         reference: the variant whose lead is counted, by default the one that the runs name.
         sessions: these; None: those whose labels were seen before, without training all.

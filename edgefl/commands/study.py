@@ -34,13 +34,6 @@ def study(
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Only this seed; may be repeated.")] = None,
-    federation: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Whose rounds are compared, where several federations share the cells. Default: the study's.",
-        ),
-    ] = None,
     go_on: Annotated[
         bool,
         typer.Option(
@@ -106,7 +99,7 @@ def study(
     from edgefl.run_directory.interruption import Interrupted
     from edgefl.run_directory.snapshot import Every
 
-    plan = studies.plan(study, seeds=seed or (), federation=federation)
+    plan = studies.plan(study, seeds=seed or ())
     if dry_run:
         from edgefl.studies.dry_run import dry_run as lines_of
 
@@ -222,7 +215,20 @@ def _parts(text: str) -> tuple[int, int]:
 
 
 def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> None:
-    """Compare the runs of a study that are complete; along a grid of one number, say what it costs."""
+    """Compare the runs of a study that are complete, of each federation apart where several share the cells."""
+    for name in dict.fromkeys(name for run in plan.runs for name in run.scenario.by_federation):
+        if name:
+            console.print(f"Federation {name}:")
+            parts = (path / run.path / name for run in plan.runs)
+            _print_comparison(plan, [part for part in parts if part.is_dir()], path / name, explain=explain)
+        else:
+            _print_comparison(plan, path, path, explain=explain)
+
+
+def _print_comparison(
+    plan: "studies.StudyPlan", path: "Path | list[Path]", out: Path, *, explain: bool
+) -> None:
+    """Compare runs; along a grid of one number, say what it costs."""
     from edgefl.analysis import compare, compare_settings, load_runs
     from edgefl.analysis.page.formatting import placed
     from edgefl.analysis.reports import comparison, settings, sweep
@@ -231,13 +237,13 @@ def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> Non
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
             if plan.runs[0].member.setting:
-                report = settings.report(compare_settings(path))
+                report = settings.report(compare_settings(path, out=out))
                 if key := sweep.grid_key(path):
                     more = ("Settings", "settings.md", ": the variants in each of them")
-                    swept = sweep.report(sweep.sweep(path, keys=[key]))
+                    swept = sweep.report(sweep.sweep(path, keys=[key], out=out))
                     report = replace(swept, look=[*swept.look, more])
             else:
-                report = comparison.report(compare(load_runs(path)))
+                report = comparison.report(compare(load_runs(path), out=out))
             report.print(console, explain=explain)
     except ValueError as error:
         raise EdgeflError(f"not compared: {placed(error, path)}") from error

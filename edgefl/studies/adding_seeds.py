@@ -73,7 +73,7 @@ def pairs(first: StudyPlan, added: Seeds) -> StudyPlan:
     assert first.question is not None
     both = first.question.variants
     seeds = sorted({seed for seeds in added.values() for seed in seeds})
-    whole = plan(first.file, seeds, first.federation, first.base)
+    whole = plan(first.file, seeds, first.base)
     runs = [
         run
         for run in whole.runs
