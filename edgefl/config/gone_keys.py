@@ -1,4 +1,4 @@
-"""Keys of earlier versions that are gone for good: the section and the key, and why or what stands in its place."""
+"""Keys of earlier versions that are gone for good, and why; keys that stand in a section of their own now."""
 
 GONE = {
     "algorithm.correction": "feddc without it is feddyn",
@@ -21,4 +21,42 @@ GONE = {
     "radio.server_pa_efficiency": "raise server_power_dbm by what the amplifier loses",
     "server.at_session_end": "work that is under way then is cut off",
     "uplink_codec.indices": "a place takes ceil(log2 M) bits",
+}
+
+# section -> the keys in it that stood beside it in earlier versions
+INTO = {
+    "radio.propagation": (
+        "line_of_sight",
+        "shadowing",
+        "shadowing_std_db",
+        "site_correlation",
+        "los_site_correlation",
+    ),
+    "radio.budget": (
+        *("server_power_dbm", "power_over_share", "uplink_power_over_share", "uplink_p0_dbm", "uplink_alpha"),
+        *(
+            "array_gain_db",
+            "noise_dbm_hz",
+            "noise_figure_db",
+            "site_noise_figure_db",
+            "interference_margin_db",
+        ),
+    ),
+    "radio.link": (
+        *(
+            "rates",
+            "max_efficiency",
+            "downlink_layers",
+            "uplink_smallest_part",
+            "snr_gap_db",
+            "control_overhead",
+        ),
+        *("protocol_overhead", "harq_bler", "frequency_taps", "uplink_waterfall_db"),
+    ),
+    "radio.monitoring": ("gain_reading", "t310_s", "t311_s", "coverage_margin_db"),
+}
+MOVED = {
+    f"{place.partition('.')[0]}.{key}": f"{place.partition('.')[2]}.{key}"
+    for place, keys in INTO.items()
+    for key in keys
 }

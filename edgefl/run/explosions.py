@@ -130,8 +130,8 @@ def _of_length(scenario: Scenario, extremes: Extremes) -> Iterator[str]:
     if slowest.took_s <= HOPELESS_S and slowest.took_s <= TIMES_THE_MEDIAN * usual_s:
         return
     remedies = ["rounds.deadline_s ends a round without such a device"]
-    if scenario.radio.t310_s is None:
-        remedies.append("radio.preset: nr, or radio.t310_s, gives such a link up")
+    if scenario.radio.monitoring.t310_s is None:
+        remedies.append("radio.preset: nr, or radio.monitoring.t310_s, gives such a link up")
     yield (
         f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}; the"
         f" median of rounds is {usual} s: its link carries next to nothing; {', and '.join(remedies)}"

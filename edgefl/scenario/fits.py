@@ -301,8 +301,8 @@ ROWS = (
         "own_power",
         "power that goes into a device's share",
         lambda s: _if(
-            s.radio.uplink_rule != "full",
-            "radio.uplink_power_over_share",
+            s.radio.budget.uplink_rule != "full",
+            "radio.budget.uplink_power_over_share",
             "here power is spread over the band",
             "set uplink_power_over_share: full",
         ),

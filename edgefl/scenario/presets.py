@@ -43,7 +43,7 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     """
     radio = given_keys(data.get("radio")) or {}
     values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})
-    values = {section: keys for section, keys in values.items() if section != "radio"}
+    values = {place: keys for place, keys in values.items() if place.partition(".")[0] != "radio"}
     left_out = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
     filled = _filled(data, values, left_out, made=NR)
     federations = filled.get("federations")
@@ -74,11 +74,13 @@ def keys_of_presets() -> dict[str, list[str]]:
 def with_preset_defaults(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a scenario's JSON Schema with nr's defaults, and the journal's beside them in words."""
     for section, keys in keys_of_presets().items():
-        name = schema["properties"][section]
-        options = [name, *name.get("anyOf", ())]
-        of = next(one["$ref"] for one in options if "$ref" in one).rpartition("/")[2]
+        properties = schema["properties"]
+        for name in section.split("."):
+            options = [properties[name], *properties[name].get("anyOf", ())]
+            of = next(one["$ref"] for one in options if "$ref" in one).rpartition("/")[2]
+            properties = schema["$defs"][of]["properties"]
         for key in keys:
-            told = schema["$defs"][of]["properties"][key]
+            told = properties[key]
             by_preset = defaults_of(f"{section}.{key}", told.get("default"))
             if by_preset["nr"] == by_preset["journal"]:
                 continue
@@ -103,9 +105,15 @@ def _filled(
 ) -> dict[str, Any]:
     """Return sections with a preset's values; made: those that are there where nothing is given of them."""
     filled = dict(data)
-    for section, keys in values.items():
+    for place, keys in values.items():
+        section, _, inner = place.partition(".")
         given = given_keys(filled.get(section, {} if section in made else None))
-        whole = None if given is None else with_preset(given, keys, left_out)
+        if given is None:
+            continue
+        if inner:
+            whole = _filled(given, {inner: keys}, left_out, made={inner})
+        else:
+            whole = with_preset(given, keys, left_out)
         if whole != given:
             filled[section] = whole
     return filled

@@ -332,9 +332,11 @@ def written(scenario: Scenario) -> dict[str, Any]:
     values: dict[str, Any] = scenario.model_dump(mode="json", exclude_none=True)
     # a null is written where a key that is left out would be something else when it is read: a preset's value, what
     # `devices` has for a class, and what the scenario's rounds have for those of a federation
-    for section, keys in keys_of_presets().items():
-        if section in values:
-            values[section] |= {key: None for key in keys if key not in values[section]}
+    for place, keys in keys_of_presets().items():
+        section: Any = values
+        for name in place.split("."):
+            section = section.get(name, {})
+        section |= {key: None for key in keys if key not in section}
     for name, one in (scenario.devices.classes or {}).items():
         values["devices"]["classes"][name] |= dict.fromkeys(one.none_of)
     for own in values.get("federations", {}).values():

@@ -16,7 +16,7 @@ MOVING: dict[str, Any] = {
         "count": 24,
         "mobility": {"name": "random_waypoint", "speed_min_m_s": 40, "speed_max_m_s": 60},
     },
-    "radio": {"preset": "journal", "bandwidth_hz": 1e5, "shadowing": "spatial"},
+    "radio": {"preset": "journal", "bandwidth_hz": 1e5, "propagation": {"shadowing": "spatial"}},
     "sessions": {"name": "schedule", "count": 3, "rounds": 3},
     "learning": {
         "dataset": "digits",

@@ -28,7 +28,7 @@ def scenario(cells: int = 2, **changes: Any) -> edgefl.Scenario:
         "seed": 3,
         "layout": {"sites": [[ISD_M * k, 0] for k in range(cells)], "federations": "all"},
         "devices": {"count": 8, "mobility": "static"},
-        "radio": {"preset": "journal", "shadowing": "spatial"},
+        "radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}},
         "sessions": {"name": "schedule", "count": 2, "rounds": 5},
         "cloud": CLOUD,
         "learning": {

@@ -90,7 +90,7 @@ def made(chosen: Chosen) -> Any:
             "preset": "journal",
             "bandwidth_hz": 2e7,
             "sharing": "dynamic" if dynamic else "static",
-            "power_over_share": "per_resource_block" if "radio.background" in chosen else "full",
+            "budget": {"power_over_share": "per_resource_block" if "radio.background" in chosen else "full"},
         },
         "sessions": {"name": "schedule", "count": 1, "rounds": 1},
         "rounds": {"max_wait_s": 3.0},

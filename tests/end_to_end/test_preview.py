@@ -21,6 +21,7 @@ from edgefl.engine.records import EventName
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.scenario.world import World
+from edgefl.testing.cell import within
 from tests.tools.called import code_of
 
 NR: dict[str, Any] = {
@@ -40,7 +41,7 @@ layout: {rings: 1, isd_m: 150}
 devices:
   count: 12
   mobility: {name: random_waypoint, speed_min_m_s: 15, speed_max_m_s: 20}
-radio: {preset: journal, bandwidth_hz: 1.0e+6, shadowing: spatial}
+radio: {preset: journal, bandwidth_hz: 1.0e+6, propagation: {shadowing: spatial}}
 sessions: {name: interval, length_s: 10}
 rounds: {every_s: 1}
 workload: {payload_bits: 250_000, flops_per_sample: 30_000}
@@ -100,7 +101,7 @@ def test_who_is_switched_on_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "churn.yaml"
     file.write_text(HEXAGONS.replace("layout: {rings: 1, isd_m: 150}\n", ""))
     changes = ["devices.churn={name: poisson, lifetime_s: 4, absence_s: 2}", "devices.mobility=static"]
-    scenario = load(file, [*changes, "radio.shadowing=round"])
+    scenario = load(file, [*changes, "radio.propagation.shadowing=round"])
     preview = make_preview(scenario)
     events = pd.read_csv(simulate(scenario, tmp_path / "run") / "events.csv")
     steps = events["event"].map({EventName.SWITCHED_ON: 1, EventName.SWITCHED_OFF: -1}).fillna(0)
@@ -129,7 +130,9 @@ def test_a_probe_that_ended_early_says_so(preview: Preview, scenario: Scenario) 
 def test_the_bar_of_the_map_obeys_the_rates(
     scenario: Scenario, preview: Preview, radio: dict[str, Any], at_0_db: float, at_60_db: float
 ) -> None:
-    settings = RadioSettings(**{"preset": "journal", "shadowing": "spatial", **radio})
+    settings = RadioSettings.model_validate(
+        within({"preset": "journal", "propagation": {"shadowing": "spatial"}}, radio)
+    )
     world = SimpleNamespace(scenario=scenario.model_copy(update={"radio": settings}))
     found = replace(preview, world=cast(World, world)).carried(np.array([0.0, 60.0]))
     assert found == pytest.approx([at_0_db, at_60_db])

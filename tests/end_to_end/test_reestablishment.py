@@ -8,6 +8,7 @@ import pytest
 
 import edgefl
 from edgefl.scenario.scenario import Scenario
+from edgefl.testing.cell import within
 from tests.tools.invariants import check_run
 
 
@@ -29,7 +30,9 @@ def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.Data
                 "power": "journal",
                 "indoors_by": "place",
             },
-            "radio": {"preset": "nr", "bandwidth_hz": 20e6, "shadowing": "spatial", **weak, **radio},
+            "radio": within(
+                {"preset": "nr", "bandwidth_hz": 20e6, "propagation": {"shadowing": "spatial"}, **weak}, radio
+            ),
             "sessions": {"name": "schedule", "count": 1, "rounds": 3},
             "rounds": {"every_s": 40, "deadline_s": 30},
             "workload": {"payload_bits": 4_000_000, "flops_per_sample": 1e5},
@@ -64,11 +67,9 @@ WEAK_ONES: dict[str, dict[str, Any]] = {
         "cell": {"radius_m": 2000},
         "devices": {"count": 8, "mobility": {"name": "static", "doppler_speed_m_s": 3}},
         "radio": {
-            "array_gain_db": 20,
+            "budget": {"array_gain_db": 20},
             "bandwidth_hz": 5e6,
-            "downlink_layers": 1,
-            "frequency_taps": 4,
-            "uplink_smallest_part": 1.0,
+            "link": {"downlink_layers": 1, "frequency_taps": 4, "uplink_smallest_part": 1.0},
         },
         "seed": 5121,
     },
@@ -90,7 +91,7 @@ def test_who_has_lost_the_link_misses_no_round(name: str, tmp_path: Path) -> Non
         {
             "name": "weak",
             **made,
-            "radio": {"preset": "nr", "coverage_margin_db": "none", **made["radio"]},
+            "radio": {"preset": "nr", "monitoring": {"coverage_margin_db": "none"}, **made["radio"]},
             "sessions": {"name": "schedule", "count": 1, "rounds": 8},
             "workload": {"payload_bits": 100_000, "flops_per_sample": 1e5},
         }

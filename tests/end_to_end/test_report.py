@@ -35,7 +35,7 @@ devices:
   idle_power_w: 0.01
   battery_j: 50
   mobility: {name: random_waypoint, speed_min_m_s: 10, speed_max_m_s: 20}
-radio: {preset: journal, bandwidth_hz: 2.0e+5, shadowing: spatial}
+radio: {preset: journal, bandwidth_hz: 2.0e+5, propagation: {shadowing: spatial}}
 sessions: {name: schedule, count: 2, rounds: 6}
 learning:
   dataset: digits

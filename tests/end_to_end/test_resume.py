@@ -22,7 +22,7 @@ LEFT_AT = 9  # of 15: a session's second round
 # both cells' rounds end at one deadline: what is asked behind the row that failed no run asks again
 CELLS = (
     "layout={sites: [[0, 0], [60, 0]], federations: all}; rounds.deadline_s=0.007;"
-    " radio={preset: journal, shadowing: spatial, bandwidth_hz: 1.0e+6}"
+    " radio={preset: journal, propagation: {shadowing: spatial}, bandwidth_hz: 1.0e+6}"
 )
 # the journal holds no times: those of the rounds, and the learning rates that follow them, come about again
 CLOCK = "duration_s=130; sessions={name: interval, length_s: 45}; rounds={every_s: 10, server_s: 1}"

@@ -57,7 +57,7 @@ duration_s: 60
 layout: {rings: 1, isd_m: 300}
 devices: {count: 20, mobility: {name: random_waypoint, speed_min_m_s: 10, speed_max_m_s: 20}}
 record: {positions_s: 5}
-radio: {shadowing: spatial}
+radio: {propagation: {shadowing: spatial}}
 sessions: {name: schedule, count: 2, rounds: 4}
 workload: {payload_bits: 2000000, flops_per_sample: 1000}
 """

@@ -100,8 +100,8 @@ def fit(data: dict[str, Any], rng: Random) -> None:
     several = (
         any(at(data, ("layout", key)) for key in ("rings", "sites")) or at(data, ("layout", "sectors")) == 3
     )
-    if several or at(data, ("radio", "line_of_sight")) == "probabilistic":
-        put(data, ("radio", "shadowing"), "spatial")
+    if several or at(data, ("radio", "propagation", "line_of_sight")) == "probabilistic":
+        put(data, ("radio", "propagation", "shadowing"), "spatial")
     if not several:
         data.get("radio", {}).pop("neighbour_load", None)
     if name_at(data, ("radio", "scheduler")) in PER_SLOT:

@@ -15,7 +15,7 @@ import radio  # noqa: E402
 
 SWITCHES = {f"{section}.{key}" for section, keys in NR.items() for key in keys}
 # several cells are not possible without it, as the page says
-NOT_MEASURED = {"radio.shadowing"}
+NOT_MEASURED = {"radio.propagation.shadowing"}
 
 
 def cells(text: str) -> list[list[str]]:

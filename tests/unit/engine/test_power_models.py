@@ -313,7 +313,7 @@ def test_a_run_has_the_measured_joules_per_bit() -> None:
         [50.0],
         learner=Scripted(work=(1, 1, 1, 40_000_000)),
         devices={"power": "phone_5g"},
-        radio={"max_efficiency": 7.4},
+        radio={"link": {"max_efficiency": 7.4}},
     ).run()
     (row,) = world.rows.of[DeviceRound]
     mbit_s = row.uplink_bits / took_s(row, "uplink") / 1e6

@@ -30,7 +30,7 @@ devices:
 """
 CELLS = """
 layout: {rings: 1, isd_m: 200, edge: wraparound}
-radio: {preset: journal, shadowing: spatial, line_of_sight: probabilistic}
+radio: {preset: journal, propagation: {shadowing: spatial, line_of_sight: probabilistic}}
 devices:
   count: 30
   mobility: {name: random_waypoint, area_factor: 1.0, speed_min_m_s: 5, speed_max_m_s: 15}

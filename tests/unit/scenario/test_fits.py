@@ -43,7 +43,7 @@ CASES = [
     (
         "band_alone",
         "radio.background",
-        [*SEVERAL, "radio.power_over_share=per_resource_block"],
+        [*SEVERAL, "radio.budget.power_over_share=per_resource_block"],
         ["radio.background={name: load, uplink_load: 0.3, file_bits: 4000}"],
         ["radio.background=null"],
     ),
@@ -120,10 +120,10 @@ CASES = [
     ("fixed_shares", "radio.sharing", SHARES, DYNAMIC, ["radio.sharing=static"]),
     (
         "own_power",
-        "radio.uplink_power_over_share",
+        "radio.budget.uplink_power_over_share",
         SHARES,
-        ["radio.uplink_power_over_share=per_resource_block"],
-        ["radio.uplink_power_over_share=full"],
+        ["radio.budget.uplink_power_over_share=per_resource_block"],
+        ["radio.budget.uplink_power_over_share=full"],
     ),
     (
         "one_change",

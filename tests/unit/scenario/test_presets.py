@@ -31,11 +31,11 @@ LEARNING = {"dataset": "digits", "model": "logistic", "algorithm": "scaffold"}
 # keys of a preset that may be none, and what else has to be said then
 MAY_BE_NONE: dict[str, dict[str, Any]] = {
     "radio.tdd": {},
-    "radio.t310_s": {"radio.rates": "shannon"},
-    "radio.uplink_power_over_share": {},
-    "radio.uplink_p0_dbm": {},
-    "radio.site_noise_figure_db": {},
-    "radio.coverage_margin_db": {},
+    "radio.monitoring.t310_s": {"radio.link.rates": "shannon"},
+    "radio.budget.uplink_power_over_share": {},
+    "radio.budget.uplink_p0_dbm": {},
+    "radio.budget.site_noise_figure_db": {},
+    "radio.monitoring.coverage_margin_db": {},
     "devices.vehicle_above_m_s": {},
 }
 KEYS = [f"{section}.{key}" for section, keys in keys_of_presets().items() for key in keys]
@@ -107,19 +107,19 @@ def test_null_is_none_however_it_is_written(tmp_path: Path) -> None:
 def test_none_in_words_is_null() -> None:
     """So scenarios of earlier versions say it, and their runs are read."""
     words, nulls = (
-        scenario(changes={"radio.tdd": none, "radio.coverage_margin_db": none}).radio
+        scenario(changes={"radio.tdd": none, "radio.monitoring.coverage_margin_db": none}).radio
         for none in ("none", None)
     )
     assert words == nulls
-    with refused_at("radio.uplink_p0_dbm", "null"):
-        scenario(changes={"radio.uplink_p0_dbm": "none"})
+    with refused_at("radio.budget.uplink_p0_dbm", "null"):
+        scenario(changes={"radio.budget.uplink_p0_dbm": "none"})
 
 
 def test_without_t310_no_failure_is_waited_for() -> None:
-    radio = scenario(changes={"radio.t310_s": None, "radio.rates": "shannon"}).radio
-    assert (radio.t310_s, radio.t311_s) == (None, 0.0)
-    with refused_at("radio", "t310_s"):
-        scenario(changes={"radio.t310_s": None})
+    radio = scenario(changes={"radio.monitoring.t310_s": None, "radio.link.rates": "shannon"}).radio
+    assert (radio.monitoring.t310_s, radio.monitoring.t311_s) == (None, 0.0)
+    with refused_at("radio", "monitoring", "t310_s"):
+        scenario(changes={"radio.monitoring.t310_s": None})
 
 
 def test_a_class_has_none_of_what_is_null(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_federation_has_none_of_what_its_rounds_have_null(made: Any, tmp_path:
         "a": {"share": 0.5, "workload": WORKLOAD, "rounds": made({"every_s": None})},
         "b": {"share": 0.5, "workload": WORKLOAD, "rounds": made({"min_updates": 2})},
     }
-    radio = {"sharing": "dynamic", "uplink_power_over_share": "per_resource_block"}
+    radio = {"sharing": "dynamic", "budget": {"uplink_power_over_share": "per_resource_block"}}
     one = scenario(federations=federations, radio=radio, rounds=made({"every_s": 5.0}))
     for each in (one, again(one, tmp_path)):
         assert [each.of_federation(name).rounds.every_s for name in "ab"] == [None, 5.0]
@@ -168,7 +168,11 @@ def test_the_preset_says_what_is_paid(preset: str, counted: tuple[str, str], tmp
         "a": {"share": 0.5, "learning": LEARNING},
         "b": {"share": 0.5, "learning": LearningSettings.model_validate(LEARNING)},
     }
-    radio = {"preset": preset, "sharing": "dynamic", "uplink_power_over_share": "per_resource_block"}
+    radio = {
+        "preset": preset,
+        "sharing": "dynamic",
+        "budget": {"uplink_power_over_share": "per_resource_block"},
+    }
     several = scenario(radio=radio, federations=federations)
     assert {paid(several.of_federation(name)) for name in "ab"} == {counted}
     by_hand = {**LEARNING, "payload": "exchanged", "booked": "nominal"}

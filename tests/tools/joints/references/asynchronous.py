@@ -189,7 +189,7 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
             "classes_by": "ids",
         },
         # a slot carries eight models and more
-        "radio": {**STRONG, "bandwidth_hz": 2e7, "max_efficiency": 1, "sharing": "dynamic"},
+        "radio": {**STRONG, "bandwidth_hz": 2e7, "link": {"max_efficiency": 1}, "sharing": "dynamic"},
         "rounds": {"server": server},
         "sessions": {"name": "schedule", "count": 1, "rounds": case["models"]},
     }

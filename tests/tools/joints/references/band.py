@@ -213,7 +213,7 @@ def drawn(rng: Random) -> tuple[dict[str, Any], dict[str, Any]]:
             **STRONG,
             "bandwidth_hz": case["band_hz"],
             "slot_s": float(SLOT_S),
-            "max_efficiency": float(case["cap"]),
+            "link": {"max_efficiency": float(case["cap"])},
             "sharing": "dynamic" if case["dynamic"] else "static",
             "tdd": tdd,
         },

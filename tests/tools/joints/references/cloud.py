@@ -184,7 +184,7 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
             "classes": {f"c{k}": {"count": 1, "clock_hz": hz} for k, hz in enumerate(clocks_hz)},
             "classes_by": "ids",
         },
-        "radio": {**STRONG, "bandwidth_hz": 2e7, "max_efficiency": 1},
+        "radio": {**STRONG, "bandwidth_hz": 2e7, "link": {"max_efficiency": 1}},
         "rounds": {"server_s": server_ms / 1000, "max_wait_s": 1.0},
         "sessions": {"name": "schedule", "count": sessions, "rounds": rounds},
         "cloud": {

@@ -98,8 +98,7 @@ def test_users_are_in_their_cell() -> None:
             "radio": {
                 "preset": "journal",
                 **SHARED,
-                "shadowing": "spatial",
-                "shadowing_std_db": 0.0,
+                "propagation": {"shadowing": "spatial", "shadowing_std_db": 0.0},
                 "background": {"users": 60},
             },
             "sessions": {"name": "schedule", "count": 1, "rounds": 1},
@@ -136,7 +135,7 @@ def one_cell(background: dict[str, Any], devices: dict[str, Any] | None = None, 
             "radio": {
                 "preset": "journal",
                 **SHARED,
-                "shadowing_std_db": 0.0,
+                "propagation": {"shadowing_std_db": 0.0},
                 **radio,
                 "background": {"users": 400, **background},
             },

@@ -99,7 +99,12 @@ def test_different_models_are_not_broadcast() -> None:
 
 def test_nobody_below_the_lowest_rate_holds_up_a_broadcast_or_is_forgotten() -> None:
     """All are out of range: nothing is broadcast, and every link fails after T310."""
-    radio = {"downlink": "broadcast", "rates": "cqi", "t310_s": 0.1, "server_power_dbm": -40.0}
+    radio = {
+        "downlink": "broadcast",
+        "link": {"rates": "cqi"},
+        "monitoring": {"t310_s": 0.1},
+        "budget": {"server_power_dbm": -40.0},
+    }
     small = small_world([240.0, 245.0], learner=Scripted(work=(1, 0, BITS, 0)), radio=radio).run()
     assert [row.outcome for row in small.rows.of[DeviceRound]] == ["failed_downlink"] * 2
     assert len([one for one in small.rows.of[Event] if one.event == "radio_link_failure"]) == 2

@@ -86,8 +86,8 @@ def world(load: float, interference: str, sharing: str = "static") -> SmallWorld
         learner=Scripted(work=(1, 0, BITS, BITS)),
         layout={"sites": [[0.0, 0.0], [200.0, 0.0]], "radius_m": 300.0},
         radio={
-            "shadowing": "spatial",
-            "power_over_share": "per_resource_block",
+            "propagation": {"shadowing": "spatial"},
+            "budget": {"power_over_share": "per_resource_block"},
             "neighbour_load": load,
             "interference": interference,
             "sharing": sharing,
@@ -191,9 +191,8 @@ def test_the_rise_over_thermal_is_that_of_a_monte_carlo_of_its_own() -> None:
         learner=Scripted(work=(1, 0, 0, FEW_BITS)),
         layout={"sites": [list(site) for site in sites], "radius_m": 900.0},
         radio={
-            "shadowing": "spatial",
-            "power_over_share": "per_resource_block",
-            "uplink_power_over_share": "full",
+            "propagation": {"shadowing": "spatial"},
+            "budget": {"power_over_share": "per_resource_block", "uplink_power_over_share": "full"},
             "neighbour_load": load,
             "interference": "slot",
         },

@@ -30,7 +30,7 @@ def test_nr_is_the_default() -> None:
 
 def test_nr_fills_what_is_left_out_and_nothing_else() -> None:
     filled = scenario(
-        radio={"preset": "nr", "noise_figure_db": 7.0}, devices={"count": 3, "indoor_share": 0.25}
+        radio={"preset": "nr", "budget": {"noise_figure_db": 7.0}}, devices={"count": 3, "indoor_share": 0.25}
     )
     for section, values in NR.items():
         for key, value in values.items():
@@ -41,7 +41,7 @@ def test_nr_fills_what_is_left_out_and_nothing_else() -> None:
             else:
                 assert has == (TddSettings(**given) if key == "tdd" else given)
     # 0.86 x 0.97 of the bits are payload, and a tenth of the blocks goes twice
-    assert filled.radio.goodput == pytest.approx(0.86 * 0.97 / 1.1)
+    assert filled.radio.link.goodput == pytest.approx(0.86 * 0.97 / 1.1)
 
 
 def test_nobody_is_indoors_where_there_are_no_walls() -> None:

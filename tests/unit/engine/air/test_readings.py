@@ -142,7 +142,7 @@ def test_an_uplink_fails_by_the_power_of_the_device() -> None:
         [240.0],
         learner=Scripted(work=(1, 0, 1000, 1000)),
         devices={"transmit_power_dbm": -40.0},
-        radio={"t310_s": 0.1, "snr_gap_db": 0.0},
+        radio={"monitoring": {"t310_s": 0.1}, "link": {"snr_gap_db": 0.0}},
     ).run()
     (row,) = small.rows.of[DeviceRound]
     assert (row.outcome, row.uplink_bits) == ("failed_uplink", 0)

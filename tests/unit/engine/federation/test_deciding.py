@@ -248,7 +248,7 @@ def test_deciders_with_every_power_model_and_with_what_costs_nothing(selector: s
                 devices=FREE.get(devices, {"power": devices}),
                 learner=Scripted(work=work, scalars=losses),
                 record={"energy_excess": True},
-                radio={"uplink_waterfall_db": 0.023} if selector == "hungarian" else {},
+                radio={"link": {"uplink_waterfall_db": 0.023}} if selector == "hungarian" else {},
             ).run()
         rows, excess_j = run.rows.of[DeviceRound], run.rows.further["energy_excess_j"]
         spent_j = sum(row.energy_tx_j + row.energy_compute_j for row in rows)
@@ -273,13 +273,10 @@ def test_deciders_where_a_link_carries_nothing(selector: str) -> None:
             learner=learner,
             record={"energy_excess": True},
             radio={
-                "shadowing": "spatial",
-                "line_of_sight": "never",
-                "rates": "cqi",
-                "t310_s": 1.0,
-                "t311_s": 0.0,
-                "noise_figure_db": 9.0,
-                "gain_reading": "interval",
+                "propagation": {"shadowing": "spatial", "line_of_sight": "never"},
+                "link": {"rates": "cqi"},
+                "monitoring": {"t310_s": 1.0, "t311_s": 0.0, "gain_reading": "interval"},
+                "budget": {"noise_figure_db": 9.0},
                 **({"uplink_waterfall_db": 0.023} if selector == "hungarian" else {}),
             },
         ).run()

@@ -91,7 +91,7 @@ def worked(
         "fidelity": "renewal",
         "tdd": {},
         "slot_s": 0.125e-3,
-        "shadowing_std_db": 4.0,
+        "propagation": {"shadowing_std_db": 4.0},
     },
     doppler_speed_m_s=1.0,
     seed=1557595,
@@ -134,7 +134,9 @@ def test_a_plan_is_what_the_processes_return(
 @pytest.mark.parametrize("taps", [1, 2])
 def test_a_large_round_takes_some_devices_after_the_others(at_once: int, taps: int) -> None:
     """The numbers are the same to the last bit, and the fading of no link stays in memory."""
-    options: dict[str, Any] = {"radio": {"preset": "journal", "fidelity": "slot", "frequency_taps": taps}}
+    options: dict[str, Any] = {
+        "radio": {"preset": "journal", "fidelity": "slot", "link": {"frequency_taps": taps}}
+    }
     works = {id_: (1, 100 * id_, 40_000 * id_, 90_000) for id_ in range(MOST)}
     distances_m = [20.0 + 40.0 * id_ for id_ in range(MOST)]
     whole = worked(distances_m, works, True, 1, **options)

@@ -75,12 +75,10 @@ def world(
         learner=Scripted(work=work),
         devices={"mobility": Going(steps=[(0.0, NEAR_0), *later]), **(devices or {})},
         radio={
-            "shadowing": "spatial",
-            "gain_reading": "interval",
-            "server_power_dbm": WEAK_DBM,
-            "snr_gap_db": 0.0,
-            "t310_s": 1.0,
-            "t311_s": 3.0,
+            "propagation": {"shadowing": "spatial"},
+            "monitoring": {"gain_reading": "interval", "t310_s": 1.0, "t311_s": 3.0},
+            "budget": {"server_power_dbm": WEAK_DBM},
+            "link": {"snr_gap_db": 0.0},
             **(radio or {}),
         },
         handover={"policy": "finish", "time_to_trigger_s": 5.12, **(handover or {})},
@@ -180,7 +178,7 @@ def test_an_uplink_sends_with_the_devices_power_and_listens_in_between() -> None
     small = world(
         (0.3, NEAR_1),
         work=(1, 0, 1000, BITS),
-        radio={"server_power_dbm": 43.0},
+        radio={"budget": {"server_power_dbm": 43.0}},
         devices={"transmit_power_dbm": WEAK_DBM},
     ).run()
     part = row(small)
@@ -231,7 +229,11 @@ def test_where_nobody_moves_one_attempt_tells_all() -> None:
     small = small_world(
         [240.0],
         learner=Scripted(work=(1, 0, BITS, 0)),
-        radio={"server_power_dbm": -40.0, "snr_gap_db": 0.0, "t310_s": 1.0, "t311_s": 3.0},
+        radio={
+            "budget": {"server_power_dbm": -40.0},
+            "link": {"snr_gap_db": 0.0},
+            "monitoring": {"t310_s": 1.0, "t311_s": 3.0},
+        },
         devices={"idle_power_w": IDLE_W},
         rules={"deadline_s": 1e6},
     )
@@ -273,7 +275,7 @@ def test_who_has_given_up_selects_the_strongest_cell() -> None:
     small = world(
         (0.3, NEAR_1),
         work=(1, 0, 1000, BITS),
-        radio={"server_power_dbm": 43.0, "interference_margin_db": 40.0},
+        radio={"budget": {"server_power_dbm": 43.0, "interference_margin_db": 40.0}},
         devices={"transmit_power_dbm": -40.0},
         handover={"handover_latency_s": 0.25},
     ).run()
@@ -316,7 +318,7 @@ def test_a_stall_that_ends_before_t310_is_counted_too() -> None:
 
 def test_the_sites_send_while_there_is_a_link() -> None:
     """With one power over the band: 1.4 s at site 0, and at site 1 as long as the rest takes."""
-    small = world((0.3, NEAR_1), radio={"power_over_share": "per_resource_block"}).run()
+    small = world((0.3, NEAR_1), radio={"budget": {"power_over_share": "per_resource_block"}}).run()
     sent_s = row_end_s(small) - 0.4
     (round_,) = small.rows.of[Round]
     assert round_.energy_server_j == pytest.approx(WEAK_W * sent_s)
