@@ -201,8 +201,8 @@ def _as_workload(scenario: Scenario, learner: Any) -> dict[str, Any]:
     task = WorkloadSettings(
         payload_bits=learner.payload_bits,
         flops_per_sample=learner.flops_per_sample,
-        steps=learning.steps,
-        batch=learning.batch,
+        steps=learning.local.steps,
+        batch=learning.local.batch,
     )
     changes: dict[str, Any] = {"learning": None, "workload": task}
     if scenario.sessions.report_bits:  # it waits for losses, which nobody has

@@ -53,6 +53,13 @@ INTO = {
         ),
         *("protocol_overhead", "harq_bler", "frequency_taps", "uplink_waterfall_db"),
     ),
+    "learning.local": (
+        *("steps", "epochs", "batch", "partial_work", "one_pass", "early_stopping", "augmentation"),
+        *("lr", "lr_schedule", "lr_power", "lr_floor", "probe_lr", "optimiser", "momentum", "weight_decay", "clip_norm"),
+        *("batching", "precision", "memory_gb"),
+    ),
+    "learning.evaluation": ("validation", "tested_on", "test_samples", "test_every", "metrics", "scores_every"),
+    "learning.cost": ("payload", "bits_per_parameter", "booked", "flops_per_sample"),
     "radio.monitoring": ("gain_reading", "t310_s", "t311_s", "coverage_margin_db"),
 }
 MOVED = {

@@ -91,7 +91,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
     named = [s.named("algorithms", "algorithm")]
     theory = ["learning.theory"] * (learning.theory is not None)
     down = ["learning.downlink_codec"] * (learning.downlink_codec is not None)
-    stops = ["learning.early_stopping"] if learning.early_stopping else named * bool(algorithm.keeps_apart())
+    stops = ["learning.local.early_stopping"] if learning.local.early_stopping else named * bool(algorithm.keeps_apart())
     return asked | {
         "unicast": overlapping + several + down,
         "common_start": named * algorithm.one_round,
@@ -109,7 +109,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "sums_of_gradients": named * algorithm.needs_sgd(),
         "fresh_state": named * algorithm.trains_personal,
         "epochs": stops,
-        "one_tested": ["learning.metrics"] * bool(learning.metrics),
+        "one_tested": ["learning.evaluation.metrics"] * bool(learning.evaluation.metrics),
     }
 
 
@@ -177,31 +177,31 @@ def _of_single_updates(s: Sections) -> Broken:
 
 def _beyond_theory(s: Sections) -> Broken:
     for key, what, remedy in s.learning.beyond_theory() if s.learning else ():
-        yield ("learning", key), what, f"{remedy}, or leave learning.theory out"
+        yield ("learning", *key.split(".")), what, f"{remedy}, or leave learning.theory out"
 
 
 def _no_sums(s: Sections) -> Broken:
     learning = s.learning
     assert learning is not None
-    if learning.optimiser.weights(1, learning.momentum) is None:
+    if learning.local.optimiser.weights(1, learning.local.momentum) is None:
         name = s.named("optimisers", "optimiser")
         remedy = f"choose optimiser sgd, or take {fitting(lambda one: not one.needs_sgd())}"
-        yield ("learning", "optimiser"), f"{name}'s are not", remedy
+        yield ("learning", "local", "optimiser"), f"{name}'s are not", remedy
     yield from _state_kept(s)
 
 
 def _state_kept(s: Sections) -> Broken:
-    if s.learning is not None and s.learning.optimiser.state != "fresh":
+    if s.learning is not None and s.learning.local.optimiser.state != "fresh":
         what = "a state that is kept brings those of earlier rounds along"
-        yield ("learning", "optimiser"), what, "leave optimiser.state fresh"
+        yield ("learning", "local", "optimiser"), what, "leave optimiser.state fresh"
 
 
 def _several_models(s: Sections) -> Broken:
     learning, algorithm = s.learning, s.algorithm
     assert learning is not None
     assert algorithm is not None
-    place = ("learning", "metrics")
-    if learning.tested_on == "devices":
+    place = ("learning", "evaluation", "metrics")
+    if learning.evaluation.tested_on == "devices":
         yield place, "tested_on is devices", "leave metrics out, or set tested_on: labels"
     if learning.drift is not None:
         yield place, "a drift changes the data", "leave metrics out"
@@ -338,8 +338,8 @@ ROWS = (
         "epochs",
         "epochs",
         lambda s: _if(
-            s.learning is not None and s.learning.epochs is None,
-            "learning.epochs",
+            s.learning is not None and s.learning.local.epochs is None,
+            "learning.local.epochs",
             "there are none to end training after",
             "give epochs, the most that a device does, or switch it off (flash: validation: 0)",
         ),

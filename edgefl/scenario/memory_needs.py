@@ -129,11 +129,11 @@ def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
     sent = len(scenario.layout.with_federation) if scenario.cloud is not None else 0
     copies = training * (1 + learning.algorithm.trains_personal + learning.copies_in_transfers) + 2 + sent
     models = f"{copies} models of {numbers:,} numbers"
-    steps = learning.epochs or learning.steps
+    steps = learning.local.most
     batches = f"the batches of {steps:,} steps of {training:,} devices"
     return [
         Need(place or ("learning", "model"), NUMBER_BYTES * copies * numbers, models),
-        Need(("learning", "epochs" if learning.epochs else "steps"), STEP_BYTES * steps * training, batches),
+        Need(("learning", "local", "epochs" if learning.local.epochs else "steps"), STEP_BYTES * steps * training, batches),
     ]
 
 

@@ -9,8 +9,8 @@ Other keys follow the paper (J) by both presets, each for a reason:
   places have and whether it broadcasts differ between networks; these are the plain cases. So is `mobility: static`,
   whose Doppler shift is Table I's.
 - `devices.pa_efficiency`: counts with `power: journal` alone, and that is the preset's.
-- `learning.steps`, `batch`, `lr`, `momentum`: Table I's numbers in place of a user's own.
-- `learning.lr_schedule: polynomial`: a rate that falls is what bounds for FedAvg suppose; it costs nothing.
+- `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers in place of a user's own.
+- `learning.local.lr_schedule: polynomial`: a rate that falls is what bounds for FedAvg suppose; it costs nothing.
 - `optimiser.state: fresh`, momentum that restarts each round: devices keep nothing, as in most papers.
 - Means by data size (J 5; `weighting: data`, fedbuff's shares): FedAvg's own, so that methods differ in nothing else.
 - `learning.after_pilot: continue`: a run goes on with the model that it has; the paper's runs restart, and say so.
@@ -30,7 +30,7 @@ from edgefl.engine.air.presets import NR, Preset, with_preset
 PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
     "nr": NR,
     # a transfer carries one model, and what runs forward only costs nothing
-    "journal": {"learning": {"payload": "model", "booked": "processed"}},
+    "journal": {"learning.cost": {"payload": "model", "booked": "processed"}},
 }
 WITH_WALLS = ("umi", "uma")
 

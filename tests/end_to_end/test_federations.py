@@ -22,7 +22,7 @@ from tests.tools import kill
 from tests.tools.invariants import check_run
 
 DEVICES = 5  # of federation a
-DIGITS = {"dataset": "digits", "model": "logistic", "lr": 0.05, "batch": 16}
+DIGITS = {"dataset": "digits", "model": "logistic", "local": {"lr": 0.05, "batch": 16}}
 OTHER = {**DIGITS, "algorithm": "fedprox", "partition": "iid", "lr": 0.1, "validation": 0.2}
 # transfers without loss, and the same devices in each round, whoever else sends
 ALONE: dict[str, Any] = {
@@ -145,7 +145,7 @@ def test_a_weight_moves_times_and_no_learning(tmp_path: Path) -> None:
 def test_each_federations_data_are_dealt_to_its_own_devices() -> None:
     """iid deals every sample, once: to the devices of one federation all 1,500, and again to the other's."""
     plan = prepare(
-        load_scenario(company({**DIGITS, "partition": "iid"}, {"learning": {**OTHER, "validation": None}}))
+        load_scenario(company({**DIGITS, "partition": "iid"}, {"learning": {**OTHER, "evaluation": {"validation": None}}}))
     )
     samples = len(Digits().load().train.y)
     for name, count in (("a", DEVICES), ("b", 2 * DEVICES)):
@@ -173,7 +173,7 @@ def mixed(**further: Any) -> dict[str, Any]:
         "federations": {
             "a": {
                 "share": 0.4,
-                "learning": {**DIGITS, "algorithm": "ditto", "tested_on": "devices", "scores_every": 2},
+                "learning": {**DIGITS, "algorithm": "ditto", "evaluation": {"tested_on": "devices", "scores_every": 2}},
             },
             "b": {
                 "share": 0.4,
@@ -284,8 +284,7 @@ def test_each_task_has_its_own_score(tmp_path: Path) -> None:
         "dataset": {"name": "csv", "path": str(numbers), "label": "y", "targets": "numbers"},
         "model": "mlp2",
         "partition": "iid",
-        "tested_on": "devices",
-        "scores_every": 1,
+        "evaluation": {"tested_on": "devices", "scores_every": 1},
     }
     alone = load_runs(simulate({**ALONE, "learning": regression}, tmp_path / "alone"))
     labels = {**OTHER, "tested_on": "devices", "scores_every": 1}

@@ -35,9 +35,7 @@ def scenario(cells: int = 2, **changes: Any) -> edgefl.Scenario:
             "dataset": "digits",
             "model": "logistic",
             "partition": "iid",
-            "lr": 0.05,
-            "batch": 16,
-            "steps": 2,
+            "local": {"lr": 0.05, "batch": 16, "steps": 2},
         },
     }
     for key, value in changes.items():

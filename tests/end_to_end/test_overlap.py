@@ -108,9 +108,8 @@ def train(
                 "model": "logistic",
                 "partition": "iid",
                 "algorithm": algorithm,
-                "lr": 0.01,
-                "batch": 16,
-                "flops_per_sample": 1000,
+                "local": {"lr": 0.01, "batch": 16},
+                "cost": {"flops_per_sample": 1000},
                 **learning,
             },
         }

@@ -59,11 +59,11 @@ SLOTS = {
     "devices.churn": "churn",
     "learning.task": "tasks",
     "learning.warm_start": "warm_starts",
-    "learning.lr_schedule": "lr_schedules",
+    "learning.local.lr_schedule": "lr_schedules",
     "radio.path_loss": "path_loss",
     "learning.dataset": "datasets",
     "learning.model": "models",
-    "learning.optimiser": "optimisers",
+    "learning.local.optimiser": "optimisers",
     "learning.drift": "drifts",
     "devices.power": "power_models",
     "radio.background": "backgrounds",
@@ -95,7 +95,7 @@ def made(chosen: Chosen) -> Any:
         "sessions": {"name": "schedule", "count": 1, "rounds": 1},
         "rounds": {"max_wait_s": 3.0},
         "learning": {
-            "dataset": "digits", "model": "logistic", "partition": "iid", "batch": 16, "epochs": 1, "validation": 0.1,
+            "dataset": "digits", "model": "logistic", "partition": "iid", "local": {"batch": 16, "epochs": 1}, "evaluation": {"validation": 0.1},
         },
     }  # fmt: skip
     for slot, name in chosen.items():

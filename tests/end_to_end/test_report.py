@@ -41,8 +41,9 @@ learning:
   dataset: digits
   partition: {name: dirichlet, alpha: 0.5}
   model: logistic
-  lr: 0.05
-  batch: 16
+  local:
+    lr: 0.05
+    batch: 16
 rounds: {pause_s: 0.5}
 record: {positions_s: 0.1}
 """

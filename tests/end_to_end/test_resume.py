@@ -27,9 +27,9 @@ CELLS = (
 # the journal holds no times: those of the rounds, and the learning rates that follow them, come about again
 CLOCK = "duration_s=130; sessions={name: interval, length_s: 45}; rounds={every_s: 10, server_s: 1}"
 DRIFT = (
-    "learning.dataset={name: synthetic, groups: 8}; learning.partition=natural; learning.epochs=3;"
-    " learning.early_stopping={threshold: 0.02}; learning.drift={name: label_swap, at: 8};"
-    " learning.tested_on=devices; learning.warm_start=previous; learning.algorithm="
+    "learning.dataset={name: synthetic, groups: 8}; learning.partition=natural; learning.local.epochs=3;"
+    " learning.local.early_stopping={threshold: 0.02}; learning.drift={name: label_swap, at: 8};"
+    " learning.evaluation.tested_on=devices; learning.warm_start=previous; learning.algorithm="
 )
 SIGNAL = Interrupted(signal.SIGTERM)
 CASES = {
@@ -57,7 +57,7 @@ CASES = {
     "drift, fedavg": (f"{DRIFT}fedavg", LEFT_AT, 2, None),
     "drift, oracle": (f"{DRIFT}oracle", LEFT_AT, 2, None),
     "drift, apfl": (f"{DRIFT}apfl", LEFT_AT, 2, None),
-    "scores of devices": ("learning.tested_on=devices; learning.scores_every=2", 7, 3, None),
+    "scores of devices": ("learning.evaluation.tested_on=devices; learning.evaluation.scores_every=2", 7, 3, None),
 }
 
 
@@ -94,7 +94,7 @@ def test_another_scenario_is_not_this_run(digits: Path, tmp_path: Path) -> None:
     leave(load_scenario(digits), run, LEFT_AT)
     text = (run / "scenario.yaml").read_text()
     (run / "scenario.yaml").write_text(text.replace("lr: 0.05", "lr: 0.06"))
-    with refused_at("", "learning.lr is 0.06, was 0.05"):
+    with refused_at("", "learning.local.lr is 0.06, was 0.05"):
         resume(run)
 
 

@@ -91,10 +91,9 @@ class Trial:
                 "dataset": self._dataset,
                 "partition": {"name": "dirichlet", "alpha": 0.5},
                 "model": "logistic",
-                "lr": 0.05,
-                "payload": "exchanged",
-                "test_every": ROUNDS,
-                "flops_per_sample": 1.0,
+                "local": {"lr": 0.05},
+                "cost": {"payload": "exchanged", "flops_per_sample": 1.0},
+                "evaluation": {"test_every": ROUNDS},
                 **learning,
             }
         )

@@ -17,7 +17,7 @@ class HypCluster(Clustered):
     """C models, each trained by the devices whose training data it fits best.
 
     Mansour et al., Three Approaches for Personalization with Applications to Federated Learning, 2020. A device
-    receives all C models, which `learning.payload: exchanged` counts, and sends one. Which one it trains, and its
+    receives all C models, which `learning.cost.payload: exchanged` counts, and sends one. Which one it trains, and its
     loss, are the columns cluster and lowest_loss of devices.csv.
 
     At first model 0 is the opening model; the others are it plus normal noise of `spread`, for models that

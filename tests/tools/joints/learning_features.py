@@ -23,7 +23,7 @@ def algorithm(data: Data, rng: Random) -> None:
     name = rng.choice(registry.names("algorithms"))
     put(data, ("learning", "algorithm"), name)
     if name in EPOCHS:
-        put(data, ("learning", "epochs"), 2)
+        put(data, ("learning", "local", "epochs"), 2)
 
 
 def codecs(data: Data, rng: Random) -> None:

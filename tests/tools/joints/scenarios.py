@@ -64,7 +64,7 @@ def made(draw: Draw) -> Data:
         "rounds": {"max_wait_s": 3.0},
     }
     if draw.trains:
-        data["learning"] = {"dataset": "digits", "model": "logistic", "batch": 16, "steps": 2, "lr": 0.05}
+        data["learning"] = {"dataset": "digits", "model": "logistic", "local": {"batch": 16, "steps": 2, "lr": 0.05}}
     else:
         data["workload"] = {
             "payload_bits": rng.choice((1, 7_001, 100_000)),

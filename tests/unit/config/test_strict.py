@@ -241,8 +241,8 @@ scenario: a.yaml
 seeds: [1, 2]
 reference: "1"
 variants:
-  1: &first {learning.lr: 0.1}
-  off: {<<: *first, learning.steps: 3}
+  1: &first {learning.local.lr: 0.1}
+  off: {<<: *first, learning.local.steps: 3}
 grid:
   2026: {10: {devices.count: 5}}
 """
@@ -254,7 +254,7 @@ def test_a_study_is_read_by_the_same_rules(tmp_path: Path) -> None:
     loaded, cases = studies.load(tmp_path / "s.yaml")
     assert (list(loaded.variants), loaded.grid) == (["1", "off"], {"2026": {"10": {"devices.count": 5}}})
     assert cases[1].scenario.learning is not None
-    assert (cases[1].scenario.learning.lr, cases[1].scenario.learning.steps) == (0.1, 3)
+    assert (cases[1].scenario.learning.local.lr, cases[1].scenario.learning.local.steps) == (0.1, 3)
 
 
 @pytest.mark.parametrize(
@@ -294,15 +294,15 @@ def test_a_message_is_short_however_much_is_wrong(tmp_path: Path) -> None:
     assert lines[-1] == f"and {3000 - named} more"
     for text, sets in [
         (GOOD + many, ()),
-        (GOOD, (f"learning.lr={'x' * 5000}",)),
-        (GOOD, (f"learning.lr={list(range(5000))}",)),
+        (GOOD, (f"learning.local.lr={'x' * 5000}",)),
+        (GOOD, (f"learning.local.lr={list(range(5000))}",)),
         (GOOD, (f"{'x' * 5000}=1",)),
         (GOOD, ("x" * 5000,)),
         (GOOD, (f"learning.model={'x' * 5000}",)),
         (GOOD, (f"learning.algorithm={{name: fedavg, {'x' * 5000}: 1}}",)),
-        (GOOD, ("learning.lr=" + "[" * 5000,)),
+        (GOOD, ("learning.local.lr=" + "[" * 5000,)),
         (GOOD, (".".join(["a"] * 5000) + "=1",)),
-        (GOOD, ("learning.lr" + ".a" * 40 + "=1", "seed" + ".a" * 40 + "=1")),
+        (GOOD, ("learning.local.lr" + ".a" * 40 + "=1", "seed" + ".a" * 40 + "=1")),
     ]:
         message = refusal(tmp_path, text, *sets)
         assert len(message) <= LONGEST_MESSAGE, sets

@@ -21,7 +21,7 @@ DIGITS = """\
 name: digits
 devices: {count: 6}
 sessions: {name: schedule, count: 2, rounds: 3}
-learning: {dataset: digits, model: %s, algorithm: scaffold, warm_start: similarity, payload: exchanged}
+learning: {dataset: digits, model: %s, algorithm: scaffold, warm_start: similarity, cost: {payload: exchanged}}
 """
 
 

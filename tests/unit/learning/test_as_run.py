@@ -30,8 +30,7 @@ def learner(**changes: Any) -> TorchLearner:
         "dataset": "digits",
         "model": "logistic",
         "partition": {"name": "dirichlet_mix", "overlap": 0.0},
-        "batch": 16,
-        "lr": 0.05,
+        "local": {"batch": 16, "lr": 0.05},
     }
     learning = LearningSettings(**{**given, **changes})
     training_data = TrainingData(learning, torch.device("cpu"), devices=DEVICES)
@@ -108,7 +107,7 @@ def test_a_round_is_at_most_one_pass_over_a_devices_data() -> None:
 
 def test_one_pass_and_epochs_exclude_each_other() -> None:
     with pytest.raises(ValidationError, match="give one of the two"):
-        LearningSettings(dataset="digits", model="logistic", one_pass=True, epochs=2)
+        LearningSettings(dataset="digits", model="logistic", local={"one_pass": True, "epochs": 2})
 
 
 # ---- the pilot

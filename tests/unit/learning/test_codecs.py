@@ -305,8 +305,7 @@ SCENARIO: dict[str, Any] = {
         "dataset": "digits",
         "partition": {"name": "dirichlet", "alpha": 0.5},
         "model": "logistic",
-        "batch": 16,
-        "lr": 0.05,
+        "local": {"batch": 16, "lr": 0.05},
     },
 }
 
@@ -363,7 +362,7 @@ def test_a_second_vector_travels_whole_where_it_counts(tmp_path: Path) -> None:
                 "learning": {
                     **SCENARIO["learning"],
                     "algorithm": "scaffold",
-                    "payload": payload,
+                    "cost": {"payload": payload},
                     "uplink_codec": "top_k",
                 },
             }

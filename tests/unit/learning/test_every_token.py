@@ -49,10 +49,7 @@ def scenario(rounds: int = 1, **learning: Any) -> edgefl.Scenario:
         "dataset": {"name": f"{__name__}:Letters"},
         "partition": "iid",
         "model": {"name": "lstm", "vocabulary": 5, "hidden": 6, "outputs": "every"},
-        "batch": 4,
-        "lr": LR,
-        "steps": STEPS,
-        "momentum": RHO,
+        "local": {"batch": 4, "lr": LR, "steps": STEPS, "momentum": RHO},
         **learning,
     }
     if "epochs" in learning:

@@ -184,13 +184,13 @@ def test_certain_participants(
 
 
 def test_the_needs_of_training(tmp_path: Path) -> None:
-    models, batches = memory_needs.of_training(loaded(tmp_path, TRAINED, "learning.steps=7"), 100, 650)
+    models, batches = memory_needs.of_training(loaded(tmp_path, TRAINED, "learning.local.steps=7"), 100, 650)
     assert (models.place, models.size) == (("devices", "count"), 4 * 102 * 650)
-    assert (batches.place, batches.size) == (("learning", "steps"), 20 * 7 * 100)
-    moving = loaded(tmp_path, TRAINED, "devices.mobility=random_waypoint", "learning.epochs=9")
+    assert (batches.place, batches.size) == (("learning", "local", "steps"), 20 * 7 * 100)
+    moving = loaded(tmp_path, TRAINED, "devices.mobility=random_waypoint", "learning.local.epochs=9")
     models, batches = memory_needs.of_training(moving, 100, 650)
     assert (models.place, models.size) == (("learning", "model"), 4 * 3 * 650)
-    assert (batches.place, batches.size) == (("learning", "epochs"), 20 * 9)
+    assert (batches.place, batches.size) == (("learning", "local", "epochs"), 20 * 9)
     assert memory_needs.of_training(loaded(tmp_path, UNTRAINED), 100, 650) == []
 
 
@@ -242,7 +242,7 @@ def test_a_round_s_batches_are_refused_before_they_are_made(monkeypatch: pytest.
     with pytest.raises(EdgeflError) as error:
         draw_batches(samples, [10**8, 1], 5, generators)
     message = "needs at least 21 GB of memory, 21 GB of it for a round's batches; 20.9 GB are available here"
-    assert (str(error.value), error.value.place) == (message, ("learning", "steps"))
+    assert (str(error.value), error.value.place) == (message, ("learning", "local", "steps"))
     assert draw_batches(samples, [3, 3], 5, generators).rows.shape == (2, 3, 5)
 
 

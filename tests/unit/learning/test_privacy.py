@@ -40,7 +40,7 @@ RUN = {
     "radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}},
     "rounds": {"every_s": 4, "selector": {"name": "uniform", "count": 3}},
     "sessions": {"name": "schedule", "count": 2, "rounds": 6},
-    "learning": {"dataset": "digits", "partition": "iid", "model": "logistic", "steps": 1},
+    "learning": {"dataset": "digits", "partition": "iid", "model": "logistic", "local": {"steps": 1}},
 }
 
 

@@ -170,11 +170,7 @@ def test_stacked_is_one_by_one_is_pytorch(name: str, algorithm: str) -> None:
             "dataset": {"name": f"{__name__}:Noisy", "learns": name},
             "partition": "iid",
             "model": {"name": "mlp2", "hidden": 5},
-            "batch": 8,
-            "lr": LR,
-            "steps": STEPS,
-            "momentum": RHO,
-            "batching": batching,
+            "local": {"batch": 8, "lr": LR, "steps": STEPS, "momentum": RHO, "batching": batching},
             "algorithm": {"name": algorithm},
         }
         scenario = load_scenario(

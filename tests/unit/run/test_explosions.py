@@ -110,7 +110,7 @@ def test_a_huge_loss_is_told_where_it_began() -> None:
         extremes.see(row(number, loss=loss))
     (note,) = told(extremes)
     assert "the loss is 2e+06 in session 1, train round 4" in note
-    assert "learning.lr" in note
+    assert "learning.local.lr" in note
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

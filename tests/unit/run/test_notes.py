@@ -31,7 +31,7 @@ BASE: dict[str, Any] = {
     "workload": {"payload_bits": 1000, "flops_per_sample": 1},
     "radio": {"preset": "journal"},
 }
-LEARNING = {"dataset": "digits", "model": "logistic", "steps": 1, "batch": 4}
+LEARNING = {"dataset": "digits", "model": "logistic", "local": {"steps": 1, "batch": 4}}
 
 
 def notes_of(out: Path, duration_s: float | None = None, **sections: dict[str, Any]) -> list[str]:

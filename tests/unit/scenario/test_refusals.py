@@ -192,12 +192,12 @@ learning.dataset | digits | learning.dataset=digit
 learning.algorithm.mu | -1 | learning.algorithm={name: fedprox, mu: -1}
 learning.algorithm.mu | 10000000 | learning.algorithm={name: fedprox, mu: 1e308}
 learning.algorithm.mu | no parameters | learning.algorithm={name: fedavg, mu: 1}
-learning.lr | finite | learning.lr=.nan
-learning.flops_per_sample | -1 | learning.flops_per_sample=-1
-learning.flops_per_sample | 1000000000000000000 | learning.flops_per_sample=1e308
-learning.flops_per_sample | device | devices.clock_hz=1e6; learning.flops_per_sample=1e15
-learning.steps | 1000000 | learning.steps=1000000000000
-learning.epochs | 100000 | learning.epochs=1000000000
+learning.local.lr | finite | learning.local.lr=.nan
+learning.cost.flops_per_sample | -1 | learning.cost.flops_per_sample=-1
+learning.cost.flops_per_sample | 1000000000000000000 | learning.cost.flops_per_sample=1e308
+learning.cost.flops_per_sample | device | devices.clock_hz=1e6; learning.cost.flops_per_sample=1e15
+learning.local.steps | 1000000 | learning.local.steps=1000000000000
+learning.local.epochs | 100000 | learning.local.epochs=1000000000
 learning.warm_start.scale | 10000000 | learning.warm_start={name: similarity, scale: 1e308}
 learning.warm_start.scale | 0 | learning.warm_start={name: similarity, scale: -1}
 rounds.min_updates | 4 exceeds 3 | learning.warm_start={name: similarity, probe_share: 0.5}; rounds.min_updates=4
@@ -205,11 +205,11 @@ learning.partition | natural | learning.partition=natural
 learning.partition | 749 | seed=1; learning.partition={name: iid, overlap: 0.0}; devices.count=750
 learning.dataset | MNIST | learning.dataset={name: mnist, root: nowhere}
 learning.partition | overlap | learning.partition={name: dirichlet, overlap: 0.3}
-learning.epochs | flash | learning.epochs=null; learning.algorithm=flash
+learning.local.epochs | flash | learning.local.epochs=null; learning.algorithm=flash
 learning.algorithm | drift | learning.algorithm=oracle
 learning.drift.zones | site 3 | learning.drift={name: label_swap, at: 2, zones: [3]}
-learning | devices | learning.scores_every=2; learning.tested_on=labels
-learning | scores_every 2 | learning.scores_every=2; learning.tested_on=devices; learning.test_every=3
+learning | devices | learning.evaluation.scores_every=2; learning.evaluation.tested_on=labels
+learning | scores_every 2 | learning.evaluation.scores_every=2; learning.evaluation.tested_on=devices; learning.evaluation.test_every=3
 sessions | validation | sessions={name: early_stopping, count: 1, patience: 2, max_rounds: 9}
 sessions | workload | learning=null; workload={payload_bits: 1, flops_per_sample: 1}; sessions={name: adaptive, count: 1}
 """

@@ -101,13 +101,13 @@ LEARNING = {"dataset": "digits", "model": "logistic", "partition": "iid"}
 def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
     """As a whole, be that learning or a workload; who has neither has the scenario's."""
     own = {**LEARNING, "lr": 0.5}
-    some = scenario(workload=None, learning={**LEARNING, "batch": 7}, federations__b={"classes": ["meter"]})
+    some = scenario(workload=None, learning={**LEARNING, "local": {"batch": 7}}, federations__b={"classes": ["meter"]})
     b = {"classes": ["meter"], "learning": own}
     for made in (some.with_({"federations.b": b}), scenario(federations__b=b)):
         assert made.of_federation("b").workload is None
         learning = made.of_federation("b").learning
         assert learning is not None
-        assert (learning.lr, learning.batch) == (0.5, 128)
+        assert (learning.local.lr, learning.local.batch) == (0.5, 128)
         assert made.of_federation("a").learning == made.learning
         assert made.of_federation("a").workload == made.workload
     assert some.trains

@@ -41,8 +41,7 @@ def scenario(**dataset: Any) -> dict[str, Any]:
             "dataset": {"name": "synthetic", "groups": GROUPS, **dataset},
             "partition": "natural",
             "model": "logistic",
-            "steps": 3,
-            "batch": 10,
+            "local": {"steps": 3, "batch": 10},
         },
     }
 

@@ -36,8 +36,7 @@ SETTINGS: dict[str, Any] = {
     "dataset": "digits",
     "model": "logistic",
     "partition": {"name": "dirichlet", "alpha": 0.5, "overlap": 0.0},
-    "batch": 16,
-    "lr": 0.05,
+    "local": {"batch": 16, "lr": 0.05},
 }
 
 
@@ -604,7 +603,7 @@ def test_statistics_are_sent_averaged_and_used_in_tests() -> None:
 
 
 def test_batch_norm_refuses_batches_of_one() -> None:
-    with refused_at("learning.batch"):
+    with refused_at("learning.local.batch"):
         learner(model=Normed(), batch=1)
 
 

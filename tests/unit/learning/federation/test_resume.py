@@ -117,12 +117,12 @@ def settings(algorithm: str, warm_start: str, **more: Any) -> LearningSettings:
             "dataset": "digits",
             "model": "logistic",
             "partition": {"name": "dirichlet", "alpha": 0.5, "overlap": 0.0},
-            "batch": 32,
-            "steps": 2,
-            # for one that stops after an epoch
-            "epochs": 2 if registry.get("algorithms", algorithm)().keeps_apart() else None,
-            "flops_per_sample": 1.0,  # counting takes longer than all the rest
-            "lr": 0.05,
+            "local": {"batch": 32, "steps": 2, 
+# for one that stops after an epoch
+"epochs": 2 if registry.get("algorithms", algorithm)().keeps_apart() else None, 
+# counting takes longer than all the rest
+"lr": 0.05},
+            "cost": {"flops_per_sample": 1.0},
             "algorithm": algorithm,
             **WARM_STARTS[warm_start],
             **more,

@@ -38,8 +38,7 @@ def trained(
             "dataset": "digits",
             "model": "logistic",
             "partition": {"name": "dirichlet", "alpha": 0.3},
-            "batch": 16,
-            "lr": 0.05,
+            "local": {"batch": 16, "lr": 0.05},
             **changes,
         }
     )

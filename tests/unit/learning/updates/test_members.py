@@ -34,11 +34,10 @@ def learner(algorithm: Any, populations: Sequence[range] = (), **changes: Any) -
             "dataset": "digits",
             "model": "logistic",
             "partition": {"name": "dirichlet", "alpha": 0.3},  # data stay with their device
-            "batch": 16,
-            "steps": 3,
-            "lr": 0.05,
-            "lr_power": 0,
-            "flops_per_sample": 1.0,
+            "local": {
+# data stay with their device
+"batch": 16, "steps": 3, "lr": 0.05, "lr_power": 0},
+            "cost": {"flops_per_sample": 1.0},
             "algorithm": algorithm,
             **changes,
         }
