@@ -19,6 +19,7 @@ from radio_laws import LAWS, Law
 
 import edgefl
 from edgefl.scenario.scenario import Scenario
+from edgefl.testing.cell import within
 
 HERE = Path(__file__).parent
 PAGE = HERE / "radio.md"
@@ -40,8 +41,8 @@ HEAD = """\
 
 `radio.preset: nr`, the default, is a radio that exists; `radio.preset: journal` is the journal paper's. The preset
 fills the keys that a scenario leaves out, and a run's scenario.yaml has them written out. A key that is written is
-the scenario's: `radio.tdd: null` leaves the frame out, `radio.monitoring.coverage_margin_db: null` the limit of coverage. The
-tables of this page come from whole runs: means over seeds with their standard error.
+the scenario's: `radio.tdd: null` leaves the frame out, `radio.monitoring.coverage_margin_db: null` the limit of
+coverage. The tables of this page come from whole runs: means over seeds with their standard error.
 """
 LAWS_HEAD = """\
 ## What leaving a law out does
@@ -97,7 +98,7 @@ def seven_cells(preset: str = "nr") -> Data:
 
 def changed(data: Mapping[str, Any], by: Mapping[str, Mapping[str, Any]]) -> Data:
     """Return the same with keys of some sections replaced."""
-    return {**data, **{section: {**data.get(section, {}), **keys} for section, keys in by.items()}}
+    return within(data, by)
 
 
 def shipped(name: str, preset: str) -> Data:
@@ -106,7 +107,7 @@ def shipped(name: str, preset: str) -> Data:
     own = data.get("radio", {})
     kept = {key: own[key] for key in ("bandwidth_hz", "neighbour_load", "carrier_hz") if key in own}
     if "layout" in data:
-        kept["shadowing"] = "spatial"
+        kept["propagation"] = {"shadowing": "spatial"}
     return {**data, "radio": {"preset": preset, **kept}}
 
 

@@ -37,8 +37,8 @@ def report_choice(
     values = scores(loaded, axis)
     if values[COLUMN[by]].isna().all():
         raise ValueError(
-            "the runs have no accuracy on validation samples: run them with learning.evaluation.validation: 0.1, or choose --by"
-            " test, on the data that the choice is then reported on"
+            "the runs have no accuracy on validation samples: run them with learning.evaluation.validation: 0.1, or"
+            " choose --by test, on the data that the choice is then reported on"
         )
     first = next(iter(loaded.values()))
     home = first.path if len(loaded) == 1 else Path(first.path).parents[0]

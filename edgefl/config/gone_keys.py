@@ -2,7 +2,7 @@
 
 GONE = {
     "algorithm.correction": "feddc without it is feddyn",
-    "algorithm.decay": "learning.lr_schedule lets the rate fall, whatever the algorithm",
+    "algorithm.decay": "learning.local.lr_schedule lets the rate fall, whatever the algorithm",
     "algorithm.detect": "feddrift goes by the loss",
     "background.indoor_share": "users are indoors as often as devices",
     "devices.vehicle_loss_db": "a car takes 9 dB, as 38.901 says",
@@ -12,8 +12,8 @@ GONE = {
     "learning.class_weights": "a task of your own weighs its classes",
     "learning.client_metrics": "read them from a learner of your own, or from models that are kept",
     "learning.label_smoothing": "a task of your own smooths its labels",
-    "learning.probe_batch": "probes have learning.batch",
-    "learning.probe_steps": "probes have learning.steps or epochs",
+    "learning.probe_batch": "probes have learning.local.batch",
+    "learning.probe_steps": "probes have learning.local.steps or epochs",
     "mobility.headway_s": "vehicles of a lane are independent",
     "model.classes": "a function is told num_classes",
     "partition.round_overlap": "write the overlap that the error names",
@@ -25,45 +25,20 @@ GONE = {
 
 # section -> the keys in it that stood beside it in earlier versions
 INTO = {
-    "radio.propagation": (
-        "line_of_sight",
-        "shadowing",
-        "shadowing_std_db",
-        "site_correlation",
-        "los_site_correlation",
-    ),
-    "radio.budget": (
-        *("server_power_dbm", "power_over_share", "uplink_power_over_share", "uplink_p0_dbm", "uplink_alpha"),
-        *(
-            "array_gain_db",
-            "noise_dbm_hz",
-            "noise_figure_db",
-            "site_noise_figure_db",
-            "interference_margin_db",
-        ),
-    ),
-    "radio.link": (
-        *(
-            "rates",
-            "max_efficiency",
-            "downlink_layers",
-            "uplink_smallest_part",
-            "snr_gap_db",
-            "control_overhead",
-        ),
-        *("protocol_overhead", "harq_bler", "frequency_taps", "uplink_waterfall_db"),
-    ),
-    "learning.local": (
-        *("steps", "epochs", "batch", "partial_work", "one_pass", "early_stopping", "augmentation"),
-        *("lr", "lr_schedule", "lr_power", "lr_floor", "probe_lr", "optimiser", "momentum", "weight_decay", "clip_norm"),
-        *("batching", "precision", "memory_gb"),
-    ),
-    "learning.evaluation": ("validation", "tested_on", "test_samples", "test_every", "metrics", "scores_every"),
-    "learning.cost": ("payload", "bits_per_parameter", "booked", "flops_per_sample"),
-    "radio.monitoring": ("gain_reading", "t310_s", "t311_s", "coverage_margin_db"),
+    "learning.cost": "bits_per_parameter booked flops_per_sample payload",
+    "learning.evaluation": "metrics scores_every test_every test_samples tested_on validation",
+    "learning.local": "augmentation batch batching clip_norm early_stopping epochs lr lr_floor lr_power lr_schedule"
+    " memory_gb momentum one_pass optimiser partial_work precision probe_lr steps weight_decay",
+    "radio.budget": "array_gain_db interference_margin_db noise_dbm_hz noise_figure_db power_over_share"
+    " server_power_dbm site_noise_figure_db uplink_alpha uplink_p0_dbm uplink_power_over_share",
+    "radio.link": "control_overhead downlink_layers frequency_taps harq_bler max_efficiency protocol_overhead rates"
+    " snr_gap_db uplink_smallest_part uplink_waterfall_db",
+    "radio.monitoring": "coverage_margin_db gain_reading t310_s t311_s",
+    "radio.propagation": "line_of_sight los_site_correlation shadowing shadowing_std_db site_correlation",
 }
+# the section and the key as it was -> the same from that section on
 MOVED = {
-    f"{place.partition('.')[0]}.{key}": f"{place.partition('.')[2]}.{key}"
-    for place, keys in INTO.items()
+    f"{section}.{key}": f"{inner}.{key}"
+    for section, inner, keys in ((*place.split("."), keys.split()) for place, keys in INTO.items())
     for key in keys
 }

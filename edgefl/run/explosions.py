@@ -104,8 +104,8 @@ def notes(scenario: Scenario, extremes: Extremes) -> Iterator[str]:
     if extremes.huge is not None:
         where, loss = extremes.huge
         yield (
-            f"the loss is {loss:.2g} in {where}, although it is finite: training diverges; a lower learning.local.lr, or"
-            " learning.local.clip_norm, holds it"
+            f"the loss is {loss:.2g} in {where}, although it is finite: training diverges; a lower"
+            " learning.local.lr, or learning.local.clip_norm, holds it"
         )
     for column, where in extremes.not_finite.items():
         count = extremes.rows_of[column]
@@ -116,8 +116,8 @@ def notes(scenario: Scenario, extremes: Extremes) -> Iterator[str]:
     if extremes.unusable:
         yield (
             f"{extremes.unusable:,} updates were not finite, and dropped (rounds.not_finite: drop), with"
-            f" {extremes.unusable_j:.3g} J; outcome unusable_uplink in devices.csv says whose; a lower learning.local.lr,"
-            " or learning.local.clip_norm, keeps them finite"
+            f" {extremes.unusable_j:.3g} J; outcome unusable_uplink in devices.csv says whose; a lower"
+            " learning.local.lr, or learning.local.clip_norm, keeps them finite"
         )
 
 

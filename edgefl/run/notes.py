@@ -290,11 +290,13 @@ def without_coverage(counts: Counts) -> Iterator[str]:
         yield (
             f"out of coverage: {number} devices of a cell in the mean when a round began, at most"
             f" {max(out):,}; they were neither selected nor waited for, and {waited or 'no round'} ended with a timer"
-            " (radio.monitoring.t310_s, t311_s); closer sites (layout.isd_m, cell.radius_m) or a lower indoor_share reach more"
+            " (radio.monitoring.t310_s, t311_s); closer sites (layout.isd_m, cell.radius_m) or a lower indoor_share"
+            " reach more"
         )
     elif counts.timers:
         yield (
-            f"{waited} waited for a device whose link had failed, until radio.monitoring.t310_s and t311_s had run out"
+            f"{waited} waited for a device whose link had failed, until radio.monitoring.t310_s and t311_s had run"
+            " out"
             + (
                 ""
                 if out

@@ -88,10 +88,14 @@ def _asked(s: Sections) -> dict[str, list[str]]:
     if learning is None:
         return {row.code: [] for row in ROWS} | asked
     algorithm, privacy = learning.algorithm, learning.privacy
-    named = [s.named("algorithms", "algorithm")]
+    named = [s.named("algorithm")]
     theory = ["learning.theory"] * (learning.theory is not None)
     down = ["learning.downlink_codec"] * (learning.downlink_codec is not None)
-    stops = ["learning.local.early_stopping"] if learning.local.early_stopping else named * bool(algorithm.keeps_apart())
+    stops = (
+        ["learning.local.early_stopping"]
+        if learning.local.early_stopping
+        else named * bool(algorithm.keeps_apart())
+    )
     return asked | {
         "unicast": overlapping + several + down,
         "common_start": named * algorithm.one_round,
@@ -137,7 +141,7 @@ def _beside_others(s: Sections) -> Broken:
 
 def _own_way(s: Sections) -> Broken:
     if s.algorithm is not None and (s.algorithm.uses != "models" or s.algorithm.knows_drift):
-        name = s.named("algorithms", "algorithm")
+        name = s.named("algorithm")
         remedy = f"take {fitting(lambda one: one.uses == 'models')}"
         yield ("learning", "algorithm"), f"{name} makes it in its own way", remedy
 
@@ -153,11 +157,11 @@ def _more_than_a_change(s: Sections) -> Broken:
     assert learning is not None
     assert algorithm is not None
     if _sends_more(algorithm):
-        name = s.named("algorithms", "algorithm")
+        name = s.named("algorithm")
         remedy = f"take {fitting(lambda one: not _sends_more(one))}"
         yield ("learning", "privacy"), f"with {name} more leaves a device", remedy
     if learning.warm_start.probes:
-        name = s.named("warm_starts", "warm_start")
+        name = s.named("warm_start")
         yield ("learning", "privacy"), f"the warm start {name} has probes and reports", "take previous"
 
 
@@ -167,7 +171,7 @@ def _sends_more(algorithm: Algorithm) -> bool:
 
 def _of_single_updates(s: Sections) -> Broken:
     if s.algorithm is not None and s.algorithm.uses == "updates":
-        name = s.named("algorithms", "algorithm")
+        name = s.named("algorithm")
         remedy = f"set privacy.where: device, or take {fitting(lambda one: one.uses != 'updates')}"
         yield ("learning", "privacy"), f"{name} makes its model of single updates", remedy
     if s.overlaps:
@@ -184,7 +188,7 @@ def _no_sums(s: Sections) -> Broken:
     learning = s.learning
     assert learning is not None
     if learning.local.optimiser.weights(1, learning.local.momentum) is None:
-        name = s.named("optimisers", "optimiser")
+        name = s.named("local.optimiser")
         remedy = f"choose optimiser sgd, or take {fitting(lambda one: not one.needs_sgd())}"
         yield ("learning", "local", "optimiser"), f"{name}'s are not", remedy
     yield from _state_kept(s)
@@ -206,7 +210,7 @@ def _several_models(s: Sections) -> Broken:
     if learning.drift is not None:
         yield place, "a drift changes the data", "leave metrics out"
     if algorithm.chooses_model or algorithm.knows_drift or not algorithm.vectors_up:
-        yield place, f"{s.named('algorithms', 'algorithm')} serves several", "leave metrics out"
+        yield place, f"{s.named('algorithm')} serves several", "leave metrics out"
 
 
 ROWS = (
@@ -318,7 +322,7 @@ ROWS = (
             "learning.downlink_codec"
             if s.learning and s.learning.uplink_codec is None
             else "learning.uplink_codec",
-            f"with {s.named('algorithms', 'algorithm')} nothing travels",
+            f"with {s.named('algorithm')} nothing travels",
             "leave it out",
         ),
     ),
@@ -328,7 +332,7 @@ ROWS = (
         lambda s: _if(
             s.algorithm is not None and s.algorithm.chooses_model,
             "learning.downlink_codec",
-            f"with {s.named('algorithms', 'algorithm')} a device receives several",
+            f"with {s.named('algorithm')} a device receives several",
             "leave it out",
         ),
     ),

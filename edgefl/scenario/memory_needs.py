@@ -133,7 +133,11 @@ def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
     batches = f"the batches of {steps:,} steps of {training:,} devices"
     return [
         Need(place or ("learning", "model"), NUMBER_BYTES * copies * numbers, models),
-        Need(("learning", "local", "epochs" if learning.local.epochs else "steps"), STEP_BYTES * steps * training, batches),
+        Need(
+            ("learning", "local", "epochs" if learning.local.epochs else "steps"),
+            STEP_BYTES * steps * training,
+            batches,
+        ),
     ]
 
 

@@ -110,10 +110,8 @@ def _filled(
         given = given_keys(filled.get(section, {} if section in made else None))
         if given is None:
             continue
-        if inner:
-            whole = _filled(given, {inner: keys}, left_out, made={inner})
-        else:
-            whole = with_preset(given, keys, left_out)
+        below = {inner: keys}
+        whole = _filled(given, below, left_out, made=below) if inner else with_preset(given, keys, left_out)
         if whole != given:
             filled[section] = whole
     return filled

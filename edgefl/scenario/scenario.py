@@ -63,8 +63,8 @@ class Scenario(Section):
     """One run, completely described (with its seed).
 
     Made by `edgefl.load_scenario` from a file or a dict; its sections are attributes (`scenario.radio.bandwidth_hz`),
-    frozen; `scenario.with_(seed=7, learning__local__lr=0.01)` is another one. A key's unit is the end of its name: `_m`,
-    `_s`, `_hz`, `_dbm`, `_bits`. `edgefl describe radio` explains a section's keys, with range and default.
+    frozen; `scenario.with_(seed=7, learning__local__lr=0.01)` is another one. A key's unit is the end of its name:
+    `_m`, `_s`, `_hz`, `_dbm`, `_bits`. `edgefl describe radio` explains a section's keys, with range and default.
 
     Raises:
         EdgeflError: from `load_scenario` and `with_`: names place and remedy for everything that is wrong.

@@ -45,9 +45,13 @@ def within(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
     """Return a section of a scenario with other keys; sections in it keep theirs, components do not."""
     changed = dict(section)
     for key, value in changes.items():
-        inner = changed.get(key)
-        sections = isinstance(inner, Mapping) and isinstance(value, Mapping) and "name" not in value
-        changed[key] = within(inner, value) if sections else value
+        if (
+            isinstance(inner := changed.get(key), Mapping)
+            and isinstance(value, Mapping)
+            and "name" not in value
+        ):
+            value = within(inner, value)
+        changed[key] = value
     return changed
 
 

@@ -140,7 +140,9 @@ def test_an_oracle_loses_nothing(scenario: Path, tmp_path: Path) -> None:
 
 
 def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
-    run = simulate(load_scenario(scenario, ["learning.evaluation.test_every=3"]), tmp_path / "run", device="cpu")
+    run = simulate(
+        load_scenario(scenario, ["learning.evaluation.test_every=3"]), tmp_path / "run", device="cpu"
+    )
     tested = rounds(run).accuracy.notna()
     assert tested.tolist() == [(number % 3 == 0) for number in range(1, ROUNDS + 1)]
     devices = pd.read_csv(run / "devices.csv")
@@ -175,7 +177,10 @@ def test_drift_by_the_clock_on_the_labels_test_data(scenario: Path, tmp_path: Pa
     run = simulate(
         load_scenario(
             scenario,
-            [f"learning.drift={{clock: seconds, at: {at_s}, share: 0.5}}", "learning.evaluation.tested_on=labels"],
+            [
+                f"learning.drift={{clock: seconds, at: {at_s}, share: 0.5}}",
+                "learning.evaluation.tested_on=labels",
+            ],
         ),
         tmp_path / "run",
         device="cpu",

@@ -45,7 +45,12 @@ WORLDS: dict[str, dict[str, Any]] = {
     },
     "learning": {
         "workload": None,
-        "learning": {"dataset": "digits", "model": "logistic", "local": {"batch": 16}, "warm_start": "similarity"},
+        "learning": {
+            "dataset": "digits",
+            "model": "logistic",
+            "local": {"batch": 16},
+            "warm_start": "similarity",
+        },
     },
 }
 

@@ -34,7 +34,7 @@ STALE = [
 ]
 FURTHER: dict[str, dict[str, Any]] = {
     "oracle": {"drift": {"name": "label_swap", "at": 4}},
-    "flash": {"epochs": 2},
+    "flash": {"local": {"epochs": 2}},
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 from edgefl import EdgeflError, load_scenario, simulate
 from edgefl.config import registry
 from edgefl.scenario.scenario import Scenario
+from edgefl.testing.cell import within
 from tests.tools.invariants import check_run
 from tests.tools.movements import AREAS, CHURN, DEVICES, MOBILITY, write_trace
 
@@ -95,16 +96,15 @@ def made(chosen: Chosen) -> Any:
         "sessions": {"name": "schedule", "count": 1, "rounds": 1},
         "rounds": {"max_wait_s": 3.0},
         "learning": {
-            "dataset": "digits", "model": "logistic", "partition": "iid", "local": {"batch": 16, "epochs": 1}, "evaluation": {"validation": 0.1},
+            "dataset": "digits", "model": "logistic", "partition": "iid",
+            "local": {"batch": 16, "epochs": 1}, "evaluation": {"validation": 0.1},
         },
     }  # fmt: skip
     for slot, name in chosen.items():
-        section, _, key = slot.partition(".")
         value = {"name": name, **OWN.get((SLOTS[slot], name), {})}
-        if key:
-            data[section][key] = value
-        else:
-            data[section] = value
+        for key in reversed(slot.split(".")):
+            value = {key: value}
+        data = within(data, value)
     if chosen.get("sessions") == "interval":
         data["duration_s"] = 2.0
     return load_scenario(data)

@@ -25,11 +25,8 @@ from edgefl.testing.cell import within
 from tests.tools.called import code_of
 
 NR: dict[str, Any] = {
-    "rates": "cqi",
-    "snr_gap_db": 2.0,
-    "t310_s": 1.0,
-    "control_overhead": 0.14,
-    "harq_bler": 0.1,
+    "link": {"rates": "cqi", "snr_gap_db": 2.0, "control_overhead": 0.14, "harq_bler": 0.1},
+    "monitoring": {"t310_s": 1.0},
 }
 GOODPUT = 0.86 / 1.1
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
@@ -121,10 +118,10 @@ def test_a_probe_that_ended_early_says_so(preview: Preview, scenario: Scenario) 
     ("radio", "at_0_db", "at_60_db"),
     [
         ({}, 1.0, math.log2(1 + 1e6)),
-        ({"max_efficiency": 7.4}, 1.0, 7.4),
+        ({"link": {"max_efficiency": 7.4}}, 1.0, 7.4),
         # CQI 3 of the table, which needs 2 + 10 log10(2^0.877 - 1) = 1.2 dB, is not reached: CQI 2; at the top CQI 15
         (NR, 0.3770 * GOODPUT, 7.4063 * GOODPUT),
-        (NR | {"max_efficiency": 5.5547}, 0.3770 * GOODPUT, 5.5547 * GOODPUT),
+        (NR | {"link": {"max_efficiency": 5.5547}}, 0.3770 * GOODPUT, 5.5547 * GOODPUT),
     ],
 )
 def test_the_bar_of_the_map_obeys_the_rates(

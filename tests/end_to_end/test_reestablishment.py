@@ -14,7 +14,12 @@ from tests.tools.invariants import check_run
 
 def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Devices, events and ledger of 20 devices that drive through seven cells of nr without what gives them links."""
-    weak = {"array_gain_db": 0.0, "uplink_smallest_part": 1.0, "coverage_margin_db": None, "tdd": None}
+    weak = {
+        "budget": {"array_gain_db": 0.0},
+        "link": {"uplink_smallest_part": 1.0},
+        "monitoring": {"coverage_margin_db": None},
+        "tdd": None,
+    }
     mobility = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 10, "speed_max_m_s": 20}
     scenario = Scenario.model_validate(
         {
@@ -57,7 +62,7 @@ def test_the_tables_of_links_that_fail_agree(tmp_path: Path, policy: str) -> Non
     # every attempt takes 0.4 s
     attempts = again.interruption_s / 0.4
     assert (attempts - attempts.round()).abs().max() < 1e-6
-    without, _, _ = tables(tmp_path / "without", policy, t311_s=0)
+    without, _, _ = tables(tmp_path / "without", policy, monitoring={"t311_s": 0})
     assert without.outcome.str.startswith("failed").any()
     assert not devices.outcome.str.startswith("failed").any()  # a deadline is waited for
 

@@ -57,7 +57,12 @@ CASES = {
     "drift, fedavg": (f"{DRIFT}fedavg", LEFT_AT, 2, None),
     "drift, oracle": (f"{DRIFT}oracle", LEFT_AT, 2, None),
     "drift, apfl": (f"{DRIFT}apfl", LEFT_AT, 2, None),
-    "scores of devices": ("learning.evaluation.tested_on=devices; learning.evaluation.scores_every=2", 7, 3, None),
+    "scores of devices": (
+        "learning.evaluation.tested_on=devices; learning.evaluation.scores_every=2",
+        7,
+        3,
+        None,
+    ),
 }
 
 

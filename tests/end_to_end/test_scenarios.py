@@ -14,7 +14,12 @@ FOLDERS = (".", "benchmarks", "scale")
 SCENARIOS = [path for folder in FOLDERS for path in sorted((FOLDER / folder).glob("*.yaml"))]
 # what fits a scenario to the small data set (or to its own, where that is made in a moment), and keeps it short
 PLAIN = ["learning.partition=dirichlet", "learning.model=logistic", "devices.count=20"]
-MIXED = ["devices.count=40", "learning.partition.samples=30", "learning.model=logistic", "learning.local.epochs=2"]
+MIXED = [
+    "devices.count=40",
+    "learning.partition.samples=30",
+    "learning.model=logistic",
+    "learning.local.epochs=2",
+]
 SMALL = {
     "shakespeare": ["learning.partition=dirichlet", "learning.model=logistic", "learning.local.lr=0.01"],
     "flash_shakespeare": [*PLAIN, "learning.local.lr=0.01"],

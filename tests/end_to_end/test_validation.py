@@ -56,7 +56,11 @@ def test_validation_accuracy_is_that_of_the_model_on_these_samples(tmp_path: Pat
 
 def test_devices_are_validated_on_samples_like_their_own(tmp_path: Path) -> None:
     """With half of the labels on each device, both accuracies are of these labels alone."""
-    changes = {"learning__partition": "half", "learning__evaluation__tested_on": "devices", "learning__evaluation__test_every": 2}
+    changes = {
+        "learning__partition": "half",
+        "learning__evaluation__tested_on": "devices",
+        "learning__evaluation__test_every": 2,
+    }
     results = run(tmp_path / "run", **changes)
     assert results.rounds.accuracy_validation.notna().tolist() == [False, True] * 3
     assert np.corrcoef(results.rounds.accuracy.dropna(), results.rounds.loss_validation.dropna())[0, 1] < 0

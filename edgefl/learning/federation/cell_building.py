@@ -144,7 +144,12 @@ def local_training(settings: LearningSettings, training_data: TrainingData, modu
         training_data.model,
         module,
         training_data.train,
-        UpdateRule(settings.local.momentum, settings.local.optimiser, settings.local.weight_decay, settings.local.clip_norm),
+        UpdateRule(
+            settings.local.momentum,
+            settings.local.optimiser,
+            settings.local.weight_decay,
+            settings.local.clip_norm,
+        ),
         batching=settings.local.batching,
         precision=Precision(settings.local.precision == "bf16"),
         memory_bytes=int(settings.local.memory_gb * 1e9) if settings.local.memory_gb else None,

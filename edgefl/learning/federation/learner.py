@@ -67,7 +67,8 @@ class TorchLearner:
     ) -> None:
         if "top5" in settings.evaluation.metrics and training_data.classes <= BEST:
             raise EdgeflError(
-                f"top5 of {training_data.classes} labels is always 1: leave it out", ("learning", "evaluation", "metrics")
+                f"top5 of {training_data.classes} labels is always 1: leave it out",
+                ("learning", "evaluation", "metrics"),
             )
         self._settings = settings
         self.watch: Callable[[Evaluation], None] | None = None  # called with every test of the global model

@@ -340,6 +340,7 @@ class Trainer:
             whose = f"the model of device {self.training_data.ids[diverged.device]}"
             further = ", or let the server drop such updates (rounds.not_finite: drop)"
         return Divergence(
-            f"training diverged in {at}: {whose} is not finite; lower learning.local.lr (now {self.settings.local.lr}){further}",
+            f"training diverged in {at}: {whose} is not finite; lower learning.local.lr (now"
+            f" {self.settings.local.lr}){further}",
             model.tensors(),
         )

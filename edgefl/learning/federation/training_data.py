@@ -129,8 +129,8 @@ def _refuse_what_needs_all(settings: LearningSettings) -> None:
     for key, wanted in wants.items():
         if wanted:
             raise EdgeflError(
-                f"learning.{key} needs the samples of all devices, and this data set makes those of a device when it takes"
-                " part: leave it out, or take a data set in memory (synthetic without test_groups,"
+                f"learning.{key} needs the samples of all devices, and this data set makes those of a device when it"
+                " takes part: leave it out, or take a data set in memory (synthetic without test_groups,"
                 " huggingface without on_demand)",
                 ("learning", *key.split(".")),
             )

@@ -91,8 +91,8 @@ class LocalTraining:
                 where those do, and the next call without it overwrites them.
 
         Raises:
-            EdgeflError: `learning.local.batching` is stacked, and this model cannot be trained so; or a GPU's memory is
-                full: a chunk is not made smaller unasked, as that would round otherwise.
+            EdgeflError: `learning.local.batching` is stacked, and this model cannot be trained so; or a GPU's memory
+                is full: a chunk is not made smaller unasked, as that would round otherwise.
         """
         count = len(task.batches.rows)
         models = LocalModels(

@@ -30,7 +30,9 @@ def bf16_note() -> str | None:
         case True:
             return None
         case False:
-            return f"learning.local.precision is bf16, and this processor has no bfloat16 instructions: {slow}"
+            return (
+                f"learning.local.precision is bf16, and this processor has no bfloat16 instructions: {slow}"
+            )
         case None:
             return (
                 "learning.local.precision is bf16, and this system does not say whether its processor has bfloat16"

@@ -120,10 +120,12 @@ def weak_links(data: Data, rng: Random) -> None:
     """Far devices of little power, whose links fail and come back."""
     data["radio"] |= {
         "preset": "nr",
-        "t310_s": rng.choice((0.05, 0.1)),
-        "t311_s": rng.choice((0, 0.2)),
-        "interference_margin_db": rng.choice((20, 30, 40)),
-        "coverage_margin_db": rng.choice(("none", 0, 3)),
+        "monitoring": {
+            "t310_s": rng.choice((0.05, 0.1)),
+            "t311_s": rng.choice((0, 0.2)),
+            "coverage_margin_db": rng.choice(("none", 0, 3)),
+        },
+        "budget": {"interference_margin_db": rng.choice((20, 30, 40))},
     }
     put(data, ("handover", "measurement_interval_s"), 0.05)
 
@@ -243,7 +245,7 @@ def sessions(data: Data, rng: Random) -> None:
     if data["sessions"]["name"] in ("daily", "interval"):
         data["duration_s"] = 1.5
     elif data["sessions"]["name"] == "early_stopping":
-        data["learning"]["validation"] = 0.2
+        put(data, ("learning", "evaluation", "validation"), 0.2)
 
 
 def cloud(data: Data, rng: Random) -> None:

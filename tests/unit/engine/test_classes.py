@@ -129,7 +129,7 @@ def test_a_device_on_mains_beside_one_on_a_battery() -> None:
 def test_heights_change_the_path_loss_of_their_class_only() -> None:
     heights = {"classes": {"high": {"count": 25, "ut_height_m": 8.0}, "rest": {}}, "classes_by": "ids"}
     for shadowing in ("round", "spatial"):
-        for radio in ({}, {"line_of_sight": "never"}):
+        for radio in ({}, {"propagation": {"line_of_sight": "never"}}):
             radio = within({"propagation": {"shadowing": shadowing}}, radio)
             plain, classed, all_high = (
                 world(devices={"count": 50, **devices}, radio=radio, cell=cell)

@@ -215,7 +215,8 @@ name: pets
 devices: {count: 3}
 sessions: {name: schedule, count: 1, rounds: 2}
 learning:
-  {dataset: {name: huggingface, path: pets, inputs: x, group: owner}, partition: natural, model: logistic, local: {steps: 2}}
+  {dataset: {name: huggingface, path: pets, inputs: x, group: owner}, partition: natural, model: logistic, local:
+  {steps: 2}}
 """
 
 

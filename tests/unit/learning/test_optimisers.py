@@ -152,7 +152,16 @@ def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
                     "dataset": "digits",
                     "partition": "iid",
                     "model": "logistic",
-                    "local": {"batch": 16, "steps": 4, "lr": LR, "lr_schedule": "constant", "momentum": RHO, "weight_decay": 0.01, "optimiser": here, "batching": batching},
+                    "local": {
+                        "batch": 16,
+                        "steps": 4,
+                        "lr": LR,
+                        "lr_schedule": "constant",
+                        "momentum": RHO,
+                        "weight_decay": 0.01,
+                        "optimiser": here,
+                        "batching": batching,
+                    },
                 },
             }
         ),

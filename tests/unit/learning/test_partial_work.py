@@ -15,7 +15,12 @@ BASE: dict[str, Any] = {
     "name": "stragglers",
     "devices": {"count": DEVICES},
     "sessions": {"name": "schedule", "count": 1, "rounds": 2},
-    "learning": {"dataset": "digits", "partition": "iid", "model": "logistic", "local": {"batch": 50, "epochs": EPOCHS}},
+    "learning": {
+        "dataset": "digits",
+        "partition": "iid",
+        "model": "logistic",
+        "local": {"batch": 50, "epochs": EPOCHS},
+    },
 }
 
 

@@ -267,12 +267,16 @@ def assert_matches(found: list[str], pattern: str) -> None:
     assert re.match(pattern, found[0]), found[0]
 
 
-NR_LINK: dict[str, Any] = {"shadowing": "spatial", "line_of_sight": "never", "rates": "cqi", "t310_s": 1.0}
+NR_LINK: dict[str, Any] = {
+    "propagation": {"shadowing": "spatial", "line_of_sight": "never"},
+    "link": {"rates": "cqi"},
+    "monitoring": {"t310_s": 1.0},
+}
 
 
 def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Path) -> None:
     """Devices far beyond a cell of weak power: with coverage nobody waits for them, without everybody does."""
-    weak = {**NR_LINK, "server_power_dbm": 20.0, "power_over_share": "per_resource_block"}
+    weak = {**NR_LINK, "budget": {"server_power_dbm": 20.0, "power_over_share": "per_resource_block"}}
     cell = {"radius_m": 400.0}
     (note,) = notes_of(
         tmp_path / "a",
@@ -282,8 +286,8 @@ def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Pat
     )
     assert re.fullmatch(
         r"out of coverage: [\d.]+ devices of a cell in the mean when a round began, at most \d+; they were neither"
-        r" selected nor waited for, and 0 of 4 rounds \(0.0%\) ended with a timer \(radio.monitoring.t310_s, t311_s\);"
-        r" closer sites .*",
+        r" selected nor waited for, and 0 of 4 rounds \(0.0%\) ended with a timer \(radio.monitoring.t310_s,"
+        r" t311_s\); closer sites .*",
         note,
     )
     notes = notes_of(tmp_path / "b", radio=weak, cell=cell, devices={"count": 20})

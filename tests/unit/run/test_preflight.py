@@ -123,7 +123,8 @@ def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) ->
     (note,) = notes()
     assert note.startswith(f"learning.algorithm {name}: accuracy is the global model's")
     assert (
-        "learning.evaluation.tested_on: devices tests them, as accuracy_personal of rounds.csv and devices.csv" in note
+        "learning.evaluation.tested_on: devices tests them, as accuracy_personal of rounds.csv and devices.csv"
+        in note
     )
     assert notes("learning.evaluation.tested_on=devices", "record.devices=none") == []
 
@@ -142,8 +143,16 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all models bu
         (["learning.algorithm=hypcluster"], ONE_MODEL, CHOICE),
         (["learning.algorithm=feddrift"], ONE_MODEL, CHOICE),
         (["learning.algorithm=moon"], "", "the passes of the models that its loss compares with"),
-        (["learning.algorithm=flash", "learning.local.epochs=2"], "", "the passes that say when devices stop"),
-        (["learning.local.early_stopping={}", "learning.local.epochs=2"], "", "the passes that say when devices stop"),
+        (
+            ["learning.algorithm=flash", "learning.local.epochs=2"],
+            "",
+            "the passes that say when devices stop",
+        ),
+        (
+            ["learning.local.early_stopping={}", "learning.local.epochs=2"],
+            "",
+            "the passes that say when devices stop",
+        ),
         (
             ["learning.warm_start=continuous"],
             "",
@@ -176,7 +185,11 @@ def test_what_a_run_does_not_book_is_noted(
 
 def test_nominal_books_leave_out_personal_models(digits: Path) -> None:
     def notes(booked: str) -> list[str]:
-        changes = ["learning.algorithm=ditto", "learning.evaluation.tested_on=devices", f"learning.cost.booked={booked}"]
+        changes = [
+            "learning.algorithm=ditto",
+            "learning.evaluation.tested_on=devices",
+            f"learning.cost.booked={booked}",
+        ]
         return prepare(scenario.load(digits, changes), device="cpu").notes
 
     (note,) = notes("nominal")

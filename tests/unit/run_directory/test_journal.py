@@ -334,7 +334,11 @@ def test_another_order_is_refused(copy: Path) -> None:
     ("name", "value", "told"),
     [
         ("edgefl", "0.2.0", "edgefl is 0.2.0, was 0.1.0"),
-        ("scenario.yaml", "learning: {local: {lr: 0.06}}", r"scenario.yaml: learning.local.lr is 0.06, was 0.05; undo"),
+        (
+            "scenario.yaml",
+            "learning: {local: {lr: 0.06}}",
+            r"scenario.yaml: learning.local.lr is 0.06, was 0.05; undo",
+        ),
         ("scenario.yaml", "learning: {local: {lr: 0.05}}  #", "scenario.yaml: its text has changed"),
         (
             "scenario.yaml",

@@ -110,7 +110,7 @@ def test_positions_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("radio", [{}, {"shadowing": "spatial"}])
+@pytest.mark.parametrize("radio", [{}, {"propagation": {"shadowing": "spatial"}}])
 def test_watching_positions_disturbs_nothing(radio: dict[str, Any], tmp_path: Path) -> None:
     """Not even where a look falls on the very moment of others, such as the ticks of movement."""
     devices = {"count": 4, "indoor_share": 0.5, "mobility": {"name": "random_waypoint", "area_factor": 1.5}}

@@ -146,8 +146,20 @@ CASES = [
         ["learning.privacy.where=device"],
     ),
     ("mean_of_updates", "learning.privacy", NOISED, FEDBUFF, ["learning.privacy.where=device"]),
-    ("theorem", "learning.local.momentum", THEORY, ["learning.local.momentum=0.9"], ["learning.local.momentum=0"]),
-    ("theorem", "learning.local.optimiser", THEORY, ["learning.local.optimiser=adam"], ["learning.local.optimiser=sgd"]),
+    (
+        "theorem",
+        "learning.local.momentum",
+        THEORY,
+        ["learning.local.momentum=0.9"],
+        ["learning.local.momentum=0"],
+    ),
+    (
+        "theorem",
+        "learning.local.optimiser",
+        THEORY,
+        ["learning.local.optimiser=adam"],
+        ["learning.local.optimiser=sgd"],
+    ),
     ("theorem", "learning.algorithm", THEORY, ["learning.algorithm=fedprox"], ["learning.algorithm=fedavg"]),
     (
         "theorem",
@@ -159,9 +171,9 @@ CASES = [
     *(
         ("theorem", f"learning.{key}", THEORY, [f"learning.{key}={value}"], ["learning.theory=null"])
         for key, value in {
-            "weight_decay": "0.1",
-            "clip_norm": "1",
-            "augmentation": "true",
+            "local.weight_decay": "0.1",
+            "local.clip_norm": "1",
+            "local.augmentation": "true",
             "privacy": "{clip: 1}",
             "uplink_codec": "top_k",
             "downlink_codec": "top_k",
@@ -209,7 +221,13 @@ CASES = [
         )
         for name in ("ditto", "apfl")
     ),
-    ("epochs", "learning.local.epochs", ["learning.local.early_stopping={}"], [], ["learning.local.epochs=2"]),
+    (
+        "epochs",
+        "learning.local.epochs",
+        ["learning.local.early_stopping={}"],
+        [],
+        ["learning.local.epochs=2"],
+    ),
     (
         "epochs",
         "learning.local.epochs",
@@ -224,8 +242,20 @@ CASES = [
         ["learning.evaluation.tested_on=devices"],
         ["learning.evaluation.tested_on=labels"],
     ),
-    ("one_tested", "learning.evaluation.metrics", METRICS, ["learning.algorithm=hypcluster"], ["learning.evaluation.metrics=[]"]),
-    ("one_tested", "learning.evaluation.metrics", METRICS, ["learning.drift=label_swap"], ["learning.drift=null"]),
+    (
+        "one_tested",
+        "learning.evaluation.metrics",
+        METRICS,
+        ["learning.algorithm=hypcluster"],
+        ["learning.evaluation.metrics=[]"],
+    ),
+    (
+        "one_tested",
+        "learning.evaluation.metrics",
+        METRICS,
+        ["learning.drift=label_swap"],
+        ["learning.drift=null"],
+    ),
 ]
 
 

@@ -28,7 +28,10 @@ RUN: dict[str, Any] = {
         (["learning.local.lr_schedule={name: step, every: 3, factor: 0}"], 4),
         (["learning.local.lr_schedule={name: step, every: 5, factor: 0, rounds: 99}"], 6),
         (["learning.local.lr_schedule={name: polynomial, rounds: 3, warm_up: 5}"], 4),
-        (["learning.local.lr_schedule={name: cosine, rounds: 9}", "sessions={name: membership, count: 5}"], 10),
+        (
+            ["learning.local.lr_schedule={name: cosine, rounds: 9}", "sessions={name: membership, count: 5}"],
+            10,
+        ),
         (
             [
                 "learning.local.lr_schedule={name: cosine, rounds: 1}",
@@ -86,7 +89,9 @@ def test_rounds_without_a_rate_change_nothing_and_are_noted(algorithm: str, tmp_
 
 
 def test_a_run_with_a_rate_to_its_end_has_no_such_note(tmp_path: Path) -> None:
-    scenario = load_scenario(RUN, ["duration_s=1000", "learning.local.lr_schedule={name: polynomial, rounds: 8}"])
+    scenario = load_scenario(
+        RUN, ["duration_s=1000", "learning.local.lr_schedule={name: polynomial, rounds: 8}"]
+    )
     assert not notes_about_rates(simulate(scenario, tmp_path / "run", device="cpu"))
 
 

@@ -164,10 +164,10 @@ devices.density_per_km2 | no device | devices={density_per_km2: 1e-9}
 radio | shadowing | radio={preset: journal, path_loss: free_space, propagation: {shadowing: spatial, shadowing_std_db: 4}}
 radio | does not end | radio={preset: journal, budget: {server_power_dbm: -40, noise_figure_db: 20}}; cell.radius_m=5000
 radio | t310_s | radio={preset: journal, link: {rates: cqi}}
-radio | t310_s | radio={preset: journal, monitoring: {t311_s: 3}}
-radio | 0.4 at least | radio={monitoring: {t310_s: 1, t311_s: 0.2}}
-radio | downlink_layers | radio={preset: journal, link: {downlink_layers: 2}}
-radio | uplink_smallest_part | radio={preset: journal, link: {uplink_smallest_part: 0.5}}
+radio.monitoring | t310_s | radio={preset: journal, monitoring: {t311_s: 3}}
+radio.monitoring | 0.4 at least | radio={monitoring: {t310_s: 1, t311_s: 0.2}}
+radio.link | downlink_layers | radio={preset: journal, link: {downlink_layers: 2}}
+radio.link | uplink_smallest_part | radio={preset: journal, link: {uplink_smallest_part: 0.5}}
 radio | uplink_smallest_part | radio={budget: {uplink_power_over_share: per_resource_block}, link: {uplink_smallest_part: 0.5}}
 radio | coverage_margin_db | radio={preset: journal, monitoring: {coverage_margin_db: 3}}
 radio | shadowing | radio={propagation: {shadowing: round}, monitoring: {coverage_margin_db: 3}}
@@ -181,7 +181,7 @@ radio.scheduler.bta | beta | radio.scheduler={name: proportional_fair, bta: 0.9}
 radio.scheduler.beta | no parameters | radio.scheduler={name: max_rate, beta: 1}
 radio.scheduler | name | radio.scheduler={name: 3}
 radio.path_loss | 'uma' | radio.path_loss=rma
-radio | lowest rate | radio.link.max_efficiency=0.1
+radio.link | lowest rate | radio.link.max_efficiency=0.1
 radio | sharing | radio={background: {uplink_load: 0.5}, sharing: static}
 radio | one power | radio={preset: journal, background: {uplink_load: 0.5}, sharing: dynamic}
 radio.background.uplink_load | 0.99 | radio.background={uplink_load: 0.99}
@@ -208,8 +208,8 @@ learning.partition | overlap | learning.partition={name: dirichlet, overlap: 0.3
 learning.local.epochs | flash | learning.local.epochs=null; learning.algorithm=flash
 learning.algorithm | drift | learning.algorithm=oracle
 learning.drift.zones | site 3 | learning.drift={name: label_swap, at: 2, zones: [3]}
-learning | devices | learning.evaluation.scores_every=2; learning.evaluation.tested_on=labels
-learning | scores_every 2 | learning.evaluation.scores_every=2; learning.evaluation.tested_on=devices; learning.evaluation.test_every=3
+learning.evaluation | devices | learning.evaluation.scores_every=2; learning.evaluation.tested_on=labels
+learning.evaluation | scores_every 2 | learning.evaluation.scores_every=2; learning.evaluation.tested_on=devices; learning.evaluation.test_every=3
 sessions | validation | sessions={name: early_stopping, count: 1, patience: 2, max_rounds: 9}
 sessions | workload | learning=null; workload={payload_bits: 1, flops_per_sample: 1}; sessions={name: adaptive, count: 1}
 """

@@ -72,7 +72,7 @@ def test_overrides(tmp_path: Path) -> None:
         ("learning..lr=1", "is not a dotted key"),
         ("learning.local.lr=[", "is not a YAML value"),
     ]:
-        text = GOOD + "  lr: 0.01\n"
+        text = GOOD + "  local: {lr: 0.01}\n"
         with pytest.raises(EdgeflError) as error:
             scenarios.load(write(tmp_path, text), [override])
         assert message in str(error.value)

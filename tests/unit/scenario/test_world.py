@@ -87,7 +87,7 @@ def shadowing_db(site_correlation: float, rings: int, positions_m: np.ndarray) -
                 {"propagation": {"shadowing": "spatial", "site_correlation": site_correlation}}, radio
             ),
         ).gains
-        for radio in ({"shadowing_std_db": 0}, {})
+        for radio in ({"propagation": {"shadowing_std_db": 0}}, {})
     ]
     bare, shadowed = (one.power_db(positions_m) for one in gains if isinstance(one, SpatialGains))
     return bare - shadowed
@@ -121,11 +121,11 @@ def gains_of_pair(**radio: Any) -> np.ndarray:
 
 
 def test_line_of_sight_towards_two_sites_is_shared_by_half_in_nr() -> None:
-    by_itself, whole = (gains_of_pair(los_site_correlation=share) for share in (0.0, 1.0))
+    by_itself, whole = (gains_of_pair(propagation={"los_site_correlation": share}) for share in (0.0, 1.0))
     assert np.allclose(whole[:, 0], whole[:, 1], atol=1e-3), "as far away, and in sight together"
     assert np.ptp(by_itself, axis=1).max() > 10
     half = gains_of_pair()
-    assert np.array_equal(half, gains_of_pair(los_site_correlation=0.5))
+    assert np.array_equal(half, gains_of_pair(propagation={"los_site_correlation": 0.5}))
     assert not np.array_equal(half, by_itself)
 
 
@@ -183,7 +183,7 @@ def test_who_is_just_beyond_the_edge_takes_the_gain_there() -> None:
     """Until the next look at it a device is present: it may be a step beyond the fields, or the model's range."""
     direction = np.array([0.6, 0.8])
     key = (1, "train", 1)
-    inh = {"path_loss": "inh", "shadowing_std_db": 0.0}
+    inh = {"path_loss": "inh", "propagation": {"shadowing_std_db": 0.0}}
     ends_m = np.sqrt(150.0**2 - 2.0**2)  # of InH, in two dimensions
     for edge_m, sections in [
         (250.0, {"radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}}}),

@@ -34,7 +34,8 @@ learning.local.batch | 0 | grid: {learning.local.batch: [0]}
 learning.local.lr | true | variants: {a: {learning.local.lr: true}}
 devices.count | 1:30 | variants: {a: {devices.count: 1:30}}
 question.variants | 'a' | question: {metric: energy_j, variants: [a, a], precision: 1, budget: 3}
-choose.key | learning.local.batch | grid: {learning.local.lr: [0.1, 0.2]}\nchoose: {key: learning.local.batch, by: validation}
+choose.key | learning.local.batch | grid: {learning.local.lr: [0.1, 0.2]}\nchoose: {key: learning.local.batch, by:
+validation}
 """
 
 

@@ -15,7 +15,7 @@ from edgefl.scenario.world import World
 from edgefl.testing.cell import within
 from tests.tools.journal import with_journal
 
-SPATIAL = {"shadowing": "spatial", "line_of_sight": "probabilistic"}
+SPATIAL = {"propagation": {"shadowing": "spatial", "line_of_sight": "probabilistic"}}
 TOWN = [[0, 0], [400, 50], [-120, 310]]
 HEAD = """name: w
 devices: {count: 4}

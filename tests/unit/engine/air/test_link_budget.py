@@ -108,13 +108,14 @@ def test_beams_are_for_the_wanted_signal_only() -> None:
     ):
         small = small_world(
             [150.0],
-            radio={
-                **RADIO,
-                "budget": {"array_gain_db": 0.0},
-                "propagation": {"shadowing": "spatial"},
-                "neighbour_load": 1.0,
-                **keys,
-            },
+            radio=within(
+                RADIO,
+                {
+                    "budget": {"array_gain_db": 0.0} | keys,
+                    "propagation": {"shadowing": "spatial"},
+                    "neighbour_load": 1.0,
+                },
+            ),
             layout={**layout, "antenna_gain_dbi": gain},
         )
         radio, network = small.simulation.radio, small.simulation.network

@@ -102,7 +102,7 @@ def test_hungarian_is_the_best_of_all_assignments() -> None:
 
 
 def test_hungarian_needs_losses() -> None:
-    with pytest.raises(EdgeflError, match=r"set radio\.uplink_waterfall_db"):
+    with pytest.raises(EdgeflError, match=r"set radio\.link\.uplink_waterfall_db"):
         world(None, rules={"selector": {"name": "hungarian", "count": 2}}).run()
     with refused_at("", "up_shares", 1.2):
         world(10.0, rules={"selector": {"name": "hungarian", "count": 2, "widths": [0.6, 0.6]}}).run()

@@ -1,5 +1,6 @@
 """The radio's presets: what they fill, what wins, and that a written scenario gives the same one again."""
 
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def test_nr_fills_what_is_left_out_and_nothing_else() -> None:
     for section, values in NR.items():
         for key, value in values.items():
             given = {"noise_figure_db": 7.0, "indoor_share": 0.25}.get(key, value)
-            has = getattr(getattr(filled, section), key)
+            has = attrgetter(f"{section}.{key}")(filled)
             if key == "power":
                 assert type(has) is registry.get("power_models", given)
             else:
@@ -93,12 +94,18 @@ def test_idle_power_is_deep_sleep_and_paging() -> None:
 def test_what_cannot_go_together_is_not_filled_in() -> None:
     assert scenario(layout={"sectors": 3}, radio=nr()).layout.antenna_gain_dbi == 0.0
     dynamic = scenario(radio=nr(sharing="dynamic")).radio
-    assert dynamic.uplink_p0_dbm is None
-    assert dynamic.uplink_smallest_part == 0.0625
-    spread = scenario(radio=nr(sharing="dynamic", uplink_power_over_share="per_resource_block")).radio
-    assert (spread.uplink_p0_dbm, spread.uplink_smallest_part) == (-80.0, 1.0)
-    shannon = scenario(radio=nr(rates="shannon")).radio
-    assert (shannon.downlink_layers, shannon.uplink_smallest_part, shannon.coverage_margin_db) == (
+    assert dynamic.budget.uplink_p0_dbm is None
+    assert dynamic.link.uplink_smallest_part == 0.0625
+    spread = scenario(
+        radio=nr(sharing="dynamic", budget={"uplink_power_over_share": "per_resource_block"})
+    ).radio
+    assert (spread.budget.uplink_p0_dbm, spread.link.uplink_smallest_part) == (-80.0, 1.0)
+    shannon = scenario(radio=nr(link={"rates": "shannon"})).radio
+    assert (
+        shannon.link.downlink_layers,
+        shannon.link.uplink_smallest_part,
+        shannon.monitoring.coverage_margin_db,
+    ) == (
         1,
         1.0,
         None,

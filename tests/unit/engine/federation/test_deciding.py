@@ -277,7 +277,7 @@ def test_deciders_where_a_link_carries_nothing(selector: str) -> None:
                 "link": {"rates": "cqi"},
                 "monitoring": {"t310_s": 1.0, "t311_s": 0.0, "gain_reading": "interval"},
                 "budget": {"noise_figure_db": 9.0},
-                **({"uplink_waterfall_db": 0.023} if selector == "hungarian" else {}),
+                **({"link": {"uplink_waterfall_db": 0.023}} if selector == "hungarian" else {}),
             },
         ).run()
     rows = run.rows.of[DeviceRound]

@@ -28,8 +28,8 @@ radio = st.fixed_dictionaries(
         "fidelity": st.sampled_from(["slot", "renewal", "auto"]),
         "tdd": st.sampled_from([None, {}, {"pattern": "DSUUD"}]),
         "slot_s": st.sampled_from([0.5e-3, 0.125e-3, 1e-3]),
-        "shadowing_std_db": st.sampled_from([0.0, 4.0]),
-        "uplink_waterfall_db": st.sampled_from([None, 20.0]),
+        "propagation": st.fixed_dictionaries({"shadowing_std_db": st.sampled_from([0.0, 4.0])}),
+        "link": st.fixed_dictionaries({"uplink_waterfall_db": st.sampled_from([None, 20.0])}),
     }
 )
 

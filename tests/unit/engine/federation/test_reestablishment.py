@@ -20,6 +20,7 @@ from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round
 from edgefl.mobility import Mobility, Movement
 from edgefl.rng import Streams
 from edgefl.testing import Scripted, SmallWorld, small_world
+from edgefl.testing.cell import within
 from tests.tools.constants import with_constants
 
 SLOT_S, LOST, FAILED, FOUND = 0.5e-3, 800, 2800, 3600
@@ -74,13 +75,15 @@ def world(
         [NEAR_0],
         learner=Scripted(work=work),
         devices={"mobility": Going(steps=[(0.0, NEAR_0), *later]), **(devices or {})},
-        radio={
-            "propagation": {"shadowing": "spatial"},
-            "monitoring": {"gain_reading": "interval", "t310_s": 1.0, "t311_s": 3.0},
-            "budget": {"server_power_dbm": WEAK_DBM},
-            "link": {"snr_gap_db": 0.0},
-            **(radio or {}),
-        },
+        radio=within(
+            {
+                "propagation": {"shadowing": "spatial"},
+                "monitoring": {"gain_reading": "interval", "t310_s": 1.0, "t311_s": 3.0},
+                "budget": {"server_power_dbm": WEAK_DBM},
+                "link": {"snr_gap_db": 0.0},
+            },
+            radio or {},
+        ),
         handover={"policy": "finish", "time_to_trigger_s": 5.12, **(handover or {})},
         layout=SITES,
         **sections,
@@ -337,7 +340,7 @@ def test_the_ledger_has_what_passed_without_a_link() -> None:
 
 
 def test_the_preset_looks_for_a_cell_and_the_journals_links_never_fail() -> None:
-    nr, journal = RadioSettings(preset="nr"), RadioSettings(preset="journal")
+    nr, journal = (RadioSettings(preset=preset).monitoring for preset in ("nr", "journal"))
     assert (nr.t310_s, nr.t311_s, nr.reestablishment_s) == (1.0, 3.0, 0.4)
     assert (journal.t310_s, journal.t311_s) == (None, 0.0)
 
@@ -349,7 +352,9 @@ def test_who_looks_for_a_cell_has_no_tail() -> None:
     assert row(small).energy_tail_j == pytest.approx(10.0)
 
 
-@pytest.mark.parametrize("rules", [{"t311_s": 0.0}, {"t311_s": 0.5}], ids=["at once", "after T311"])
+@pytest.mark.parametrize(
+    "rules", [{"monitoring": {"t311_s": 0.0}}, {"monitoring": {"t311_s": 0.5}}], ids=["at once", "after T311"]
+)
 def test_what_ends_without_a_connection_has_no_tail(rules: dict[str, Any]) -> None:
     """One rule, whether a device looks for another cell after a failure or gives its part up."""
     small = world((0.3, NOWHERE), devices={"power": TAIL}, radio=rules).run()

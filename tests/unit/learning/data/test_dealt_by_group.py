@@ -142,8 +142,8 @@ def test_a_cohort_of_a_million_is_drawn_uniformly() -> None:
     ("key", "value"),
     [
         ("partition", "iid"),
-        ("validation", 0.1),
-        ("tested_on", "devices"),
+        ("evaluation", {"validation": 0.1}),
+        ("evaluation", {"tested_on": "devices"}),
         ("drift", {"name": "label_swap", "at": 2}),
     ],
 )
