@@ -87,7 +87,7 @@ LAWS = [
     ),
     Law(
         "CQI table and SNR gap; with them layers, parts, coverage",
-        ("radio.link.rates", "radio.link.snr_gap_db"),
+        ("radio.link.rates",),
         "38.214, 5.2.2.1",
         {"radio": {"link": {"rates": "shannon"}}},
     ),

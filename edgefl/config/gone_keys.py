@@ -7,6 +7,7 @@ GONE = {
     "background.indoor_share": "users are indoors as often as devices",
     "devices.vehicle_loss_db": "a car takes 9 dB, as 38.901 says",
     "downlink_codec.indices": "a place takes ceil(log2 M) bits",
+    "dataset.colour": "images are read in colour; convert the files",
     "learning.base_model": "devices hold what is frozen",
     "learning.channels_last": "it is chosen by model and processor",
     "learning.class_weights": "a task of your own weighs its classes",
@@ -18,6 +19,7 @@ GONE = {
     "model.classes": "a function is told num_classes",
     "partition.round_overlap": "write the overlap that the error names",
     "path_loss.open_office": "InH is 38.901's mixed office",
+    "radio.snr_gap_db": "it is 2 dB",
     "radio.server_pa_efficiency": "raise server_power_dbm by what the amplifier loses",
     "server.at_session_end": "work that is under way then is cut off",
     "uplink_codec.indices": "a place takes ceil(log2 M) bits",
@@ -32,13 +34,14 @@ INTO = {
     "radio.budget": "array_gain_db interference_margin_db noise_dbm_hz noise_figure_db power_over_share"
     " server_power_dbm site_noise_figure_db uplink_alpha uplink_p0_dbm uplink_power_over_share",
     "radio.link": "control_overhead downlink_layers frequency_taps harq_bler max_efficiency protocol_overhead rates"
-    " snr_gap_db uplink_smallest_part uplink_waterfall_db",
+    " uplink_smallest_part uplink_waterfall_db",
     "radio.monitoring": "coverage_margin_db gain_reading t310_s t311_s",
     "radio.propagation": "line_of_sight los_site_correlation shadowing shadowing_std_db site_correlation",
 }
+RENAMED = {"test_every": "every", "test_samples": "samples"}
 # the section and the key as it was -> the same from that section on
 MOVED = {
-    f"{section}.{key}": f"{inner}.{key}"
+    f"{section}.{key}": f"{inner}.{RENAMED.get(key, key)}"
     for section, inner, keys in ((*place.split("."), keys.split()) for place, keys in INTO.items())
     for key in keys
 }

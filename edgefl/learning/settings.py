@@ -176,7 +176,7 @@ class EvaluationSettings(Section):
         description="test data: all of the labels that a session's devices hold, or those of each device present,"
         " whose accuracies are averaged (F)",
     )
-    test_samples: int | None = Field(
+    samples: int | None = Field(
         None,
         ge=1,
         le=10**9,
@@ -196,9 +196,7 @@ class EvaluationSettings(Section):
         description="rounds from one table of all present devices' scores, evaluation.csv, to the next, if tested on"
         " devices; none: only their mean and spread",
     )
-    test_every: int = Field(
-        1, ge=1, le=10**9, description="rounds from one test of the global model to the next"
-    )
+    every: int = Field(1, ge=1, le=10**9, description="rounds from one test of the global model to the next")
 
     @model_validator(mode="after")
     def _metrics_once(self) -> Self:
@@ -212,9 +210,9 @@ class EvaluationSettings(Section):
             return self
         if self.tested_on != "devices":
             raise ValueError("scores_every writes down devices' own tests: set tested_on to devices")
-        if self.scores_every % self.test_every:
+        if self.scores_every % self.every:
             raise ValueError(
-                f"scores_every {self.scores_every} is no multiple of test_every {self.test_every}: in its rounds"
+                f"scores_every {self.scores_every} is no multiple of every {self.every}: in its rounds"
                 " nothing would be tested"
             )
         return self

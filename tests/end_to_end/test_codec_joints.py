@@ -56,7 +56,7 @@ def drawn(number: int) -> dict[str, Any]:
         "partition": rng.choice(["iid", {"name": "dirichlet", "alpha": 0.5}]),
         "local": {"batch": 32, "lr": 0.05},
         "cost": {"payload": "exchanged"},
-        "evaluation": {"test_every": models},
+        "evaluation": {"every": models},
     }
     ways = rng.choice([["uplink_codec"], ["downlink_codec"], ["uplink_codec", "downlink_codec"]])
     codecs = {}

@@ -140,9 +140,7 @@ def test_an_oracle_loses_nothing(scenario: Path, tmp_path: Path) -> None:
 
 
 def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
-    run = simulate(
-        load_scenario(scenario, ["learning.evaluation.test_every=3"]), tmp_path / "run", device="cpu"
-    )
+    run = simulate(load_scenario(scenario, ["learning.evaluation.every=3"]), tmp_path / "run", device="cpu")
     tested = rounds(run).accuracy.notna()
     assert tested.tolist() == [(number % 3 == 0) for number in range(1, ROUNDS + 1)]
     devices = pd.read_csv(run / "devices.csv")

@@ -22,7 +22,7 @@ SCENARIO: dict[str, Any] = {
         "partition": "iid",
         "model": "logistic",
         "local": {"batch": 32, "lr": 0.1},
-        "evaluation": {"validation": 0.2, "test_every": 2},
+        "evaluation": {"validation": 0.2, "every": 2},
     },
     "record": {"models": "best"},
 }

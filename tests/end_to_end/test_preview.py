@@ -25,7 +25,7 @@ from edgefl.testing.cell import within
 from tests.tools.called import code_of
 
 NR: dict[str, Any] = {
-    "link": {"rates": "cqi", "snr_gap_db": 2.0, "control_overhead": 0.14, "harq_bler": 0.1},
+    "link": {"rates": "cqi", "control_overhead": 0.14, "harq_bler": 0.1},
     "monitoring": {"t310_s": 1.0},
 }
 GOODPUT = 0.86 / 1.1

@@ -93,7 +93,7 @@ class Trial:
             "model": "logistic",
             "local": {"lr": 0.05},
             "cost": {"payload": "exchanged", "flops_per_sample": 1.0},
-            "evaluation": {"test_every": ROUNDS},
+            "evaluation": {"every": ROUNDS},
         }
         how = LearningSettings(**within(given, learning))
         data = TrainingData(how, torch.device("cpu"), devices=DEVICES, load=lambda _: self._data)

@@ -46,7 +46,6 @@ NR: dict[str, dict[str, Any]] = {
         # 38.101-1, 7.2: four receive antennas in n78; measured, four layers carry what two ideal ones would: trust.md
         "downlink_layers": 2,
         "rates": "cqi",  # 38.214, Table 5.2.2.1-3
-        "snr_gap_db": 2.0,  # of NR's LDPC codes and 256QAM at short blocks
         "control_overhead": 0.14,  # 38.306, 4.1.2, downlink below 6 GHz
         "protocol_overhead": 0.03,  # MAC, RLC, PDCP, IP and TCP
         "harq_bler": 0.1,  # the target for which a CQI is reported, 38.214, 5.2.2.1

@@ -129,9 +129,8 @@ class LinkSettings(Section):
         "shannon",
         description="shannon: log2(1 + SNR), J; cqi: the steps of NR's CQI table (38.214, Table 5.2.2.1-3)",
     )
-    snr_gap_db: float = Field(
-        2.0, ge=0, le=20, description="SNR that a rate of the CQI table needs beyond Shannon's limit, dB"
-    )
+    # what a rate of the CQI table needs beyond Shannon's limit: NR's LDPC codes and 256QAM at short blocks
+    snr_gap_db: ClassVar[float] = 2.0
     control_overhead: float = Field(
         0.0, ge=0, le=0.9, description="share of the band for control channels and reference signals"
     )

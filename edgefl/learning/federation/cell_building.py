@@ -118,7 +118,7 @@ def device_tests(
         groups,
         training_data.labels,
         training_data.groups,
-        count=settings.evaluation.test_samples,
+        count=settings.evaluation.samples,
         streams=streams,
     )
 

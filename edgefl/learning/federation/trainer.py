@@ -185,7 +185,7 @@ class Trainer:
 
     def due(self, round_: int) -> bool:
         """Whether the global model is tested after this round."""
-        return round_ % self.settings.evaluation.test_every == 0
+        return round_ % self.settings.evaluation.every == 0
 
     def test(
         self, model: Tensor, labels: Sequence[int], moment: Moment, present: Sequence[int]

@@ -139,10 +139,10 @@ def booked(data: Data, rng: Random) -> None:
 
 def told(data: Data, rng: Random) -> None:
     choices: tuple[Data, ...] = (
-        {"evaluation": {"tested_on": "devices", "scores_every": 2, "test_every": 1}},
+        {"evaluation": {"tested_on": "devices", "scores_every": 2, "every": 1}},
         {"evaluation": {"metrics": ["top5", "macro_f1", "auc", "perplexity"]}},
         {"theory": {"every": 2}, "local": {"momentum": 0}},
-        {"evaluation": {"validation": 0.1, "test_every": 2}},
+        {"evaluation": {"validation": 0.1, "every": 2}},
     )
     data["learning"] = within(data["learning"], rng.choice(choices))
 

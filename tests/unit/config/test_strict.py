@@ -13,9 +13,11 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from edgefl import studies
+from edgefl.commands.explained import describe
 from edgefl.config import registry
 from edgefl.config.component import parameters_of
 from edgefl.config.error_messages import LONGEST_MESSAGE
+from edgefl.config.gone_keys import MOVED
 from edgefl.config.scenario_fields import Section
 from edgefl.config.strict import Strict
 from edgefl.errors import EdgeflError, clipped, quoted
@@ -160,6 +162,17 @@ def test_numbers_are_seen_in_every_shape() -> None:
 )
 def test_keys_of_earlier_versions_say_what_became_of_them(tmp_path: Path, sets: str, message: str) -> None:
     assert message in refusal(tmp_path, GOOD, sets)
+
+
+@pytest.mark.parametrize("key", MOVED)
+def test_keys_of_earlier_versions_say_where_they_are_now(tmp_path: Path, key: str) -> None:
+    """In an override, and in a file with its line; what they are named has them."""
+    section, _, name = key.partition(".")
+    now = f"{section}.{MOVED[key]}"
+    assert f"--set {key}=1 {key}: has moved: write {now}" in refusal(tmp_path, GOOD, f"{key}=1")
+    text = f"name: old\n{section}:\n  {name}: 1\n"
+    assert f"a.yaml:3 {key}: has moved: write {now}" in refusal(tmp_path, text)
+    assert describe(now).startswith(now)
 
 
 class Sample(Strict):

@@ -85,7 +85,7 @@ RUN: dict[str, Any] = {
         "partition": "iid",
         "model": "logistic",
         "local": {"lr": 0.05},
-        "evaluation": {"test_every": 60},
+        "evaluation": {"every": 60},
     },
 }
 

@@ -44,7 +44,7 @@ def test_at_the_worst_rate_all_have_it_at_once() -> None:
 
 def test_what_goes_to_all_is_in_no_beam_and_on_one_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RadioSettings, "broadcast_quantile", 0.0)
-    cqi: dict[str, Any] = {"link": {"rates": "cqi", "snr_gap_db": 2.0}, "monitoring": {"t310_s": 1.0}}
+    cqi: dict[str, Any] = {"link": {"rates": "cqi"}, "monitoring": {"t310_s": 1.0}}
     beams = {"budget": {"array_gain_db": 15.0}, "link": {"downlink_layers": 4}}
     plain, beamed = (
         small_world(

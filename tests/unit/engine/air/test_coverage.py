@@ -18,7 +18,7 @@ MARGIN_DB, GAP_DB, PART = 3.0, 2.0, 1 / 16
 TICK_S = 0.01
 RADIO: dict[str, Any] = {
     "propagation": {"shadowing": "spatial", "line_of_sight": "never"},
-    "link": {"rates": "cqi", "snr_gap_db": GAP_DB},
+    "link": {"rates": "cqi"},
     "monitoring": {"t310_s": 1.0, "coverage_margin_db": MARGIN_DB, "gain_reading": "interval"},
     "budget": {
         "power_over_share": "per_resource_block",

@@ -19,7 +19,7 @@ FRAME = Pattern("DDDSU", "10:2:2")
 # a radio without shadowing, whose line of sight is everywhere: what is left is what the tests say
 RADIO: dict[str, Any] = {
     "bandwidth_hz": HZ,
-    "link": {"rates": "cqi", "snr_gap_db": 2.0, "downlink_layers": 4, "uplink_smallest_part": 1 / 16},
+    "link": {"rates": "cqi", "downlink_layers": 4, "uplink_smallest_part": 1 / 16},
     "monitoring": {"t310_s": 1.0},
     "budget": {
         "power_over_share": "per_resource_block",

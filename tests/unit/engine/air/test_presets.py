@@ -88,7 +88,7 @@ def test_idle_power_is_deep_sleep_and_paging() -> None:
     cycle_ms, deep = 1280.0, SLEEPS[0]
     assert deep.transition_unit_s == 0.45
     units = deep.units + (deep.transition_unit_s * 1e3 + 5 * RECEIVE / 3) / cycle_ms
-    assert NR["devices"]["idle_power_w"] == pytest.approx(units * TR38840().unit_w, rel=0.05)
+    assert NR["devices"]["idle_power_w"] == pytest.approx(units * TR38840.unit_w, rel=0.05)
 
 
 def test_what_cannot_go_together_is_not_filled_in() -> None:

@@ -12,6 +12,7 @@ import pytest
 from pydantic import Field
 
 from edgefl.channel.path_loss.umi import UMi
+from edgefl.engine.air.radio_settings import LinkSettings
 from edgefl.engine.records import DeviceRound, Event, Round
 from edgefl.mobility import Mobility, Movement
 from edgefl.rng import Streams
@@ -22,6 +23,12 @@ SERVER_W, DEVICE_W, RX_W = 10 ** (43 / 10) / 1000, 10 ** (23 / 10) / 1000, 0.1
 EXACT = 1e-9
 BITS = 100_000_000
 FOLLOW = {"monitoring": {"gain_reading": "interval"}}
+
+
+@pytest.fixture(autouse=True)
+def without_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link is out of sync below what CQI 1 carries by Shannon."""
+    monkeypatch.setattr(LinkSettings, "snr_gap_db", 0.0)
 
 
 class Jumping(Mobility):
@@ -89,7 +96,6 @@ def test_a_transfer_has_the_gain_of_the_last_reading(sharing: str) -> None:
 def test_a_link_below_the_lowest_rate_carries_nothing_until_a_reading_finds_it_better(sharing: str) -> None:
     weak = {
         "monitoring": {"t310_s": 1.0, **FOLLOW["monitoring"]},
-        "link": {"snr_gap_db": 0.0},
         "budget": {"server_power_dbm": -22.0},
         "sharing": sharing,
     }
@@ -112,7 +118,6 @@ def test_a_link_fails_after_t310_with_what_it_did_booked(sharing: str, moves: bo
     first_m = 11.0 if moves else 240.0
     options = {
         "monitoring": {"t310_s": 1.0, **FOLLOW["monitoring"]},
-        "link": {"snr_gap_db": 0.0},
         "budget": {"server_power_dbm": -22.0},
         "sharing": sharing,
     }
@@ -133,7 +138,7 @@ def test_a_link_fails_after_t310_with_what_it_did_booked(sharing: str, moves: bo
 
 def test_after_a_failure_the_device_is_away_for_the_interruption() -> None:
     """The second round begins when the device has a link again: 50 ms after its first has failed, at 1 s."""
-    weak = {"monitoring": {"t310_s": 1.0}, "link": {"snr_gap_db": 0.0}, "budget": {"server_power_dbm": -40.0}}
+    weak = {"monitoring": {"t310_s": 1.0}, "budget": {"server_power_dbm": -40.0}}
     small = small_world(
         [240.0],
         learner=Scripted(work=(1, 0, BITS, 0)),
@@ -152,7 +157,6 @@ def test_an_uplink_fails_by_the_power_of_the_device() -> None:
         9.0,
         up_bits=1000,
         monitoring={"t310_s": 0.1},
-        link={"snr_gap_db": 0.0},
         budget={"server_power_dbm": 43.0},
     )
     assert small.rows.of[DeviceRound][0].outcome == "completed"
@@ -160,7 +164,7 @@ def test_an_uplink_fails_by_the_power_of_the_device() -> None:
         [240.0],
         learner=Scripted(work=(1, 0, 1000, 1000)),
         devices={"transmit_power_dbm": -40.0},
-        radio={"monitoring": {"t310_s": 0.1}, "link": {"snr_gap_db": 0.0}},
+        radio={"monitoring": {"t310_s": 0.1}},
     ).run()
     (row,) = small.rows.of[DeviceRound]
     assert (row.outcome, row.uplink_bits) == ("failed_uplink", 0)

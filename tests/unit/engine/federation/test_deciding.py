@@ -9,13 +9,14 @@ from pydantic import Field, PrivateAttr
 from edgefl.channel.rates import spectral_efficiency
 from edgefl.config import registry
 from edgefl.engine.power_models.phone_5g import Phone5G
+from edgefl.engine.power_models.tr38840 import TR38840
 from edgefl.engine.records import DeviceRound, Round
 from edgefl.engine.selectors import Candidates, Decider, Decision, Memory
 from edgefl.engine.selectors._allocation import least_energy, least_time
 from edgefl.engine.selectors._resources import uploads
 from edgefl.testing import Scripted, small_world
 from tests.refusals import refused_at
-from tests.tools.constants import with_constants
+from tests.tools.constants import made, with_constants
 
 SLOT_S = 0.5e-3
 PLACES_M = [60.0, 90.0, 120.0]
@@ -226,7 +227,7 @@ DECIDERS = [
 NEEDS = {"fedcs": {"deadline_s": 100.0}, "power_of_choice": {"count": 2, "d": 3}}
 # what costs nothing there: the radio, computing, both
 FREE = {
-    "radio": {"power": {"name": "tr38840", "unit_w": 0.0}},
+    "radio": {"power": made(TR38840, unit_w=0.0)},
     "bits": {"power": with_constants(Phone5G, base_w=0.0)()},
     "computing": {"capacitance": 0.0},
     "all": {"power": with_constants(Phone5G, base_w=0.0, send_w_per_mbit_s=0.0)(), "capacitance": 0.0},

@@ -14,7 +14,7 @@ import pytest
 from pydantic import Field
 
 from edgefl.channel.path_loss.umi import UMi
-from edgefl.engine.air.radio_settings import RadioSettings
+from edgefl.engine.air.radio_settings import LinkSettings, RadioSettings
 from edgefl.engine.power_models.phone_5g import Phone5G
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round
 from edgefl.mobility import Mobility, Movement
@@ -33,6 +33,12 @@ BITS = 20_000_000
 SITES: dict[str, Any] = {"sites": [[0.0, 0.0], [251.0, 0.0]], "radius_m": 400.0}
 TAIL = with_constants(Phone5G, receive_w_per_mbit_s=0.0)(tail_s=10, tail_w=1)
 NEAR_0, NEAR_1, NOWHERE = 11.0, 240.0, -240.0  # x; beyond site 0 no site is near
+
+
+@pytest.fixture(autouse=True)
+def without_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link is out of sync below what CQI 1 carries by Shannon."""
+    monkeypatch.setattr(LinkSettings, "snr_gap_db", 0.0)
 
 
 class Going(Mobility):
@@ -80,7 +86,6 @@ def world(
                 "propagation": {"shadowing": "spatial"},
                 "monitoring": {"gain_reading": "interval", "t310_s": 1.0, "t311_s": 3.0},
                 "budget": {"server_power_dbm": WEAK_DBM},
-                "link": {"snr_gap_db": 0.0},
             },
             radio or {},
         ),
@@ -234,7 +239,6 @@ def test_where_nobody_moves_one_attempt_tells_all() -> None:
         learner=Scripted(work=(1, 0, BITS, 0)),
         radio={
             "budget": {"server_power_dbm": -40.0},
-            "link": {"snr_gap_db": 0.0},
             "monitoring": {"t310_s": 1.0, "t311_s": 3.0},
         },
         devices={"idle_power_w": IDLE_W},

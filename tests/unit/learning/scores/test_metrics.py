@@ -59,7 +59,7 @@ BASE: dict[str, Any] = {
     "sessions": {"name": "schedule", "count": 1, "rounds": 4},
     "learning": {
         "dataset": "digits", "partition": "iid", "model": "logistic", "local": {"batch": 16},
-        "evaluation": {"test_every": 2, "metrics": ["perplexity", "auc", "macro_f1", "top5"]},
+        "evaluation": {"every": 2, "metrics": ["perplexity", "auc", "macro_f1", "top5"]},
     },
 }  # fmt: skip
 
