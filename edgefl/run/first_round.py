@@ -92,11 +92,9 @@ def _check_first_round(
     scenario: Scenario, rounds: Rounds, present: Sequence[int], payload_bits: int
 ) -> _FirstRound:
     radio = rounds.simulation.radio
-    if scenario.learning is None:
-        assert scenario.workload is not None  # the schema wants one of the two
-        phase, section, task = "train", "workload", scenario.workload
-    else:
-        phase, section, task = "pilot", "learning.cost", scenario.learning.local
+    phase, section = ("train", "workload") if scenario.learning is None else ("pilot", "learning.cost")
+    task = scenario.learning.local if scenario.learning else scenario.workload
+    assert task is not None  # the schema wants one of the two
     work = task.steps * task.batch
     with refused("radio"):
 
