@@ -66,8 +66,7 @@ def compare(
 
         edgefl compare runs/study --columns first,seconds,joules --transpose --interval
     """
-    from edgefl.analysis.reports.comparison import compare
-    from edgefl.analysis.reports.comparison_words import report
+    from edgefl.analysis.reports.comparison import compare, report
 
     comparison = compare(
         load(runs, names, partial),
@@ -113,8 +112,7 @@ def sweep(
 
         edgefl sweep runs/study --key bandwidth_hz --key count --metric joules
     """
-    from edgefl.analysis.reports.sweep import sweep
-    from edgefl.analysis.reports.sweep_words import report
+    from edgefl.analysis.reports.sweep import report, sweep
 
     if names:
         raise ValueError("a sweep takes the names that the runs have: leave out --names")
@@ -148,8 +146,8 @@ def settings(
 
         edgefl settings runs/journal_table_x --session 5 --session 7
     """
-    from edgefl.analysis.reports.settings import compare_settings
-    from edgefl.analysis.reports.settings_words import report
+
+    from edgefl.analysis.reports.settings import compare_settings, report
 
     table = compare_settings(
         runs,

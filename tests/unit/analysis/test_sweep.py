@@ -16,8 +16,7 @@ from edgefl.analysis.figures.pareto import efficient, pareto_figure
 from edgefl.analysis.figures.sweep import heat_figure, sweep_figure
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.page.units import axis_of
-from edgefl.analysis.reports.sweep import grid_key, sweep
-from edgefl.analysis.reports.sweep_words import headline, verdicts
+from edgefl.analysis.reports.sweep import grid_key, headline, sweep, verdicts
 from edgefl.analysis.runs.choices import Metric
 from edgefl.analysis.runs.scenario_keys import differing, flat
 
