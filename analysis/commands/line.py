@@ -208,11 +208,11 @@ def choose(
 ) -> None:
     """Choose a setting of a grid for each variant on validation samples, and report it on the test data.
 
-    It needs runs with learning.validation.
+    It needs runs with learning.evaluation.validation.
 
     Examples:
 
-        edgefl choose runs/study --key learning.lr
+        edgefl choose runs/study --key learning.local.lr
     """
     from edgefl.analysis.reports.choosing import report_choice
 
@@ -271,7 +271,7 @@ fairness = reporting(
     "fairness",
     """Compare devices' scores: quantiles, the worst tenth, gaps between cells and classes of devices.
 
-    It needs runs with learning.tested_on: devices and learning.scores_every.
+    It needs runs with learning.evaluation.tested_on: devices and learning.evaluation.scores_every.
 
     Examples:
 

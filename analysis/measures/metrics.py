@@ -18,9 +18,8 @@ from edgefl.analysis.measures.targets import BEST, Target, target_of
 
 RUN = ["variant", "seed"]
 SESSION = [*RUN, "cell", "session"]
-VALIDATION = (
-    "accuracy_validation"  # on training samples that no device holds, where learning.validation says so
-)
+# on training samples that no device holds, where learning.evaluation.validation says so
+VALIDATION = "accuracy_validation"
 SPELL = ["seed", "cell", "session"]  # what the variants of a study have in common
 KINDS = ("rounds", "seconds", "joules")  # of what a target takes
 # accuracies are shares of test samples written in decimal: equal up to this is a tie, and a tie reaches the target

@@ -35,8 +35,8 @@ def report_choice(
     values = _scores(loaded, axis)
     if values.empty or values[COLUMN[by]].isna().all():
         raise ValueError(
-            "the runs have no accuracy on validation samples: run them with learning.validation: 0.1, or choose --by"
-            " test, on the data that the choice is then reported on"
+            "the runs have no accuracy on validation samples: run them with learning.evaluation.validation: 0.1, or"
+            " choose --by test, on the data that the choice is then reported on"
         )
     _, said = together(loaded)
     made = _choice(values, by)
@@ -138,7 +138,7 @@ def _explained(by: str) -> list[str]:
     if by == "test":
         sentences.append(
             "Chosen on the test data themselves, the accuracy is the best of several: too high by what the values"
-            " differ by chance. learning.validation: 0.1 keeps samples apart to choose on."
+            " differ by chance. learning.evaluation.validation: 0.1 keeps samples apart to choose on."
         )
     return sentences
 

@@ -58,8 +58,8 @@ def compare_drift(
         raise ValueError(f"the runs in {runs.path} have no concept drift: give learning.drift")
     if reading.by == "samples" and SAMPLES not in runs.rounds:
         raise ValueError(
-            f"the runs in {runs.path} have no {SAMPLES}, which runs with learning.tested_on: devices write: run them"
-            " again with it, or read them by devices"
+            f"the runs in {runs.path} have no {SAMPLES}, which runs with learning.evaluation.tested_on: devices"
+            " write: run them again with it, or read them by devices"
         )
     both = SideBySide.of(runs, reference, notes)
     rounds = numbered(both.rounds)

@@ -121,8 +121,8 @@ ROWS = {
     "gap_classes": "between best and worst class",
 }
 EXPLANATIONS = (
-    "Scores are of the last round in which they were written down (learning.scores_every), on each device's own test"
-    " data; own: with the device's own model, where it keeps one.",
+    "Scores are of the last round in which they were written down (learning.evaluation.scores_every), on each"
+    " device's own test data; own: with the device's own model, where it keeps one.",
     "Figure: the share of the devices whose accuracy is at most that of the line; means of quantiles over seeds.",
 )
 

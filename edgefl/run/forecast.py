@@ -230,9 +230,9 @@ def _shared(run: RunPlan, name: str, weight: float) -> str:
 def _transfers(learning: LearningSettings | None, learner: Any) -> str:
     """Say how many bits go down and up, once where that is the same; no codec is counted."""
     up_bits = learner.payload_bits
-    if learning is None or learning.payload == "model" or not up_bits:
+    if learning is None or learning.cost.payload == "model" or not up_bits:
         return f"bits per transfer: {up_bits:,}"
-    algorithm, model_bits = learning.algorithm, learning.bits_per_parameter * learner.parameters
+    algorithm, model_bits = learning.algorithm, learning.cost.bits_per_parameter * learner.parameters
     down_bits = up_bits + (algorithm.vectors_down - algorithm.vectors_up) * model_bits
     if algorithm.chooses_model:
         down = f"{up_bits:,} down for each model that devices choose from"

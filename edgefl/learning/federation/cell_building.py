@@ -110,7 +110,7 @@ def device_tests(
     groups: np.ndarray | None,
 ) -> DeviceTests | None:
     """Make the test data of each device from samples of these labels, if devices are tested on their own."""
-    if settings.tested_on == "labels":
+    if settings.evaluation.tested_on == "labels":
         return None
     return DeviceTests(
         device_data,
@@ -118,7 +118,7 @@ def device_tests(
         groups,
         training_data.labels,
         training_data.groups,
-        count=settings.test_samples,
+        count=settings.evaluation.samples,
         streams=streams,
     )
 
@@ -144,13 +144,18 @@ def local_training(settings: LearningSettings, training_data: TrainingData, modu
         training_data.model,
         module,
         training_data.train,
-        UpdateRule(settings.momentum, settings.optimiser, settings.weight_decay, settings.clip_norm),
-        batching=settings.batching,
-        precision=Precision(settings.precision == "bf16"),
-        memory_bytes=int(settings.memory_gb * 1e9) if settings.memory_gb else None,
+        UpdateRule(
+            settings.local.momentum,
+            settings.local.optimiser,
+            settings.local.weight_decay,
+            settings.local.clip_norm,
+        ),
+        batching=settings.local.batching,
+        precision=Precision(settings.local.precision == "bf16"),
+        memory_bytes=int(settings.local.memory_gb * 1e9) if settings.local.memory_gb else None,
         threads=training_data.threads,
         task=training_data.task,
     )
-    if settings.batch < training.smallest_batch:
-        raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", "batch"))
+    if settings.local.batch < training.smallest_batch:
+        raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", "local", "batch"))
     return training

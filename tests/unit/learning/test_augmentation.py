@@ -67,11 +67,7 @@ BASE: dict[str, Any] = {
         "dataset": "digits",
         "partition": "iid",
         "model": "logistic",
-        "batch": 16,
-        "lr": LR,
-        "steps": STEPS,
-        "momentum": RHO,
-        "augmentation": True,
+        "local": {"batch": 16, "lr": LR, "steps": STEPS, "momentum": RHO, "augmentation": True},
     },
 }
 
@@ -85,8 +81,8 @@ def trained(**changes: Any) -> tuple[Any, TrainedRound]:
 
 @pytest.mark.parametrize("model", ["logistic", {"name": "mlp", "hidden": [5]}], ids=["written out", "vmap"])
 def test_stacked_is_one_by_one_is_a_loop_over_padded_images(model: Any) -> None:
-    learner, stacked = trained(learning__batching="stacked", learning__model=model)
-    _, sequential = trained(learning__batching="sequential", learning__model=model)
+    learner, stacked = trained(learning__local__batching="stacked", learning__model=model)
+    _, sequential = trained(learning__local__batching="sequential", learning__model=model)
     assert torch.allclose(stacked.rows, sequential.rows, atol=CLOSE)
     data, layout, module = learner.trainer.training_data.train, learner.trainer.layout, learner.trainer.module
     plan, augmentation = stacked.batches, Augmentation()
@@ -112,7 +108,7 @@ def test_stacked_is_one_by_one_is_a_loop_over_padded_images(model: Any) -> None:
 
 
 def test_batches_stay() -> None:
-    _, plain = trained(learning__augmentation=False)
+    _, plain = trained(learning__local__augmentation=False)
     _, seen = trained()
     assert plain.batches is not None
     assert seen.batches is not None
@@ -121,5 +117,5 @@ def test_batches_stay() -> None:
 
 
 def test_what_is_no_image_is_refused() -> None:
-    with pytest.raises(EdgeflError, match=r"learning.augmentation: .*samples are \[60\]: only images"):
+    with pytest.raises(EdgeflError, match=r"learning.local.augmentation: .*samples are \[60\]: only images"):
         prepare(load_scenario(BASE).with_(learning__dataset="synthetic"), device="cpu")

@@ -23,6 +23,7 @@ from edgefl.learning.codecs.top_k import TopK, largest
 from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.updates.compression import HELD
 from edgefl.rng import Streams
+from edgefl.testing.cell import within
 from tests.unit.learning.federation.test_resume import DEVICES, Cell, goes_on_after_any_round, settings
 
 CPU = torch.device("cpu")
@@ -288,7 +289,7 @@ def test_codecs_go_on_after_any_round(algorithm: str) -> None:
         algorithm,
         "previous",
         partition={"name": "dirichlet", "alpha": 0.5},
-        payload="exchanged",
+        cost={"payload": "exchanged"},
         uplink_codec={"name": "qsgd", "error_feedback": True, "levels": 100},
         downlink_codec={"name": "top_k", "share": 0.3},
     )
@@ -305,14 +306,13 @@ SCENARIO: dict[str, Any] = {
         "dataset": "digits",
         "partition": {"name": "dirichlet", "alpha": 0.5},
         "model": "logistic",
-        "batch": 16,
-        "lr": 0.05,
+        "local": {"batch": 16, "lr": 0.05},
     },
 }
 
 
 def tables(out: Path, **learning: Any) -> dict[str, bytes]:
-    scenario = edgefl.load_scenario({**SCENARIO, "learning": {**SCENARIO["learning"], **learning}})
+    scenario = edgefl.load_scenario({**SCENARIO, "learning": within(SCENARIO["learning"], learning)})
     edgefl.simulate(scenario, out, device="cpu")
     return {file.name: file.read_bytes() for file in out.glob("*.csv")}
 
@@ -321,7 +321,7 @@ def tables(out: Path, **learning: Any) -> dict[str, bytes]:
 def test_who_sends_all_of_the_largest_is_without_a_codec_byte_for_byte(
     algorithm: str, tmp_path: Path
 ) -> None:
-    how = {"algorithm": algorithm, "payload": "exchanged"}
+    how: dict[str, Any] = {"algorithm": algorithm, "cost": {"payload": "exchanged"}}
     all_of_it = {"name": "top_k", "share": 1}
     plain = tables(tmp_path / "plain", **how)
     assert {"rounds.csv", "devices.csv"} <= set(plain)
@@ -363,7 +363,7 @@ def test_a_second_vector_travels_whole_where_it_counts(tmp_path: Path) -> None:
                 "learning": {
                     **SCENARIO["learning"],
                     "algorithm": "scaffold",
-                    "payload": payload,
+                    "cost": {"payload": payload},
                     "uplink_codec": "top_k",
                 },
             }

@@ -15,7 +15,12 @@ BASE: dict[str, Any] = {
     "name": "stragglers",
     "devices": {"count": DEVICES},
     "sessions": {"name": "schedule", "count": 1, "rounds": 2},
-    "learning": {"dataset": "digits", "partition": "iid", "model": "logistic", "batch": 50, "epochs": EPOCHS},
+    "learning": {
+        "dataset": "digits",
+        "partition": "iid",
+        "model": "logistic",
+        "local": {"batch": 50, "epochs": EPOCHS},
+    },
 }
 
 
@@ -31,12 +36,12 @@ def iterations(**changes: Any) -> np.ndarray:
 
 
 def test_nine_of_ten_do_one_to_four_of_five_epochs() -> None:
-    steps = iterations(learning__partial_work={"share": 0.9})
+    steps = iterations(learning__local__partial_work={"share": 0.9})
     assert (steps % 3 == 0).all()
     assert ((steps == 3 * EPOCHS).sum(1) == 1).all()
     assert steps.min() >= 3
     assert not np.array_equal(*steps)
-    assert (iterations(learning__partial_work={"share": 0.0}) == 3 * EPOCHS).all()
+    assert (iterations(learning__local__partial_work={"share": 0.0}) == 3 * EPOCHS).all()
 
 
 def test_all_lengths_and_all_devices_are_as_likely() -> None:
@@ -62,4 +67,4 @@ def test_all_lengths_and_all_devices_are_as_likely() -> None:
 
 def test_of_one_epoch_nobody_does_fewer() -> None:
     with pytest.raises(EdgeflError, match="ask for two or more"):
-        load_scenario(BASE).with_(learning__epochs=1, learning__partial_work={})
+        load_scenario(BASE).with_(learning__local__epochs=1, learning__local__partial_work={})

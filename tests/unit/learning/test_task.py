@@ -170,11 +170,7 @@ def test_stacked_is_one_by_one_is_pytorch(name: str, algorithm: str) -> None:
             "dataset": {"name": f"{__name__}:Noisy", "learns": name},
             "partition": "iid",
             "model": {"name": "mlp2", "hidden": 5},
-            "batch": 8,
-            "lr": LR,
-            "steps": STEPS,
-            "momentum": RHO,
-            "batching": batching,
+            "local": {"batch": 8, "lr": LR, "steps": STEPS, "momentum": RHO, "batching": batching},
             "algorithm": {"name": algorithm},
         }
         scenario = load_scenario(
@@ -218,11 +214,14 @@ def test_stacked_is_one_by_one_is_pytorch(name: str, algorithm: str) -> None:
         ("algorithm", "moon", "moon is made for classes, and the task is regression: choose one that takes"),
         ("warm_start", "continuous", "continuous is made for classes"),
         ("drift", {"name": "label_swap"}, "label_swap is made for classes.*noise or rotation"),
-        ("metrics", ["auc"], "auc is made for classes"),
+        ("evaluation.metrics", ["auc"], "auc is made for classes"),
     ],
 )
 def test_what_is_made_for_classes_is_refused_by_name(key: str, value: Any, words: str) -> None:
-    settings = LearningSettings.model_validate({"dataset": "diabetes", "model": "logistic", key: value})
+    place = tuple(key.split("."))
+    for name in reversed(place):
+        value = {name: value}
+    settings = LearningSettings.model_validate({"dataset": "diabetes", "model": "logistic", **value})
     with pytest.raises(EdgeflError, match=words) as error:
         TrainingData(settings, torch.device("cpu"), devices=1)
-    assert error.value.place == ("learning", key)
+    assert error.value.place == ("learning", *place)

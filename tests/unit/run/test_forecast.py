@@ -24,7 +24,7 @@ PROBE = Probe(
 )
 SEVEN = {
     "layout": {"rings": 1, "isd_m": 100},
-    "radio": {"shadowing": "spatial"},
+    "radio": {"propagation": {"shadowing": "spatial"}},
     "devices": {"count": 30},
 }
 

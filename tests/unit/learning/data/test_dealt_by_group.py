@@ -41,8 +41,7 @@ def scenario(**dataset: Any) -> dict[str, Any]:
             "dataset": {"name": "synthetic", "groups": GROUPS, **dataset},
             "partition": "natural",
             "model": "logistic",
-            "steps": 3,
-            "batch": 10,
+            "local": {"steps": 3, "batch": 10},
         },
     }
 
@@ -143,8 +142,8 @@ def test_a_cohort_of_a_million_is_drawn_uniformly() -> None:
     ("key", "value"),
     [
         ("partition", "iid"),
-        ("validation", 0.1),
-        ("tested_on", "devices"),
+        ("evaluation", {"validation": 0.1}),
+        ("evaluation", {"tested_on": "devices"}),
         ("drift", {"name": "label_swap", "at": 2}),
     ],
 )

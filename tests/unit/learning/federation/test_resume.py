@@ -19,6 +19,7 @@ from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.models import Model
 from edgefl.learning.settings import LearningSettings
 from edgefl.rng import Streams
+from edgefl.testing.cell import within
 from edgefl.testing.conformance import same
 from tests.unit.learning.six_devices import ALGORITHMS
 
@@ -30,7 +31,7 @@ WARM_STARTS: dict[str, dict[str, Any]] = {
     "checked": {
         "warm_start": {"name": "similarity", "probe_rounds": 2, "check": True, "history": 2},
         "pilot_sessions": 2,
-        "epochs": 1,
+        "local": {"epochs": 1},
     },
 }
 # until they have done all that they do: opened with several models, by their weights, with one forgotten
@@ -112,22 +113,22 @@ def play(cell: Cell, log: list[Any], sessions: int, at: Stop | None = None) -> I
 def settings(algorithm: str, warm_start: str, **more: Any) -> LearningSettings:
     if algorithm == "oracle":
         more = {"drift": {"at": 3}, **more}
-    return LearningSettings(
-        **{
-            "dataset": "digits",
-            "model": "logistic",
-            "partition": {"name": "dirichlet", "alpha": 0.5, "overlap": 0.0},
+    plain: dict[str, Any] = {
+        "dataset": "digits",
+        "model": "logistic",
+        "partition": {"name": "dirichlet", "alpha": 0.5, "overlap": 0.0},
+        "local": {
             "batch": 32,
             "steps": 2,
             # for one that stops after an epoch
             "epochs": 2 if registry.get("algorithms", algorithm)().keeps_apart() else None,
-            "flops_per_sample": 1.0,  # counting takes longer than all the rest
             "lr": 0.05,
-            "algorithm": algorithm,
-            **WARM_STARTS[warm_start],
-            **more,
-        }
-    )
+        },
+        "cost": {"flops_per_sample": 1.0},  # counting takes longer than all the rest
+        "algorithm": algorithm,
+        **WARM_STARTS[warm_start],
+    }
+    return LearningSettings(**within(plain, more))
 
 
 def goes_on_after_any_round(how: LearningSettings, sessions: int, stages: set[int]) -> None:
@@ -187,7 +188,7 @@ class Normed(Model):
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["scaffold", "moon"])
 def test_statistics_and_dropout_go_on_too(algorithm: str) -> None:
-    how = settings(algorithm, "checked", model=Normed(), batching="stacked")
+    how = settings(algorithm, "checked", model=Normed(), local={"batching": "stacked"})
     goes_on_after_any_round(how, SESSIONS["checked"], {0, 1, 2})
 
 

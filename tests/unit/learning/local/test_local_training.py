@@ -362,7 +362,7 @@ def test_a_model_that_cannot_be_stacked_goes_one_by_one() -> None:
     ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
     assert list(train._workers) == [OneByOne]
     train = training(Unstackable(), batching="stacked")
-    with refused_at("learning.batching"):
+    with refused_at("learning.local.batching"):
         ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
 
 
@@ -424,7 +424,7 @@ def test_a_chunk_that_a_gpu_cannot_hold_is_an_error_and_not_a_smaller_chunk(
 
     monkeypatch.setattr(ChunkTraining, "run", full)
     train = training(Plain())
-    with refused_at("learning.memory_gb"):
+    with refused_at("learning.local.memory_gb"):
         ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
 
 
@@ -476,7 +476,7 @@ def test_without_a_word_a_model_that_gains_by_it_is_trained_channels_last(gain: 
 
 def test_bf16_is_refused_where_its_gradients_are_wrong() -> None:
     """Small images shrink to a pixel before ResNet-18's last stride."""
-    with refused_at("learning.precision"):
+    with refused_at("learning.local.precision"):
         training(Resnet18(), precision=Precision(bf16=True))
     training(Resnet18())
 

@@ -40,7 +40,7 @@ SCENARIO = """\
 name: small
 devices: {count: 3}
 sessions: {name: schedule, count: 1, rounds: 1}
-learning: {dataset: digits, model: logistic, precision: bf16, flops_per_sample: 1}
+learning: {dataset: digits, model: logistic, local: {precision: bf16}, cost: {flops_per_sample: 1}}
 """
 
 
@@ -53,7 +53,7 @@ def test_a_run_says_that_bf16_is_slow_here(
     monkeypatch.setattr(processor, "has_bf16", lambda: has)
     file = tmp_path / "small.yaml"
     file.write_text(SCENARIO)
-    scenario = edgefl.load_scenario(file, [f"learning.precision={precision}"])
+    scenario = edgefl.load_scenario(file, [f"learning.local.precision={precision}"])
     run, heard = tmp_path / "run", list[str]()
     under_way: list[list[str]] = []
     edgefl.simulate(
@@ -74,4 +74,4 @@ def test_the_note_is_on_the_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     file.write_text(SCENARIO)
     done = CliRunner().invoke(cli.app, ["run", str(file), "--out", str(tmp_path / "run"), "--device", "cpu"])
     assert done.exit_code == 0, done.output
-    assert "edgefl: note: learning.precision is bf16" in done.stderr
+    assert "edgefl: note: learning.local.precision is bf16" in done.stderr

@@ -15,6 +15,7 @@ from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.cloud_models import CloudModels
 from edgefl.rng import Streams
+from edgefl.testing.cell import within
 
 CPU = torch.device("cpu")
 DEVICES, ROUNDS = 12, 4
@@ -33,16 +34,13 @@ def trained(
     cells: Sequence[Sequence[int]], clouded: bool = True, every: int = 1, **changes: Any
 ) -> list[Tensor]:
     """The models of cells with these devices, all of which take part in every round."""
-    settings = LearningSettings(
-        **{
-            "dataset": "digits",
-            "model": "logistic",
-            "partition": {"name": "dirichlet", "alpha": 0.3},
-            "batch": 16,
-            "lr": 0.05,
-            **changes,
-        }
-    )
+    given: dict[str, Any] = {
+        "dataset": "digits",
+        "model": "logistic",
+        "partition": {"name": "dirichlet", "alpha": 0.3},
+        "local": {"batch": 16, "lr": 0.05},
+    }
+    settings = LearningSettings(**within(given, changes))
     data = TrainingData(settings, CPU, devices=DEVICES, threads=1)
     stages = [cell(data, number, ids, settings) for number, ids in enumerate(cells)]
     cloud = CloudModels(CPU)

@@ -20,6 +20,7 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.device_side import LOCAL_MODEL
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.rng import Streams
+from edgefl.testing.cell import within
 
 DEVICES = 12
 CPU = torch.device("cpu")
@@ -29,20 +30,20 @@ CORRECTING: list[tuple[Algorithm, str]] = [(Scaffold(), "control"), (FedDyn(alph
 
 
 def learner(algorithm: Any, populations: Sequence[range] = (), **changes: Any) -> TorchLearner:
-    learning = LearningSettings(
-        **{
-            "dataset": "digits",
-            "model": "logistic",
-            "partition": {"name": "dirichlet", "alpha": 0.3},  # data stay with their device
+    given: dict[str, Any] = {
+        "dataset": "digits",
+        "model": "logistic",
+        "partition": {"name": "dirichlet", "alpha": 0.3},  # data stay with their device
+        "local": {
             "batch": 16,
             "steps": 3,
             "lr": 0.05,
             "lr_power": 0,
-            "flops_per_sample": 1.0,
-            "algorithm": algorithm,
-            **changes,
-        }
-    )
+        },
+        "cost": {"flops_per_sample": 1.0},
+        "algorithm": algorithm,
+    }
+    learning = LearningSettings(**within(given, changes))
     training_data = TrainingData(learning, CPU, devices=DEVICES)
     return TorchLearner(learning, training_data, streams=Streams(5), populations=populations)
 
@@ -160,7 +161,7 @@ def test_a_device_that_joins_feddyn_begins_without_a_past() -> None:
 
 
 def test_feddyn_sends_its_shift_until_an_update_has_arrived() -> None:
-    one = learner(FedDyn(), payload="exchanged")
+    one = learner(FedDyn(), cost={"payload": "exchanged"})
     model = one.payload_bits
     first = opened(one, 1, [0, 1, 2])
     assert first.train([0, 1, 2], 1).down_bits == (model,) * 3, "nobody has anything to shift"
