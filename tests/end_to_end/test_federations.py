@@ -307,5 +307,5 @@ def test_each_task_has_its_own_score(tmp_path: Path) -> None:
 def test_a_killed_run_of_several_federations_goes_on(tmp_path: Path) -> None:
     scenario = tmp_path / "mixed.yaml"
     scenario.write_text(dump(load_scenario(mixed(record={"models": "best"}))))
-    tally = kill.check(scenario, 2, seed=5, snapshot_rounds=2, again=0.3)
-    assert tally.identical == tally.runs == 2, tally.differences
+    tally = kill.check(scenario, 1, seed=5, snapshot_rounds=2, again=0.3)
+    assert tally.identical == tally.runs == 1, tally.differences

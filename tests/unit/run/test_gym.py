@@ -15,7 +15,7 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 from edgefl import load_scenario, simulate  # noqa: E402
 from edgefl.errors import EdgeflError  # noqa: E402
 from edgefl.run.gym import FEATURES, RoundEnv  # noqa: E402
-from tests.end_to_end.pages import ROOT  # noqa: E402
+from tests.tools.pages import ROOT  # noqa: E402
 
 SMALL: dict[str, Any] = {
     "name": "small",
