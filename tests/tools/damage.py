@@ -92,10 +92,15 @@ def try_case(
             ended = _call(command, folder)
             if verbose:
                 print(number, done, command, ended.code, ended.err.strip()[-300:], flush=True)
-            if rule := broken(ended, base, lambda line=" ".join(command): known(base).get(line, "")):
+            line = " ".join(command)
+            if rule := broken(ended, base, partial(_said_of_whole, known, base, line)):
                 said = f"{ended.err[-900:]}{ended.crash[-1500:]}"
-                yield rule, f"case {number}: {done}\n{' '.join(command)}: {ended.code}\n{said}"
+                yield rule, f"case {number}: {done}\n{line}: {ended.code}\n{said}"
         restore_rights(folder / base)
+
+
+def _said_of_whole(known: Callable[[str], Mapping[str, str]], base: str, line: str) -> str:
+    return known(base).get(line, "")
 
 
 def broken(ended: CallResult, base: str, known: Callable[[], str]) -> str:
