@@ -77,7 +77,7 @@ BASE: dict[str, Any] = {
 
 
 def trained(**changes: Any) -> tuple[Any, TrainedRound]:
-    learner = prepare(load_scenario(BASE).with_(**changes), device="cpu").learners[0]
+    learner = prepare(load_scenario(BASE).with_(**changes), device="cpu").learner
     stage = next(iter(learner.session(SessionStart(1, tuple(range(DEVICES)), 1))))
     stage.train(range(DEVICES), 1)
     return learner, learner.federation.model.waiting_round(range(DEVICES))

@@ -97,7 +97,7 @@ def test_stacked_is_one_by_one_is_pytorch(algorithm: str) -> None:
     """Fifty steps; devices have 10 or 11 texts, so the last batch of a pass is smaller."""
     found = []
     for batching in ("stacked", "sequential"):
-        learner = prepare(scenario(batching=batching, algorithm=algorithm), device="cpu").learners[0]
+        learner = prepare(scenario(batching=batching, algorithm=algorithm), device="cpu").learner
         stage = next(iter(learner.session(SessionStart(1, tuple(range(DEVICES)), 1))))
         stage.train(range(DEVICES), 1)
         found.append(learner.federation.model.waiting_round(range(DEVICES)))

@@ -164,7 +164,7 @@ def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
             }
         ),
         device="cpu",
-    ).learners[0]
+    ).learner
     stage = next(iter(learner.session(SessionStart(1, (0, 1, 2), 3))))
     data, layout = learner.trainer.training_data.train, learner.trainer.layout
     model = learner.model.clone()

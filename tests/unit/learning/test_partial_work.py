@@ -21,7 +21,7 @@ BASE: dict[str, Any] = {
 
 def iterations(**changes: Any) -> np.ndarray:
     """[rounds, devices] local steps; 150 samples of each device are 3 batches an epoch."""
-    learner = prepare(load_scenario(BASE).with_(**changes), device="cpu").learners[0]
+    learner = prepare(load_scenario(BASE).with_(**changes), device="cpu").learner
     stage = next(iter(learner.session(SessionStart(1, tuple(range(DEVICES)), 2))))
     found = []
     for round_ in (1, 2):

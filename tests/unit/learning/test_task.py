@@ -185,7 +185,7 @@ def test_stacked_is_one_by_one_is_pytorch(name: str, algorithm: str) -> None:
                 "learning": learning,
             },
         )
-        learner = prepare(scenario, device="cpu").learners[0]
+        learner = prepare(scenario, device="cpu").learner
         stage = next(iter(learner.session(SessionStart(1, tuple(range(DEVICES)), 1))))
         stage.train(range(DEVICES), 1)
         found.append(learner.federation.model.waiting_round(range(DEVICES)))
