@@ -178,6 +178,3 @@ class Receivers(Protocol):
 
     def losses(self, models: Tensor) -> Tensor:
         """Compute the mean loss [K, C] of C models [C, M] on each device's training data; 0 without data."""
-
-    def accuracies(self, models: Tensor) -> Tensor:
-        """Compute their accuracy [K, C] likewise; asked of the same models, it costs no further pass."""

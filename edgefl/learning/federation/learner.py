@@ -33,11 +33,11 @@ from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.scores.metrics import BEST
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.updates.compression import Compression
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
-from edgefl.learning.updates.privacy_account import release_of
+from edgefl.learning.updates.privacy_account import Release
 from edgefl.learning.updates.trained_model import TrainedModel
+from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
 from edgefl.rng import Streams
 
@@ -257,9 +257,16 @@ class TorchLearner:
             settings.algorithm,
             devices,
             model,
-            Compression(settings, trainer.layout, self._payload, devices),
+            Transfers(
+                settings.algorithm,
+                trainer.layout,
+                self._payload,
+                devices,
+                settings.uplink_codec,
+                settings.downlink_codec,
+            ),
             trainer.streams.below("chance", trainer.cell, name),
-            release_of(settings.privacy, trainer.layout, devices),
+            Release(settings.privacy, trainer.layout, devices),
         )
 
     def _open_probe(self) -> None:

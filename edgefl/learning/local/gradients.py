@@ -168,20 +168,14 @@ class Kernel(ABC):
 
     def loss(self, row: Tensor, reader: SampleReader, samples: Tensor) -> Tensor:
         """Compute the mean loss [] of model [M + Q] over samples [n], in evaluation mode."""
-        return self.score(row, reader, samples)[0]
-
-    def score(self, row: Tensor, reader: SampleReader, samples: Tensor) -> tuple[Tensor, float]:
-        """Compute the mean loss [] and the score of model [M + Q] over samples [n], in evaluation mode."""
         self.module.eval()
-        task, tensors = self.task, self.layout.views(row)
-        total, scores = row.new_zeros(()), 0.0
+        total, tensors = row.new_zeros(()), self.layout.views(row)
         with self._autocast(row.device):
             for some in samples.split(self._tested_at_once):
-                logits, y = run(self.module, tensors, reader.normalised(some)).logits, reader.labels(some)
-                total += task.loss(logits.float(), y, "sum")
-                scores += task.total(logits, y)
+                logits = run(self.module, tensors, reader.normalised(some)).logits
+                total += self.task.loss(logits.float(), reader.labels(some), "sum")
         self.module.train()
-        return total / len(samples), scores / len(samples)
+        return total / len(samples)
 
     def _references(self, terms: Sequence[OutputTerm], batch: Batch) -> list[list[Outputs]]:
         return [[self.outputs(rows, batch) for rows in term.references] for term in terms]

@@ -120,15 +120,15 @@ class LocalTraining:
         return models
 
     @torch.no_grad()
-    def scores(self, models: Tensor, samples: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
-        """Compute losses (mean) and accuracies [K, C] of models [C, M + Q] on each device's samples; 0 without."""
+    def losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
+        """Compute the mean losses [K, C] of models [C, M + Q] on each device's samples; 0 without."""
         (worker,) = self._workers_with(OneByOne, 1)
-        losses, accuracies = models.new_zeros(2, len(samples), len(models))
+        losses = models.new_zeros(len(samples), len(models))
         for k, indices in enumerate(samples):
             rows = torch.from_numpy(indices).to(models.device)
             for c, row in enumerate(models if len(indices) else ()):
-                losses[k, c], accuracies[k, c] = worker.kernel.score(row, worker.reader, rows)
-        return losses, accuracies
+                losses[k, c] = worker.kernel.loss(row, worker.reader, rows)
+        return losses
 
     @property
     def state_size(self) -> int:

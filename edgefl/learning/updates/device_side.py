@@ -15,8 +15,9 @@ from edgefl.learning.local.local_task import LocalTask, Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.updates.device_states import DeviceStates
+from edgefl.learning.updates.privacy_account import Release
 from edgefl.learning.updates.rows import blocks, like_rows, notes_at
-from edgefl.learning.updates.transfers import Release, Transfers
+from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.updates.updates import LocalResult, TrainedRound
 
 LOCAL_MODEL = "last local model"

@@ -20,9 +20,10 @@ from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.learning.updates.payload import Payload
+from edgefl.learning.updates.privacy_account import Release
 from edgefl.learning.updates.rows import in_front, like_rows, take
 from edgefl.learning.updates.tiers import TierModels
-from edgefl.learning.updates.transfers import Release, Transfers
+from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.updates.updates import LocalResult, TrainedRound, Update, joined, parts, rebased, towards
 from edgefl.rng import Streams
 
@@ -72,8 +73,8 @@ class TrainedModel:
         self._algorithm = algorithm
         self.devices = devices
         self._streams = streams
-        self._transfers = transfers or Transfers(algorithm, training.layout, Payload())
-        self._release = release or Release()
+        self._transfers = transfers or Transfers(algorithm, training.layout, Payload(), devices)
+        self._release = release or Release(None, training.layout, devices)
         self.side = DeviceSide(training, algorithm, devices, self._transfers, self._release)
         self.model = model
         self.state = {}
@@ -329,14 +330,14 @@ class TrainedModel:
     ) -> RoundReceivers:
         parameters, _ = self._training.layout.split(self.model)
         return RoundReceivers(
-            self._algorithm, ids, self.starting, self.devices, samples, self._scores, parameters, rng
+            self._algorithm, ids, self.starting, self.devices, samples, self._losses, parameters, rng
         )
 
     def _members(self, samples: Mapping[int, int]) -> SessionMembers:
         parameters, _ = self._training.layout.split(self.model)
         return SessionMembers(self._algorithm, self.devices, samples, parameters)
 
-    def _scores(self, models: Tensor, samples: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+    def _losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
         _, statistics = self._training.layout.split(self.model)
         whole = torch.cat([models, statistics.expand(len(models), -1)], dim=1)
-        return self._training.scores(whole, samples)
+        return self._training.losses(whole, samples)

@@ -71,7 +71,7 @@ def track(
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), CPU)
     training = LocalTraining(model, module, data, UpdateRule(RHO), **options)
     states = DeviceStates(DEVICES, CPU)
-    transfers = Transfers(algorithm, training.layout, payload or Payload())
+    transfers = Transfers(algorithm, training.layout, payload or Payload(), states)
     one = TrainedModel(training, algorithm, states, training.layout.flatten(module), transfers)
     one.open(one.model, HELD)
     return one, states

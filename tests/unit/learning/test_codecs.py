@@ -21,7 +21,7 @@ from edgefl.learning.codecs import Codec, Coded, FeedbackCodec, Sizes
 from edgefl.learning.codecs.qsgd import Qsgd
 from edgefl.learning.codecs.top_k import TopK, largest
 from edgefl.learning.federation.learner import TorchLearner
-from edgefl.learning.updates.compression import HELD
+from edgefl.learning.updates.transfers import HELD
 from edgefl.rng import Streams
 from tests.unit.learning.federation.test_resume import DEVICES, Cell, goes_on_after_any_round, settings
 

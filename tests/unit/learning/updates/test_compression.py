@@ -9,7 +9,7 @@ from torch import Tensor
 
 from edgefl.config import registry
 from edgefl.contract import SessionStart
-from edgefl.learning.updates.compression import HELD
+from edgefl.learning.updates.transfers import HELD
 from edgefl.learning.updates.updates import TrainedRound, joined
 from tests.unit.learning.federation.test_resume import DEVICES, Cell, settings
 
