@@ -80,12 +80,11 @@ class ModelKeeper:
         return self._folder / seat.federation / f"cell{seat.cell}{suffix}.safetensors"
 
     def _tested(self, seat: Seat, evaluation: Evaluation) -> None:
-        from edgefl.learning.federation import kept_models
         from edgefl.learning.modules import model_files
 
         every, learner = self._record.models, self._learners[seat]
         if isinstance(every, int):
-            if (number := kept_models.round_of_run(learner)) % every == 0:
+            if (number := learner.federation.now.round.moment.round) % every == 0:
                 self._write(seat, f"-round{number}")
             return
         accuracy = evaluation.scalars.get(VALIDATION_SCORE, evaluation.accuracy)
@@ -105,10 +104,8 @@ class ModelKeeper:
         from edgefl.learning.modules import model_files
 
         learner = self._learners[seat]
-        about, inputs = (
-            {**kept_models.about(learner), **seat.columns, **further},
-            kept_models.inputs_of(learner),
-        )
+        about = {**kept_models.about(learner), **seat.columns, **further}
+        inputs = learner.trainer.training_data.inputs
         for kind, tensors in kept_models.collections(learner, personal=self._record.personal_models):
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
             path = self._path(seat, f"{suffix}{ending}")

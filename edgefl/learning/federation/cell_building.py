@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
@@ -11,11 +10,11 @@ from torch.nn.parameter import is_lazy
 from edgefl.errors import EdgeflError
 from edgefl.learning.data.dealt_by_group import DealtByGroup
 from edgefl.learning.data.device_data import DeviceData
+from edgefl.learning.datasets import Split
 from edgefl.learning.drifts import Drift, DriftState
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.local.cost import tried
 from edgefl.learning.local.local_training import LocalTraining
-from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.partitions import PartitionInputs
@@ -106,32 +105,20 @@ def device_tests(
     training_data: TrainingData,
     device_data: DeviceData,
     streams: Streams,
-    labels: np.ndarray,
-    groups: np.ndarray | None,
+    split: Split | None,
 ) -> DeviceTests | None:
-    """Make the test data of each device from samples of these labels, if devices are tested on their own."""
-    if settings.tested_on == "labels":
+    """Make the test data of each device from these samples, if there are any, and devices are tested on their own."""
+    if split is None or settings.tested_on == "labels":
         return None
     return DeviceTests(
         device_data,
-        labels,
-        groups,
+        training_data.task.kinds(split.y),
+        split.groups,
         training_data.labels,
         training_data.groups,
         count=settings.test_samples,
         streams=streams,
     )
-
-
-def device_validation(
-    settings: LearningSettings, training_data: TrainingData, device_data: DeviceData, streams: Streams
-) -> DeviceTests | None:
-    """Make the validation data of each device, if there are any, and devices are tested on their own."""
-    split = training_data.validation_split
-    if split is None:
-        return None
-    kinds = training_data.task.kinds(split.y)
-    return device_tests(settings, training_data, device_data, streams, kinds, split.groups)
 
 
 def local_training(settings: LearningSettings, training_data: TrainingData, module: Any) -> LocalTraining:
@@ -146,7 +133,7 @@ def local_training(settings: LearningSettings, training_data: TrainingData, modu
         training_data.train,
         UpdateRule(settings.momentum, settings.optimiser, settings.weight_decay, settings.clip_norm),
         batching=settings.batching,
-        precision=Precision(settings.precision == "bf16"),
+        bf16=settings.precision == "bf16",
         memory_bytes=int(settings.memory_gb * 1e9) if settings.memory_gb else None,
         threads=training_data.threads,
         task=training_data.task,

@@ -1,7 +1,8 @@
 """The learner that trains with PyTorch: models, data, algorithm and warm start behind the contract's Learner."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,14 +17,13 @@ from edgefl.learning.federation.cell_building import (
     build_module,
     device_data_of,
     device_tests,
-    device_validation,
     drift_state,
     local_training,
     refuse_outputs,
 )
 from edgefl.learning.federation.clairvoyance import TrainBothStage
 from edgefl.learning.federation.federation import Federation, Progress, RoundFacts, SessionFacts, TensorState
-from edgefl.learning.federation.stages import CheckStage, ProbeStage, TrainStage, WatchedStage, construct
+from edgefl.learning.federation.stages import CheckStage, ProbeStage, TrainStage, construct
 from edgefl.learning.federation.trainer import Trainer
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.local.cost import flops_per_sample
@@ -98,6 +98,7 @@ class TorchLearner:
         )
         inputs = PartitionInputs(training_data.groups, homes_m, sites_m, kept)
         device_data = device_data_of(settings, training_data, streams, inputs, populations)
+        tests_of = partial(device_tests, settings, training_data, device_data, streams)
         self._trainer = Trainer(
             settings=settings,
             training_data=training_data,
@@ -110,15 +111,8 @@ class TorchLearner:
             payload_bits=self.payload_bits,
             cell=cell,
             drift_state=drift_state(settings.drift, inputs, training_data.devices, cell, streams),
-            device_tests=device_tests(
-                settings,
-                training_data,
-                device_data,
-                streams,
-                training_data.test_labels,
-                training_data.test_groups,
-            ),
-            device_validation=device_validation(settings, training_data, device_data, streams),
+            device_tests=tests_of(training_data.test_split),
+            device_validation=tests_of(training_data.validation_split),
         )
         self._initial = layout.flatten(module)
         self._federation = Federation(self._trained_model(training_data.states, self._initial), self._initial)
@@ -153,7 +147,9 @@ class TorchLearner:
     def train_stage(self) -> TrainStage:
         """The stage of training, as it would be now."""
         kind = TrainStage if self._federation.twin is None else TrainBothStage
-        return kind(self._trainer, self._federation, self._warm_start)
+        stage = kind(self._trainer, self._federation, self._warm_start)
+        stage.watch = self.watch
+        return stage
 
     @property
     def device_data(self) -> DeviceData:
@@ -202,12 +198,13 @@ class TorchLearner:
 
     def stages(self) -> Iterator[Stage]:
         """Yield the stages of the open session, from the present one on; then close the session."""
-        train = TrainStage if self._federation.twin is None else TrainBothStage
-        kinds: dict[str, Callable[..., Stage]] = {"probe": ProbeStage, "check": CheckStage, "train": train}
+        kinds: dict[str, Callable[..., Stage]] = {"probe": ProbeStage, "check": CheckStage}
         now = self._federation.now
         while now.stage:
-            stage = kinds[now.stage](self._trainer, self._federation, self._warm_start)
-            yield stage if self.watch is None else cast(Stage, WatchedStage(stage, self.watch))
+            if now.stage == "train":
+                yield self.train_stage
+            else:
+                yield kinds[now.stage](self._trainer, self._federation, self._warm_start)
             if now.stage == "train":
                 self._close()
             elif now.stage == "probe" and self._warm_start.checks(self._federation.saved):

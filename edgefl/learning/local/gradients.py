@@ -14,10 +14,9 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from edgefl.learning.data.data_in_memory import SampleReader
 from edgefl.learning.local.batching import RECURRENT
-from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.terms import pushed, run, weighted
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
-from edgefl.learning.modules.convolutions import images_at_once, read_channels_last
+from edgefl.learning.modules.convolutions import images_at_once, read_channels_last, wants_channels_last
 from edgefl.learning.modules.layers import hand_in_dropout
 from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.objective import CLASSIFICATION
@@ -97,7 +96,7 @@ class Kernel(ABC):
         self,
         model: Model,
         module: nn.Module,
-        precision: Precision,
+        bf16: bool,
         example: Tensor,
         task: Task = CLASSIFICATION,
     ) -> None:
@@ -105,7 +104,7 @@ class Kernel(ABC):
         self.model = model
         self.module = copy.deepcopy(module)
         self.layout = ModelLayout.of(module)
-        self.precision = precision
+        self._bf16, self._torch_device = bf16, example.device
         self._recurrent = any(isinstance(layer, RECURRENT) for layer in self.module.modules())
         self.dropout = hand_in_dropout(self.module)
         if self.dropout:
@@ -135,7 +134,7 @@ class Kernel(ABC):
 
     def _autocast(self, torch_device: torch.device) -> torch.autocast:
         # no cache: it would keep casts of parameters that change meanwhile
-        return torch.autocast(torch_device.type, torch.bfloat16, self.precision.bf16, cache_enabled=False)
+        return torch.autocast(torch_device.type, torch.bfloat16, self._bf16, cache_enabled=False)
 
     def _masks(self, batch: Batch) -> dict[str, Tensor]:
         """Draw dropout masks [k, B, *shape] by name, each device's from its own generator, without padding."""
@@ -220,7 +219,7 @@ class Stacked(Kernel):
     """Automatic differentiation under vmap, all devices of a chunk in one call."""
 
     def _prepare(self) -> None:
-        if self.precision.bf16:
+        if self._bf16:
             # vmap's batch norm makes weights of its input's type, which must be that of the statistics
             for layer in self.module.modules():
                 if isinstance(layer, _BatchNorm):
@@ -283,7 +282,7 @@ class OneByOne(Kernel):
     at_once = 1
 
     def _prepare(self) -> None:
-        if self.precision.channels_last:
+        if wants_channels_last(self.model.channels_last_gain, self._torch_device, "all"):
             read_channels_last(self.module)
         named = dict(self.module.named_parameters())
         self._parameters = [named[name] for name in self.layout.parameters.names]

@@ -10,7 +10,7 @@ from torch import Tensor
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.chance import NO_CHANCE, Chance
 from edgefl.learning.data.dealt_by_group import total
-from edgefl.learning.local.handed import Handed
+from edgefl.learning.local.handed import OWN, REMEMBERED, Handed
 from edgefl.learning.updates.device_states import DeviceStates
 
 
@@ -24,7 +24,7 @@ class SessionMembers:
     def __init__(
         self, algorithm: Algorithm, devices: DeviceStates, samples: Mapping[int, int], like: Tensor
     ) -> None:
-        self._vectors = Handed.own(algorithm, dict.fromkeys(algorithm.device_vectors, like))
+        self._vectors = Handed(algorithm, OWN, dict.fromkeys(algorithm.device_vectors, like))
         self._devices = devices
         self._samples = samples
         self._like = like
@@ -70,8 +70,8 @@ class RoundReceivers:
     ) -> None:
         self.ids, self.rng = ids, rng
         self._starting = starting
-        self._vectors = Handed.own(algorithm, dict.fromkeys(algorithm.device_vectors, like))
-        self._notes = Handed.remembered(algorithm, dict.fromkeys(algorithm.remembered(), like))
+        self._vectors = Handed(algorithm, OWN, dict.fromkeys(algorithm.device_vectors, like))
+        self._notes = Handed(algorithm, REMEMBERED, dict.fromkeys(algorithm.remembered(), like))
         self._like = like
         self._devices = devices
         self._samples = samples

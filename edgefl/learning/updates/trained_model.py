@@ -12,7 +12,7 @@ from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.chance import NO_CHANCE, Chance, RoundChance
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.data.dealt_by_group import total
-from edgefl.learning.local.handed import Handed
+from edgefl.learning.local.handed import STATE, Handed
 from edgefl.learning.local.local_task import Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
@@ -89,7 +89,7 @@ class TrainedModel:
 
     @state.setter
     def state(self, state: ServerState) -> None:
-        self._state = Handed.state(self._algorithm, state)
+        self._state = Handed(self._algorithm, STATE, state)
 
     def open(self, model: Tensor, samples: Mapping[int, int]) -> None:
         """Begin a session with this model and these devices (id -> number of samples)."""

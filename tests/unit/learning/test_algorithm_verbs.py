@@ -19,7 +19,7 @@ from edgefl.learning.algorithms.hypcluster import HypCluster
 from edgefl.learning.algorithms.local_only import LocalOnly
 from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.data.batches import keep_apart
-from edgefl.learning.local.handed import Handed
+from edgefl.learning.local.handed import STATE, Handed
 from edgefl.learning.models import Model
 from edgefl.learning.updates.device_side import PERSONAL_MODEL
 from edgefl.learning.updates.payload import Payload
@@ -259,7 +259,7 @@ def test_a_verb_that_asks_for_what_is_not_there_names_the_algorithm(
 
 
 def test_an_error_in_a_verb_survives_the_way_to_another_process() -> None:
-    handed = pickle.loads(pickle.dumps(Handed.state(Scaffold(), {"control": torch.zeros(2)})))
+    handed = pickle.loads(pickle.dumps(Handed(Scaffold(), STATE, {"control": torch.zeros(2)})))
     with refused_at("learning.algorithm", "scaffold", "'c'", "only control"):
         handed["c"]
 
