@@ -11,10 +11,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from edgefl.learning.algorithms import Algorithm, ServerState, Trained, Updates
+from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.algorithms._adaptive_server import AdaptiveServer
 from edgefl.learning.algorithms.adaptive_fedavg import AdaptiveFedAvg
-from edgefl.learning.algorithms.ca2fl import Ca2fl
 from edgefl.learning.algorithms.fadas import Fadas
 from edgefl.learning.algorithms.fedadagrad import FedAdagrad
 from edgefl.learning.algorithms.fedadam import FedAdam
@@ -241,38 +240,3 @@ def test_all_devices_alike_or_by_data(kind: type[AdaptiveServer]) -> None:
         algorithm = with_constants(kind, beta1=0.0)(weighting=weighting)
         _, state = algorithm.aggregate(model, updates(model, changes, sizes), begin(algorithm, model))
         assert float(state["mean"]) == mean
-
-
-class NoMembers:
-    """Devices that have never kept anything."""
-
-    def forget(self, name: str) -> None: ...
-
-
-def test_ca2fl_moves_by_the_mean_of_all_last_changes() -> None:
-    """Each round hears two of four devices; a cache of all changes in NumPy, as the paper's server has it."""
-    rng = np.random.default_rng(3)
-    sizes = np.array([1.0, 2.0, 3.0, 4.0])
-    algorithm = Ca2fl(server_lr=0.7)
-    model = torch.zeros(SIZE, dtype=torch.float64)
-    state = algorithm.init_state(model, {}, NoMembers())  # type: ignore[arg-type]
-    own = torch.zeros(4, SIZE, dtype=torch.float64)
-    expected, cache = np.zeros(SIZE), np.zeros((4, SIZE))
-    for _ in range(ROUNDS):
-        heard = np.sort(rng.choice(4, 2, replace=False))
-        deltas = rng.normal(size=(2, SIZE))
-        shares = sizes[heard] / sizes[heard].sum()
-        mean = sizes / sizes.sum() @ cache
-        expected = expected + 0.7 * (mean + shares @ (deltas - cache[heard]))
-        cache[heard] = deltas
-
-        ones = torch.ones(2, dtype=torch.float64)
-        work = Trained(model + torch.from_numpy(deltas), model, ones, ones, LR, {})
-        sent = algorithm.upload(work, state, {"cached": own[heard].clone()}).rows
-        coverage = float(sizes[heard].sum() / sizes.sum())
-        arrived = Updates(sent, model, torch.from_numpy(shares), coverage, ones, ones, LR, {})
-        kept = algorithm.keep(work, sent, state, {"cached": own[heard].clone()})["cached"]
-        model, state = algorithm.aggregate(model, arrived, state)
-        own[heard] = kept
-        assert model.numpy() == pytest.approx(expected)
-        assert own.numpy() == pytest.approx(cache, abs=1e-12)
