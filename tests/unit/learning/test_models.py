@@ -232,64 +232,59 @@ def test_the_text_bag_is_a_mean_without_padding() -> None:
     torch.testing.assert_close(module(texts.float()), module(texts), rtol=0, atol=0)
 
 
+DEVICES, BATCH, CLASSES = 3, 4, 3
+SILENT = "features.1.bias"  # of a rectifier that lets nothing through
+
+
+def written_out(
+    model: Model, shape: tuple[int, ...], x: Tensor
+) -> tuple[nn.Module, TensorLayout, list[Tensor]]:
+    """Return a module, where its tensors lie, and models, inputs, labels and weights of three devices.
+
+    One sample of one device is padding.
+    """
+    torch.manual_seed(SEED)
+    module = model.build(shape, CLASSES)
+    layout = TensorLayout.of(module)
+    rows, weight = torch.randn(DEVICES, layout.size), torch.rand(DEVICES, BATCH)
+    if SILENT in layout.names:
+        layout.views(rows)[SILENT][0, 0] = -100.0
+    weight[1, 2] = 0
+    return module, layout, [rows, x, torch.randint(0, CLASSES, (DEVICES, BATCH)), weight]
+
+
+TEXTS = torch.randint(0, 11, (DEVICES, BATCH, 5), generator=torch.Generator().manual_seed(SEED)).float()
+TEXTS[0, 0] = 0  # a text without words
+IMAGES = torch.randn(DEVICES, BATCH, 5, 2, generator=torch.Generator().manual_seed(SEED))
+
+
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no batched embedding bag
-def test_the_text_bags_own_gradients_are_those_of_autograd() -> None:
-    devices, batch, vocabulary = 3, 4, 11
-    model = with_constants(TextBag, width=6)(vocabulary=vocabulary)
-    torch.manual_seed(SEED)
-    module = model.build((5,), 3)
-    layout = TensorLayout.of(module)
-    rows = torch.randn(devices, layout.size)
-    x = torch.randint(0, vocabulary, (devices, batch, 5)).float()
-    x[0, 0] = 0  # a text without words
-    y = torch.randint(0, 3, (devices, batch))
-    weight = torch.rand(devices, batch)
-    weight[1, 2] = 0  # padding of the batch
-    own = model.gradients(module, layout, rows, x, y, weight)
-    reference = Model.gradients(model, module, layout, rows, x, y, weight)
-    torch.testing.assert_close(own, reference, rtol=ROUNDING, atol=1e-6)
-    # padding is no word: its embedding gets no gradient
-    assert not layout.views(own)["features.weight"][:, 0].any()
-
-
-@pytest.mark.parametrize("copied_up_to", [0, 6 * 3, 1000])
-def test_the_two_layers_own_gradients_are_those_of_autograd(
-    copied_up_to: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("model", "x", "copied_up_to", "still"),
+    [
+        (with_constants(TextBag, width=6)(vocabulary=11), TEXTS, 0, "features.weight"),  # padding is no word
+        # with no matrix copied into its place, the smaller one, and both
+        *((Mlp2(hidden=6), IMAGES, copied, "features.1.weight") for copied in (0, 6 * 3, 1000)),
+    ],
+)
+def test_gradients_that_are_written_out_are_those_of_autograd(
+    model: Model, x: Tensor, copied_up_to: int, still: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With no matrix copied into its place, the smaller one, and both."""
     monkeypatch.setattr(mlp2, "COPIED_UP_TO", copied_up_to)
-    devices, batch, inputs, classes = 3, 4, (5, 2), 3
-    model = Mlp2(hidden=6)
-    torch.manual_seed(SEED)
-    module = model.build(inputs, classes)
-    layout = TensorLayout.of(module)
-    rows = torch.randn(devices, layout.size)
-    layout.views(rows)["features.1.bias"][0, 0] = -100.0  # a rectifier that lets nothing through
-    x = torch.randn(devices, batch, *inputs)
-    y = torch.randint(0, classes, (devices, batch))
-    weight = torch.rand(devices, batch)
-    weight[1, 2] = 0  # padding of the batch
-    own = model.gradients(module, layout, rows, x, y, weight)
-    reference = Model.gradients(model, module, layout, rows, x, y, weight)
+    module, layout, at = written_out(model, tuple(x.shape[2:]), x)
+    own, reference = model.gradients(module, layout, *at), Model.gradients(model, module, layout, *at)
     torch.testing.assert_close(own, reference, rtol=ROUNDING, atol=1e-6)
-    assert not layout.views(own)["features.1.weight"][0, 0].any()
+    moved = layout.views(own)[still]
+    assert not (moved[:, 0] if still == "features.weight" else moved[0, 0]).any()
 
 
 @pytest.mark.parametrize("names", ["moon", "continuous", "moon continuous"])
 def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str) -> None:
     """Beside autograd in float64, whose own rounding does not count here."""
-    devices, batch, inputs, hidden, classes = 3, 4, (5, 2), 6, 3
+    inputs, hidden = (5, 2), 6
     model = Mlp2(hidden=hidden)
-    torch.manual_seed(SEED)
-    module = model.build(inputs, classes)
-    layout = TensorLayout.of(module)
-    rows, previous = torch.randn(2, devices, layout.size)
-    received = torch.randn(layout.size)
-    layout.views(rows)["features.1.bias"][0, 0] = -100.0  # a rectifier that lets nothing through
-    x = torch.randn(devices, batch, *inputs)
-    y = torch.randint(0, classes, (devices, batch))
-    weight = torch.rand(devices, batch)
-    weight[1, 2] = 0  # padding of the batch
+    module, layout, (rows, x, y, weight) = written_out(model, inputs, IMAGES.clone())
+    previous, received = torch.randn(DEVICES, layout.size), torch.randn(layout.size)
 
     def terms(kind: torch.dtype) -> list[OutputTerm]:
         found = {
@@ -307,7 +302,7 @@ def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str)
     own = model.gradients_with_terms(module, layout, rows, x, y, weight, terms(torch.float32))
     # how often a number is rounded on its way, by half an eps each: in sums over inputs, over the hidden layer and
     # the classes forward and back, over the batch, and in some twenty operations element by element
-    rounded = prod(inputs) + 2 * hidden + 2 * classes + batch + 20
+    rounded = prod(inputs) + 2 * hidden + 2 * CLASSES + BATCH + 20
     tolerance = rounded * torch.finfo(torch.float32).eps * float(expected.abs().max())
     assert float((own - expected).abs().max()) < tolerance
     assert not layout.views(own)["features.1.weight"][0, 0].any()
