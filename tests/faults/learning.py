@@ -77,8 +77,8 @@ FAULTS = (
         f"{UNIT}test_adaptive_servers.py::test_fifty_steps_follow_the_definition",
         "1e-6 of the largest parameter",
         edited(
-            f"{ALGORITHMS}._adaptive_server:AdaptiveServer.aggregate",
-            "(square.sqrt() + self.tau)",
+            f"{ALGORITHMS}._adaptive_server:AdaptiveServer.denominator",
+            "square.sqrt() + self.tau",
             "square.sqrt()",
         ),
     ),

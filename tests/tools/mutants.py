@@ -73,7 +73,10 @@ OTHERS = {
     "edgefl/learning/federation/stages.py": ("end_to_end/test_overlap",),
     "edgefl/learning/federation/kept_models.py": ("end_to_end/test_kept_models",),
     "edgefl/learning/federation/clairvoyance.py": ("learning/test_drift_methods",),
-    "edgefl/learning/federation/round_work.py": ("learning/test_partial_work", "learning/local/test_beside_pytorch"),
+    "edgefl/learning/federation/round_work.py": (
+        "learning/test_partial_work",
+        "learning/local/test_beside_pytorch",
+    ),
     "channel/many.py": ("channel/test_many",),
     "channel/sight.py": ("channel/test_large_scale",),
     "analysis/runs/reading.py": ("analysis/test_federations",),

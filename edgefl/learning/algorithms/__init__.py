@@ -8,10 +8,8 @@ statistics) is averaged by the learner and never reaches an algorithm. `OutputTe
 the exception.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from edgefl.config.component import Component
 from edgefl.learning.algorithms._exchanged import (
@@ -26,9 +24,7 @@ from edgefl.learning.algorithms._exchanged import (
 )
 from edgefl.learning.chance import Chance
 from edgefl.learning.models import OutputTerm
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 __all__ = [
     "Algorithm",

@@ -1,19 +1,15 @@
 """What the verbs of an algorithm are given and give back: what devices receive, how they trained, what they sent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol, Self
 
 from edgefl.learning.chance import NO_CHANCE, Chance
+from edgefl.learning.tensors import Tensor
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-ServerState = Mapping[str, "Tensor"]
+ServerState = Mapping[str, Tensor]
 # what an algorithm notes about each device of a round: name -> [K, ...]
-Notes = Mapping[str, "Tensor"]
+Notes = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,7 @@ class Trained:
         """Whether the round's learning rate was 0: no device has moved, and nothing may be divided by the rate."""
         return isinstance(self.lr, float) and self.lr == 0
 
-    def part(self, begin: int, end: int) -> Trained:
+    def part(self, begin: int, end: int) -> Self:
         """Return the results of some of the devices."""
         return replace(
             self,

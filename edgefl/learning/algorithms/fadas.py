@@ -1,14 +1,10 @@
 """AMSGrad at a server whose updates are stale, with smaller steps where they are very stale."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from edgefl.learning.algorithms import Members, ServerState
 from edgefl.learning.algorithms.fedadam import FedAdam
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class Fadas(FedAdam):

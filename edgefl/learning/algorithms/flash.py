@@ -1,16 +1,12 @@
 """FLASH: an adaptive server that steps further when the devices' changes grow, and devices that stop early."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from edgefl.learning.algorithms import Members, ServerState
 from edgefl.learning.algorithms.fedadam import FedAdam
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class Flash(FedAdam):
