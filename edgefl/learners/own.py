@@ -24,7 +24,7 @@ a run that was left starts anew, and run.json says so.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -33,12 +33,10 @@ from edgefl.contract import Learner, SessionStart, Stage
 from edgefl.engine.settings import WorkloadSettings
 from edgefl.errors import EdgeflError
 from edgefl.learners.checked import CheckedStage, Where, checked_number, facts_of
+from edgefl.learning.tensors import Tensor
 from edgefl.rng import Streams
 from edgefl.run_directory.snapshot import TrainingParts
 from edgefl.scenario.world import World
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 __all__ = ["Assignment"]
 
@@ -124,7 +122,7 @@ class OutsideLearner:
         for stage in self._learner.stages():
             yield CheckedStage(stage, facts_of_session, self._where)
 
-    def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return its state as a snapshot holds it."""
         import torch
 
@@ -133,7 +131,7 @@ class OutsideLearner:
             self._where, facts
         )
 
-    def restore(self, tensors: Mapping[str, "Tensor"], facts: Mapping[str, Any]) -> None:
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """Let it go on from a snapshot."""
         self._learner.restore({name: tensor.numpy() for name, tensor in tensors.items()}, dict(facts))
 

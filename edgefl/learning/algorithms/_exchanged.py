@@ -42,8 +42,19 @@ class Sent:
     bits: Tensor | None = None
 
 
+class _AtARate:
+    """What was trained at a learning rate."""
+
+    lr: float | Tensor
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the round's learning rate was 0: no device has moved, and nothing may be divided by the rate."""
+        return isinstance(self.lr, float) and self.lr == 0
+
+
 @dataclass(frozen=True)
-class Trained:
+class Trained(_AtARate):
     """The results of k devices whose local training is done, in order of device id.
 
     local: [k, M] local models.
@@ -66,11 +77,6 @@ class Trained:
     notes: Notes
     rng: Chance = NO_CHANCE
 
-    @property
-    def at_rest(self) -> bool:
-        """Whether the round's learning rate was 0: no device has moved, and nothing may be divided by the rate."""
-        return isinstance(self.lr, float) and self.lr == 0
-
     def part(self, begin: int, end: int) -> Self:
         """Return the results of some of the devices."""
         return replace(
@@ -86,7 +92,7 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Updates:
+class Updates(_AtARate):
     """What reached the server from K devices, in order of device id.
 
     rows: [K, M] what they sent: their local models, unless the algorithm's `upload` says otherwise.
@@ -115,11 +121,6 @@ class Updates:
     local: Tensor | None = None
     received: Tensor | None = None
     staleness: int = 0
-
-    @property
-    def at_rest(self) -> bool:
-        """Whether the round's learning rate was 0: no device has moved, and nothing may be divided by the rate."""
-        return isinstance(self.lr, float) and self.lr == 0
 
     def mean(self) -> Tensor:
         """Return [M] the mean of what was sent, by data size (J 5)."""

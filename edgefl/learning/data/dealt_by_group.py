@@ -1,7 +1,7 @@
 """Devices that hold a group of the data set each, whose samples are made when a device takes part."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,15 +11,8 @@ from edgefl.learning.datasets import SamplesByGroup
 from edgefl.learning.partitions import Partition
 from edgefl.rng import Streams
 
-
-class Pool(Protocol):
-    """The place in memory where samples of a few groups stand."""
-
-    def bring(self, groups: Sequence[int]) -> None:
-        """Make the samples of these groups stand there, and no others, unless they do."""
-
-    def rows(self, group: int) -> np.ndarray:
-        """Return the places at which the samples of a group stand since they were brought."""
+if TYPE_CHECKING:
+    from edgefl.learning.data.sample_pool import SamplePool
 
 
 class DealtByGroup(DeviceData):
@@ -40,7 +33,7 @@ class DealtByGroup(DeviceData):
         classes: int,
         devices: int,
         streams: Streams,
-        pool: Pool | None = None,
+        pool: "SamplePool | None" = None,
         kept: np.ndarray | None = None,
     ) -> None:
         with about("learning", "partition"):

@@ -118,9 +118,9 @@ class ChunkTraining:
             going = np.flatnonzero(steps > end).tolist()
         if going is None:
             return [], step
-        self._rows, self._state = closed(self._rows, going), [closed(one, going) for one in self._state]
+        self._rows, self._state = in_front(self._rows, going), [in_front(one, going) for one in self._state]
         if self._before is not None:
-            self._before = closed(self._before, going)
+            self._before = in_front(self._before, going)
         if personal is not None:
             personal.close(going)
         return [positions[k] for k in going], step + 1
@@ -175,8 +175,8 @@ class _PersonalModels:
 
     def close(self, going: Sequence[int]) -> None:
         """Keep only the rows that go on."""
-        self._rows, self._state = closed(self._rows, going), [closed(one, going) for one in self._state]
-        self._points = closed(self._points, going)
+        self._rows, self._state = in_front(self._rows, going), [in_front(one, going) for one in self._state]
+        self._points = in_front(self._points, going)
 
 
 class _EarlyStopping:
@@ -286,8 +286,9 @@ def together(positions: Sequence[int]) -> slice | list[int]:
     return slice(span.start, span.stop) if list(positions) == list(span) else list(positions)
 
 
-def closed(rows: Tensor, going: Sequence[int]) -> Tensor:
-    """Move the rows at ascending places `going` to the front: in place, as memory is full; return them."""
-    for place, row in enumerate(going):
-        rows[place] = rows[row]
-    return rows[: len(going)]
+def in_front(rows: Tensor, positions: Sequence[int]) -> Tensor:
+    """Move the rows at ascending positions to the front: in place, as a second [K, M] may not fit; return them."""
+    if len(positions) < len(rows):
+        for place, position in enumerate(positions):
+            rows[place] = rows[position]
+    return rows[: len(positions)]

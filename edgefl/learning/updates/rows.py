@@ -18,19 +18,6 @@ def blocks(count: int, like: Tensor, most: int = AT_ONCE_BYTES) -> Iterator[tupl
         yield begin, min(begin + size, count)
 
 
-def in_front(rows: Tensor, positions: Sequence[int]) -> Tensor:
-    """Move the rows at ascending positions to the front: in place, as a second [K, M] may not fit; return them."""
-    if len(positions) < len(rows):
-        for k, position in enumerate(positions):
-            rows[k] = rows[position]
-    return rows[: len(positions)]
-
-
-def take(rows: Tensor, positions: Sequence[int]) -> Tensor:
-    """Return a copy of the rows at these positions."""
-    return rows[list(positions)]
-
-
 def notes_at(positions: Sequence[int], notes: Notes) -> dict[str, Tensor]:
     """Return the notes of the devices at these positions."""
     return {name: note[list(positions)] for name, note in notes.items()}

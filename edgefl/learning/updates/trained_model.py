@@ -12,6 +12,7 @@ from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.chance import NO_CHANCE, Chance, RoundChance
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.data.dealt_by_group import total
+from edgefl.learning.local.chunk_training import in_front
 from edgefl.learning.local.handed import STATE, Handed
 from edgefl.learning.local.local_task import Stop
 from edgefl.learning.local.local_training import LocalTraining
@@ -21,7 +22,7 @@ from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.privacy_account import Release
-from edgefl.learning.updates.rows import in_front, like_rows, take
+from edgefl.learning.updates.rows import like_rows
 from edgefl.learning.updates.tiers import TierModels
 from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.updates.updates import LocalResult, TrainedRound, Update, joined, parts, rebased, towards
@@ -214,7 +215,11 @@ class TrainedModel:
         if not (as_they_are and together):
             round_, positions = joined(taken), list(range(len(taken)))
         # a second [K, M] may not fit the memory; but rows of which others wait must stay where they are
-        put = take if any(update.round is round_ for update in self.waiting.values()) else in_front
+        shared = any(update.round is round_ for update in self.waiting.values())
+
+        def put(rows: Tensor, positions: Sequence[int]) -> Tensor:
+            return rows[list(positions)] if shared else in_front(rows, positions)
+
         ids = [round_.ids[k] for k in positions]
         rows = put(round_.rows, positions)
         parameters, statistics = layout.split(rows)
