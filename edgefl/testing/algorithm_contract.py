@@ -119,8 +119,8 @@ def _one_round(
     shares = torch.tensor([0.5, 0.25, 0.25])
     notes = {**received.notes, **sent.notes}
     must(
-        all(name in notes and notes[name].shape == (many,) for name in algorithm.remembered()),
-        f"remembers {list(algorithm.remembered())}: note them in receive() or upload(), one number per device, [K]",
+        all(name in notes and notes[name].shape == (many,) for name in algorithm.remembers),
+        f"remembers {list(algorithm.remembers)}: note them in receive() or upload(), one number per device, [K]",
     )
     rng = CHANCE.of_server("aggregate")
     updates = Updates(rows=sent.rows, shares=shares, coverage=1.0, notes=notes, rng=rng, **told)

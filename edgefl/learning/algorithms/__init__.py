@@ -81,10 +81,6 @@ class Algorithm(Component):
     # vectors that a device receives besides in a session, until an update of it has arrived
     vectors_at_start: ClassVar[int] = 0
 
-    def remembered(self) -> tuple[str, ...]:
-        """Return the names of notes that each device remembers; overridden where parameters say which."""
-        return self.remembers
-
     # ---- a session begins
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:

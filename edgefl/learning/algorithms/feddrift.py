@@ -8,8 +8,6 @@ from edgefl.learning.algorithms import Members, Notes, Receivers, ServerState, U
 from edgefl.learning.algorithms._clustered import CLUSTER, LOWEST_LOSS, Clustered, shifted
 from edgefl.learning.tensors import Tensor
 
-# further column of devices.csv
-
 
 class FedDrift(Clustered):
     """Devices train the model with the lowest loss; where even that is worse than last time by delta, a new one.
@@ -33,6 +31,8 @@ class FedDrift(Clustered):
     Where no loss jumps, or with models = 1, it is FedAvg.
     """
 
+    remembers: ClassVar = (LOWEST_LOSS,)
+
     delta: float = Field(
         1.0,
         gt=0,
@@ -41,9 +41,6 @@ class FedDrift(Clustered):
     )
     models: int = Field(5, ge=1, le=100, description="most models that there can be")
     window: ClassVar[int] = 20  # rounds in which devices that meet a new concept train the same new model
-
-    def remembered(self) -> tuple[str, ...]:
-        return (LOWEST_LOSS,)
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         import torch

@@ -231,7 +231,7 @@ class DeviceSide:
             self._devices.keep(OPTIMISER, ids, optimiser)
         self._transfers.keep(ids, memory, trained.start)
         noted = self.noted(round_, positions)
-        for name in algorithm.remembered():
+        for name in algorithm.remembers:
             self._devices.keep(name, ids, noted[name].to(rows.dtype).unsqueeze(1))
         for begin, end in blocks(len(ids), trained.local):
             if personal is not None:

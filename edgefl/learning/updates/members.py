@@ -71,7 +71,7 @@ class RoundReceivers:
         self.ids, self.rng = ids, rng
         self._starting = starting
         self._vectors = Handed(algorithm, OWN, dict.fromkeys(algorithm.device_vectors, like))
-        self._notes = Handed(algorithm, REMEMBERED, dict.fromkeys(algorithm.remembered(), like))
+        self._notes = Handed(algorithm, REMEMBERED, dict.fromkeys(algorithm.remembers, like))
         self._like = like
         self._devices = devices
         self._samples = samples
