@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
-from edgefl import EdgeflError, load_scenario
+from edgefl import load_scenario
 from edgefl.contract import SessionStart
 from edgefl.learning.partial_work import PartialWork
 from edgefl.run.plan import prepare
+from tests.refusals import refused_at
 
 DEVICES, EPOCHS = 10, 5
 BASE: dict[str, Any] = {
@@ -61,5 +61,5 @@ def test_all_lengths_and_all_devices_are_as_likely() -> None:
 
 
 def test_of_one_epoch_nobody_does_fewer() -> None:
-    with pytest.raises(EdgeflError, match="ask for two or more"):
+    with refused_at("", "partial_work"):
         load_scenario(BASE).with_(learning__epochs=1, learning__partial_work={})

@@ -501,9 +501,7 @@ def test_a_device_without_data_does_nothing() -> None:
 
 def test_divergence_names_the_device_and_holds_the_last_finite_model() -> None:
     one = learner(lr=100.0, algorithm={"name": "fedprox", "mu": 1e9})
-    with pytest.raises(
-        Divergence, match=r"session 1, pilot round \d+: .* device \d+ .*lower learning\.lr"
-    ) as error:
+    with refused_at("", "session 1, pilot round", "device", "learning.lr", kind=Divergence) as error:
         session(one, 1, 40)
     assert torch.isfinite(error.value.last["model"]).all()
     assert torch.equal(error.value.last["model"], one.model)
