@@ -8,7 +8,7 @@ import numpy as np
 from edgefl.errors import EdgeflError, about
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.datasets import SamplesByGroup
-from edgefl.learning.partitions import Partition
+from edgefl.learning.partitions import Partition, PartitionInputs
 from edgefl.rng import Streams
 
 if TYPE_CHECKING:
@@ -115,3 +115,20 @@ class _SizesOf(Mapping[int, int]):
 def total(sizes: Mapping[int, int]) -> int:
     """Return the samples of all devices together."""
     return sizes.total() if isinstance(sizes, _SizesOf) else sum(sizes.values())
+
+
+def device_data_of(
+    partition: Partition,
+    labels: np.ndarray,
+    by_group: SamplesByGroup | None,
+    classes: int,
+    devices: int,
+    streams: Streams,
+    inputs: PartitionInputs,
+    populations: Sequence[range] = (),
+    pool: "SamplePool | None" = None,
+) -> DeviceData:
+    """Deal the training samples to the devices: all at once, or a group to each where they are made on demand."""
+    if by_group is not None:
+        return DealtByGroup(partition, by_group, classes, devices, streams, pool, inputs.kept)
+    return DeviceData(partition, labels, devices, streams, inputs, populations)

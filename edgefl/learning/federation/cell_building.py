@@ -1,6 +1,5 @@
 """What a cell's learner is made of, by the settings: module, local training, drift, the devices' own test data."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -8,7 +7,6 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.data.dealt_by_group import DealtByGroup
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.datasets import Split
 from edgefl.learning.drifts import Drift, DriftState
@@ -83,21 +81,6 @@ def drift_state(
                     ("learning", "drift", name),
                 )
     return DriftState(drift, devices, streams("drift").permutation(devices), zones, cell)
-
-
-def device_data_of(
-    settings: LearningSettings,
-    training_data: TrainingData,
-    streams: Streams,
-    inputs: PartitionInputs,
-    populations: Sequence[range] = (),
-) -> DeviceData:
-    """Deal the training samples to the devices: all at once, or a group to each where they are made on demand."""
-    devices, by_group = training_data.devices, training_data.by_group
-    if by_group is not None:
-        classes, pool = training_data.classes, training_data.pool
-        return DealtByGroup(settings.partition, by_group, classes, devices, streams, pool, inputs.kept)
-    return DeviceData(settings.partition, training_data.labels, devices, streams, inputs, populations)
 
 
 def device_tests(

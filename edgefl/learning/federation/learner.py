@@ -11,11 +11,11 @@ from torch import Tensor
 from edgefl.config import registry
 from edgefl.contract import VALIDATION_SCORE, Evaluation, Opening, SessionStart, Stage
 from edgefl.errors import EdgeflError
+from edgefl.learning.data.dealt_by_group import device_data_of
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.drifts import Drift, Moment
 from edgefl.learning.federation.cell_building import (
     build_module,
-    device_data_of,
     device_tests,
     drift_state,
     local_training,
@@ -97,7 +97,17 @@ class TorchLearner:
             self.parameters, layout.statistics.size, settings.algorithm.vectors_up
         )
         inputs = PartitionInputs(training_data.groups, homes_m, sites_m, kept)
-        device_data = device_data_of(settings, training_data, streams, inputs, populations)
+        device_data = device_data_of(
+            settings.partition,
+            training_data.labels,
+            training_data.by_group,
+            training_data.classes,
+            training_data.devices,
+            streams,
+            inputs,
+            populations,
+            training_data.pool,
+        )
         tests_of = partial(device_tests, settings, training_data, device_data, streams)
         self._trainer = Trainer(
             settings=settings,

@@ -19,11 +19,10 @@ from edgefl.learning.chance import NO_CHANCE, Chance, RoundChance
 from edgefl.learning.codecs import Codec, Coded, FeedbackCodec, Sizes
 from edgefl.learning.codecs.qsgd import Qsgd
 from edgefl.learning.codecs.top_k import TopK, largest
-from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.updates.transfers import HELD
 from edgefl.rng import Streams
 from tests.refusals import refused_at
-from tests.unit.learning.federation.test_resume import DEVICES, Cell, goes_on_after_any_round, settings
+from tests.unit.learning.federation.test_resume import DEVICES, Cell, goes_on_after_any_round, settings, two
 
 CPU = torch.device("cpu")
 LOGISTIC = Sizes(((10, 784), (10,)), bits=32)
@@ -213,7 +212,7 @@ def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_devic
         uplink_codec={"name": "top_k", "share": 0.05},
         downlink_codec={"name": "top_k", "share": 0.3},
     )
-    cells = _two(how)
+    cells = two(how)
     sent, wanted = torch.zeros(2, DEVICES, 650, dtype=torch.float64)
     lost = 0
     for round_, (here, arriving) in enumerate(MOVES):
@@ -221,7 +220,7 @@ def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_devic
         stage = next(stages)
         stage.train(here, 1)
         if round_ == 2:  # stopped between training and aggregation: trained again
-            cells = _restored(how, cells)
+            cells = two(how, [cell.snapshot() for cell in cells])
             stages = cells[round_ % 2].one.stages()
             stage = next(stages)
             stage.train(here, 1)
@@ -251,20 +250,6 @@ MOVES = [
     ([0, 1, 4], [0, 4]),
     ([0, 1, 2, 3], [1, 2, 3]),
 ]
-
-
-def _two(how: Any) -> list[Cell]:
-    first, second = Cell(how), Cell(how)
-    second.training_data = first.training_data
-    second.one = TorchLearner(how, first.training_data, streams=Streams(5), cell=1)
-    return [first, second]
-
-
-def _restored(how: Any, cells: list[Cell]) -> list[Cell]:
-    again = _two(how)
-    for one, old in zip(again, cells, strict=True):
-        one.restore(old.snapshot())
-    return again
 
 
 # ---- in a run

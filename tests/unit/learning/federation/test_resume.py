@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pytest
@@ -67,6 +67,16 @@ def as_bytes(*states: tuple[dict[str, torch.Tensor], dict[str, Any]]) -> tuple[b
         own = {name: tensor.clone() for name, tensor in tensors.items()}  # safetensors wants no shared memory
         found += [save(own), json.dumps(facts).encode()]
     return tuple(found)
+
+
+def two(how: LearningSettings, snapshots: Sequence[tuple[bytes, ...]] = ()) -> list[Cell]:
+    """Return two cells that share what devices keep, as they were when these snapshots were taken."""
+    first, second = Cell(how), Cell(how)
+    second.training_data = first.training_data
+    second.one = TorchLearner(how, first.training_data, streams=Streams(5), cell=1)
+    for cell, snapshot in zip((first, second), snapshots, strict=False):
+        cell.restore(snapshot)
+    return [first, second]
 
 
 def present(session: int, round_: int) -> list[int]:
@@ -181,12 +191,6 @@ def test_cells_that_share_what_devices_keep_go_on_together() -> None:
     """Control variates that a device has from the one cell count in the other, after a restart too."""
     how = settings("scaffold", "previous")
 
-    def two() -> list[Cell]:
-        first, second = Cell(how), Cell(how)
-        second.training_data = first.training_data
-        second.one = TorchLearner(how, first.training_data, streams=Streams(5), cell=1)
-        return [first, second]
-
     def go_on(cells: list[Cell], numbers: range) -> list[Any]:
         log: list[Any] = []
         for number in numbers:
@@ -198,12 +202,10 @@ def test_cells_that_share_what_devices_keep_go_on_together() -> None:
                 log.append(cell.one.model.clone())
         return log
 
-    undisturbed = two()
+    undisturbed = two(how)
     go_on(undisturbed, range(1, 3))
     snapshots = [cell.snapshot() for cell in undisturbed]
-    restored = two()
-    for cell, snapshot in zip(restored, snapshots, strict=True):
-        cell.restore(snapshot)
+    restored = two(how, snapshots)
     assert same(go_on(undisturbed, range(3, 5)), go_on(restored, range(3, 5)))
     assert same(snapshots[0][2:], snapshots[1][2:]), "what devices keep is the same, whichever cell asks"
 

@@ -94,9 +94,9 @@ def batches(train: LocalTraining, round_: int = 0, ids: list[int] | None = None)
     return draw_batches(samples, [STEPS[k] for k in ids], BATCH, generators, train.smallest_batch)
 
 
-def ends(train: LocalTraining, task: LocalTask) -> Tensor:
-    """[K, M + Q] local models."""
-    return train.run(task).rows
+def ends(train: LocalTraining, task: LocalTask | None = None) -> Tensor:
+    """[K, M + Q] local models, by default of a round of FedAvg."""
+    return train.run(task or LocalTask(start_of(train), batches(train), LR, FedAvg())).rows.clone()
 
 
 def rounds(train: LocalTraining, algorithm: Algorithm, terms: list[OutputTerm]) -> tuple[Tensor, Tensor]:
@@ -182,7 +182,7 @@ def test_threads_do_not_matter(model: Model, batching: str) -> None:
     found = []
     for threads in (1, 3):
         train = training(model, batching=batching, threads=threads, memory_bytes=1)
-        found.append(ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg())).clone())
+        found.append(ends(train))
     assert torch.equal(*found)
 
 
@@ -195,7 +195,7 @@ def test_neither_chunks_nor_neighbours_matter(model: Model) -> None:
     def previous(devices: Sequence[int]) -> Tensor:
         return earlier.expand(len(devices), -1)
 
-    together = ends(train, LocalTask(start_of(train), batches(train), LR, Moon(), previous=previous)).clone()
+    together = ends(train, LocalTask(start_of(train), batches(train), LR, Moon(), previous=previous))
     for k in range(DEVICES):
         work = LocalTask(start_of(train), batches(train, 0, [k]), LR, Moon(), previous=previous)
         torch.testing.assert_close(ends(train, work)[0], together[k], atol=ROUNDING * 10, rtol=0)
@@ -208,16 +208,14 @@ def test_neither_chunks_nor_neighbours_matter(model: Model) -> None:
 def test_nothing_is_left_over_from_the_last_round() -> None:
     for model in MODELS:
         train = training(model, batching="stacked")
-        work = LocalTask(start_of(train), batches(train), LR, FedAvg())
-        first = ends(train, work).clone()
-        assert torch.equal(ends(train, work), first)
+        assert torch.equal(ends(train), ends(train))
 
 
 def test_devices_can_start_from_models_of_their_own() -> None:
     for model in MODELS:
         train = training(model, batching="stacked")
         starts = start_of(train) + 0.1 * torch.rand(DEVICES, train.layout.size)
-        together = ends(train, LocalTask(starts, batches(train), LR, FedAvg())).clone()
+        together = ends(train, LocalTask(starts, batches(train), LR, FedAvg()))
         for k in (0, 4):
             alone = ends(train, LocalTask(starts[k], batches(train, 0, [k]), LR, FedAvg()))
             torch.testing.assert_close(alone[0], together[k], atol=ROUNDING * 10, rtol=0)
@@ -259,7 +257,7 @@ def test_dropout_masks_are_the_devices_own() -> None:
     """Another seed gives another end; the same seed the same, whoever trains beside it."""
     train = training(Convolutions(), batching="stacked")
     plan = batches(train)
-    first = ends(train, LocalTask(start_of(train), plan, LR, FedAvg())).clone()
+    first = ends(train, LocalTask(start_of(train), plan, LR, FedAvg()))
     plan.seeds[2] += 1
     second = ends(train, LocalTask(start_of(train), plan, LR, FedAvg()))
     differs = (first != second).any(1)
@@ -359,11 +357,11 @@ class Unstackable(Plain):
 
 def test_a_model_that_cannot_be_stacked_goes_one_by_one() -> None:
     train = training(Unstackable())
-    ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
+    ends(train)
     assert list(train._workers) == [OneByOne]
     train = training(Unstackable(), batching="stacked")
     with refused_at("learning.batching"):
-        ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
+        ends(train)
 
 
 def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
@@ -377,9 +375,7 @@ def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
     ends_of = {}
     for memory_bytes in (1, 20_000, 10**9):
         train = training(Logistic(), memory_bytes=memory_bytes)
-        ends_of[train.chunk(BATCH)] = ends(
-            train, LocalTask(start_of(train), batches(train), LR, FedAvg())
-        ).clone()
+        ends_of[train.chunk(BATCH)] = ends(train)
     assert len(ends_of) == 3
     found = list(ends_of.values())
     largest = max(MEAN, 255 - MEAN) / STD  # input
@@ -425,7 +421,7 @@ def test_a_chunk_that_a_gpu_cannot_hold_is_an_error_and_not_a_smaller_chunk(
     monkeypatch.setattr(ChunkTraining, "run", full)
     train = training(Plain())
     with refused_at("learning.memory_gb"):
-        ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
+        ends(train)
 
 
 # ---- precision
@@ -452,7 +448,7 @@ def test_bf16_is_float32_but_for_rounding(batching: str, channels_last: bool) ->
     for bf16 in (False, True):
         train = training(Smooth(last=channels_last and bf16), batching=batching, bf16=bf16)
         start = start_of(train)
-        updates.append(ends(train, LocalTask(start, batches(train), LR, FedAvg())) - start)
+        updates.append(ends(train) - start)
     exact, rounded = updates
     error = float((rounded - exact).norm() / exact.norm())
     assert 0 < error < 4 * BF16
@@ -464,7 +460,7 @@ def test_a_model_that_gains_by_it_is_trained_channels_last_to_rounding() -> None
         train = training(
             type("Gaining", (Convolutions,), {"channels_last_gain": gain, "__module__": __name__})()
         )
-        found[gain] = ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg())).clone()
+        found[gain] = ends(train)
     assert torch.equal(found["none"], found["tests"])
     assert not torch.equal(found["none"], found["all"])
     torch.testing.assert_close(found["none"], found["all"], atol=ROUNDING * 10, rtol=0)
@@ -483,9 +479,7 @@ def test_bf16_goes_with_batch_norm_stacked_and_one_by_one() -> None:
     for batching, bf16 in (("sequential", False), ("sequential", True), ("stacked", True)):
         train = training(Convolutions(), batching=batching, bf16=bf16)
         start = start_of(train)
-        updates[batching, bf16] = (
-            ends(train, LocalTask(start, batches(train), LR, FedAvg())) - start
-        ).clone()
+        updates[batching, bf16] = (ends(train) - start).clone()
     exact = updates["sequential", False]
     for batching in ("sequential", "stacked"):
         error = float((updates[batching, True] - exact).norm() / exact.norm())
@@ -494,7 +488,7 @@ def test_bf16_goes_with_batch_norm_stacked_and_one_by_one() -> None:
 
 def test_bf16_goes_through_autograd_also_for_logistic_regression() -> None:
     train = training(Logistic(), bf16=True, batching="stacked")
-    ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
+    ends(train)
     assert list(train._workers) == [Stacked]
 
 
@@ -614,7 +608,7 @@ class _Sliced(nn.Module):
 def test_a_module_that_hides_its_parameters_is_not_stacked() -> None:
     train = training(Sliced(), batching="stacked")
     with refused_at("learning.batching", "weights.0, weights.1", "sequential"):
-        ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
+        ends(train)
     train = training(Sliced(), batching="sequential")
     start = start_of(train)
-    assert bool((ends(train, LocalTask(start, batches(train), LR, FedAvg())) != start).any(1).all())
+    assert bool((ends(train) != start).any(1).all())
