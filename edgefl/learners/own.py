@@ -79,8 +79,8 @@ class OutsideLearner:
         self._where = Where(name, cell)
         missing = [attribute for attribute in NEEDED if not hasattr(learner, attribute)]
         if missing:
-            raise EdgeflError(
-                f"{self._where}: has no {' and no '.join(missing)};"
+            raise self._where.wrong(
+                f"has no {' and no '.join(missing)};"
                 f" a learner has {', '.join(NEEDED)} (edgefl.contract.Learner)"
             )
         self._learner = learner
@@ -90,8 +90,8 @@ class OutsideLearner:
         self.flops_per_sample = checked_number(self._where, "flops_per_sample", learner.flops_per_sample)
         some = [method for method in RESUMABLE if hasattr(learner, method)]
         if some and len(some) < len(RESUMABLE):
-            raise EdgeflError(
-                f"{self._where}: has {' and '.join(some)}; a learner that can go on where a run was left has all of"
+            raise self._where.wrong(
+                f"has {' and '.join(some)}; a learner that can go on where a run was left has all of"
                 f" {', '.join(RESUMABLE)}, any other none of them"
             )
         self.resumable = bool(some)
@@ -106,14 +106,14 @@ class OutsideLearner:
         where = self._where.at(session=start.number)
         stages = self._learner.session(start)
         if not hasattr(stages, "__iter__"):
-            raise EdgeflError(f"{where}: session() gave {type(stages).__name__}; yield its stages")
+            raise where.wrong(f"session() gave {type(stages).__name__}; yield its stages")
         for stage in stages:
             checked = CheckedStage(stage, start, where)
             endless = endless or checked.facts.rounds is None
             yield checked
         if not endless:
-            raise EdgeflError(
-                f"{where}: no stage has rounds=None: one goes on until the scenario's session policy ends the session"
+            raise where.wrong(
+                "no stage has rounds=None: one goes on until the scenario's session policy ends the session"
             )
 
     def stages(self) -> Iterator[Stage]:

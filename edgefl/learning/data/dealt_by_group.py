@@ -45,7 +45,7 @@ class DealtByGroup(DeviceData):
                     " test_groups, huggingface without on_demand)"
                 )
         self._groups = groups
-        self._by_group, self._classes, self._pool, self._kept_share = by_group, classes, pool, kept
+        self._by_group, self._classes, self._pool = by_group, classes, pool
         self._streams = streams
         held = by_group.sizes[groups]
         if kept is not None:
@@ -81,11 +81,8 @@ class DealtByGroup(DeviceData):
         return _SizesOf(self._held, devices)
 
     def _of_device(self, device: int, rows: np.ndarray) -> np.ndarray:
-        """Return those of its group's samples that a device keeps, as `DeviceData` draws them."""
-        if len(rows) == self._held[device]:
-            return rows
-        order = self._streams("samples kept", self.key, device).permutation(len(rows))
-        return np.sort(rows[order[: self._held[device]]])
+        """Return those of its group's samples that a device keeps."""
+        return self._some(rows, int(self._held[device]), device, self.key)
 
 
 class _SizesOf(Mapping[int, int]):

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from edgefl.learning import memory
 from edgefl.learning.data.data_in_memory import SampleReader, SplitInMemory
-from edgefl.learning.local.gradients import ChunkBatches, GradientSteps, Kernel
+from edgefl.learning.local.gradients import Batch, GradientSteps, Kernel
 from edgefl.learning.local.local_task import LocalModels, LocalTask
 from edgefl.learning.local.update_rule import UpdateRule
 
@@ -249,7 +249,7 @@ def _gradient_steps(
         views = ways.to(rows.device, torch.int64).contiguous()
     return worker.kernel.start(
         rows,
-        ChunkBatches(
+        Batch(
             worker.reader,
             samples,
             worker.reader.labels(samples),

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -31,36 +31,8 @@ GradientSteps = Callable[[int, int], Tensor]
 
 
 @dataclass(frozen=True)
-class ChunkBatches:
-    """All mini-batches of a chunk of devices, on the torch device.
-
-    samples, y, weight, sizes, views: of each step, as in `Batch`.
-    """
-
-    reader: SampleReader
-    samples: Tensor
-    y: Tensor
-    weight: Tensor
-    sizes: Sequence[Sequence[int]]
-    generators: Sequence[torch.Generator]
-    views: Tensor | None = None
-
-    def at(self, step: int, active: int) -> "Batch":
-        """Return the mini-batches of the first devices in one step."""
-        return Batch(
-            self.reader,
-            self.samples[step, :active],
-            self.y[step, :active],
-            self.weight[step, :active],
-            self.sizes[step][:active],
-            self.generators[:active],
-            None if self.views is None else self.views[step, :active],
-        )
-
-
-@dataclass(frozen=True)
 class Batch:
-    """One mini-batch of each of k devices, on the torch device.
+    """One mini-batch of each of k devices, on the torch device; or one for each of their steps, [steps, k, ...].
 
     samples: [k, B] indices into the data; 0 where padded.
     weight: [k, B] weights that sum to one per device; 0 where padded.
@@ -73,9 +45,21 @@ class Batch:
     samples: Tensor
     y: Tensor
     weight: Tensor
-    sizes: Sequence[int]
+    sizes: Any
     generators: Sequence[torch.Generator]
     views: Tensor | None = None
+
+    def at(self, step: int, active: int) -> "Batch":
+        """Return the mini-batches of the first devices in one of the steps."""
+        return Batch(
+            self.reader,
+            self.samples[step, :active],
+            self.y[step, :active],
+            self.weight[step, :active],
+            self.sizes[step][:active],
+            self.generators[:active],
+            None if self.views is None else self.views[step, :active],
+        )
 
     def inputs(self, size: int | None = None) -> Tensor:
         """Return the normalised inputs [k, B, ...] of the first samples; overwritten by the next call."""
@@ -116,7 +100,7 @@ class Kernel(ABC):
     def _prepare(self) -> None:  # noqa: B027  # not all ways need anything
         """Make ready what this way of computing gradients needs of its module."""
 
-    def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> GradientSteps:
+    def start(self, rows: Tensor, batches: Batch, terms: Sequence[OutputTerm]) -> GradientSteps:
         """Start a chunk: return a function that computes the gradients at the models rows [k, M + Q] in a step.
 
         The caller updates the models between the steps; the number of active devices may only fall.
@@ -183,7 +167,7 @@ class Kernel(ABC):
 class ByHand(Kernel):
     """Gradients that the model itself writes out, all devices of a chunk in one call."""
 
-    def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> GradientSteps:
+    def start(self, rows: Tensor, batches: Batch, terms: Sequence[OutputTerm]) -> GradientSteps:
         if self.model.writes_out() != "stepper":
             return super().start(rows, batches, terms)
         reader = batches.reader
@@ -212,7 +196,7 @@ class ByHand(Kernel):
 
     def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
         at = (self.module, self.layout.parameters, rows, batch.inputs(), batch.y, batch.weight)
-        return self.model.gradients_with_terms(*at, terms) if terms else self.model.gradients(*at)
+        return self.model.gradients(*at, terms) if terms else self.model.gradients(*at)
 
 
 class Stacked(Kernel):
@@ -322,7 +306,7 @@ class OneByOne(Kernel):
         self._bound = place
 
 
-def narrowed(batches: ChunkBatches) -> bool:
+def narrowed(batches: Batch) -> bool:
     """Return whether batches are computed without padding that all devices have: where that pays."""
     on_cpu, widest = batches.samples.device.type == "cpu", batches.samples.shape[2]
     return on_cpu and batches.reader.numbers >= NARROWED_FROM and widest <= NARROWED_UP_TO
