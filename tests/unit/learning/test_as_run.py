@@ -67,7 +67,7 @@ def test_a_probe_has_a_rate_of_its_own() -> None:
         one = learner(steps=1, momentum=0.0, warm_start="similarity", lr_power=0.0, **how)
         play(one, 1, rounds=1)
         play(one, 2, rounds=1)
-        gradient = one._federation.saved[0].gradient
+        gradient = one.federation.saved[0].gradient
         assert gradient is not None
         return gradient
 

@@ -109,6 +109,7 @@ FLOPS = {
     "logistic": [2 * 784 * 10],
     "mlp2": [2 * 60 * 128, 2 * 128 * 10],
     "mlp": [2 * 784 * 200, 2 * 200 * 200, 2 * 200 * 10],
+    "text_bag": [0, 2 * 300 * 4],  # of the head alone
     "cnn2": [
         conv_flops(1, 32, 3, 26**2),
         conv_flops(32, 64, 3, 24**2),
@@ -132,11 +133,6 @@ def test_flops_follow_from_the_shapes(name: str) -> None:
     model, module = build(name)
     assert flops_per_sample(module, model.typical_input) == three_passes(FLOPS[name])
     assert module.training, "counting leaves the module as it was"
-
-
-def test_flops_of_the_text_bag_are_those_of_its_head() -> None:
-    model, module = build("text_bag")
-    assert flops_per_sample(module, model.typical_input) == 3 * 2 * 300 * 4
 
 
 @pytest.mark.slow

@@ -13,22 +13,18 @@ from edgefl.config.component import build
 from edgefl.learning.algorithms.ditto import Ditto
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.data.batches import Batches, draw_batches
-from edgefl.learning.data.data_in_memory import SplitInMemory
-from edgefl.learning.datasets import Split
 from edgefl.learning.local.local_task import LocalTask
-from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.optimisers import Optimiser
 from tests.tools.constants import with_constants
 from tests.unit.learning import digits_cell
-from tests.unit.learning.six_devices import BATCH, CLASSES, DEVICES, OWN, SIDE, Plain, X, Y
+from tests.unit.learning.six_devices import BATCH, DEVICES, MEAN, OWN, STD, Plain, X, Y, training
 
 STEPS, LR, RHO = 50, 0.01, 0.8
 MOST = [STEPS, 20, 50, 7, 33, 1]  # local steps of each device
 EXACT = 1e-6
-MEAN, STD = 100.0, 50.0
 
 BESIDE = {
     "sgd": (torch.optim.SGD, {}, {"momentum": RHO}),
@@ -82,13 +78,6 @@ def test_stacked_steps_are_pytorchs_of_each_device(name: str, decay: float, clip
             optimizer.step()
         assert (stacked[k] - alone).abs().max() < 1e-12
     assert (stacked - begin).abs().max() > 0.1
-
-
-def training(model: Model, rule: UpdateRule, **options: Any) -> LocalTraining:
-    torch.manual_seed(1)
-    module = model.build((2, SIDE, SIDE), CLASSES)
-    data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
-    return LocalTraining(model, module, data, rule, **options)
 
 
 def dealt() -> Batches:

@@ -38,16 +38,17 @@ from tests.unit.learning.six_devices import (
     DEVICES,
     HELD,
     LR,
+    MEAN,
     OWN,
     QUICK,
     RHO,
     SIDE,
+    STD,
     Plain,
     X,
-    Y,
+    training,
 )
 
-MEAN, STD = 100.0, 50.0
 STEPS = [4, 1, 3, 4, 2, 4]
 ROUNDING = 1e-5  # float32 training of a few steps, summed in another order; models are of order 1
 BF16 = 2.0**-8  # rounding of a product's inputs
@@ -74,13 +75,6 @@ def name_of(value: object) -> str:
 
 # every algorithm; a quick run takes one of each kind
 ALGORITHMS = registry.names("algorithms")
-
-
-def training(model: Model, **options: Any) -> LocalTraining:
-    torch.manual_seed(1)
-    module = model.build((2, SIDE, SIDE), CLASSES)
-    data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
-    return LocalTraining(model, module, data, UpdateRule(RHO), **options)
 
 
 def start_of(train: LocalTraining) -> Tensor:

@@ -234,7 +234,7 @@ A, B = range(5), range(5, 12)
 
 def test_populations_hold_the_deals_of_the_first_sessions_for_good() -> None:
     partition = {"name": "dirichlet", "alpha": 0.3, "overlap": 0.2}
-    both = learner("fedavg", [A, B], partition=partition)._trainer.device_data
+    both = learner("fedavg", [A, B], partition=partition).trainer.device_data
     held = [both.samples(id_).tolist() for id_ in (*A, *B)]
     for number, ids in enumerate((A, B), start=1):
         of = LearningSettings(dataset="digits", model="logistic", partition=partition).partition
@@ -248,9 +248,7 @@ def test_populations_hold_the_deals_of_the_first_sessions_for_good() -> None:
 
 
 def test_what_stands_anyway_is_dealt_to_all_populations_together() -> None:
-    alone, both = (
-        learner("fedavg", groups, partition="half")._trainer.device_data for groups in ([], [A, B])
-    )
+    alone, both = (learner("fedavg", groups, partition="half").trainer.device_data for groups in ([], [A, B]))
     assert all(np.array_equal(alone.samples(id_), both.samples(id_)) for id_ in (*A, *B))
 
 
@@ -268,7 +266,7 @@ def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> 
     for round_ in (1, 2):
         round_of(left, B, round_)
     fresh = learner(algorithm, [A, B], partition=partition)
-    fresh._trainer.training_data.restore(*one._trainer.training_data.state())
+    fresh.trainer.training_data.restore(*one.trainer.training_data.state())
     fresh.restore(*one.state())
     for now in (one, fresh):
         stage = opened(now, 3, A)
@@ -288,7 +286,7 @@ def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> 
 def test_who_comes_back_from_another_cell_joins_again(algorithm: Algorithm, name: str) -> None:
     """It brings other vectors than it left with, of which the first cell's server has not heard."""
     here = learner(algorithm)
-    there = learner(algorithm, data=here._trainer.training_data, cell=1)
+    there = learner(algorithm, data=here.trainer.training_data, cell=1)
     stage, other = opened(here, 1, [0, 1, 2]), opened(there, 1, [5, 6])
     for round_ in (1, 2):
         round_of(stage, [0, 1, 2], round_)
@@ -308,14 +306,14 @@ def test_a_round_that_is_trained_again_has_taken_its_newcomers_in(algorithm: Alg
     """While its local models were on their way, one of them has moved on to another cell's session."""
     one = learner(algorithm)
     session(one, 1, [5, 6])
-    there = learner(algorithm, data=one._trainer.training_data, cell=1)
+    there = learner(algorithm, data=one.trainer.training_data, cell=1)
     stage = opened(one, 2, [0, 1])
     round_of(stage, [0, 1, 5])
     stage.train([0, 1, 5], 2)
     before = stage.federation.model.waiting_round([0, 1, 5]).rows.clone()
     opened(there, 1, [5, 7])
     fresh = learner(algorithm)
-    fresh._trainer.training_data.restore(*one._trainer.training_data.state())
+    fresh.trainer.training_data.restore(*one.trainer.training_data.state())
     fresh.restore(*one.state())
     again = next(fresh.stages())
     again.train([0, 1, 5], 2)
