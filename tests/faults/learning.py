@@ -14,7 +14,7 @@ FAULTS = (
         "a device begins each round with an optimizer of its own",
         f"{UNIT}local/test_local_training.py::test_nothing_is_left_over_from_the_last_round",
         "no bit",
-        edited("edgefl.learning.local.chunk_training:state_of", ".zero_()", ""),
+        edited("edgefl.learning.local.chunk_training:_state_of", ".zero_()", ""),
     ),
     Fault(
         "learning.server_momentum",

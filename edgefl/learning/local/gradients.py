@@ -172,7 +172,7 @@ class ByHand(Kernel):
             return super().start(rows, batches, terms)
         reader = batches.reader
         inputs = reader.raw if reader.scaling else reader.normalised
-        narrows = self.model.leaves_out_padding and narrowed(batches)
+        narrows = self.model.leaves_out_padding and _narrowed(batches)
         steps = self.model.stepper(
             ChunkOfDevices(
                 layout=self.layout.parameters,
@@ -306,7 +306,7 @@ class OneByOne(Kernel):
         self._bound = place
 
 
-def narrowed(batches: Batch) -> bool:
+def _narrowed(batches: Batch) -> bool:
     """Return whether batches are computed without padding that all devices have: where that pays."""
     on_cpu, widest = batches.samples.device.type == "cpu", batches.samples.shape[2]
     return on_cpu and batches.reader.numbers >= NARROWED_FROM and widest <= NARROWED_UP_TO
