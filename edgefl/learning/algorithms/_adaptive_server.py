@@ -50,13 +50,13 @@ class AdaptiveServer(FedAvg):
         mean = self.beta1 * state["mean"] + (1 - self.beta1) * change
         square = self.next_square(state["square"], change.square())
         below, further = self.denominator(square, change, state)
-        step = self.rate(updates.staleness) * mean / below
+        step = self.rate(updates) * mean / below
         return model + step, {"mean": mean, "square": square, **further}
 
     def denominator(self, square: Tensor, change: Tensor, state: ServerState) -> tuple[Tensor, ServerState]:
         """Return what m+ is divided by, from v+ and Delta [M] each, and what else the state holds then."""
         return square.sqrt() + self.tau, {}
 
-    def rate(self, staleness: int) -> float:
-        """Return eta where the stalest update has this staleness."""
+    def rate(self, updates: Updates) -> float:
+        """Return eta for these updates."""
         return self.server_lr

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from edgefl.learning.algorithms import Members, ServerState
+from edgefl.learning.algorithms import Members, ServerState, Updates
 from edgefl.learning.algorithms.fedadam import FedAdam
 from edgefl.learning.tensors import Tensor
 
@@ -27,9 +27,9 @@ class Fadas(FedAdam):
         state = super().init_state(start, last, members)
         return {**state, "largest": state["square"]}
 
-    def rate(self, staleness: int) -> float:
-        within = self.patience is None or staleness <= self.patience
-        return self.server_lr if within else min(self.server_lr, 1 / staleness)
+    def rate(self, updates: Updates) -> float:
+        within = self.patience is None or updates.staleness <= self.patience
+        return self.server_lr if within else min(self.server_lr, 1 / updates.staleness)
 
     def denominator(self, square: Tensor, change: Tensor, state: ServerState) -> tuple[Tensor, ServerState]:
         largest = state["largest"].maximum(square)
