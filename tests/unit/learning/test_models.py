@@ -76,10 +76,14 @@ def test_image_models_take_grey_images() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in registry.names("models") if name != "factory"])
-def test_all_but_logistic_regression_have_a_representation(name: str) -> None:
-    """What it is to be is in the contract."""
-    parameters = {"vocabulary": 80} if name == "text_bag" else {}
-    assert isinstance(getattr(build(name, **parameters)[1], "head", None), nn.Linear) == (name != "logistic")
+def test_logits_are_the_head_of_the_features_but_of_logistic_regression(name: str) -> None:
+    model, module = build(name, **({"vocabulary": 80} if name == "text_bag" else {}))
+    assert hasattr(module.eval(), "head") == (name != "logistic")
+    if name != "logistic":
+        x = torch.rand(2, *model.typical_input) * (1 if len(model.typical_input) > 1 else 80)
+        assert module.features(x).shape == (2, module.head.in_features)
+        assert torch.equal(module(x), module.head(module.features(x)))
+        assert module.head.out_features == model.typical_classes
 
 
 @pytest.mark.parametrize("name", ["svhn_cnn", "cnn2"])
