@@ -183,8 +183,8 @@ class Normed(Model):
 
 @pytest.mark.slow
 def test_statistics_and_dropout_go_on_too() -> None:
-    how = settings("moon", "checked", model=Normed(), batching="stacked")
-    goes_on_after_any_round(how, SESSIONS["checked"], {0, 1, 2})
+    how = settings("moon", "similarity", model=Normed(), batching="stacked")
+    goes_on_after_any_round(how, SESSIONS["similarity"], {0, 1})
 
 
 def test_cells_that_share_what_devices_keep_go_on_together() -> None:
