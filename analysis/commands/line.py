@@ -10,7 +10,6 @@ import typer
 from edgefl.analysis.commands.options import (
     TARGET,
     Explain,
-    Federation,
     Folder,
     Folders,
     Names,
@@ -41,7 +40,6 @@ def compare(
     runs: Folders,
     partial: Partial = False,
     names: Names = None,
-    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     target: Annotated[list[str] | None, typer.Option(help=f"{TARGET}; may be repeated.")] = None,
@@ -72,7 +70,7 @@ def compare(
     from edgefl.analysis.reports.comparison_words import report
 
     comparison = compare(
-        load(runs, names, partial, federation),
+        load(runs, names, partial),
         out=out,
         reference=reference,
         target=target or "95%",
@@ -87,7 +85,6 @@ def sweep(
     runs: Folders,
     partial: Partial = False,
     names: Names = None,
-    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     target: Annotated[str, typer.Option(help=f"{TARGET}.")] = "95%",
@@ -130,7 +127,6 @@ def sweep(
         metric=metric,
         layout=Layout(transposed=transpose, interval=not deviation),
         partial=partial,
-        federation=federation,
     )
     report(swept).print(explain=explain)
 
@@ -138,7 +134,6 @@ def sweep(
 def settings(
     runs: Folder,
     partial: Partial = False,
-    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     session: Annotated[
@@ -163,7 +158,6 @@ def settings(
         sessions=session,
         first_rounds=first_rounds,
         partial=partial,
-        federation=federation,
     )
     report(table).print(explain=explain)
 
@@ -172,7 +166,6 @@ def drift(
     runs: Folders,
     partial: Partial = False,
     names: Names = None,
-    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     by: Annotated[
@@ -202,7 +195,7 @@ def drift(
     from edgefl.analysis.measures.drift_reading import Reading
     from edgefl.analysis.reports.drift import compare_drift, report
 
-    loaded = load(runs, names, partial, federation)
+    loaded = load(runs, names, partial)
     reading = Reading(by, window, first, last, recovery, smooth, margin)
     report(compare_drift(loaded, out=out, reference=reference, reading=reading)).print()
 
@@ -213,7 +206,6 @@ def choose(
         str | None, typer.Option(help="Axis of the grid, or its key; default: the only one.")
     ] = None,
     by: Annotated[str, typer.Option(help="Samples that decide: validation or test.")] = "validation",
-    federation: Federation = None,
     out: Out = None,
 ) -> None:
     """Choose a setting of a grid for each variant on validation samples, and report it on the test data.
@@ -229,13 +221,12 @@ def choose(
     if by not in ("validation", "test"):
         raise ValueError(f"--by {by}: choose validation or test")
     samples: Literal["test", "validation"] = "test" if by == "test" else "validation"
-    report_choice(runs, key=key, by=samples, federation=federation, out=out).print()
+    report_choice(runs, key=key, by=samples, out=out).print()
 
 
 def day(
     runs: Folder,
     partial: Partial = False,
-    federation: Federation = None,
     out: Out = None,
     reference: Reference = None,
     cell: Annotated[int, typer.Option(help="Whose day.")] = 0,
@@ -249,7 +240,7 @@ def day(
     """
     from edgefl.analysis.reports.day import draw_day
 
-    loaded = load([runs], None, partial, federation)
+    loaded = load([runs], None, partial)
     print(draw_day(loaded, cell=cell, overlap=overlap, reference=reference, out=out))
 
 

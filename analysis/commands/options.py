@@ -48,15 +48,12 @@ def load(
     folders: list[Path],
     names: list[str] | None,
     partial: bool,
-    federation: str | None,
     every_setting: bool = False,
 ) -> "Runs":
     """Load the runs that a command was given."""
     from edgefl.analysis.runs.load import load_runs
 
-    return load_runs(
-        folders, names=names or (), partial=partial, federation=federation, every_setting=every_setting
-    )
+    return load_runs(folders, names=names or (), partial=partial, every_setting=every_setting)
 
 
 Folder = Annotated[Path, typer.Argument(metavar="RUNS_DIR", help="Folder of a study or of a run.")]
@@ -65,16 +62,9 @@ Partial = Annotated[
     bool, typer.Option("--partial", help="Also what there is of runs under way or cut short.")
 ]
 Names = Annotated[list[str] | None, typer.Option(metavar="NAME...", help="One for each folder, in order.")]
-Federation = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Whose rounds, where several federations share the cells."),
-]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        help="Where to write the files. Default: RUNS_DIR; of several `comparison` beside them; of a federation a"
-        " folder of its name in there."
-    ),
+    typer.Option(help="Where to write the files. Default: RUNS_DIR; of several `comparison` beside them."),
 ]
 Reference = Annotated[
     str | None, typer.Option(metavar="NAME", help="Variant to measure others by. Default: the study's.")
@@ -96,15 +86,9 @@ TARGET = (
 def reporting(name: str, about: str) -> Callable[..., None]:
     """Make the command that prints a report on all runs, in every setting of a grid."""
 
-    def command(
-        runs: Folders,
-        partial: Partial = False,
-        names: Names = None,
-        federation: Federation = None,
-        out: Out = None,
-    ) -> None:
+    def command(runs: Folders, partial: Partial = False, names: Names = None, out: Out = None) -> None:
         report = getattr(import_module(f"edgefl.analysis.reports.{name}"), f"report_{name}")
-        report(load(runs, names, partial, federation, every_setting=True), out=out).print()
+        report(load(runs, names, partial, every_setting=True), out=out).print()
 
     command.__name__, command.__doc__ = name, about
     return command

@@ -8,23 +8,20 @@ from edgefl.analysis.export.records import Exported, study_of
 TO = ("mlflow", "wandb", "tensorboard")
 
 
-def export(
-    path: str | Path, to: str, out: str | Path | None = None, federation: str | None = None
-) -> Exported:
+def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported:
     """Write a study, or a run, into a tool's own files; runs that were exported before are left out.
 
     Args:
         path: a study's directory, or a run's.
         to: mlflow, wandb or tensorboard, to which curves and totals go.
         out: folder of the tool's files, mlflow.db and mlartifacts, wandb, or tensorboard; None: the study's.
-        federation: whose rounds, where several share the cells; none: of the one that the study names.
 
     Raises:
         ValueError: no completed run, no such tool, its package is missing, or the folder cannot be written.
     """
     if to not in TO:
         raise ValueError(f"no export to '{to}': choose {', '.join(TO[:-1])} or {TO[-1]}")
-    study = study_of(path, federation)
+    study = study_of(path)
     out = path if out is None else out
     try:
         Path(out).mkdir(parents=True, exist_ok=True)

@@ -71,11 +71,8 @@ class Exported:
     notes: Sequence[str] = ()
 
 
-def study_of(path: str | Path, federation: str | None = None) -> StudyRecord:
+def study_of(path: str | Path) -> StudyRecord:
     """Gather the completed runs in and below a folder.
-
-    Args:
-        federation: whose rounds, where several share the cells; none: of the one that the study names.
 
     Raises:
         ValueError: there is none.
@@ -83,7 +80,7 @@ def study_of(path: str | Path, federation: str | None = None) -> StudyRecord:
     folder = Path(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # runs left out are among the notes
-        by_setting = load_settings(folder, federation=federation)
+        by_setting = load_settings(folder)
     records = []
     name = folder.resolve().name
     for setting, runs in by_setting.items():
@@ -92,8 +89,7 @@ def study_of(path: str | Path, federation: str | None = None) -> StudyRecord:
             run = Path(str(row.path))
             about = json.loads((run / "run.json").read_text(encoding="utf-8"))
             name = about.get("study") or name
-            named = [str(row.variant), *([str(row.federation)] if row.federation else [])]
-            group = ", ".join([*(f"{axis} {label}" for axis, label in setting), *named])
+            group = ", ".join([*(f"{axis} {label}" for axis, label in setting), str(row.variant)])
             key = (row.variant, row.seed)
             records.append(
                 RunRecord(
@@ -101,7 +97,7 @@ def study_of(path: str | Path, federation: str | None = None) -> StudyRecord:
                     name=f"{group} seed {row.seed}",
                     key=f"{(about.get('identity') or {}).get('hash', '')} {group} {row.seed}".strip(),
                     group=group,
-                    settings=keys_of(run, str(row.federation)),
+                    settings=keys_of(run),
                     about=_about(about),
                     rounds=list(_rounds(of_run(runs.rounds, row), str(row.score))),
                     totals=_finite(spent.loc[key].to_dict()) if key in spent.index else {},

@@ -40,7 +40,7 @@ class MovingDrawing:
         FigureCanvasAgg(self.figure)
         boxes = PHONE if phone else WIDE
         self._who = "people" if day.clock.begin_hour is not None else "devices"
-        self._colours = {cell: PALETTE[number % 6] for number, cell in enumerate(day.federations)}
+        self._colours = {cell: PALETTE[number % 6] for number, cell in enumerate(day.served)}
         self._map = self.figure.add_axes(boxes[0])
         self._draw_map(phone)
         self._ways = LineCollection([], linewidths=1.6, capstyle="round", zorder=4)
@@ -86,7 +86,7 @@ class MovingDrawing:
             colour = self._colours.get(cell)
             face = to_rgba(colour, 0.13) if colour else (1, 1, 1, 0)
             axes.add_patch(Polygon(corners, facecolor=face, edgecolor=EDGE, linewidth=0.9, zorder=1))
-            if colour and (cell == day.federations[0] or len(day.federations) <= MOST_NAMED):
+            if colour and (cell == day.served[0] or len(day.served) <= MOST_NAMED):
                 x, y = 0.2 * corners.mean(axis=0) + 0.8 * corners[corners[:, 1].argmax()]
                 look: dict[str, Any] = {"fontsize": 9, "fontweight": "bold", "color": colour, "ha": "left"}
                 name = axes.text(x, y, f"cell {cell}", va="top", zorder=6, **look)
@@ -118,7 +118,7 @@ class MovingDrawing:
         words = f"dots: {self._who}, in the colour of the cell that serves them"
         if len(day.handovers[0]):
             words += "; crosses: handovers"
-        if len(day.federations) < len(sites) * day.layout["sectors"]:
+        if len(day.served) < len(sites) * day.layout["sectors"]:
             words += "\n(grey: a cell without a model of its own)"
         self.figure.text(
             left + width / 2,
@@ -160,7 +160,7 @@ class MovingDrawing:
         return at
 
     def _draw_curves(self, phone: bool) -> list[Any]:
-        day, colour = self._day, self._colours[self._day.federations[0]]
+        day, colour = self._day, self._colours[self._day.served[0]]
         top, bottom = self._accuracy, self._here
         for axes in (top, bottom):
             plain(axes)
@@ -193,7 +193,7 @@ class MovingDrawing:
                 )
         lines = [axes.axvline(begin, color=INK, linewidth=0.9, alpha=0.7) for axes in (top, bottom)]
         self._draw_people(bottom, colour)
-        cell = day.federations[0]
+        cell = day.served[0]
         for axes, title in (
             (top, day.curve_name),
             (bottom, f"{self._who.capitalize()} in cell {cell}"),
@@ -213,7 +213,7 @@ class MovingDrawing:
         day = self._day
         hours = self._place(day.times_s)
         below = np.zeros(len(hours))
-        here = day.serving == day.federations[0]
+        here = day.serving == day.served[0]
         for number, (name, of) in enumerate(
             sorted(day.classes.items(), key=lambda one: -here[:, one[1]].sum())
         ):

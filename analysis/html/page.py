@@ -19,18 +19,17 @@ FILE = "report.html"
 MOST_REPLAYS = 6  # in one page
 
 
-def write_report(path: str | Path, out: str | Path | None = None, federation: str | None = None) -> Path:
+def write_report(path: str | Path, out: str | Path | None = None) -> Path:
     """Write the report of a run, or of a study's runs, and return its path.
 
     Args:
         path: folder of a run or of a study.
-        out: the file to write; None: report.html in the folder, or of a chosen federation in one of its name there.
-        federation: whose rounds and devices, where several share the cells; None: of the one that the study names.
+        out: the file to write; None: report.html in the folder.
 
     Raises:
         ValueError: no completed run, or the file cannot be written.
     """
-    runs = load_runs(path, federation=federation)
+    runs = load_runs(path)
     target = Path(out) if out is not None else (runs.home or Path(path)) / FILE
     try:
         if out is None:
@@ -66,7 +65,7 @@ def report(runs: Runs) -> str:
     return string.Template(_asset("page.html")).substitute(
         title=html.escape(title),
         style=_asset("uPlot.min.css") + _asset("style.css"),
-        about=html.escape(_about(first, runs)),
+        about=html.escape(_about(runs)),
         summary="".join(f"<p>{html.escape(sentence)}</p>" for sentence in words.summary(runs)),
         answer=answer(runs),
         notes=_list(list(dict.fromkeys(notes))),
@@ -86,7 +85,7 @@ def _replay(runs: Runs, run: Any, share: int) -> dict[str, Any]:
         "label": series.label_of(run, runs),
         **replay,
         "timeline": series.timeline(runs, run),
-        "population": series.population(replay, series.federations(runs, run)),
+        "population": series.population(replay, series.served(runs, run)),
     }
 
 
@@ -108,13 +107,12 @@ def _tables(runs: Runs) -> str:
     return "".join(parts)
 
 
-def _about(run: Any, runs: Runs) -> str:
+def _about(runs: Runs) -> str:
     seeds = sorted(runs.info["seed"].unique())
     named = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
     wall_s = runs.info["wall_s"].sum()
-    whose = f"federation {run.federation} · " if run.federation else ""
     simulated_s = runs.info["simulated_s"].sum()
-    return f"{whose}{named} · {words.time_text(simulated_s)} simulated in {words.time_text(wall_s)}"
+    return f"{named} · {words.time_text(simulated_s)} simulated in {words.time_text(wall_s)}"
 
 
 def _list(notes: list[str]) -> str:

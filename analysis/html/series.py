@@ -55,7 +55,7 @@ def _by_time(label: str, series: list[dict[str, Any]]) -> dict[str, Any]:
     return {"label": label, "x": "simulated time, s", "series": series}
 
 
-def population(replay: dict[str, Any], federations: Sequence[int]) -> dict[str, Any]:
+def population(replay: dict[str, Any], served: Sequence[int]) -> dict[str, Any]:
     """Count the devices that cells serve at each recorded time; without positions, none.
 
     Of many cells it is those with a federation; of many of these the fewest and the most, and the mean.
@@ -69,7 +69,7 @@ def population(replay: dict[str, Any], federations: Sequence[int]) -> dict[str, 
     step = max(1, len(here) // MOST_POINTS)
     lines: dict[str, tuple[int | None, np.ndarray]] = {"all that are here": (None, here)}
     title = "Devices that are here"
-    shown = known if len(known) <= MOST_CELLS else np.array(federations)
+    shown = known if len(known) <= MOST_CELLS else np.array(served)
     if len(known) > 1 and len(shown) <= MOST_CELLS:
         title = (
             "Devices in each cell" if len(shown) == len(known) else "Devices in each cell with a federation"
@@ -90,7 +90,7 @@ def population(replay: dict[str, Any], federations: Sequence[int]) -> dict[str, 
     return {"title": title, "time": _short(frames["time_s"][::step]), "series": series}
 
 
-def federations(runs: Runs, run: Any) -> list[int]:
+def served(runs: Runs, run: Any) -> list[int]:
     """List the cells of a run that had a session."""
     return sorted(int(cell) for cell in of_run(runs.sessions, run)["cell"].unique())
 

@@ -27,7 +27,7 @@ MOST_SESSIONS = 200  # rows of the table of sessions
 def summary(runs: Runs) -> list[str]:
     """Say a few sentences about the runs of a folder."""
     first = next(runs.info.itertuples())
-    with scenario_of(str(first.path), str(first.federation)) as scenario:
+    with scenario_of(str(first.path)) as scenario:
         sentences = [_setting(runs, first, scenario)]
     if len(runs.info) == 1:
         sentences += _one(runs, first)

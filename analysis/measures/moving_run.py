@@ -25,7 +25,7 @@ class MovingRun:
         layout: sites and shape of the cells, see `layout_of`. areas, streets: see `areas_of`, `streets_of`.
         times_s: [times] at which places were recorded. places_m: [times, devices, 2], nan: absent.
         serving: [times, devices] the cell, nan: none.
-        federations: cells with a server, the one whose course is drawn first.
+        served: cells with a server, the one whose course is drawn first.
         classes: class -> [devices] who is of it.
         handovers: time_s, and the row in places_m of who changed its cell.
         curve: start_s and value of the cell's training rounds: accuracy in percent, or joules spent so far where no
@@ -40,7 +40,7 @@ class MovingRun:
     times_s: np.ndarray
     places_m: np.ndarray
     serving: np.ndarray
-    federations: list[int]
+    served: list[int]
     classes: dict[str, np.ndarray]
     handovers: tuple[np.ndarray, np.ndarray]
     curve: pd.DataFrame
@@ -92,12 +92,10 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
         layout, notes = layout_of(scenario), list[str]()
         areas, streets = areas_of(scenario, notes), streets_of(scenario, layout["radius_m"], notes)
     rounds = training_rounds(of_run(runs.rounds, run))
-    federations = sorted(rounds["cell"].unique().tolist())
+    served = sorted(rounds["cell"].unique().tolist())
     mine = rounds[rounds["cell"] == cell].sort_values("start_s")
     if mine.empty:
-        raise ValueError(
-            f"no rounds of cell {cell}; cells with a federation: {', '.join(map(str, federations))}"
-        )
+        raise ValueError(f"no rounds of cell {cell}; cells with a federation: {', '.join(map(str, served))}")
     trained = mine["accuracy"].notna()
     if trained.any():
         curve, name = (
@@ -134,7 +132,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
         times_s=times_s,
         places_m=places_m,
         serving=serving,
-        federations=[cell, *(other for other in federations if other != cell)],
+        served=[cell, *(other for other in served if other != cell)],
         classes=classes,
         handovers=(
             moved["time_s"].to_numpy(float),

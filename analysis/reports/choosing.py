@@ -19,7 +19,6 @@ def report_choice(
     *,
     key: str | None = None,
     by: By = "validation",
-    federation: str | None = None,
     out: str | Path | None = None,
 ) -> Report:
     """Choose a value of a grid's key for each variant, and write choice.csv and choice_values.csv.
@@ -27,12 +26,11 @@ def report_choice(
     Args:
         key: an axis of the study's grid, or the dotted key that it is of; None: its only one.
         by: on which samples the accuracy decides.
-        federation: the one that is looked at, where several share the cells; none: the one that the study names.
 
     Raises:
         ValueError: no such runs or axis, or runs without validation samples.
     """
-    loaded = load_settings(path, federation=federation)
+    loaded = load_settings(path)
     axis = _axis(loaded, key)
     values = scores(loaded, axis)
     if values[COLUMN[by]].isna().all():

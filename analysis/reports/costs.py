@@ -75,7 +75,7 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
 
 def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
     """Count the models that the warm start of a run keeps, in multiples of Z, by the scenario's settings."""
-    settings = keys_of(run.path, run.federation)
+    settings = keys_of(run.path)
     own = of_run(rounds, run)
     pilots = int(settings.get("learning.pilot_sessions", 1))
     later = max(0, own.groupby("cell")["session"].nunique().max() - pilots) if len(own) else 0

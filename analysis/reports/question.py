@@ -83,7 +83,6 @@ def answer(
     question: Question,
     seeds: Mapping[Setting, Sequence[int]],
     reference: str | None = None,
-    federation: str | None = None,
 ) -> Answer:
     """Compare the two variants, paired by seed, and say how many seeds a decision would take.
 
@@ -91,14 +90,13 @@ def answer(
         path: the study's directory.
         seeds: of each setting; a pair that is not complete is left out, and noted.
         reference: whose best accuracy a relative target is a share of.
-        federation: whose rounds, where several share the cells; None: of the one that the study names.
 
     Raises:
         ValueError: no completed run, or no variant of this name.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # runs under way or failed: noted as missing pairs
-        by_setting = load_settings(path, federation=federation)
+        by_setting = load_settings(path)
     error = question.error / len(seeds)  # of each: together they err with the whole one at most
     rows, notes = [], []
     for setting, wanted_seeds in seeds.items():

@@ -11,7 +11,7 @@ from edgefl.analysis.measures.results import SettingsTable
 from edgefl.analysis.measures.scope import have_rounds, own_notes, reference_of, scope_of, variants_of
 from edgefl.analysis.reports.settings_words import report, settings_figure
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
-from edgefl.analysis.runs.load import Runs, Setting, load_settings, together
+from edgefl.analysis.runs.load import Paths, Runs, Setting, load_settings, together
 
 # of `metrics.totals`
 COSTS = (
@@ -21,14 +21,13 @@ COSTS = (
 
 
 def compare_settings(
-    path: str | Path,
+    path: Paths,
     *,
     out: str | Path | None = None,
     reference: str | None = None,
     sessions: Sequence[int] | None = None,
     first_rounds: int = FIRST_ROUNDS,
     partial: bool = False,
-    federation: str | None = None,
 ) -> SettingsTable:
     """Compare the variants in every setting and write settings.csv, .md, .tex and .png.
 
@@ -36,19 +35,18 @@ def compare_settings(
     a gap there, and a note.
 
     Args:
-        path: folder of a study with a grid.
+        path: folder of a study with a grid, or those of its runs.
         out: where to write, by default that folder.
         reference: the variant whose lead is counted, by default the one that the runs name.
         sessions: these; None: those whose labels were seen before, without training all.
         first_rounds: training rounds of a session to average over (J, Table X: 10).
         partial: take runs too that are not completed.
-        federation: the one that is looked at, where several share the cells; none: the one that the study names.
 
     Raises:
         ValueError: no completed run, no grid, other axes or seeds in some settings, no such reference or session,
             no round, accuracies in some settings only, or a folder that cannot be written.
     """
-    by_setting = load_settings(path, partial=partial, federation=federation)
+    by_setting = load_settings(path, partial=partial)
     axes = tuple(axis for axis, _ in next(iter(by_setting)))
     if not axes:
         raise ValueError(f"the runs in {path} are of no grid: use `edgefl compare`")

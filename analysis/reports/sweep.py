@@ -44,7 +44,6 @@ def sweep(
     metric: Metric | None = None,
     layout: Layout | None = None,
     partial: bool = False,
-    federation: str | None = None,
 ) -> Sweep:
     """Measure costs against a swept key and write sweep.csv, .md, .tex, and the figures as PNG and PDF.
 
@@ -56,14 +55,13 @@ def sweep(
         target: see `targets.target_of`.
         metric: what is drawn against the key, or in the map: seconds, joules or rounds to the target (without one, of
             a round), or accuracy over the first rounds of a session; None: seconds and joules, in a map seconds.
-        federation: the one that is looked at, where several share the cells; none: the one that the study names.
 
     Raises:
         ValueError: no completed run, no key that is swept or too many, no such key, a metric that the runs do not
             have, or a folder that cannot be written.
     """
     goal = target_of(target)
-    by_setting = load_settings(path, partial=partial, federation=federation)
+    by_setting = load_settings(path, partial=partial)
     info, notes = together(by_setting)
     reference = reference_of(info, reference, notes)
     points = of_points(info)
@@ -104,9 +102,9 @@ def sweep(
     return result
 
 
-def grid_key(path: Paths, *, partial: bool = False, federation: str | None = None) -> str | None:
+def grid_key(path: Paths, *, partial: bool = False) -> str | None:
     """Find the key of a study's grid if that is one number: one axis, whose settings differ in this key alone."""
-    info, _ = together(load_settings(path, partial=partial, federation=federation))
+    info, _ = together(load_settings(path, partial=partial))
     if any(len(setting) != 1 for setting in info["setting"]):
         return None
     points = of_points(info)

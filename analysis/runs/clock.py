@@ -46,7 +46,7 @@ def of_day(hour: float) -> str:
 
 def clock_of(info: pd.DataFrame) -> Clock | None:
     """Find the clock of runs, rows of `Runs.info`; None: sessions of one of them follow a schedule of rounds."""
-    keys = [keys_of(run.path, run.federation) for run in info.drop_duplicates("variant").itertuples()]
+    keys = [keys_of(run.path) for run in info.drop_duplicates("variant").itertuples()]
     if not keys or any(of_one.get("sessions", "schedule") == "schedule" for of_one in keys):
         return None
     return _clock(keys[0])

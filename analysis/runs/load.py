@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from edgefl.analysis.page.score_words import named
-from edgefl.analysis.runs.reading import FEDERATION, forms, read_all, whole_sessions
+from edgefl.analysis.runs.reading import forms, read_all, whole_sessions
 from edgefl.analysis.runs.run_folders import SEVERAL, Paths, Remarks, find_runs, run_directories
 
 Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
@@ -22,13 +22,12 @@ class Runs:
     Attributes:
         path: the folder that was searched, or that holds all those that were.
         home: where reports go if nobody says where: the folder that was searched; of several `comparison` beside
-            them; of a federation that is chosen, a folder of its name in there; None: they have no folder in common.
+            them; None: they have no folder in common.
         info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name,
             notes (what the run had to say of itself), devices_recorded (rows of devices.csv: of all rounds, of
             none, or of every n-th), payload_bits (of one model transfer; NaN: not known), place (of its variant, to
             sort by: as in the study's file, of several folders in their order), score (by which its models are
-            judged: accuracy, or another task's, whose columns stand there twice, as accuracy too), federation (the
-            one whose rows these are, where several share the cells; empty: there is one).
+            judged: accuracy, or another task's, whose columns stand there twice, as accuracy too).
         rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
         events: events.csv of all runs.
         sessions: sessions.csv of all runs.
@@ -133,8 +132,6 @@ def load_runs(
     names: Sequence[str] = (),
     partial: bool = False,
     every_setting: bool = False,
-    federation: str | None = None,
-    every_federation: bool = False,
 ) -> Runs:
     """Read every completed run directory below a folder, or the folder itself if it is one; or below several.
 
@@ -147,17 +144,12 @@ def load_runs(
         partial: take runs too that are not completed, with the sessions that they have completed. Otherwise they are
             left out, with a warning that names them.
         every_setting: settings of a grid become variants, called by both.
-        federation: the one whose rows are read, where several share the cells; None: the one that the study names.
-            Runs with one federation, beside such, are read whole.
-        every_federation: rows of all of them are read, whatever is chosen: for tables with a column `federation`, not
-            for comparisons, which would take them for those of one.
 
     Raises:
         ValueError: no such folder, no completed run below it, runs of several settings of a grid, two runs of
-            one variant and seed, a run directory whose tables are missing or lack a column, or several federations,
-            and none or another one is chosen.
+            one variant and seed, or a run directory whose tables are missing or lack a column.
     """
-    info, root, remarks = find_runs(path, names, partial, "" if every_federation else federation)
+    info, root, remarks = find_runs(path, names, partial)
     if every_setting:
         words = [" ".join(label for _, label in setting) for setting in info["setting"]]
         both = [" ".join(filter(None, pair)) for pair in zip(words, info["variant"], strict=True)]
@@ -166,22 +158,25 @@ def load_runs(
             (order.index(setting), *place[1:])
             for setting, place in zip(info["setting"], info["place"], strict=True)
         ]
-        return _read(info.assign(variant=both, place=places), root, remarks, every_federation)
+        return _read(info.assign(variant=both, place=places), root, remarks)
     settings = list(dict.fromkeys(info["setting"]))
+    if any(axis == "federation" for axis, _ in settings[0]):
+        raise ValueError(
+            f"{root} holds several federations, and this is about the rounds of one: give its directories, such as"
+            f" {info['path'].iloc[0]}"
+        )
     if len(settings) > 1:
         first = _folder(info[[setting == settings[0] for setting in info["setting"]]])
         raise ValueError(
             f"{root} holds {len(settings)} settings of a grid: give the folder of one, such as {first}, or "
             "compare them all with `edgefl settings` or `edgefl sweep`"
         )
-    return _read(info, root, remarks, every_federation)
+    return _read(info, root, remarks)
 
 
-def load_settings(
-    path: Paths, *, partial: bool = False, federation: str | None = None
-) -> dict[Setting, Runs]:
+def load_settings(path: Paths, *, partial: bool = False) -> dict[Setting, Runs]:
     """Read the runs of each setting of a study's grid as `load_runs` does, in order of their folders."""
-    info, root, remarks = find_runs(path, (), partial, federation)
+    info, root, remarks = find_runs(path, (), partial)
     by_setting = {}
     for setting, group in info.groupby("setting", sort=False):
         folder = root if len(group) == len(info) else _folder(group)
@@ -200,13 +195,11 @@ def _folder(info: pd.DataFrame) -> Path:
     return Path(os.path.commonpath(list(info["path"])))
 
 
-def _read(info: pd.DataFrame, path: Path, remarks: Remarks, every_federation: bool = False) -> Runs:
+def _read(info: pd.DataFrame, path: Path, remarks: Remarks) -> Runs:
     runs = info.sort_values(["place", "seed"], ignore_index=True)
     _check_distinct(runs)
     score = _score(runs)
     tables = {name: read_all(runs, name) for name in ("rounds", "events", "sessions")}
-    if not every_federation:
-        _check_one_federation(runs, tables["sessions"])
     sentences = list(remarks.sentences)
     if score != "accuracy":
         sentences.append(
@@ -245,21 +238,6 @@ def _score(info: pd.DataFrame) -> str:
             " folder of one of them"
         )
     return str(first)
-
-
-def _check_one_federation(info: pd.DataFrame, sessions: pd.DataFrame) -> None:
-    """Refuse runs of several federations, none chosen: rows of different tasks would be taken for those of one."""
-    if FEDERATION not in sessions:
-        return
-    keys = sessions.loc[sessions[FEDERATION].notna(), ["variant", "seed"]].drop_duplicates()
-    if len(keys):
-        run = info.merge(keys).iloc[0]
-        own = sessions[(sessions["variant"] == run["variant"]) & (sessions["seed"] == run["seed"])]
-        names = ", ".join(sorted(own[FEDERATION].dropna().unique()))
-        raise ValueError(
-            f"{run['path']}: several federations share its cells, and this is about the rounds of one: choose it"
-            f" with --federation ({names})"
-        )
 
 
 def _check_distinct(info: pd.DataFrame) -> None:

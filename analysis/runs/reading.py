@@ -1,7 +1,6 @@
 """The tables of many runs as one frame each: CSV files with the same header are parsed in one go."""
 
 import io
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +58,6 @@ NEVER_EMPTY = {
 }
 
 ACCURACY = "accuracy"
-FEDERATION = "federation"  # column of runs whose cells several share
 
 
 def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
@@ -70,7 +68,6 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
     """
     paths = [Path(str(path)) for path in info["path"]]
     keys = list(zip(info["variant"], info["seed"], strict=True))
-    federations = [str(one) for one in info[FEDERATION]] if FEDERATION in info else [""] * len(paths)
     frames: list[pd.DataFrame] = []
     begin = 0
     score = (
@@ -82,53 +79,10 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
         header = texts[begin] and _header(texts[begin])
         while header and end < len(paths) and texts[end] and _header(texts[end]) == header:
             end += 1
-        read = _read_alike(paths[begin:end], texts[begin:end], keys[begin:end], table, score)
-        chosen = dict(
-            zip(keys[begin:end], zip(paths[begin:end], federations[begin:end], strict=True), strict=True)
-        )
-        frames += [part for frame in read for part in _of_federations(frame, table, chosen)]
+        frames += _read_alike(paths[begin:end], texts[begin:end], keys[begin:end], table, score)
         begin = end
     # an empty table has no dtypes that another one should take over
     return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
-
-
-def _of_federations(
-    frame: pd.DataFrame, table: str, chosen: Mapping[tuple[object, object], tuple[Path, str]]
-) -> Iterator[pd.DataFrame]:
-    """Yield the rows of the federation that is looked at in each run, and the columns that these have.
-
-    Args:
-        chosen: variant and seed of a run -> its directory, and the federation; empty: all rows, and whose they are.
-    """
-    if not any(federation for _, federation in chosen.values()):
-        yield frame
-        return
-    for key, (path, federation) in chosen.items():
-        of_run = frame[(frame["variant"] == key[0]) & (frame["seed"] == key[1])]
-        if not federation:
-            yield of_run
-        elif FEDERATION in of_run:
-            # what stands behind this column has come with some federation's rows
-            further = of_run.columns[list(of_run.columns).index(FEDERATION) + 1 :]
-            mine = of_run[of_run[FEDERATION] == federation].drop(columns=FEDERATION)
-            yield mine.drop(columns=[name for name in further if mine[name].isna().all()])
-        else:  # positions, of all devices
-            yield of_run[of_run["device"].isin(_members(path, federation))]
-
-
-def _members(path: Path, federation: str) -> "pd.Series[int]":
-    """Read which devices belong to a federation.
-
-    Raises:
-        ValueError: the run does not say it yet.
-    """
-    try:
-        ledger = pd.read_csv(path / "ledger.csv", usecols=["device", FEDERATION])
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"{path}: whose a device is stands in ledger.csv, which is written when a run ends: let it end"
-        ) from error
-    return ledger.loc[ledger[FEDERATION] == federation, "device"]
 
 
 def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -208,17 +162,9 @@ def _parsed(text: bytes, table: str, score: str) -> pd.DataFrame:
 
 
 def _with_accuracy(frame: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Add the columns of another score under accuracy's names, by which all that follows knows it.
-
-    Where federations with accuracy share the table, their rows have theirs there.
-    """
+    """Add the columns of another score under accuracy's names, by which all that follows knows it."""
     named = {column: _as_accuracy(column, score) for column in frame.columns}
-    added = {
-        name: frame[column].combine_first(frame[name]) if name in frame else frame[column]
-        for column, name in named.items()
-        if name != column
-    }
-    return frame.assign(**added)
+    return frame.assign(**{name: frame[column] for column, name in named.items() if name != column})
 
 
 def _as_accuracy(column: str, score: str) -> str:

@@ -13,13 +13,12 @@ from typing import Any
 import pandas as pd
 
 from edgefl.analysis.page.formatting import natural
-from edgefl.analysis.runs.scenario_keys import FILE as SCENARIO
-from edgefl.analysis.runs.scenario_keys import differing, keys_of, scenario_of
+from edgefl.analysis.runs.scenario_keys import differing, keys_of
 
 SCHEMA_VERSION = 1
 INFO_COLUMNS = [
     *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes"),
-    *("devices_recorded", "payload_bits", "place", "score", "federation"),
+    *("devices_recorded", "payload_bits", "place", "score"),
 ]
 UNKNOWN = -1  # place of a variant in its study's file
 SEVERAL = "comparison"  # the folder beside several ones, where reports on all of their runs go
@@ -44,21 +43,14 @@ class Remarks:
     sentences: list[str] = field(default_factory=list)
 
 
-def find_runs(
-    path: Paths, names: Sequence[str], partial: bool, federation: str | None = None
-) -> tuple[pd.DataFrame, Path, Remarks]:
+def find_runs(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.DataFrame, Path, Remarks]:
     """Find the runs below one folder or several.
-
-    Args:
-        federation: the one that is looked at, where several share the cells; None: the one that the study names;
-            empty: all.
 
     Returns:
         `info` of `Runs`, the folder that holds all of them, and what a reader has to know.
 
     Raises:
-        ValueError: no such folder, no run below it that can be read, a folder twice, or no run that has the
-            federation.
+        ValueError: no such folder, no run below it that can be read, or a folder twice.
     """
     roots = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
     if names and len(names) != len(roots):
@@ -66,7 +58,7 @@ def find_runs(
     remarks = Remarks(home=_beside(roots) if len(roots) > 1 else roots[0])
     rows = []
     for number, root in enumerate(roots):
-        for row in _rows(root, partial, federation, remarks.left_out):
+        for row in _rows(root, partial, remarks.left_out):
             rows.append({"folder": number, **row, "place": (0, number, *row["place"])})
     if not rows:
         raise ValueError(
@@ -75,13 +67,6 @@ def find_runs(
         )
     for sentence in remarks.left_out:
         warnings.warn(sentence, stacklevel=4)
-    if federation and not any(row["federation"] for row in rows):
-        raise ValueError(
-            f"--federation {federation}: several federations share the cells of no run in"
-            f" {', '.join(map(str, roots))}; leave it out"
-        )
-    if federation and remarks.home is not None and any(row["compared"] != federation for row in rows):
-        remarks.home = remarks.home / federation  # beside what is written of the one that the study names
     info = pd.DataFrame(rows, columns=["folder", "study", *INFO_COLUMNS])
     if len(roots) > 1:
         info = _told_apart(info, roots, names, remarks)
@@ -99,7 +84,7 @@ def _beside(roots: Sequence[Path]) -> Path | None:
     return (parent if any(root.is_absolute() for root in roots) else Path(os.path.relpath(parent))) / SEVERAL
 
 
-def _rows(root: Path, partial: bool, federation: str | None, left_out: list[str]) -> list[dict[str, Any]]:
+def _rows(root: Path, partial: bool, left_out: list[str]) -> list[dict[str, Any]]:
     if not root.is_dir():
         raise ValueError(f"no folder {root}: give the folder of a run or of a study")
     directories = run_directories(root)
@@ -110,7 +95,7 @@ def _rows(root: Path, partial: bool, federation: str | None, left_out: list[str]
     rows = []
     for directory in directories:
         try:
-            rows.append(_info(directory, partial, federation))
+            rows.append(_info(directory, partial, part=directory != root))
         except _NotUsableError as reason:
             left_out.append(f"left out {directory}: {reason}")
     return rows
@@ -165,17 +150,21 @@ class _NotUsableError(Exception):
 
 
 def run_directories(root: Path) -> list[Path]:
-    """Return the run directories in or below a folder, in natural order of their names."""
-    directories = []
+    """Return the run directories in or below a folder, in natural order of their names.
+
+    Of a run whose cells several federations share it is those of the federations.
+    """
+    directories: list[Path] = []
     for folder, subfolders, files in os.walk(root):
         subfolders.sort(key=natural)
         if "run.json" in files:
-            directories.append(Path(folder))
-            subfolders.clear()  # a run directory holds checkpoints, not further runs
+            parts = [name for name in subfolders if Path(folder, name, "run.json").exists()]
+            directories += [Path(folder, name) for name in parts] or [Path(folder)]
+            subfolders.clear()  # what else a run directory holds is no run
     return directories
 
 
-def _info(directory: Path, partial: bool, federation: str | None) -> dict[str, Any]:
+def _info(directory: Path, partial: bool, *, part: bool) -> dict[str, Any]:
     try:
         run = json.loads((directory / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -195,43 +184,21 @@ def _info(directory: Path, partial: bool, federation: str | None) -> dict[str, A
     if run.get("seed") is None:
         raise _NotUsableError("run.json is damaged: it has no seed")
     name = run.get("name") or directory.name
-    chosen = _federation(directory, run, federation)
-    own = (run.get("federations") or {}).get(chosen, {}) if chosen else run
+    # found in its run, and not given by its path
+    setting = {"federation": run["federation"]} if part and run.get("federation") else {}
     return {
         "study": run.get("study"),
         **{column: run.get(column) for column in ("seed", "status", "wall_s", "simulated_s", "reference")},
         "path": directory,
-        "setting": tuple((run.get("setting") or {}).items()),
+        "setting": tuple({**(run.get("setting") or {}), **setting}.items()),
         "variant": run.get("variant") or name,
         "name": name,
         "notes": tuple(run.get("notes") or ()),
         "devices_recorded": str(run.get("devices_recorded", "all")),
-        "payload_bits": (own.get("model") or {}).get("payload_bits", math.nan),
+        "payload_bits": (run.get("model") or {}).get("payload_bits", math.nan),
         "place": (_index(run), natural(run.get("variant") or name)),
-        "score": str(own.get("score") or run.get("score", "accuracy")),
-        "federation": chosen,
-        "compared": run.get("federation"),
+        "score": str(run.get("score") or "accuracy"),
     }
-
-
-def _federation(directory: Path, run: dict[str, Any], asked: str | None) -> str:
-    """Return which federation of a run is looked at; empty: it has one, or nobody says which.
-
-    Raises:
-        ValueError: it has several, and not this one.
-    """
-    chosen = run.get("federation") if asked is None else asked
-    if not chosen:
-        return ""
-    several = run.get("federations")
-    if several is None and (directory / SCENARIO).exists():  # of a version whose run.json does not list them
-        with scenario_of(directory) as scenario:
-            several = scenario.get("federations")
-    if not several:
-        return ""
-    if chosen not in several:
-        raise ValueError(f"{directory}: has no federation {chosen}; it has {', '.join(several)}")
-    return str(chosen)
 
 
 def _index(run: dict[str, Any]) -> int:

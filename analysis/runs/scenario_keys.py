@@ -15,15 +15,8 @@ Loader = getattr(
 )  # in C where PyYAML was built with it: ten times faster
 
 
-# sections that a federation may have in place of the scenario's; the first two exclude one another
-OWN_SECTIONS = ("learning", "workload", "sessions", "rounds")
-
-
-def keys_of(run: str | Path, federation: str = "") -> dict[str, Any]:
+def keys_of(run: str | Path) -> dict[str, Any]:
     """Read a run's scenario.yaml: dotted key -> value; empty without one. A component's name stands at its key.
-
-    Args:
-        federation: whose sections stand in place of the scenario's, where several share the cells.
 
     Raises:
         ValueError: it is damaged; names the file.
@@ -31,24 +24,13 @@ def keys_of(run: str | Path, federation: str = "") -> dict[str, Any]:
     file = Path(run) / FILE
     if not file.exists() and not file.is_symlink():
         return {}
-    with scenario_of(run, federation) as written:
+    with scenario_of(run) as written:
         return flat(written)
 
 
-def _of_federation(written: Mapping[str, Any], name: str) -> dict[str, Any]:
-    own = written["federations"][name]
-    sections = {key: own[key] for key in OWN_SECTIONS if key in own}
-    task = set(OWN_SECTIONS[:2])
-    replaced = task if task & sections.keys() else set()
-    return {key: value for key, value in written.items() if key not in replaced} | sections
-
-
 @contextmanager
-def scenario_of(run: str | Path, federation: str = "") -> Iterator[dict[str, Any]]:
+def scenario_of(run: str | Path) -> Iterator[dict[str, Any]]:
     """Read a run's scenario.yaml; if what is done with it fails inside, the file is at fault.
-
-    Args:
-        federation: as in `keys_of`.
 
     Raises:
         ValueError: names the file.
@@ -56,7 +38,7 @@ def scenario_of(run: str | Path, federation: str = "") -> Iterator[dict[str, Any
     file = Path(run) / FILE
     written = _read(file)
     try:
-        yield _of_federation(written, federation) if federation else written
+        yield written
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         what = f"it has no key {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"{file}: is not as a run writes it ({what}); run the scenario again") from error
@@ -85,7 +67,7 @@ def flat(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 def of_points(info: pd.DataFrame) -> dict[tuple[Any, str], dict[str, Any]]:
     """Read the keys of every setting and variant, of one run each: its seeds differ in nothing else."""
     first = info.drop_duplicates(["setting", "variant"])
-    return {(run.setting, run.variant): keys_of(run.path, run.federation) for run in first.itertuples()}
+    return {(run.setting, run.variant): keys_of(run.path) for run in first.itertuples()}
 
 
 def differing(points: Iterable[Mapping[str, Any]]) -> list[str]:

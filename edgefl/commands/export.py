@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from edgefl.analysis.commands.options import Federation
 from edgefl.commands.shared import console
 from edgefl.errors import EdgeflError
 
@@ -21,7 +20,6 @@ def export(
             help="Folder of the tool's files: mlflow.db and mlartifacts, wandb, tensorboard. Default: PATH."
         ),
     ] = None,
-    federation: Federation = None,
 ) -> None:
     """Write the runs, tables and figures of a study for MLflow (SQLite), Weights & Biases (offline) or TensorBoard.
 
@@ -37,7 +35,7 @@ def export(
     from edgefl.analysis.page.formatting import placed
 
     try:
-        written = exported(path, to, out, federation)
+        written = exported(path, to, out)
     except ValueError as error:
         raise EdgeflError(placed(error, path)) from error
     there = f", {written.there} were there" if written.there else ""

@@ -13,7 +13,7 @@ def cells(scenario: Scenario | None) -> Iterator[str]:
         yield f"Cells of {scenario.name}, in a world of {scenario.extent.radius_m:g} m around [0, 0]:"
     else:
         yield "Cells of rings: 1 (`edgefl describe layout FILE` lists those of a scenario):"
-    served = set(layout.with_federation)
+    served = set(layout.served)
     for cell in range(layout.cells):
         site, panel = divmod(cell, layout.sectors)
         x_m, y_m = (round(float(axis), 2) + 0.0 for axis in layout.sites_m[site])  # + 0.0: no -0

@@ -184,13 +184,12 @@ def _untrained(scenario: Scenario, run: RunPlan) -> Scenario:
     if not scenario.trains:
         return scenario
     if not scenario.federations:
-        return scenario.model_copy(update=_as_workload(scenario, next(iter(run.learners.values()))))
+        return scenario.model_copy(update=_as_workload(scenario, run.learner))
     federations = dict(scenario.federations)
-    for seat, learner in run.learners.items():
-        one = scenario.of_federation(seat.federation)
+    for name, one in scenario.by_federation.items():
         if one.learning is not None:
-            own = scenario.federations[seat.federation]
-            federations[seat.federation] = own.model_copy(update=_as_workload(one, learner))
+            learner = next(iter(run.learners[name].values()))
+            federations[name] = federations[name].model_copy(update=_as_workload(one, learner))
     return scenario.model_copy(update={"federations": federations})
 
 
@@ -297,7 +296,7 @@ def _mix(run: RunPlan) -> dict[int, dict[int, int]]:
     scenario = run.world.scenario
     if scenario.learning is None or scenario.federations:
         return {}
-    device_data, mix = next(iter(run.learners.values())).device_data, {}
+    device_data, mix = run.learner.device_data, {}
     for session in range(1, min(scenario.sessions.count or MOST_SESSIONS, MOST_SESSIONS) + 1):
         device_data.deal(session)
         mix[session] = device_data.mix(list(run.world.members(session) or range(run.world.count)))

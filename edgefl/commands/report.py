@@ -19,12 +19,6 @@ def report(
             " (.gif, .webp)."
         ),
     ] = None,
-    federation: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Whose rounds and devices, where several federations share the cells."
-        ),
-    ] = None,
     cell: Annotated[int, typer.Option(help="Whose curves stand in the picture.")] = 0,
     at: Annotated[
         float | None, typer.Option(metavar="HOUR", help="Of the picture. Default: the middle of the run.")
@@ -41,8 +35,6 @@ def report(
 
         edgefl report runs/quickstart-seed100
 
-        edgefl report runs/two_tasks-seed100 --federation phones
-
         edgefl report runs/quickstart --out quickstart.html
 
         edgefl report runs/moving --picture moving.png
@@ -55,12 +47,12 @@ def report(
     from edgefl.analysis.page.formatting import placed
 
     try:
-        path = write_report(run, out, federation)
+        path = write_report(run, out)
         if picture:
             from edgefl.analysis.reports.moving import draw_moving
             from edgefl.analysis.runs.load import load_runs
 
-            draw_moving(load_runs(run, federation=federation), picture, cell=cell, at_hour=at, phone=phone)
+            draw_moving(load_runs(run), picture, cell=cell, at_hour=at, phone=phone)
     except ValueError as error:
         raise EdgeflError(placed(error, run)) from error
     console.print(Text(f"report: {path} ({path.stat().st_size / 1e6:.2f} MB)"), soft_wrap=True)

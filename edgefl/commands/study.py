@@ -34,13 +34,6 @@ def study(
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Only this seed; may be repeated.")] = None,
-    federation: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Whose rounds are compared, where several federations share the cells. Default: the study's.",
-        ),
-    ] = None,
     go_on: Annotated[
         bool,
         typer.Option(
@@ -106,7 +99,7 @@ def study(
     from edgefl.run_directory.interruption import Interrupted
     from edgefl.run_directory.snapshot import Every
 
-    plan = studies.plan(study, seeds=seed or (), federation=federation)
+    plan = studies.plan(study, seeds=seed or ())
     if dry_run:
         from edgefl.studies.dry_run import dry_run as lines_of
 
@@ -148,7 +141,7 @@ def study(
             try:
                 _print_study(plan, path, explain=explain)
                 if plan.choose is not None:
-                    _print_choice(path, plan.choose, plan.federation)
+                    _print_choice(path, plan.choose)
                 if plan.question is not None:
                     _print_answer(path)
             except EdgeflError as error:
@@ -222,35 +215,47 @@ def _parts(text: str) -> tuple[int, int]:
 
 
 def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> None:
-    """Compare the runs of a study that are complete; along a grid of one number, say what it costs."""
+    """Compare the runs of a study that are complete, of each federation apart where several share the cells."""
+    for name in dict.fromkeys(name for run in plan.runs for name in run.scenario.by_federation):
+        if name:
+            console.print(f"Federation {name}:")
+            parts = (path / run.path / name for run in plan.runs)
+            _print_comparison(plan, [part for part in parts if part.is_dir()], path / name, explain=explain)
+        else:
+            _print_comparison(plan, path, path, explain=explain)
+
+
+def _print_comparison(
+    plan: "studies.StudyPlan", path: "Path | list[Path]", out: Path, *, explain: bool
+) -> None:
+    """Compare runs; along a grid of one number, say what it costs."""
     from edgefl.analysis import compare, compare_settings, load_runs
     from edgefl.analysis.page.formatting import placed
     from edgefl.analysis.reports import comparison_words, settings_words, sweep_words
     from edgefl.analysis.reports.sweep import grid_key, sweep
 
-    federation = plan.federation
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
             if plan.runs[0].member.setting:
-                report = settings_words.report(compare_settings(path, federation=federation))
-                if key := grid_key(path, federation=federation):
+                report = settings_words.report(compare_settings(path, out=out))
+                if key := grid_key(path):
                     more = ("Settings", "settings.md", ": the variants in each of them")
-                    swept = sweep_words.report(sweep(path, keys=[key], federation=federation))
+                    swept = sweep_words.report(sweep(path, keys=[key], out=out))
                     report = replace(swept, look=[*swept.look, more])
             else:
-                report = comparison_words.report(compare(load_runs(path, federation=federation)))
+                report = comparison_words.report(compare(load_runs(path), out=out))
             report.print(console, explain=explain)
     except ValueError as error:
         raise EdgeflError(f"not compared: {placed(error, path)}") from error
 
 
-def _print_choice(path: Path, choose: "ChoiceSettings", federation: str | None) -> None:
+def _print_choice(path: Path, choose: "ChoiceSettings") -> None:
     from edgefl.analysis import report_choice
     from edgefl.analysis.page.formatting import placed
 
     try:
-        report_choice(path, key=choose.key, by=choose.by, federation=federation).print(console)
+        report_choice(path, key=choose.key, by=choose.by).print(console)
     except ValueError as error:
         raise EdgeflError(f"nothing is chosen: {placed(error, path)}") from error
 

@@ -81,7 +81,7 @@ class Watched:
         self._progress: RunProgress | None = None
         self._latest: Round | None = None
         self._rounds = 0
-        self._accuracies: dict[tuple[int, str | None], float] = {}  # cell and federation -> the latest
+        self._accuracies: dict[int, float] = {}  # cell -> the latest
         self._joules = 0.0
 
     def standing(self) -> Standing:
@@ -144,14 +144,14 @@ class Watched:
 
     def _follow(self, score: str) -> None:
         """Take in the rounds that have been written since."""
-        for new in self._rows.new(score):
-            row = self._latest = new.row
+        for row in self._rows.new(score):
+            self._latest = row
             self._rounds += 1
             if self._progress is not None:
                 self._progress.follow(row)
             self._joules += row.energy_j
             if row.accuracy is not None:
-                self._accuracies[row.cell, new.federation] = row.accuracy
+                self._accuracies[row.cell] = row.accuracy
 
 
 class Scenarios:
@@ -176,7 +176,7 @@ class Scenarios:
 
 
 def find(path: Path) -> list[Watched]:
-    """The run directories of a study, or the one that this is.
+    """The run directories of a study, or the one that this is; of several federations, that of each.
 
     Raises:
         EdgeflError: there is none.
@@ -185,12 +185,14 @@ def find(path: Path) -> list[Watched]:
 
     def place(run: Path) -> tuple[str, int, str, int]:
         """As the study's file has its variants, and seeds by their number."""
-        folder, variant, seed = ("", "", "", *run.relative_to(path).parts)[-3:]
+        whole = run.parent if run.parent in found else run
+        folder, variant, seed = ("", "", "", *whole.relative_to(path).parts)[-3:]
         number = seed.rpartition("-")[2]
         index = variants.index(variant) if variant in variants else len(variants)
         return folder, index, str(run.parent), int(number) if number.isdecimal() else 0
 
-    runs = sorted((file.parent for file in path.rglob(FILE)), key=place) if path.is_dir() else []
+    found = {file.parent for file in path.rglob(FILE)} if path.is_dir() else set()
+    runs = sorted(found - {one.parent for one in found}, key=place)
     if not runs:
         raise EdgeflError(
             f"{path}: no run directory in or below it; give one that `edgefl run` or `study` made"

@@ -14,7 +14,7 @@ from edgefl.engine.federation.untrained import Untrained
 from edgefl.errors import EdgeflError
 from edgefl.learners import own as outside_learners
 from edgefl.learners.numbered import NumberedLearner
-from edgefl.learners.training import Built, Training, together
+from edgefl.learners.training import Built, Learners, Training, together
 from edgefl.learning import memory
 from edgefl.learning.settings import LearningSettings
 from edgefl.run_directory.score import ACCURACY
@@ -74,14 +74,14 @@ def build(
     load: "Callable[[Dataset], Data] | None",
     sizes: Mapping[str, Mapping[int, Any] | None],
     outside: outside_learners.Maker | Learner | None = None,
-) -> Built:
+) -> tuple[Learners, dict[str, Any], Training | None]:
     """Build a learner per server, what run.json says of model and machine, and what is trained.
 
     Args:
         sizes: federation, or an empty name -> what stands for its learners; None: these themselves are built.
 
     Returns:
-        Learners by cell, or `Seat` where several federations share the cells; what is said; what is trained.
+        Federation, or an empty name -> learners by cell; what is said; what is trained.
 
     Raises:
         EdgeflError: the data, the model or the processor cannot be had.
@@ -97,12 +97,10 @@ def build(
         made, said = outside_learners.build(world, outside)
         state = outside_learners.training_of(made)
         further = {"learner": said["learner"]["name"]}
-        return made, said, Training(state, torch_device("cpu"), further) if state else None
-    if not scenario.federations:
-        return _of_one(world, device, threads, load, sizes[""])
+        return {"": made}, said, Training(state, torch_device("cpu"), further) if state else None
     several: dict[str, Built] = {}
     before: list[memory.Need] = []
-    for name in scenario.federations:
+    for name in scenario.by_federation:
         with scenario.naming_federation(name):
             one = world.of_federation(name)
             several[name] = _of_one(one, device, threads, load, sizes[name], before)
@@ -127,7 +125,7 @@ def _of_one(
     scenario, training, where = world.scenario, None, "cpu"
     if scenario.workload is not None:
         task = scenario.workload.model_dump()
-        learners: dict[int, Any] = {cell: Untrained(**task) for cell in world.federations}
+        learners: dict[int, Any] = {cell: Untrained(**task) for cell in world.served}
         about: dict[str, Any] = {"name": None, "parameters": None}
     else:
         learners = dict(sizes or {})
@@ -198,7 +196,7 @@ def _torch_learners(
             populations=members.populations,
             kept=members.kept,
         )
-        for cell in world.federations
+        for cell in world.served
     }
     name = torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"
     parts: dict[str, Snapshotable] = {"devices": training_data}
@@ -211,7 +209,7 @@ def _torch_learners(
         TrainingParts(parts),
         trained_on,
         _further(settings),
-        learners,
+        {"": learners},
         training_data.task.score,
         needs,
     )

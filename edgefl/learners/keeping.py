@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import yaml
 
 from edgefl.contract import VALIDATION_SCORE, Evaluation
-from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.circumstances import SCENARIO
 from edgefl.run_directory.files import draft_of, settle, writing
@@ -26,27 +25,32 @@ FOLDER = "models"
 
 
 class ModelKeeper:
-    """Writes the models of a run's cells into its directory, below `models`.
+    """Writes the models of a run's cells into its directory, below `models`, or there into that of their federation.
 
     `cell0.safetensors` is the last model of cell 0; with `-best` the best, with `-round40` that after the cell's 40th
     round of the global model. Behind them `-served` and `-personal`: see `edgefl.learning.federation.kept_models`.
-    Where several federations share the cells, each has a folder of its name.
-
     Args:
-        learners: cell, or `Seat`, -> the learner that trains with PyTorch; none: nothing is kept.
+        learners: run directory within this one -> cell -> the learner that trains with PyTorch; none: nothing is
+            kept.
     """
 
     def __init__(
-        self, directory: Path, record: RecordSettings, learners: Mapping[int | Seat, "TorchLearner"]
+        self,
+        directory: Path,
+        record: RecordSettings,
+        learners: Mapping[str, Mapping[int, "TorchLearner"]],
     ) -> None:
-        self._folder = directory / FOLDER
-        self._record = record
-        self._learners = (
-            {Seat.of(key): one for key, one in learners.items()} if record.models != "none" else {}
-        )
+        self._directory, self._record = directory, record
+        kept = learners if record.models != "none" else {}
+        # path of a model's file, but for its suffix
+        self._learners = {
+            directory / within / FOLDER / f"cell{cell}": one
+            for within, cells in kept.items()
+            for cell, one in cells.items()
+        }
         if self.follows_rounds:
-            for seat, learner in self._learners.items():
-                learner.watch = partial(self._tested, seat)
+            for path, learner in self._learners.items():
+                learner.watch = partial(self._tested, path)
 
     @property
     def follows_rounds(self) -> bool:
@@ -68,51 +72,43 @@ class ModelKeeper:
             if self._taken_from(loan):
                 return
             loan.end()
-        for seat in self._learners:
-            self._write(seat, "")
-        for draft in [
-            *self._folder.rglob("*.part"),
-            *self._folder.rglob(".tmp*"),
-        ]:  # of a process that was killed
-            draft.unlink(missing_ok=True)
+        for path in self._learners:
+            self._write(path, "")
+        for folder in {path.parent for path in self._learners}:
+            for draft in (*folder.glob("*.part"), *folder.glob(".tmp*")):  # of a process that was killed
+                draft.unlink(missing_ok=True)
 
-    def _path(self, seat: Seat, suffix: str) -> Path:
-        return self._folder / seat.federation / f"cell{seat.cell}{suffix}.safetensors"
-
-    def _tested(self, seat: Seat, evaluation: Evaluation) -> None:
+    def _tested(self, path: Path, evaluation: Evaluation) -> None:
         from edgefl.learning.modules import model_files
 
-        every, learner = self._record.models, self._learners[seat]
+        every, learner = self._record.models, self._learners[path]
         if isinstance(every, int):
             if (number := learner.federation.now.round.moment.round) % every == 0:
-                self._write(seat, f"-round{number}")
+                self._write(path, f"-round{number}")
             return
         accuracy = evaluation.scalars.get(VALIDATION_SCORE, evaluation.accuracy)
         if accuracy is None:
             return
-        best = self._path(seat, "-best")
+        best = path.with_name(f"{path.name}-best.safetensors")
         # of a run that goes on, the best may be of a round that comes again, and then is the same
         score = learner.trainer.training_data.task.score
         before = model_files.read_about(best).get(score) if best.exists() else -math.inf
         if not isinstance(before, int | float):
             raise EdgeflError(f"{best}: does not say its {score}; delete it, and resume the run")
         if accuracy > before:
-            self._write(seat, "-best", **{score: accuracy})
+            self._write(path, "-best", **{score: accuracy})
 
-    def _write(self, seat: Seat, suffix: str, **further: float) -> None:
+    def _write(self, of: Path, suffix: str, **further: float) -> None:
         from edgefl.learning.federation import kept_models
         from edgefl.learning.modules import model_files
 
-        learner = self._learners[seat]
-        about = {**kept_models.about(learner), **seat.columns, **further}
-        inputs = learner.trainer.training_data.inputs
+        learner = self._learners[of]
+        about, inputs = {**kept_models.about(learner), **further}, learner.trainer.training_data.inputs
         for kind, tensors in kept_models.collections(learner, personal=self._record.personal_models):
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
-            path = self._path(seat, f"{suffix}{ending}")
+            path = of.with_name(f"{of.name}{suffix}{ending}.safetensors")
             with writing(path):
-                # not the run's own folder: it was moved where that is gone
-                for folder in (self._folder, path.parent):
-                    folder.mkdir(exist_ok=True)
+                path.parent.mkdir(exist_ok=True)  # not the run's own folder: it was moved where that is gone
                 try:
                     model_files.write(draft_of(path), tensors, {"kind": kind, **about}, inputs)
                     settle(path)
@@ -133,9 +129,9 @@ class ModelKeeper:
             return False
         files = sorted((loan.lender / FOLDER).glob("*.safetensors"))
         with suppress(OSError):
-            self._folder.mkdir(exist_ok=True)
+            (self._directory / FOLDER).mkdir(exist_ok=True)
             for file in files:
-                copy = self._folder / file.name
+                copy = self._directory / FOLDER / file.name
                 draft_of(copy).write_bytes(file.read_bytes())
                 settle(copy)
             return bool(files)

@@ -52,7 +52,7 @@ def of(
     if settings is None or not _is_enough(settings, device):
         return None
     one = _sized(settings, world, load)
-    return dict.fromkeys(world.federations, one) if one else None  # all cells deal alike
+    return dict.fromkeys(world.served, one) if one else None  # all cells deal alike
 
 
 def _is_enough(settings: LearningSettings, device: str) -> bool:

@@ -166,7 +166,7 @@ def _assignments(world: World) -> dict[int, Assignment]:
             sessions=scenario.sessions.count,
             workload=scenario.workload,
         )
-        for cell in world.federations
+        for cell in world.served
     }
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from edgefl.engine.federation.seat import Seat
 from edgefl.learning.memory import Need
 from edgefl.run_directory.score import ACCURACY
 from edgefl.run_directory.snapshot import Snapshotable, TrainingParts
@@ -12,54 +11,46 @@ from edgefl.run_directory.snapshot import Snapshotable, TrainingParts
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
     import torch
 
+# federation, or an empty name -> cell -> its learner
+Learners = Mapping[str, Mapping[int, Any]]
+
 
 @dataclass(frozen=True)
 class Training:
     """What a run trains, and where. A run that trains nothing has no journal: the engine alone is as fast.
 
-    further: circumstances in which it is trained, beside those of all runs. cells: cell, or `Seat` where several
-    federations share the cells -> its learner with PyTorch. score: name of that by which models are judged. needs: of
-    memory, for certain.
+    further: circumstances in which it is trained, beside those of all runs. cells: those with PyTorch. score: name of
+    that by which models are judged. needs: of memory, for certain.
     """
 
     state: TrainingParts
     torch_device: "torch.device"
     further: Mapping[str, str] = field(default_factory=dict)
-    cells: Mapping[Any, Any] = field(default_factory=dict)
+    cells: Learners = field(default_factory=dict)
     score: str = ACCURACY
     needs: Sequence[Need] = ()
 
 
-# learners by cell or `Seat`, what run.json says of model and machine, and what is trained; None: nothing is
-Built = tuple[dict[Any, Any], dict[str, Any], Training | None]
+# of one federation: learners by cell, what run.json says of model and machine, and what is trained; None: nothing is
+Built = tuple[dict[int, Any], dict[str, Any], Training | None]
 
 
-def together(several: Mapping[str, Built]) -> Built:
-    """Return what federations that share the cells have together.
-
-    Where their models are judged by different scores, run.json says which is whose, else which is all's.
-    """
+def together(several: Mapping[str, Built]) -> tuple[Learners, dict[str, Any], Training | None]:
+    """Return what the federations of a run have together; run.json says of each what its own says."""
+    learners = {name: own for name, (own, _, _) in several.items()}
+    if set(several) == {""}:
+        return learners, *several[""][1:]
     trained = {name: training for name, (_, _, training) in several.items() if training is not None}
-    learners = {
-        Seat(cell, name): learner for name, (own, _, _) in several.items() for cell, learner in own.items()
-    }
-    federations: dict[str, dict[str, Any]] = {
-        name: {"model": said["model"]} for name, (_, said, _) in several.items()
-    }
-    where = next((several[name][1]["device"] for name in trained), "cpu")
     said: dict[str, Any] = {
-        "device": where,
+        "device": next((several[name][1]["device"] for name in trained), "cpu"),
         "model": {"name": None, "parameters": None},
-        "federations": federations,
+        "federations": {
+            name: {key: value for key, value in own.items() if key != "device"}
+            for name, (_, own, _) in several.items()
+        },
     }
     if not trained:
         return learners, said, None
-    scores = {name: training.score for name, training in trained.items()}
-    if len(set(scores.values())) > 1:
-        for name, score in scores.items():
-            federations[name]["score"] = score
-    elif (score := next(iter(scores.values()))) != ACCURACY:
-        said["score"] = score
     parts: dict[str, Snapshotable] = {
         f"{part} of {name}": own
         for name, training in trained.items()
@@ -70,14 +61,6 @@ def together(several: Mapping[str, Built]) -> Built:
         for name, training in trained.items()
         for key, content in training.further.items()
     }
-    cells = {
-        Seat(cell, name): own for name, training in trained.items() for cell, own in training.cells.items()
-    }
-    needs = [need for training in trained.values() for need in training.needs]
-    return (
-        learners,
-        said,
-        Training(
-            TrainingParts(parts), next(iter(trained.values())).torch_device, further, cells, needs=needs
-        ),
-    )
+    cells = {name: training.cells[""] for name, training in trained.items()}
+    where = next(iter(trained.values())).torch_device
+    return learners, said, Training(TrainingParts(parts), where, further, cells)

@@ -3,16 +3,17 @@
 import itertools
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from edgefl.contract import Learner
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.positions import looks, recorded_positions
 from edgefl.engine.devices.ledger import Ledger
+from edgefl.engine.federation.by_federation import ByFederation
 from edgefl.engine.federation.cloud import Cloud
 from edgefl.engine.federation.device import Device, Devices, Processors
 from edgefl.engine.federation.federations import Federations
-from edgefl.engine.federation.labelled import Labelled
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.server import Server
@@ -33,13 +34,11 @@ def compose(
 
     Args:
         radio: of this world.
+        recorder: where several federations share the cells, `ByFederation`, or one for all rows.
         learners: cell, or `Seat` where several federations share the cells -> its learner.
         announce: called with the row of each round that is over, with tails until then.
     """
     scenario, env = world.scenario, radio.env
-    if scenario.federations:
-        names = list(scenario.federations)
-        recorder = Labelled(recorder, [names[place] for place in world.federation_of.tolist()])
     of_places = world.large_scale_of_places(env)
     network = world.network(env, recorder, of_places and radio.coverage(of_places))
     if world.movement.moves:
@@ -71,10 +70,13 @@ def compose(
     elif every_s != "none":
         times_s = (number * every_s for number in itertools.count())
         env.process(recorded_positions(env, network, recorder, times_s, of_places, radio.mean_sinr))
-    return simulation, {
-        key: _server(simulation, Seat.of(key), learner, world.of_federation(Seat.of(key).federation))
-        for key, learner in learners.items()
-    }
+    own = recorder.own if isinstance(recorder, ByFederation) else {}
+    servers = {}
+    for key, learner in learners.items():
+        seat = Seat.of(key)
+        part = replace(simulation, recorder=own.get(seat.federation, recorder))
+        servers[key] = _server(part, seat, learner, world.of_federation(seat.federation))
+    return simulation, servers
 
 
 def _server(simulation: Simulation, seat: Seat, learner: Learner, world: World) -> Server:
@@ -85,12 +87,11 @@ def _server(simulation: Simulation, seat: Seat, learner: Learner, world: World) 
         simulation,
         Rounds(
             simulation,
-            seat.cell,
+            seat,
             scenario.rounds,
             processors,
             scenario.report_bits,
             scenario.record.energy_excess,
-            seat.federation,
             None if world.only is None else sorted(world.only),
         ),
         learner=learner,

@@ -105,7 +105,9 @@ class ControlledRun:
         plan = prepare(scenario.model_copy(update={"rounds": rounds}), device=device)
         self._handover, self.rows, self._settled = Handover(), list[Round](), _Rounds()
         decider.listen(self._handover)
-        simulation, servers = compose(plan.world, plan.radio, self._settled, plan.learners, self.rows.append)
+        simulation, servers = compose(
+            plan.world, plan.radio, self._settled, plan.learners[""], self.rows.append
+        )
         env = simulation.env
         ends = [env.process(server.run()) for server in servers.values()]
         self.number_of_devices = len(simulation.devices)

@@ -16,6 +16,7 @@ from edgefl.engine.air.many_transfers import sure_to_end, time_transfers
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.rounds import Rounds
+from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.sessions import TimedPolicy
 from edgefl.errors import EdgeflError, refused
@@ -55,7 +56,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
         present = _allowed(members, 1, network.present(cell))
         if present:
             processors = Processors(simulation.fleet, learner.flops_per_sample)
-            rounds = Rounds(simulation, cell, scenario.rounds, processors, scenario.report_bits)
+            rounds = Rounds(simulation, Seat(cell), scenario.rounds, processors, scenario.report_bits)
             lengths += [_check_first_round(scenario, rounds, present, learner.payload_bits)]
     notes = _notes_of_lengths(scenario, lengths)
     if empty:

@@ -18,7 +18,6 @@ from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.network import Network
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.churn.client_pattern import ClientPattern
-from edgefl.engine.federation.seat import FEDERATION
 from edgefl.engine.parts import Activity, Outcome
 from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, Event, EventName, Round, Session
@@ -45,7 +44,7 @@ CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 class Counts:
     """What a run's rows say, added up; rows of all cells together but where a cell is named.
 
-    of: where several federations share the cells, the same of the rows of each alone.
+    of: federation, or an empty name -> the same of its rows.
     """
 
     events: Counter[str] = field(default_factory=Counter)
@@ -63,12 +62,17 @@ class Counts:
     timers: int = 0  # rounds whose last part was given up because its link had failed
     of: dict[str, "Counts"] = field(default_factory=dict)
 
+    @classmethod
+    def of_several(cls, federations: Iterable[str]) -> "Counts":
+        """Return counts of a run, and in them those of each of its federations; one alone has the run's."""
+        counts = cls()
+        counts.of = {name: cls() if name else counts for name in federations}
+        return counts
+
     def see(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         """Count rows as they are written, with values of further columns."""
         if further and OUT_OF_COVERAGE in further:
             self.uncovered.append(further[OUT_OF_COVERAGE])
-        if further and further.get(FEDERATION):
-            self.of.setdefault(further[FEDERATION], Counts()).see(*rows)
         for row in rows:
             self.extremes.see(row, further)
             if isinstance(row, Event):
@@ -127,11 +131,9 @@ def of_run(
 def _of_each(
     rule: Callable[[Scenario, Counts], Iterator[str]], scenario: Scenario, counts: Counts
 ) -> Iterator[str]:
-    """Yield what a rule says of each federation, by name where there are several."""
+    """Yield what a rule says of each federation."""
     for name, one in scenario.by_federation.items():
-        own = counts.of.get(name, Counts()) if name else counts
-        for note in rule(one, own):
-            yield f"federation {name}: {note}" if name else note
+        yield from scenario.whose(name, rule(one, counts.of[name]))
 
 
 def _never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:

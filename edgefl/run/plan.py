@@ -12,7 +12,7 @@ from edgefl.learners import model_size
 from edgefl.learners.building import available_cores, notes_at_start
 from edgefl.learners.building import build as learners_of
 from edgefl.learners.own import Maker
-from edgefl.learners.training import Training
+from edgefl.learners.training import Learners, Training
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.run.preflight import check_learners, check_world
@@ -29,16 +29,16 @@ from edgefl.scenario.world import World
 class RunPlan:
     """A run, built and checked.
 
-    described: what the run directory keeps of the scenario. learners: cell, or `Seat`, -> its learner. model: what
-    run.json says of the model, and of where it is trained. training: None: nothing is trained. notes: what is
-    allowed, but hardly wanted. identity: what the run is; None: it is only looked at. told: what learners
-    are told; None: nothing is trained, nobody else asks the same, or the run is only looked at.
+    described: what the run directory keeps of the scenario. model: what run.json says of the model, and of where it
+    is trained. training: None: nothing is trained. notes: what is allowed, but hardly wanted. identity: what the run
+    is; None: it is only looked at. told: what learners are told; None: nothing is trained, nobody else asks the
+    same, or the run is only looked at.
     """
 
     described: Described
     world: World
     radio: Radio
-    learners: Mapping[Any, Any]
+    learners: Learners
     model: Mapping[str, Any]
     training: Training | None
     notes: list[str]
@@ -51,10 +51,9 @@ class RunPlan:
         return f"{self.described.name}-seed{self.described.seed}"
 
     @property
-    def scores(self) -> dict[str, str]:
-        """Federation -> its score, where several share the cells and have different ones."""
-        federations = self.model.get("federations", {})
-        return {name: said["score"] for name, said in federations.items() if "score" in said}
+    def learner(self) -> Any:
+        """The learner of the first cell with a server, of the first federation."""
+        return next(iter(next(iter(self.learners.values())).values()))
 
     @property
     def about(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.selectors import Decider
 from edgefl.engine.servers import OverlappingServer
 from edgefl.errors import EdgeflError, about
+from edgefl.learners.training import Learners
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.settings import LearningSettings
@@ -32,14 +33,13 @@ def check_world(world: World, *, reports: bool = False) -> None:
         EdgeflError: names the key and the remedy.
     """
     scenario = world.scenario
-    for name in scenario.federations or ():
+    for name in scenario.by_federation:
         one = world.of_federation(name)
         with scenario.naming_federation(name):
-            one.scenario.numbers.check_part(len(one.only or ()), name)
+            if one.only is not None:
+                one.scenario.numbers.check_part(len(one.only), name)
             _check_tasks(one.scenario, reports)
     scenario.numbers.check(world.count)
-    if not scenario.federations:
-        _check_tasks(scenario, reports)
 
 
 def _check_tasks(scenario: Scenario, reports: bool) -> None:
@@ -69,12 +69,12 @@ def _check_tasks(scenario: Scenario, reports: bool) -> None:
         )
 
 
-def check_learners(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> list[str]:
+def check_learners(world: World, simulation: Simulation, learners: Learners) -> list[str]:
     """Check data, model and the first round of every federation.
 
     Args:
         simulation: of a rehearsal, not of the run.
-        learners: cell, or `Seat` -> its learner; they stay as they are.
+        learners: they stay as they are.
 
     Returns:
         Notes: what is allowed, but hardly wanted.
@@ -82,17 +82,15 @@ def check_learners(world: World, simulation: Simulation, learners: Mapping[Any, 
     Raises:
         EdgeflError: names the key and the remedy.
     """
-    if world.scenario.federations:
-        notes: list[str] = []
-        for name in world.scenario.federations:
-            own = {seat.cell: learner for seat, learner in learners.items() if seat.federation == name}
-            with world.scenario.naming_federation(name):
-                found = check_learners(world.of_federation(name), simulation, own)
-            notes += [f"federation {name}: {note}" for note in found]
-        return notes
-    if world.scenario.learning is not None:
-        _check_further_deals(world.scenario, learners)
-    return [*first_round.check(world, simulation, learners), *_notes(world.scenario)]
+    notes: list[str] = []
+    for name, own in learners.items():
+        with world.scenario.naming_federation(name):
+            one = world.of_federation(name)
+            if one.scenario.learning is not None:
+                _check_further_deals(one.scenario, own)
+            found = [*first_round.check(one, simulation, own), *_notes(one.scenario)]
+        notes += world.scenario.whose(name, found)
+    return notes
 
 
 def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> None:

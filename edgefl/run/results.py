@@ -60,7 +60,7 @@ class _Directory(_Path):
     def _runs(self) -> "Runs":
         from edgefl.analysis import load_runs
 
-        return load_runs(self, every_setting=True, every_federation=True)
+        return load_runs(self, every_setting=True)
 
 
 class Results(_Directory):

@@ -9,6 +9,7 @@ from typing import Any
 import simpy
 
 from edgefl.contract import Learner
+from edgefl.engine.federation.by_federation import ByFederation
 from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.server import Server
 from edgefl.engine.federation.simulation import Simulation
@@ -27,7 +28,6 @@ from edgefl.run.study_membership import StudyMembership, TrainingReuse
 from edgefl.run_directory.circumstances import SCENARIO, circumstances
 from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.journal import NEVER, Journal
-from edgefl.run_directory.own_scores import OwnScores
 from edgefl.run_directory.replay import JournaledLearner
 from edgefl.run_directory.results import RunDirectory, free_directory
 from edgefl.run_directory.snapshot import DEFAULT, Every
@@ -89,19 +89,22 @@ def simulate(
             on_note(note)
         path = resume_from or (without_tilde(Path(out)) if out else free_directory(Path("runs"), plan.folder))
         about = plan.about | (member.written() if member else {})
-        counts = notes.Counts()
+        counts = notes.Counts.of_several(scenario.by_federation)
         with (
             RunDirectory(path, plan.described, about, resume=resume_from is not None) as run,
             _journaled(plan, run, sharing, every, on_note) as (learners, journal_notes, keep_models),
         ):
-            tables = OwnScores(run, plan.scores) if plan.scores else run
-            recorder = _Counting(tables, counts)
+            own = {
+                name: _Counting(tables, counts.of[name], *([counts] if name else []))
+                for name, tables in run.tables.items()
+            }
+            recorder = ByFederation(own, plan.world.federation_of) if scenario.federations else own[""]
             simulation, servers = compose(
                 plan.world, plan.radio, recorder, learners, on_round or (lambda row: None)
             )
             ends = [
-                simulation.env.process(_serve(server, path / RESCUED.format(_short(Seat.of(key)))))
-                for key, server in servers.items()
+                simulation.env.process(_serve(server, path / seat.federation / RESCUED.format(seat.cell)))
+                for seat, server in servers.items()
             ]
             with scenario.naming_places(), seldom_while_a_run_goes():
                 simulation.run(*ends)
@@ -126,13 +129,16 @@ def simulate(
 @contextmanager
 def _journaled(
     plan: RunPlan, run: RunDirectory, sharing: TrainingReuse, every: Every, on_note: Callable[[str], None]
-) -> Iterator[tuple[Mapping[Any, Learner], Sequence[str], Callable[[], None]]]:
+) -> Iterator[tuple[Mapping[Seat, Learner], Sequence[str], Callable[[], None]]]:
     """Give the learners with a journal of their answers, its notes, and what keeps the models when the run ends.
 
     What another run has paid for is taken; run.json says how many rounds were taken. Federations that train nothing,
     beside others that do, have nothing to be recorded: what they answer follows from what they are asked.
     """
-    learners, training, told = plan.learners, plan.training, plan.told
+    training, told = plan.training, plan.told
+    learners: dict[Seat, Any] = {
+        Seat(cell, name): one for name, own in plan.learners.items() for cell, one in own.items()
+    }
     if training is None or plan.identity is None:
         yield learners, (), lambda: None
         return
@@ -149,7 +155,7 @@ def _journaled(
 
     if borrowed is not None:
         borrowed.on_end = tell
-        learners = {cell: borrowed.borrower(one, cell) for cell, one in learners.items()}
+        learners = {seat: borrowed.borrower(one, seat.cell) for seat, one in learners.items()}
     with Journal(
         run.path,
         here,
@@ -166,8 +172,8 @@ def _journaled(
             keeper.finish(borrowed)
 
         journaled = {
-            key: one if isinstance(one, Untrained) else JournaledLearner(one, Seat.of(key).label, journal)
-            for key, one in learners.items()
+            seat: one if isinstance(one, Untrained) else JournaledLearner(one, seat.label, journal)
+            for seat, one in learners.items()
         }
         yield journaled, journal.notes, keep_models
     if borrowed is not None and not borrowed.over:
@@ -191,11 +197,6 @@ def _write_ledger(simulation: Simulation) -> None:
         )
 
 
-def _short(seat: Seat) -> str:
-    """Return a server's name in a file's: `0`, `0-phones`."""
-    return f"{seat.cell}-{seat.federation}" if seat.federation else str(seat.cell)
-
-
 def _serve(server: Server, rescue: Path) -> Generator[simpy.Event, None, None]:
     """Run a server; if training diverges, keep the last finite model in the file."""
     try:
@@ -208,9 +209,9 @@ def _serve(server: Server, rescue: Path) -> Generator[simpy.Event, None, None]:
 
 
 class _Counting:
-    """A recorder that also counts what it writes."""
+    """A recorder that also counts what it writes, of the run and of its federation."""
 
-    def __init__(self, recorder: Recorder, counts: notes.Counts) -> None:
+    def __init__(self, recorder: Recorder, *counts: notes.Counts) -> None:
         self._recorder, self._counts = recorder, counts
         self.flush = recorder.flush
 
@@ -218,8 +219,10 @@ class _Counting:
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
     ) -> None:
         self._recorder.write_columns(row_type, further=further, **columns)
-        self._counts.see_columns(row_type, columns)
+        for counts in self._counts:
+            counts.see_columns(row_type, columns)
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         self._recorder.write(*rows, further=further)
-        self._counts.see(*rows, further=further)
+        for counts in self._counts:
+            counts.see(*rows, further=further)

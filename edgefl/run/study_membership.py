@@ -23,7 +23,7 @@ class StudyMembership:
     """Which study a run belongs to.
 
     reference: the proposed variant; None: there is none. setting: axis of its grid -> label. variants: all of the
-    study's, in the order of its file. federation: whose rounds it compares; None: there is one.
+    study's, in the order of its file.
     """
 
     study: str
@@ -31,12 +31,10 @@ class StudyMembership:
     reference: str | None
     setting: Mapping[str, str] = field(default_factory=dict)
     variants: Sequence[str] = ()
-    federation: str | None = None
 
     def written(self) -> dict[str, Any]:
         """Return what run.json says of it."""
-        about = asdict(self)
-        return about if self.federation else {key: about[key] for key in about if key != "federation"}
+        return asdict(self)
 
 
 @dataclass(frozen=True)

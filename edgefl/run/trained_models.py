@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgefl.errors import EdgeflError, quoted
 from edgefl.learners.keeping import FOLDER
+from edgefl.run_directory.reading import about_of
 from edgefl.scenario.scenario import load
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ class TrainedModule:
 def load_model(
     run: str | Path,
     *,
-    federation: str | None = None,
     cell: int | None = None,
     kept: str | int = "last",
     device: int | None = None,
@@ -62,8 +62,7 @@ def load_model(
     """Load a model that a run has trained, from its directory.
 
     Args:
-        run: the run directory; its scenario says by `record.models` what is there.
-        federation: whose, where several federations share the cells.
+        run: the run directory, or a federation's in it; its scenario says by `record.models` what is there.
         cell: whose; None: of the only one that has a server.
         kept: `last`, `best`, or the number of a round of the cell, where `record.models` kept these.
         device: a device, for the model with which it is served: its own, or that of its cluster; None: the global
@@ -82,9 +81,13 @@ def load_model(
     from edgefl.learning.modules import model_files
 
     run = Path(run)
-    folder = _folder_of(run, federation)
+    folder = run / FOLDER
     files = sorted(folder.glob("cell*.safetensors"))
     if not files:
+        if parts := about_of(run).get("federations"):
+            raise EdgeflError(
+                f"{run}: has models in its federations' folders: give {run / next(iter(parts))}"
+            )
         raise EdgeflError(f"{run}: has no models; a run keeps them at its end, unless record.models is none")
     cells = sorted({_cell_of(path) for path in files})
     if cell is None:
@@ -99,7 +102,7 @@ def load_model(
     about = model_files.read_about(path)
     inputs = model_files.Inputs.of(path, about)
     del about["inputs"]
-    scenario = load(run / "scenario.yaml").of_federation(federation or "")
+    scenario = load(run / "scenario.yaml")
     assert scenario.learning is not None
     with torch.random.fork_rng(devices=[]):
         try:
@@ -137,21 +140,6 @@ def load_model(
             module, {name: tensor[which] for name, tensor in own.items()}, path, partial=True
         )
     return TrainedModule(module, inputs, about)
-
-
-def _folder_of(run: Path, federation: str | None) -> Path:
-    """Return the folder of a federation's models.
-
-    Raises:
-        EdgeflError: several share the cells and none is named, or there is no such.
-    """
-    there = sorted(path.name for path in (run / FOLDER).glob("*") if path.is_dir() and not path.suffix)
-    if federation is None and there:
-        raise EdgeflError(f"{run}: has models of federations {', '.join(there)}: give federation")
-    if federation is not None and federation not in there:
-        known = f"has models of {', '.join(there)}" if there else "several federations do not share its cells"
-        raise EdgeflError(f"{run}: has no models of a federation {federation}; {known}")
-    return run / FOLDER / (federation or "")
 
 
 def _cell_of(path: Path) -> int:

@@ -162,7 +162,7 @@ class _Seen(Nowhere):
                 for cell in range(self.world.scenario.layout.cells):
                     self.cells[number, simulation.network.present(cell)] = cell
             else:
-                cells = self.world.federations
+                cells = self.world.served
                 self._links += world_costs.links(simulation, radio, cells, self.bits, time_s, number)
         self._devices = world_costs.devices(simulation)
 

@@ -11,7 +11,7 @@ import numpy as np
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.files import draft_of, writing
 from edgefl.run_directory.score import ACCURACY, column_name
-from edgefl.run_directory.tables import TIME_DIGITS, block_of, is_column, late_columns
+from edgefl.run_directory.tables import TIME_DIGITS, block_of, is_column, refuse_late
 
 if TYPE_CHECKING:
     import pyarrow
@@ -45,11 +45,10 @@ class ParquetTable:
         row_type: type,
         *,
         grows: bool = False,
-        widens: bool = False,
         score: str = ACCURACY,
     ) -> None:
         require()
-        self._score, self._widens = score, widens
+        self._score = score
         self.path = path
         self._row_type = row_type
         self._types = dict(_types(row_type))
@@ -87,24 +86,8 @@ class ParquetTable:
     def _checked(self, further: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         if self._further is None:
             self._further = {name: _kind(values) for name, values in further.items()}
-        if late := late_columns(self.path, further, self._further, self._widens):
-            self._widen({name: _kind(further[name]) for name in late})
+        refuse_late(self.path, further, self._further)
         return {name: further.get(name) for name in self._further}
-
-    def _widen(self, late: Mapping[str, type]) -> None:
-        """Give all rows so far, in memory and in files, further columns that are empty there."""
-        import pyarrow.parquet
-
-        self._further = {**(self._further or {}), **late}
-        for block in self._blocks:
-            rows = next(len(values) for values in block.values())
-            block.update({name: [None] * rows for name in late})
-        for file in sorted(self.path.glob("*.parquet")):
-            table = pyarrow.parquet.read_table(file)
-            for name, kind in late.items():
-                empty = _array([[None] * len(table)], name, kind)
-                table = table.append_column(column_name(name, self._score), empty)
-            self._settle(file, table)
 
     def _put(self) -> None:
         import pyarrow

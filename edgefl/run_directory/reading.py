@@ -7,13 +7,12 @@ import csv
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 from types import UnionType
 from typing import Any, BinaryIO
 
-from edgefl.engine.federation.seat import FEDERATION
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.files import reading
@@ -84,14 +83,6 @@ def claim_of(file: Path) -> dict[str, Any] | None:
     return owner if isinstance(owner, dict) and not _wrong_process(owner) else {}
 
 
-@dataclass(frozen=True)
-class _RoundRow:
-    """A row of rounds.csv; federation: whose, where several share the cells."""
-
-    row: Round
-    federation: str | None
-
-
 class RoundRows:
     """The rows of a run's rounds.csv, read as they are written.
 
@@ -105,7 +96,7 @@ class RoundRows:
         self._head: list[str] = []
 
     def began_anew(self) -> bool:
-        """Whether the table is another one than was read: of a resumed run, or with columns of a further federation.
+        """Whether the table is another one than was read: that of a resumed run.
 
         Raises:
             EdgeflError: it cannot be read.
@@ -118,7 +109,7 @@ class RoundRows:
             shorter = self._file.stat().st_size < self._read
             return shorter or len(self._cells(file.readline(), 1)) != len(self._head)
 
-    def new(self, score: str = ACCURACY) -> Iterator[_RoundRow]:
+    def new(self, score: str = ACCURACY) -> Iterator[Round]:
         """Yield the rows that were written since.
 
         Args:
@@ -160,7 +151,7 @@ class RoundRows:
         except (UnicodeDecodeError, csv.Error) as error:
             raise self._damaged(number, f"is no line of a table ({error})") from error
 
-    def _row(self, cells: list[str]) -> _RoundRow:
+    def _row(self, cells: list[str]) -> Round:
         if len(cells) != len(self._head):
             many = f"has {len(cells)} cells, the header {len(self._head)}"
             raise self._damaged(self._lines, many)
@@ -173,7 +164,7 @@ class RoundRows:
                 values[name] = text if name in WORDS else _number(name, text)
             except ValueError as error:
                 raise self._damaged(self._lines, f"{name} is {text[:SHOWN]!r}, no number") from error
-        return _RoundRow(Round(**values), named.get(FEDERATION))
+        return Round(**values)
 
     def _damaged(self, line: int, what: str) -> EdgeflError:
         return EdgeflError(f"{self._file}:{line}: {what}; run it again, or `edgefl resume` what was left")

@@ -5,10 +5,11 @@ says `running`, and by which process, until the run is `completed`, `interrupted
 """
 
 import platform
+import shutil
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -81,26 +82,95 @@ def free_directory(parent: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class Described:
-    """What a run directory records of its scenario; text: all of it, as YAML.
+    """What a run directory records of its scenario.
 
-    labelled: rows of all tables may bring further columns, such as that of several federations, whose other columns
-    need not be the same.
+    text: all of it, as YAML. parts: federation -> the text of its scenario, where several share the cells.
     """
 
     name: str
     seed: int
     record: RecordSettings
     text: str
-    labelled: bool = False
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+
+class RunTables:
+    """The tables of a run directory, as a recorder.
+
+    Args:
+        path: the folder.
+        score: what columns of accuracy are named by.
+        beat: called with each flush.
+    """
+
+    def __init__(self, path: Path, record: RecordSettings, score: str, beat: Callable[[], None]) -> None:
+        self._path, self._record, self._score, self._beat = path, record, score, beat
+        self._tables: dict[type, Table | ParquetTable] = {}
+        for row_type in TABLES:
+            if row_type is not DeviceScore and (row_type is not Position or record.positions_s != "none"):
+                self._tables[row_type] = self._table(row_type)
+
+    def _table(self, row_type: type) -> Table | ParquetTable:
+        path = self._path / TABLES[row_type]
+        how: dict[str, Any] = {"grows": row_type in GROWING, "score": self._score}
+        if row_type in LARGE and self._record.tables == "parquet":
+            return ParquetTable(path.with_suffix(".parquet"), row_type, **how)
+        return Table(path, row_type, **how)
+
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
+        """Append rows, each to the table of its type.
+
+        Raises:
+            EdgeflError: a further column that the table's first rows did not have.
+        """
+        for row in rows:
+            self._tables[type(row)].write(row, further or {})
+
+    def write_columns(
+        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
+    ) -> None:
+        """Append many rows to the table of a type, given by column.
+
+        Raises:
+            KeyError, TypeError, EdgeflError: as `Table.write_columns` does.
+        """
+        if row_type is DeviceRound and not self._record.keeps(columns["round"]):
+            return
+        if row_type not in self._tables:
+            self._tables[row_type] = self._table(row_type)
+        self._tables[row_type].write_columns(further or {}, columns)
+
+    def flush(self) -> None:
+        """Hand everything written so far to the operating system, and give a sign of life."""
+        for table in self._tables.values():
+            table.flush()
+        self._beat()
+
+    def close(self) -> None:
+        """Write what is left; with an error in one table, the others are written all the same."""
+        first: EdgeflError | None = None
+        for table in self._tables.values():
+            try:
+                table.close()
+            except EdgeflError as error:
+                first = first or error
+        if first is not None:
+            raise first
 
 
 class RunDirectory:
     """Writes one run; use as a context manager, and call `complete` at the end.
 
+    Where several federations share the cells, each has a run directory of its own inside, with its scenario and all
+    tables about its devices.
+
     Args:
         path: new or empty; with `resume` one that a run has left.
         about: what run.json says besides.
         resume: write the tables of that run anew, from the first row on.
+
+    Attributes:
+        tables: federation, or an empty name -> the recorder of its tables.
 
     Raises:
         EdgeflError: the directory is not free, or not to be resumed.
@@ -110,11 +180,7 @@ class RunDirectory:
         self, path: Path, scenario: Described, about: Mapping[str, Any], *, resume: bool = False
     ) -> None:
         self.path = path
-        self._record = scenario.record
-        self._labelled = scenario.labelled
-        self._growing = GROWING | ({Session, Event, DeviceScore} if scenario.labelled else set())
-        self._score: str = about.get("score", ACCURACY)
-        self._tables: dict[type, Table | ParquetTable] = {}
+        self.tables: dict[str, RunTables] = {}
         try:
             with held():  # cut in two, it would stay behind as a run that goes on
                 self._begin(scenario, about, resume=resume)
@@ -142,57 +208,28 @@ class RunDirectory:
             try:
                 self._status = RunStatus(path, {**name, **NO_STUDY, **seed})
             except EdgeflError:  # on a full disk: the next attempt finds the folder free
+                for part in scenario.parts:
+                    shutil.rmtree(path / part, ignore_errors=True)
                 (path / run_status.FILE).unlink()
                 raise
+        scores = {part: of.get("score") for part, of in about.get("federations", {}).items()}
         try:
-            if not resume:
-                with writing(path / "scenario.yaml"):
-                    (path / "scenario.yaml").write_text(scenario.text, encoding="utf-8")
-            for row_type, file in TABLES.items():
-                if row_type is not DeviceScore and (
-                    row_type is not Position or self._record.positions_s != "none"
-                ):
-                    self._tables[row_type] = self._table(path / file, row_type)
+            for part, text in {"": scenario.text, **scenario.parts}.items():
+                if not resume:
+                    with writing(path / part / "scenario.yaml"):
+                        (path / part / "scenario.yaml").write_text(text, encoding="utf-8")
+                if part or not scenario.parts:
+                    score = scores.get(part) or about.get("score") or ACCURACY
+                    self.tables[part] = RunTables(path / part, scenario.record, score, self._status.beat)
             self.flush()
         except EdgeflError as error:
             self.fail(str(error))
             raise
 
-    def _table(self, path: Path, row_type: type) -> Table | ParquetTable:
-        grows = row_type in self._growing
-        how: dict[str, Any] = {"grows": grows, "widens": grows and self._labelled, "score": self._score}
-        if row_type in LARGE and self._record.tables == "parquet":
-            return ParquetTable(path.with_suffix(".parquet"), row_type, **how)
-        return Table(path, row_type, **how)
-
-    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
-        """Append rows, each to the table of its type.
-
-        Raises:
-            EdgeflError: a further column that the table's first rows did not have.
-        """
-        for row in rows:
-            self._tables[type(row)].write(row, further or {})
-
-    def write_columns(
-        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
-    ) -> None:
-        """Append many rows to the table of a type, given by column.
-
-        Raises:
-            KeyError, TypeError, EdgeflError: as `Table.write_columns` does.
-        """
-        if row_type is DeviceRound and not self._record.keeps(columns["round"]):
-            return
-        if row_type not in self._tables:
-            self._tables[row_type] = self._table(self.path / TABLES[row_type], row_type)
-        self._tables[row_type].write_columns(further or {}, columns)
-
     def flush(self) -> None:
         """Hand everything written so far to the operating system, and give a sign of life."""
-        for table in self._tables.values():
-            table.flush()
-        self._status.beat()
+        for tables in self.tables.values():
+            tables.flush()
 
     def tell(self, **about: Any) -> None:
         """Say something in run.json at once."""
@@ -200,8 +237,8 @@ class RunDirectory:
 
     def complete(self, **about: Any) -> None:
         """Mark the run as a result."""
-        for table in self._tables.values():
-            table.close()
+        for tables in self.tables.values():
+            tables.close()
         self._status.end("completed", **about)
 
     def __enter__(self) -> Self:
@@ -229,8 +266,8 @@ class RunDirectory:
 
     def _end(self, status: str, **about: Any) -> None:
         """After an error: that one is to be told, none that follows from it."""
-        for table in self._tables.values():
+        for tables in self.tables.values():
             with suppress(EdgeflError):
-                table.close()
+                tables.close()
         with suppress(EdgeflError):
             self._status.end(status, **about)

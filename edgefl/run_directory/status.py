@@ -5,7 +5,7 @@ import math
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -105,22 +105,33 @@ class RunStatus:
         )
 
     def _write(self) -> None:
-        text = json.dumps(self._about, indent=2) + "\n"
-        if self._about["status"] == "running":
-            text = text.rstrip().ljust((len(text) // ROOM + 2) * ROOM - 1) + "\n"
-        try:
-            replace(self._file, text)
-        except OSError:
-            self._write_over(text)
+        for file, about in _files(self._file.parent, self._about):
+            text = json.dumps(about, indent=2) + "\n"
+            if about["status"] == "running":
+                text = text.rstrip().ljust((len(text) // ROOM + 2) * ROOM - 1) + "\n"
+            try:
+                replace(file, text)
+            except OSError:
+                _write_over(file, about, text.rstrip())
 
-    def _write_over(self, text: str) -> None:
-        room = self._file.stat().st_size
-        text = text.rstrip()
-        if len(text) >= room and "error" in self._about:
-            short = str(self._about["error"])[: room - len(text) - 1]  # negative: so much off its end
-            text = json.dumps({**self._about, "error": short}, indent=2)
-        with self._file.open("r+b") as file:
-            file.write((text.ljust(room - 1) + "\n").encode())
+
+def _files(path: Path, about: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the run.json of each federation that has a run directory of its own, and last that of the run."""
+    for name, own in (about.get("federations") or {}).items():
+        (path / name).mkdir(exist_ok=True)
+        rest = {key: value for key, value in about.items() if key != "federations"}
+        yield path / name / FILE, {**rest, **own, "federation": name}
+    yield path / FILE, dict(about)
+
+
+def _write_over(file: Path, about: Mapping[str, Any], text: str) -> None:
+    """Write a text into the room of the file that is there; an error that is too long loses its end."""
+    room = file.stat().st_size
+    if len(text) >= room and "error" in about:
+        short = str(about["error"])[: room - len(text) - 1]  # negative: so much off its end
+        text = json.dumps({**about, "error": short}, indent=2)
+    with file.open("r+b") as opened:
+        opened.write((text.ljust(room - 1) + "\n").encode())
 
 
 def resumable(path: Path) -> dict[str, Any]:
@@ -130,6 +141,8 @@ def resumable(path: Path) -> dict[str, Any]:
         EdgeflError: it is complete, its process is still there, or it is damaged.
     """
     about = about_of(path)
+    if name := about.get("federation"):
+        raise EdgeflError(f"{path}: is federation {name} of a run: resume that, {path.resolve().parent}")
     if about["status"] == "completed":
         raise EdgeflError(f"{path}: is complete, there is nothing to resume")
     process = about.get("process")
@@ -200,7 +213,8 @@ def give_up(path: Path, *, damaged: bool = False) -> None:
     about.pop("process", None)
     if about["status"] == "running":
         with writing(path / FILE):
-            replace(path / FILE, json.dumps({**about, "status": "interrupted"}, indent=2) + "\n")
+            for file, left in _files(path, {**about, "status": "interrupted"}):
+                replace(file, json.dumps(left, indent=2) + "\n")
 
 
 def same_process(process: dict[str, Any]) -> bool:

@@ -1,6 +1,5 @@
 """CSV as Python's csv module writes it, by row or, many times faster, by column."""
 
-import csv
 import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,7 +11,7 @@ import numpy as np
 from pydantic_core import to_json
 
 from edgefl.errors import EdgeflError
-from edgefl.run_directory.files import draft_of, settle, writing
+from edgefl.run_directory.files import writing
 from edgefl.run_directory.gathered import Gathered
 from edgefl.run_directory.score import ACCURACY, column_name
 
@@ -30,8 +29,6 @@ class Table:
 
     Args:
         grows: whether rows may bring further columns; the header is then written with the first rows.
-        widens: whether later rows may bring others than the first, as those of another federation do; the table is
-            then written anew, with empty cells above.
         score: what columns of accuracy are named by.
     """
 
@@ -41,11 +38,10 @@ class Table:
         row_type: type,
         *,
         grows: bool = False,
-        widens: bool = False,
         score: str = ACCURACY,
     ) -> None:
         self.path = path
-        self._score, self._widens = score, widens
+        self._score = score
         self._row_type = row_type
         self._names = [field.name for field in dataclasses.fields(row_type)]
         self._further: tuple[str, ...] | None = None
@@ -60,7 +56,7 @@ class Table:
         """Append a row, with values of further columns.
 
         Raises:
-            EdgeflError: a further column that the first rows did not have, in a table that does not widen.
+            EdgeflError: a further column that the first rows did not have.
         """
         names = self._further_columns(further)
         self._put_gathered()
@@ -105,12 +101,11 @@ class Table:
                 self._file.close()
 
     def _further_columns(self, further: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the names of the table's further columns: those of its first rows, and where it widens, of all."""
+        """Return the names of the table's further columns, those of its first rows."""
         if self._further is None:
             self._head(tuple(further))
         assert self._further is not None
-        if late := late_columns(self.path, further, self._further, self._widens):
-            self._widen(late)
+        refuse_late(self.path, further, self._further)
         return self._further
 
     def _head(self, further: tuple[str, ...]) -> None:
@@ -122,27 +117,6 @@ class Table:
     def _header(self) -> list[str]:
         assert self._further is not None
         return [column_name(name, self._score) for name in (*self._names, *self._further)]
-
-    def _widen(self, late: Sequence[str]) -> None:
-        """Write the table anew with further columns, empty in the rows so far."""
-        assert self._further is not None
-        if twice := set(late) & set(self._names):
-            raise EdgeflError(f"{self.path}: has a column {min(twice)} of its own; choose another name")
-        self._put_gathered()  # with the columns that there were
-        self._further = (*self._further, *late)
-        wider = draft_of(self.path)
-        with writing(self.path):
-            self._file.close()
-            with (
-                self.path.open(newline="", encoding="utf-8") as narrow,
-                wider.open("w", newline="", encoding="utf-8") as file,
-            ):
-                rows, lines = csv.reader(narrow), csv.writer(file, lineterminator="\n")
-                next(rows)
-                lines.writerow(self._header())
-                lines.writerows([*row, *[""] * len(late)] for row in rows)
-            settle(self.path)
-            self._file = self.path.open("a", newline="", encoding="utf-8")
 
     def _put_gathered(self) -> None:
         self._put_block(*self._gathered.give())
@@ -187,15 +161,14 @@ def block_of(
     return block, lengths.pop() if lengths else 1
 
 
-def late_columns(path: Path, further: Iterable[str], known: Collection[str], widens: bool) -> list[str]:
-    """Return the further columns that a table does not know yet; one that does not widen refuses them."""
+def refuse_late(path: Path, further: Iterable[str], known: Collection[str]) -> None:
+    """Refuse further columns that the first rows of a table did not have."""
     late = [name for name in further if name not in known]
-    if late and not widens:
+    if late:
         raise EdgeflError(
             f"{path}: column {late[0]} was not there in the run's first round: give it from the first "
             "round on, None where there is none"
         )
-    return late
 
 
 def cell(name: str, value: Any) -> str:

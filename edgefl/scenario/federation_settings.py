@@ -21,6 +21,7 @@ TASKS = ("learning", "workload")
 OWN_SECTIONS = (*TASKS, "sessions", "rounds")
 # keys of `rounds` about the world, of which there is one
 OF_ALL = ("movement_tick_s", "max_wait_s")
+SNAPSHOTS = "snapshots"  # a folder of every run
 ClassName = Annotated[str, Field(pattern=CLASS_NAME)]
 
 
@@ -131,6 +132,14 @@ def check_members(
         EdgeflError: names the key and the remedy.
     """
     first = next(iter(federations))
+    for name in federations:
+        if name == SNAPSHOTS or name.casefold() in {
+            other.casefold() for other in federations if other != name
+        }:
+            raise EdgeflError(
+                f"each federation has a folder of its name in the run's: {name} is taken, choose another name",
+                ("federations", name),
+            )
     by_share = federations[first].share is not None
     taken: dict[str, str] = {}
     for name, one in federations.items():

@@ -138,7 +138,7 @@ def learning_identity(world: World, checksums: Mapping[str, str]) -> LearningIde
         RESULTS_VERSION,
         scenario.seed,
         world.count,
-        world.federations,
+        world.served,
         [[population.start, population.stop] for population in world.populations],
         *map(_array, (world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept)),
     ]
@@ -167,7 +167,7 @@ def _trains_two_as_previous(world: World, learning: LearningSettings) -> bool:
     """
     # said by the class itself: one that inherits from it may open otherwise
     says: bool = vars(type(learning.warm_start)).get("first_two_as_previous", False)
-    return says and len(world.federations) == 1 and world.scenario.cloud is None and learning.drift is None
+    return says and len(world.served) == 1 and world.scenario.cloud is None and learning.drift is None
 
 
 def leaves(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

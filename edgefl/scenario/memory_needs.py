@@ -126,7 +126,7 @@ def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
         return []
     place, training = least_participants(scenario, devices)
     # beside the local models: the module and the global model
-    sent = len(scenario.layout.with_federation) if scenario.cloud is not None else 0
+    sent = len(scenario.layout.served) if scenario.cloud is not None else 0
     copies = training * (1 + learning.algorithm.trains_personal + learning.copies_in_transfers) + 2 + sent
     models = f"{copies} models of {numbers:,} numbers"
     steps = learning.epochs or learning.steps

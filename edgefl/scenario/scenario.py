@@ -6,7 +6,7 @@
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -137,7 +137,8 @@ class Scenario(Section):
     @property
     def described(self) -> Described:
         """What a run directory keeps of this scenario."""
-        return Described(self.name, self.seed, self.record, dump(self), bool(self.federations))
+        parts = {name: dump(one) for name, one in self.by_federation.items() if name}
+        return Described(self.name, self.seed, self.record, dump(self), parts)
 
     @contextmanager
     def naming_places(self) -> Iterator[None]:
@@ -198,6 +199,11 @@ class Scenario(Section):
     def naming_federation(self, name: str) -> AbstractContextManager[None]:
         """Make errors raised inside about a section which a federation has of its own name that one."""
         return naming(self.federations or {}, name)
+
+    @staticmethod
+    def whose(name: str, notes: Iterable[str]) -> Iterator[str]:
+        """Yield notes on one of several federations with its name in front; on the only one as they are."""
+        yield from (f"federation {name}: {note}" if name else note for note in notes)
 
     def place_in(self, name: str, section: str, *keys: str) -> tuple[str, ...]:
         """Return the keys of a federation's section: below its own, if it has one, else the scenario's."""

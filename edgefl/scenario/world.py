@@ -71,9 +71,9 @@ class World:
         return propagation.panels(self.extent)
 
     @property
-    def federations(self) -> list[int]:
+    def served(self) -> list[int]:
         """The cells that have a server: all, the centre's, or those listed; none of the guard ring."""
-        return self.scenario.layout.with_federation
+        return self.scenario.layout.served
 
     @cached_property
     def places(self) -> Places:
@@ -265,9 +265,7 @@ class World:
         users = BackgroundUsers(
             settings, scenario.radio, scenario.devices, self.gains, self.extent, self.streams
         )
-        of_cells = BackgroundTraffic(
-            radio.env, settings, radio.air, self.federations, users.snr, self.streams
-        )
+        of_cells = BackgroundTraffic(radio.env, settings, radio.air, self.served, users.snr, self.streams)
         yield from of_cells.processes()
 
     def large_scale_of_places(self, env: simpy.Environment) -> LargeScaleOfPlaces | None:

@@ -56,7 +56,7 @@ def answered(plan: StudyPlan, directory: Path, seeds: Seeds) -> dict[Setting, in
     assert plan.question is not None
     question = analysis.Question(**plan.question.model_dump())
     try:
-        answer = analysis.answer(directory, question, seeds, plan.runs[0].member.reference, plan.federation)
+        answer = analysis.answer(directory, question, seeds, plan.runs[0].member.reference)
         analysis.write(answer, directory)
     except ValueError as error:
         raise EdgeflError(f"question: {error}") from error
@@ -73,7 +73,7 @@ def pairs(first: StudyPlan, added: Seeds) -> StudyPlan:
     assert first.question is not None
     both = first.question.variants
     seeds = sorted({seed for seeds in added.values() for seed in seeds})
-    whole = plan(first.file, seeds, first.federation, first.base)
+    whole = plan(first.file, seeds, first.base)
     runs = [
         run
         for run in whole.runs

@@ -23,7 +23,6 @@ def study(
     seeds: Sequence[int] = (),
     reference: str | None = None,
     question: Mapping[str, Any] | None = None,
-    federation: str | None = None,
     out: str | Path | None = None,
     device: str = "auto",
     jobs: int | None = None,
@@ -42,7 +41,6 @@ def study(
         reference: the variant to which others are compared; none: the first.
         question: as in a study file: {"metric": "accuracy_end", "variants": ["narrow", "wide"], "precision": 0.01,
             "budget": 40}.
-        federation: whose rounds are compared, where several share the cells; none: those that the study file names.
         out: directory of the study: new, empty, or of this study, which then goes on; none: below runs/.
         device: as in `simulate`.
         jobs: processes at once; none: one per core.
@@ -64,7 +62,7 @@ def study(
             raise EdgeflError(
                 "a study file has its own variants, reference and question: give a scenario to vary it here"
             )
-        return studies.run(studies.plan(base, seeds=seeds, federation=federation), out, options)
+        return studies.run(studies.plan(base, seeds=seeds), out, options)
     if not variants:
         raise EdgeflError(
             'variants: name at least one, e.g. {"as it is": None, "wide": {"radio.bandwidth_hz": 2e8}}'
@@ -76,7 +74,6 @@ def study(
         "reference": reference or next(iter(variants)),
         "variants": {name: dict(overrides or {}) for name, overrides in variants.items()},
         **({} if question is None else {"question": dict(question)}),
-        **({} if federation is None else {"federation": federation}),
     }
     with TemporaryDirectory() as folder:
         file = Path(folder) / "study.yaml"
@@ -88,7 +85,6 @@ def compare(
     *runs: str | Path | Sequence[str | Path],
     names: Sequence[str] = (),
     partial: bool = False,
-    federation: str | None = None,
     out: str | Path | None = None,
     **options: Any,
 ) -> "Comparison":
@@ -103,7 +99,6 @@ def compare(
         runs: the directory of a study or of a run, or several.
         names: of the directories, in their order, in place of their own.
         partial: also runs that are not completed, as far as they came.
-        federation: whose rounds, where several federations share the cells; none: of the one that the study names.
         out: where to write; none: the directory of the runs, of several `comparison` beside them.
         options: as `edgefl.analysis.compare` takes them: reference, target (one or several), recurring, layout.
 
@@ -118,7 +113,7 @@ def compare(
 
     folders = [one for given in runs for one in ([given] if isinstance(given, str | Path) else given)]
     try:
-        loaded = load_runs(folders, names=names, partial=partial, federation=federation)
+        loaded = load_runs(folders, names=names, partial=partial)
         return compared(loaded, out=out, **options)
     except ValueError as error:
         raise EdgeflError(f"not compared: {error}") from error

@@ -60,7 +60,7 @@ class RunProbe:
     """What the first rounds of a run took.
 
     Attributes:
-        federations: cells with a server.
+        cells: those with a server.
         rounds: that were run.
         latency_s: of a round, simulated, the mean. energy_j: of all devices in a round, the mean.
         start_wall_s: until the first round of each federation has begun. round_wall_s: of a round from then on, with
@@ -69,7 +69,7 @@ class RunProbe:
         cut_short: whether there was no time for more rounds.
     """
 
-    federations: int
+    cells: int
     rounds: int
     latency_s: float
     start_wall_s: float
@@ -93,7 +93,7 @@ class CostEstimate:
     def lines(self) -> list[str]:
         """Return it for people, a line each."""
         probe = self.probe
-        cells = f" in {probe.federations} cells" if probe.federations > 1 else ""
+        cells = f" in {probe.cells} cells" if probe.cells > 1 else ""
         wall_s = probe.start_wall_s + probe.rounds * probe.round_wall_s
         return [
             f"expected from a probe of {probe.rounds} rounds in a scratch directory ({wall_time(wall_s)}), roughly:",
@@ -163,7 +163,7 @@ def expected(scenario: Scenario, probe: RunProbe) -> CostEstimate:
 
 def _course(scenario: Scenario, probe: RunProbe) -> tuple[Range, Range]:
     """Return how many rounds a federation has in all cells together, and when its last one ends, s."""
-    rules, cells = scenario.rounds, probe.federations
+    rules, cells = scenario.rounds, probe.cells
     taken_s, probes = probe.latency_s + rules.pause_s, _probes_of_sessions(scenario)
     spacing_s, probing_s = max(rules.every_s or 0.0, taken_s), probes * taken_s
     end_s = scenario.latest_end_s
@@ -224,8 +224,8 @@ def probe(
     """
     rows: list[Round] = []
     walls_s: list[float] = []
-    federations = len(scenario.layout.with_federation)
-    servers = federations * len(scenario.by_federation)
+    cells = len(scenario.layout.served)
+    servers = cells * len(scenario.by_federation)
     most_rounds = PROBE_ROUNDS * servers
     began_s = clock()
 
@@ -247,12 +247,12 @@ def probe(
         run = Path(scratch) / "run"
         with suppress(ProbeEnds):
             simulate(scenario, run, device=device, on_round=note, load=load)
-        energy_j = _round_energy_j(run / "rounds.csv", servers)
-        written = sum(file.stat().st_size for file in run.iterdir() if file.suffix in (".csv", ".jsonl"))
+        energy_j = _round_energy_j(sorted(run.rglob("rounds.csv")), cells)
+        written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
     first = min(servers, len(rows) - 1)  # these began with the run
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
     return RunProbe(
-        federations=federations,
+        cells=cells,
         rounds=len(rows),
         latency_s=float(np.mean([row.latency_s for row in rows])),
         start_wall_s=max(0.0, walls_s[-1] - len(rows) * round_wall_s),
@@ -264,15 +264,21 @@ def probe(
     )
 
 
-def _round_energy_j(table: Path, servers: int) -> float:
+def _round_energy_j(tables: Sequence[Path], cells: int) -> float:
     """Return the mean energy of a round.
 
     Where radios have tails, those of each server's last round, which nothing followed, would be too long.
+
+    Args:
+        tables: of each federation. cells: with a server.
     """
-    with table.open(encoding="utf-8", newline="") as file:
-        rows = [(float(row["energy_j"]), float(row["energy_tail_j"])) for row in csv.DictReader(file)]
-    some = rows[:-servers] if any(tail_j for _, tail_j in rows) else rows
-    return float(np.mean([energy_j for energy_j, _ in some or rows]))
+    energies_j: list[float] = []
+    for table in tables:
+        with table.open(encoding="utf-8", newline="") as file:
+            rows = [(float(row["energy_j"]), float(row["energy_tail_j"])) for row in csv.DictReader(file)]
+        some = rows[:-cells] if any(tail_j for _, tail_j in rows) else rows
+        energies_j += [energy_j for energy_j, _ in some or rows]
+    return float(np.mean(energies_j))
 
 
 def size(count: float) -> str:

@@ -79,11 +79,8 @@ def _study_in(directory: Path) -> str:
 
 def _runs_in(directory: Path) -> list[Path]:
     """Return the run directories of a study, relative to the study's directory."""
-    return sorted(
-        path.parent.relative_to(directory)
-        for path in directory.rglob("run.json")
-        if path.relative_to(directory).parts[0] != FOLDER
-    )
+    found = {path.parent.relative_to(directory) for path in directory.rglob("run.json")}
+    return sorted(run for run in found if run.parts[:1] != (FOLDER,) and run.parent not in found)
 
 
 def _check_one_run(run: Path, holders: Sequence[Path]) -> None:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from edgefl.config.registry import did_you_mean
 from edgefl.config.yaml_source import Source
-from edgefl.errors import EdgeflError, quoted
+from edgefl.errors import EdgeflError
 from edgefl.run.study_membership import StudyMembership
 from edgefl.scenario.scenario import Scenario, from_source
 from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study
@@ -57,7 +56,6 @@ class StudyPlan:
 
     question: what it is to find out; `edgefl.studies.run` adds seeds for it. None: nothing, or only some seeds are
         planned, which are no more and no less.
-    federation: whose rounds are compared, where several share the cells; None: there is one.
     base: the scenario, in place of the file that the study names.
     """
 
@@ -66,7 +64,6 @@ class StudyPlan:
     runs: Sequence[Run]
     question: QuestionSettings | None = None
     choose: ChoiceSettings | None = None
-    federation: str | None = None
     base: Source | None = None
 
     def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
@@ -79,9 +76,9 @@ class StudyPlan:
 
 
 def load(
-    path: str | Path, seeds: Sequence[int] = (), federation: str | None = None, base: Source | None = None
+    path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
 ) -> tuple[Study, list[StudyCase]]:
-    """Load a study and its cases, all validated; seeds, each counted once, and a federation replace the file's.
+    """Load a study and its cases, all validated; seeds, each counted once, replace the file's.
 
     Args:
         base: the scenario, in place of the file that the study names.
@@ -94,8 +91,6 @@ def load(
         raise EdgeflError(f"{path}: is a scenario, no study; `edgefl run {path}` runs it")
     if seeds:
         source.override("seeds", list(dict.fromkeys(seeds)), " ".join(f"--seed {seed}" for seed in seeds))
-    if federation is not None:
-        source.override("federation", federation, f"--federation {federation}")
     study = source.validate(Study)
     unchanged = base or Source(source.path.parent / study.scenario)
     cases = []
@@ -110,43 +105,35 @@ def load(
                 for key, value in (overrides or {}).items():
                     varied.override(key, value, source.where(("variants", variant, key)))
                 scenario = from_source(varied)
-                _check_federation(study.federation, scenario)
+                _check_aims(study, scenario)
                 cases.append(StudyCase(setting, variant, scenario))
             except EdgeflError as error:
                 raise EdgeflError(f"{_named(setting, variant)}: {error}") from error
-    if study.federation is not None and not any(case.scenario.federations for case in cases):
-        wrong = f"{study.federation}: no variant has federations that share the cells: leave it out"
-        raise source.error(("federation",), wrong)
     return study, cases
 
 
-def _check_federation(chosen: str | None, scenario: Scenario) -> None:
-    """Refuse a scenario of several federations none of which is the one to be compared; one alone always is."""
-    names = list(scenario.federations or ())
-    if names and chosen is None:
-        raise EdgeflError(
-            "several federations share its cells, and a study compares the rounds of one: say which,"
-            f" federation: {names[0]} beside the study's variants, or --federation ({', '.join(names)})"
-        )
-    if names and chosen not in names:
-        raise EdgeflError(f"has no federation {quoted(chosen)}{did_you_mean(str(chosen), names)}")
+def _check_aims(study: Study, scenario: Scenario) -> None:
+    """Refuse a question or a choice, which are about the rounds of one task, where several share the cells."""
+    for key in ("question", "choose"):
+        if scenario.federations and getattr(study, key) is not None:
+            raise EdgeflError(
+                f"several federations share its cells, and {key} is about the rounds of one: leave {key} out, or"
+                " federations"
+            )
 
 
-def plan(
-    path: str | Path, seeds: Sequence[int] = (), federation: str | None = None, base: Source | None = None
-) -> StudyPlan:
+def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None) -> StudyPlan:
     """Plan all runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
 
     Args:
         path: study file.
         seeds: only these, instead of the study's; its question then is not asked.
-        federation: whose rounds are compared, in place of the study's.
         base: the scenario, in place of the file that the study names.
 
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    study, cases = load(path, seeds, federation, base)
+    study, cases = load(path, seeds, base)
     runs = [
         Run(
             case.scenario.model_copy(update={"seed": seed}),
@@ -157,11 +144,10 @@ def plan(
                 study.reference,
                 case.setting,
                 tuple(study.variants),
-                study.federation if case.scenario.federations else None,
             ),
         )
         for seed in study.seeds
         for case in cases
     ]
     question = None if seeds else study.question
-    return StudyPlan(Path(path), study.name, runs, question, study.choose, study.federation, base)
+    return StudyPlan(Path(path), study.name, runs, question, study.choose, base)

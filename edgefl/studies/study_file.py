@@ -117,11 +117,6 @@ class Study(Section):
         "or a dotted key -> list of values, or axis -> {zip: {dotted key: list of values, ...}} for keys that change "
         "together, the first values of all, then the second ones",
     )
-    federation: str | None = Field(
-        None,
-        description="whose rounds are compared, where several federations share the cells of the variants; others'"
-        " are in the tables, and `edgefl compare --federation` compares them",
-    )
     question: QuestionSettings | None = Field(
         None, description="what the study is to find out; seeds are added until it is known"
     )

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from edgefl.config.yaml_source import Source
-from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
 from edgefl.learning import memory
 from edgefl.learning.settings import LearningSettings
@@ -144,13 +143,13 @@ def built(scenario: Scenario, device: str = "auto", load: Loaded | None = None) 
 
 def facts_of(run: RunPlan) -> BuildCheck:
     """Return what is known of a run that has been built."""
-    scenario, learner = run.world.scenario, next(iter(run.learners.values()))
+    scenario, learner = run.world.scenario, run.learner
     added = sum(_added(run, name) for name in scenario.by_federation)
     loads = scenario.trains and "torch" not in sys.modules
     return BuildCheck(
         devices=run.world.count,
         cells=scenario.layout.cells,
-        federations=len(run.world.federations),
+        federations=len(run.world.served),
         sessions=scenario.sessions.count,
         longest=scenario.sessions.longest,
         payload_bits=learner.payload_bits,
@@ -180,7 +179,7 @@ def _added(run: RunPlan, federation: str) -> float:
 
 def _learner(run: RunPlan, federation: str) -> Any:
     """Return a learner of a federation; those of all its cells are alike."""
-    return next(one for key, one in run.learners.items() if Seat.of(key).federation == federation)
+    return next(iter(run.learners[federation].values()))
 
 
 def _samples(run: RunPlan, federation: str) -> tuple[int, float, int] | None:

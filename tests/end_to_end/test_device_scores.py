@@ -64,7 +64,7 @@ def test_the_norm_of_an_update_is_what_it_says(tmp_path: Path) -> None:
         "sessions__count": 1,
     }
     results = run(tmp_path / "run", **changes)
-    learner = prepare(load_scenario(BASE).with_(**changes), device="cpu").learners[0]
+    learner = prepare(load_scenario(BASE).with_(**changes), device="cpu").learner
     next(iter(learner.session(SessionStart(1, tuple(range(5)), 4)))).train(range(5), 1)
     trained = learner.federation.model.waiting_round(range(5))
     first = results.devices[(results.devices.session == 1) & (results.devices["round"] == 1)]

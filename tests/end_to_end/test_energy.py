@@ -10,6 +10,7 @@ import edgefl
 from edgefl.analysis.reports.costs import report_costs
 from edgefl.analysis.runs.load import load_runs
 from tests.tools.invariants import check_run
+from tests.tools.run_tables import parts_of
 
 SMALL: dict[str, Any] = {
     "name": "energy",
@@ -59,15 +60,18 @@ def scenario(world: str) -> dict[str, Any]:
 def test_all_tables_of_a_run_tell_one_energy(world: str, tmp_path: Path, unrendered: None) -> None:
     run = edgefl.simulate(scenario(world), tmp_path / "run")
     assert check_run(run) == []  # rounds, devices and ledger, part by part
-    rounds, devices, ledger = (pd.read_csv(run / f"{name}.csv") for name in ("rounds", "devices", "ledger"))
+    parts = parts_of(run).values()
+    rounds, devices, ledger = (
+        pd.concat([pd.read_csv(part / f"{name}.csv") for part in parts])
+        for name in ("rounds", "devices", "ledger")
+    )
     energy_j = rounds.energy_j.sum()
     assert rounds.energy_tail_j.sum() > 0.05 * energy_j  # or nothing is tested
     assert devices.energy_j.sum() == pytest.approx(energy_j, rel=1e-12)
     assert ledger.energy_j.sum() == pytest.approx(energy_j, rel=1e-12)
     assert (ledger.energy_j + ledger.idle_j).tolist() == pytest.approx(ledger.total_j.tolist(), rel=1e-12)
-    parts = ["a", "b"] if "federation" in rounds else [None]
     costs = [
-        report_costs(load_runs(run, federation=part), out=tmp_path / f"costs {part}").numbers["costs.csv"]
+        report_costs(load_runs(part), out=tmp_path / f"costs {part.name}").numbers["costs.csv"]
         for part in parts
     ]
     assert sum(found.energy_j.sum() for found in costs) == pytest.approx(energy_j, rel=1e-12)

@@ -11,9 +11,7 @@ from safetensors.torch import load_file
 
 from edgefl import EdgeflError, Results, load_model, load_scenario, simulate
 from edgefl.analysis import load_runs
-from edgefl.analysis.html import write_report
 from edgefl.analysis.runs.reading import read_all
-from edgefl.engine.federation.seat import Seat
 from edgefl.learning.datasets.digits import Digits
 from edgefl.run.plan import prepare
 from edgefl.scenario.scenario import dump
@@ -73,12 +71,9 @@ def company(learning: dict[str, Any], of_b: dict[str, Any], **further: Any) -> d
 
 
 def learned(run: Path, table: str, columns: list[str]) -> pd.DataFrame:
-    """Columns of a table as text, of federation a where there are several; its devices numbered from 0 on."""
+    """Columns of a table as text, the devices numbered from 0 on."""
     rows = pd.read_csv(run / f"{table}.csv", dtype=str, keep_default_na=False)
-    if "federation" in rows:
-        rows = rows[rows["federation"] == "a"]
-    ids = pd.read_csv(run / "ledger.csv")
-    own = ids[ids["federation"] == "a"]["device"] if "federation" in ids else ids["device"]
+    own = pd.read_csv(run / "ledger.csv")["device"]
     number = {str(id_): str(place) for place, id_ in enumerate(sorted(own))}
     if "device" in rows:
         rows = rows.assign(device=rows["device"].map(number))
@@ -108,7 +103,7 @@ def test_a_federation_learns_in_company_what_it_learns_alone(
     learning = {**DIGITS, **learning}
     keeps = {"record": {"personal_models": True}}
     alone = simulate({**ALONE, **keeps, "learning": learning}, tmp_path / "alone")
-    shared = simulate(company(learning, {"weight": 3, "learning": OTHER}, **keeps), tmp_path / "shared")
+    shared = simulate(company(learning, {"weight": 3, "learning": OTHER}, **keeps), tmp_path / "run") / "a"
     tables = ["rounds", "devices", "sessions", *(["evaluation"] if "scores_every" in learning else [])]
     for table in tables:
         columns = [
@@ -121,9 +116,9 @@ def test_a_federation_learns_in_company_what_it_learns_alone(
             learned(shared, table, columns), learned(alone, table, columns), check_exact=True
         )
     files = sorted(path.name for path in (alone / "models").glob("*.safetensors"))
-    assert files == sorted(path.name for path in (shared / "models" / "a").glob("*.safetensors"))
+    assert files == sorted(path.name for path in (shared / "models").glob("*.safetensors"))
     for name in files:
-        here, there = load_file(shared / "models" / "a" / name), load_file(alone / "models" / name)
+        here, there = load_file(shared / "models" / name), load_file(alone / "models" / name)
         assert all(torch.equal(here[key], there[key]) for key in there if key != "devices")
 
 
@@ -136,7 +131,7 @@ def test_a_weight_moves_times_and_no_learning(tmp_path: Path) -> None:
             DIGITS, {"workload": {"payload_bits": 1_000_000, "flops_per_sample": 1}}, radio=narrow
         )
         scenario["federations"]["a"]["weight"] = weight
-        runs[weight] = simulate(scenario, tmp_path / str(weight))
+        runs[weight] = simulate(scenario, tmp_path / str(weight)) / "a"
     light, heavy = (learned(run, "rounds", ["round", "accuracy", "loss", "end_s"]) for run in runs.values())
     assert (light["end_s"].astype(float) > heavy["end_s"].astype(float)).all()
     pd.testing.assert_frame_equal(light.drop(columns="end_s"), heavy.drop(columns="end_s"), check_exact=True)
@@ -149,7 +144,7 @@ def test_each_federations_data_are_dealt_to_its_own_devices() -> None:
     )
     samples = len(Digits().load().train.y)
     for name, count in (("a", DEVICES), ("b", 2 * DEVICES)):
-        dealt = plan.learners[Seat(0, name)].device_data
+        dealt = plan.learners[name][0].device_data
         held = np.concatenate([dealt.samples(number) for number in range(count)])
         assert sorted(held) == list(range(samples))
 
@@ -194,63 +189,43 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def test_the_books_of_all_servers_hold(run: Results) -> None:
     assert check_run(run) == []
-    events = pd.read_csv(run / "events.csv")
+    events = pd.concat([pd.read_csv(run / name / "events.csv") for name in "abc"])
     assert (events["event"] == "handover").any()
-    rounds = pd.read_csv(run / "rounds.csv")
-    assert set(rounds.groupby(["cell", "federation"]).size().index) == {
-        (cell, of) for cell in (0, 1) for of in "abc"
-    }
-    tested = rounds["accuracy"].notna()
-    assert set(rounds.loc[tested, "federation"]) == {"a", "b"}
-    assert not (tested & (rounds["federation"] == "c")).any()
+    rounds = {name: pd.read_csv(run / name / "rounds.csv") for name in "abc"}
+    assert all(set(own["cell"]) == {0, 1} for own in rounds.values())
+    assert [bool(own["accuracy"].notna().any()) for own in rounds.values()] == [True, True, False]
     # only b has validation samples, only a scores of devices, and its rounds do not overlap
-    assert set(rounds.loc[rounds["accuracy_validation"].notna(), "federation"]) == {"b"}
-    assert set(rounds.loc[rounds["accuracy_personal"].notna(), "federation"]) == {"a"}
-    assert set(rounds.loc[rounds["staleness_mean"].notna(), "federation"]) == {"b"}
-    assert set(pd.read_csv(run / "evaluation.csv")["federation"]) == {"a"}
-
-
-def test_a_report_says_whose_learning_it_shows(run: Results) -> None:
-    page = write_report(run, federation="b").read_text()
-    assert "federation b · seed" in page
-    assert "learn digits with the model logistic and the algorithm fedprox." in page
+    for column, name in (("accuracy_validation", "b"), ("accuracy_personal", "a"), ("staleness_mean", "b")):
+        assert [of for of, own in rounds.items() if column in own] == [name]
+        assert rounds[name][column].notna().any()
+    assert [path.parent.name for path in run.glob("*/evaluation.csv")] == ["a"]
 
 
 def test_models_are_kept_by_federation(run: Results) -> None:
     """Personal models are called by the ids of the run, and are those of the federation's own devices."""
-    ledger = pd.read_csv(run / "ledger.csv").set_index("device")["federation"]
-    kept = [load_file(path) for path in (run / "models" / "a").glob("*-personal.safetensors")]
+    kept = [load_file(path) for path in (run / "a" / "models").glob("*-personal.safetensors")]
     holders = {device for one in kept for device in one["devices"].tolist()}
     assert holders
-    assert set(ledger[list(holders)]) == {"a"}
+    assert holders <= set(pd.read_csv(run / "a" / "ledger.csv")["device"])
     device = next(iter(kept[0]["devices"].tolist()))
-    about = load_model(run, federation="a", cell=0).about
-    assert (about["federation"], about["cell"]) == ("a", 0)
+    assert load_model(run / "a", cell=0).about["cell"] == 0
     cells = [cell for cell in (0, 1) if _holds(run, cell, device)]
-    model = load_model(run, federation="a", cell=cells[0], device=device).module
+    model = load_model(run / "a", cell=cells[0], device=device).module
     assert not all(
         torch.equal(own, shared)
         for own, shared in zip(
             model.state_dict().values(),
-            load_model(run, federation="a", cell=cells[0]).module.state_dict().values(),
+            load_model(run / "a", cell=cells[0]).module.state_dict().values(),
             strict=True,
         )
     )
-    with refused_at("", "federations a, b"):
+    with refused_at("", f"give {run / 'a'}"):
         load_model(run, cell=0)
-    with refused_at("", "federation c", "a, b"):
-        load_model(run, federation="c")
 
 
 def _holds(run: Path, cell: int, device: int) -> bool:
-    path = run / "models" / "a" / f"cell{cell}-personal.safetensors"
+    path = run / "a" / "models" / f"cell{cell}-personal.safetensors"
     return path.exists() and device in load_file(path)["devices"].tolist()
-
-
-def test_a_run_of_one_federation_has_no_federation_of_a_name(tmp_path: Path) -> None:
-    alone = simulate({**ALONE, "learning": DIGITS}, tmp_path / "alone")
-    with refused_at("", "federations"):
-        load_model(alone, federation="a")
 
 
 def test_parquet_tables_hold_the_same_columns(run: Results, tmp_path: Path) -> None:
@@ -258,7 +233,7 @@ def test_parquet_tables_hold_the_same_columns(run: Results, tmp_path: Path) -> N
     other = simulate(mixed(record={"personal_models": True, "tables": "parquet"}), tmp_path / "run")
     for table in ("devices", "evaluation"):
         written, packed = (
-            read_all(pd.DataFrame([{"path": str(one), "variant": "", "seed": 0}]), table)
+            read_all(pd.DataFrame([{"path": str(one / "a"), "variant": "", "seed": 0}]), table)
             for one in (run, other)
         )
         pd.testing.assert_frame_equal(packed, written, check_dtype=False, check_categorical=False)
@@ -268,7 +243,7 @@ def test_what_diverges_is_named_with_its_federation_and_device(tmp_path: Path) -
     wild = {**DIGITS, "algorithm": {"name": "fedprox", "mu": 1e9}, "lr": 90}
     with pytest.raises(EdgeflError, match="diverged"):
         simulate(company(wild, {"learning": OTHER}), tmp_path / "run")
-    rescued = load_file(tmp_path / "run" / "diverged-cell0-a.safetensors")
+    rescued = load_file(tmp_path / "run" / "a" / "diverged-cell0.safetensors")
     assert torch.isfinite(rescued["model"]).all()
     plan = prepare(load_scenario(company(wild, {"learning": OTHER})))
     error = (tmp_path / "run" / "run.json").read_text()
@@ -291,16 +266,14 @@ def test_each_task_has_its_own_score(tmp_path: Path) -> None:
     labels = {**OTHER, "tested_on": "devices", "scores_every": 1}
     run = simulate(company(regression, {"learning": labels}), tmp_path / "run")
     assert check_run(run) == []
-    rounds = pd.read_csv(run / "rounds.csv")
     for name, score, other in (("a", "r2", "accuracy"), ("b", "accuracy", "r2")):
-        own = rounds[rounds["federation"] == name]
+        own = pd.read_csv(run / name / "rounds.csv")
         assert own[[score, f"{score}_std"]].notna().all(axis=None)
-        assert own[[other, f"{other}_std"]].isna().all(axis=None)
-        assert load_runs(run, federation=name).score == score
-    mine = load_runs(run, federation="a")
+        assert other not in own
+        assert load_runs(run / name).score == score
+    mine = load_runs(run / "a")
     for table, column in (("rounds", "accuracy"), ("sessions", "accuracy_start"), ("evaluation", "accuracy")):
         assert getattr(mine, table)[column].tolist() == getattr(alone, table)[column].tolist()
-    assert "r2" not in load_runs(run, federation="b").rounds
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ def test_devices_models_are_those_that_were_tested(
     changes["record__personal_models"] = True
     results = run(tmp_path / "run", **changes)
     # the samples alone come from another learner of the scenario: they are a function of it and the session
-    trainer = prepare(scenario(**changes), device="cpu").learners[0].trainer
+    trainer = prepare(scenario(**changes), device="cpu").learner.trainer
     trainer.device_data.deal(2)
     split = trainer.training_data.test
     found = []

@@ -116,7 +116,7 @@ def train(
         }
     )
     plan, rows = prepare(scenario, device="cpu", threads=1), Rows()
-    learner = plan.learners[0]
+    learner = plan.learner
     if path is not None:
         path.mkdir(exist_ok=True)
         assert plan.training is not None

@@ -63,11 +63,13 @@ def contents(run: Path) -> dict[str, Any]:
     """
     files: dict[str, Any] = {
         str(path.relative_to(run)): path.read_bytes()
-        for path in sorted([*run.iterdir(), *run.glob("models/*")])
-        if path.is_file()
+        for path in sorted(run.rglob("*"))
+        if path.is_file() and "snapshots" not in path.relative_to(run).parts
     }
-    about = json.loads(files["run.json"])
-    files["run.json"] = {key: value for key, value in about.items() if key not in WALL_CLOCK}
+    for name in files:
+        if Path(name).name == "run.json":
+            about = json.loads(files[name])
+            files[name] = {key: value for key, value in about.items() if key not in WALL_CLOCK}
     return files
 
 

@@ -61,7 +61,7 @@ class Tables:
 
 
 def read(directory: Path) -> Tables:
-    """Read the tables of a run.
+    """Read the tables of a run; those of several federations together, with a column that says whose rows they are.
 
     Raises:
         OSError, ValueError: a table is missing, or holds what is no number.
@@ -80,10 +80,24 @@ def read(directory: Path) -> Tables:
         said = json.loads(about.read_text(encoding="utf-8"))
         completed, recorded = said["status"] == "completed", said.get("devices_recorded", "all")
     names = ("rounds", "devices", "events", "sessions", "ledger")
-    tables = {name: _table(directory / f"{name}.csv") for name in names}
+    tables = {
+        name: [
+            {**row, **({"federation": part} if part else {})}
+            for part, folder in parts_of(directory).items()
+            for row in _table(folder / f"{name}.csv")
+        ]
+        for name in names
+    }
+    tables["events"].sort(key=lambda row: row["time_s"])  # of several, as they happened
     return Tables(
         **tables, slot_s=slot_s, completed=completed, battery_j=battery_j, cloud=cloud, recorded=recorded
     )
+
+
+def parts_of(directory: Path) -> dict[str, Path]:
+    """Return the run directory of each federation by its name; with one, that of the run by an empty name."""
+    parts = {path.parent.name: path.parent for path in sorted(Path(directory).glob("*/run.json"))}
+    return parts or {"": Path(directory)}
 
 
 def _table(path: Path) -> list[Row]:

@@ -43,11 +43,12 @@ FEATURES = {
         r"[Ff]ederations?\b.*name|Seat\b|\bseat\b|federation_settings|\bfederation=|FEDERATION|overlap\.py|shared_cells"
         r"|\.federations|self\._label\b|[sS]eat\S*\.label\b",
         (
+            "federation/by_federation",
             "federation/federations",
             "federation/seat",
             "scenario/federation_settings",
         ),
-        37,
+        12,
     ),
     "asynchronous servers": Feature(
         r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW",

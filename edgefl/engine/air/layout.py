@@ -122,7 +122,7 @@ class LayoutSettings(Section):
         return self.sectors * (site_count(self.rings) if self.sites is None else len(self.sites))
 
     @property
-    def with_federation(self) -> list[int]:
+    def served(self) -> list[int]:
         """The cells that have a server: all, those of site 0, those listed; never the guard ring's."""
         if isinstance(self.federations, tuple):
             return list(self.federations)

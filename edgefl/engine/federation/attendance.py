@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Generator
 import simpy
 
 from edgefl.engine.federation.books import Books
+from edgefl.engine.federation.federations import Federation
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.timetable import wait_until
 from edgefl.engine.records import CONNECTING, OUT_OF_COVERAGE, EventName
@@ -24,7 +25,7 @@ class Attendance:
     """The devices that a cell's server may send to work.
 
     Args:
-        label: tells this server from all others of the run.
+        federation: the server's.
         members: session number -> the only devices that may take part; None: all that are present.
 
     Attributes:
@@ -35,11 +36,11 @@ class Attendance:
         self,
         simulation: Simulation,
         cell: int,
-        label: int | str,
+        federation: Federation,
         members: Callable[[int], Collection[int] | None],
         books: Books,
     ) -> None:
-        self._simulation, self._cell, self._label = simulation, cell, label
+        self._simulation, self._cell, self._federation = simulation, cell, federation
         self._members, self._books = members, books
         self._waited_for = frozenset[int]()  # since the last row
         self.session = 0
@@ -85,29 +86,27 @@ class Attendance:
             Deserted: nobody came in time, and another federation is done.
             EdgeflError: nobody came in time, and the run has neither a result nor a duration.
         """
-        federations, env = self._simulation.federations, self._simulation.env
+        federation, env = self._federation, self._simulation.env
         began_s = env.now
         self._books.event(EventName.WAITING_FOR_DEVICES)
-        given_up = federations.waits(self._label)
+        given_up = federation.waits()
         while not self.present() and env.now < until_s:
             over = [env.timeout(until_s - env.now)] if until_s < math.inf else []
             yield env.any_of([self._simulation.network.arrival(self._cell), given_up, *over])
             if given_up.processed and not self.present():
-                if federations.done:
+                if federation.all.done:
                     raise Deserted(began_s)
                 if self._simulation.duration_s < math.inf:
-                    given_up = federations.waits(
-                        self._label
-                    )  # the run has an end: until then a device may come
+                    given_up = federation.waits()  # the run has an end: until then a device may come
                     continue
                 raise EdgeflError(
-                    f"cell {self._label} has had no device{self._why()} for {env.now - began_s:g} s since simulated"
-                    f" time {began_s:.3f} s, and no federation can go on; raise devices.count or cell.radius_m, or"
-                    " allow a longer rounds.max_wait_s, or give the run a duration_s",
+                    f"cell {federation.label} has had no device{self._why()} for {env.now - began_s:g} s since"
+                    f" simulated time {began_s:.3f} s, and no federation can go on; raise devices.count or"
+                    " cell.radius_m, or allow a longer rounds.max_wait_s, or give the run a duration_s",
                     ("rounds", "max_wait_s"),
                 )
         if self.present():
-            federations.works(self._label)
+            federation.works()
 
     def _allowed(self, ids: list[int]) -> list[int]:
         allowed = self._members(self.session)

@@ -63,17 +63,12 @@ class RoundDone:
 class Books:
     """What a cell's server writes down.
 
-    Args:
-        further: columns of each row that say whose it is, beside the cell.
-
     Attributes:
         session: the number of the one under way.
     """
 
-    def __init__(
-        self, simulation: Simulation, cell: int, further: Mapping[str, Any], rules: RoundSettings
-    ) -> None:
-        self._simulation, self._cell, self._further, self._rules = simulation, cell, further, rules
+    def __init__(self, simulation: Simulation, cell: int, rules: RoundSettings) -> None:
+        self._simulation, self._cell, self._rules = simulation, cell, rules
         self.session = 0
         self._billed_slots = 0.0  # of a dynamic band, whose energy is in the rows written so far
 
@@ -99,7 +94,6 @@ class Books:
         )
         scalars = learner_columns(done.local, done.parts, done.taken)
         further = {
-            **self._further,
             **done.of_round,
             **(evaluation.scalars if evaluation else {}),
             **average_columns(done.local.averaged, scalars),
@@ -140,7 +134,6 @@ class Books:
             distance_m=done.distances_m,
             **columns,
             further={
-                **self._labels(len(columns["device"])),
                 **self._classes(columns["device"]),
                 **done.of_devices,
                 **stalls,
@@ -150,9 +143,7 @@ class Books:
         if evaluation is not None and evaluation.devices is not None:
             scores: dict[str, Any] = {name: list(of) for name, of in evaluation.devices.columns.items()}
             scores |= {**key, "end_s": row.end_s, "device": list(evaluation.devices.ids)}
-            simulation.recorder.write_columns(
-                DeviceScore, **scores, further=self._labels(len(scores["device"])) or None
-            )
+            simulation.recorder.write_columns(DeviceScore, **scores)
 
     def open(self, session: OpenSession, opening: Opening) -> None:
         """Write the row of a session whose training begins."""
@@ -168,13 +159,13 @@ class Books:
             loss_start=opening.loss,
             cell=self._cell,
         )
-        self._simulation.recorder.write(row, further=self._further or None)
+        self._simulation.recorder.write(row)
 
     def event(self, name: EventName, detail: str = "") -> None:
         """Write that something has happened to the session of the cell."""
         now_s = self._simulation.env.now
         row = Event(now_s, name, None, self.session, self._cell, detail=detail)
-        self._simulation.recorder.write(row, further=self._further or None)
+        self._simulation.recorder.write(row)
 
     def _server_energy_j(self, done: RoundDone) -> float:
         """Return the joules of the base station in a round, and of the server, if it aggregated."""
@@ -182,10 +173,6 @@ class Books:
         sent_j = done.opened.server_energy_j(downlinks, self._billed_slots, done.billed)
         self._billed_slots = done.opened.sent_slots
         return sent_j + (rules.server_power_w * rules.server_s if done.aggregated else 0.0)
-
-    def _labels(self, rows: int) -> dict[str, list[Any]]:
-        """Return the further column that says whose so many rows are, if it has to be said."""
-        return {name: [of] * rows for name, of in self._further.items()}
 
     def _classes(self, ids: list[int]) -> dict[str, list[str]]:
         """Return the further column `class` of devices.csv, if there are classes."""

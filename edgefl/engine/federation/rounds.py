@@ -48,18 +48,17 @@ class Rounds:
     """The rounds of one cell: selection of participants, and their work."""
 
     simulation: Simulation
-    cell: int
+    seat: Seat
     rules: RoundSettings
     processors: Processors
     report_bits: int  # what each participant sends beside its update
     tells_excess: bool = False  # whether rounds are compared with their least joules
-    federation: str = ""  # which one's, where several share the cell
-    devices: Sequence[int] | None = None  # which belong to it; None: all of the run
+    devices: Sequence[int] | None = None  # which belong to its federation; None: all of the run
 
     @property
-    def seat(self) -> Seat:
-        """Whose rounds they are."""
-        return Seat(self.cell, self.federation)
+    def cell(self) -> int:
+        """The cell in which they are held."""
+        return self.seat.cell
 
     @cached_property
     def deciding(self) -> Deciding | None:
@@ -81,7 +80,7 @@ class Rounds:
         selector, state = self._selector, self._large_scale(key, present)
         wanted = selector.wanted(len(present))
         number = with_surplus(wanted, self.rules.over_selection, len(present))
-        rng = self.simulation.streams("select", *key, *self._scope)
+        rng = self.simulation.streams("select", *key, *self.seat.scope)
         if self.deciding is not None:
             return self._decided(self.deciding, key, turn, state, wanted, number, rng, tell)
         chosen = selector.select(Candidates(present, state.gains_db, turn), number, rng)
@@ -106,7 +105,7 @@ class Rounds:
     def sample(self, share: float, key: RoundKey, present: Sequence[int]) -> list[int]:
         """Sample a share of the devices present, at least one, from this round on."""
         wanted = max(1, round(share * len(present)))
-        order = self.simulation.streams(key[1], *key, *self._scope).permutation(len(present))
+        order = self.simulation.streams(key[1], *key, *self.seat.scope).permutation(len(present))
         return sorted(present[i] for i in order[:wanted])
 
     def of(self, ids: list[int], key: RoundKey, present: Sequence[int]) -> Selection:
@@ -156,7 +155,7 @@ class Rounds:
             tell: as in `select`.
         """
         state, selector = self._large_scale(key, idle), self._selector
-        rng, chosen = self.simulation.streams("select", *key, *self._scope), list(idle)
+        rng, chosen = self.simulation.streams("select", *key, *self.seat.scope), list(idle)
         if self.deciding is not None:
             room = min(room, len(idle))
             return self._decided(self.deciding, key, turn, state, room, room, rng, tell)
@@ -233,23 +232,13 @@ class Rounds:
     def _large_scale(self, key: RoundKey, present: Sequence[int]) -> LargeScaleState:
         simulation = self.simulation
         return simulation.radio.large_scale(
-            simulation.network.positions_m(), present, self.cell, self._named(key)
+            simulation.network.positions_m(), present, self.cell, (key[0], self.seat.named(key[1]), key[2])
         )
 
     @property
     def _selector(self) -> Selector:
         selector: Selector = self.rules.selector
         return selector
-
-    @property
-    def _scope(self) -> tuple[int | str, ...]:
-        # the streams of one cell alone keep their names: its numbers do not depend on the layout's options
-        return (*((self.cell,) if self.cell else ()), *((self.federation,) if self.federation else ()))
-
-    def _named(self, key: RoundKey) -> RoundKey:
-        """Return the name of the round for random draws, which differs between cells and federations."""
-        phase = f"{key[1]} in cell {self.cell}" if self.cell else key[1]
-        return (key[0], f"{phase} of {self.federation}" if self.federation else phase, key[2])
 
 
 def _enough(env: simpy.Environment, processes: Sequence[simpy.Process], wanted: int) -> simpy.Event:

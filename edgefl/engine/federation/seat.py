@@ -1,9 +1,6 @@
 """Which server of a run: that of a cell, and where several federations share the cells, of a federation in it."""
 
-from typing import Any, NamedTuple
-
-# further column of tables where several federations share the cells
-FEDERATION = "federation"
+from typing import NamedTuple
 
 
 class Seat(NamedTuple):
@@ -13,14 +10,19 @@ class Seat(NamedTuple):
     federation: str = ""
 
     @property
-    def columns(self) -> dict[str, Any]:
-        """The further column of a row about this server; none where there is one federation."""
-        return {FEDERATION: self.federation} if self.federation else {}
-
-    @property
     def label(self) -> int | str:
         """What tells the server from others: its cell, and the federation where there are several."""
         return f"{self.cell} of federation {self.federation}" if self.federation else self.cell
+
+    @property
+    def scope(self) -> tuple[int | str, ...]:
+        """What names of random streams end in; those of one cell alone do not depend on the layout's options."""
+        return (*((self.cell,) if self.cell else ()), *((self.federation,) if self.federation else ()))
+
+    def named(self, phase: str) -> str:
+        """Return the name of a phase for random draws, which differs between cells and federations."""
+        phase = f"{phase} in cell {self.cell}" if self.cell else phase
+        return f"{phase} of {self.federation}" if self.federation else phase
 
     @classmethod
     def of(cls, key: "int | Seat") -> "Seat":

@@ -21,7 +21,6 @@ from edgefl.engine.federation.books import Books, RoundDone
 from edgefl.engine.federation.cloud import NO_EXCHANGE, CloudLink
 from edgefl.engine.federation.deciding import told_by
 from edgefl.engine.federation.ending import Ending
-from edgefl.engine.federation.federations import Stop
 from edgefl.engine.federation.open_session import Counts, OpenSession
 from edgefl.engine.federation.overlapping import OverlappingTraining
 from edgefl.engine.federation.rounds import Rounds, Selection
@@ -60,9 +59,9 @@ class Server:
         self._policy = policy
         self._timetable = Timetable(rounds.rules.every_s, rounds.rules.pause_s)
         self._counts = Counts()
-        self._books = Books(simulation, rounds.cell, rounds.seat.columns, rounds.rules)
-        self._label = rounds.seat.label
-        self._attendance = Attendance(simulation, rounds.cell, self._label, members, self._books)
+        self._books = Books(simulation, rounds.cell, rounds.rules)
+        self._federation = simulation.federations.of(rounds.seat.label)
+        self._attendance = Attendance(simulation, rounds.cell, self._federation, members, self._books)
         self._ending = Ending(simulation.env, policy, self._attendance)
         self._cloud = CloudLink(simulation.cloud, rounds.cell, learner.payload_bits)
         server, self._overlapping = rounds.rules.server, None
@@ -81,8 +80,7 @@ class Server:
 
     def run(self) -> Generator[simpy.Event, None, None]:
         """Run all sessions one after the other, until the duration is over or nobody is left and others are done."""
-        federations = self._simulation.federations
-        federations.works(self._label)
+        self._federation.works()
         reason = "start"
         for number in itertools.count(1):
             if number > (self._policy.count or math.inf):
@@ -93,9 +91,9 @@ class Server:
                     break
                 reason = yield from self._run_session(number, reason)
             except Deserted as deserted:
-                federations.stopped.append(Stop(self._label, number, deserted.since_s))
+                self._federation.stops(number, deserted.since_s)
                 return
-        federations.finishes(self._label)
+        self._federation.finishes()
 
     def _run_session(self, number: int, reason: str) -> Generator[simpy.Event, None, str]:
         start_s = self._simulation.env.now

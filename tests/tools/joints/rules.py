@@ -25,7 +25,10 @@ HIGHEST_CQI = 948 / 1024 * 8  # 38.214, Table 5.2.2.1-3: bits/s/Hz
 
 def broken_rules(out: Path) -> Iterator[str]:
     """Yield what is wrong with a completed run."""
-    tables = {file.stem: list(csv.DictReader(file.open(encoding="utf-8"))) for file in out.glob("*.csv")}
+    tables: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for file in sorted(out.glob("**/*.csv")):
+        whose = {} if file.parent == out else {"federation": file.parent.name}
+        tables[file.stem] += [{**row, **whose} for row in csv.DictReader(file.open(encoding="utf-8"))]
     scenario = load(out / "scenario.yaml")
     for check in (_finite, _whole_bits, _on_slots, _band_carries, _staleness, _batteries, _scores):
         yield from check(tables, scenario)

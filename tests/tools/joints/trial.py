@@ -155,7 +155,8 @@ def _again(folder: Path) -> Iterator[tuple[str, str]]:
 
 def _gone_on_with(folder: Path, rng: Random) -> Iterator[tuple[str, str]]:
     """Yield which files differ when the run is left in some round, and gone on with."""
-    rounds = len((folder / "out" / "rounds.csv").read_text().splitlines()) - 1
+    tables = (folder / "out").glob("**/rounds.csv")  # of each federation
+    rounds = sum(len(table.read_text().splitlines()) - 1 for table in tables)
     left, seen = rng.randint(1, max(1, rounds)), 0
 
     def leave(row: Round) -> None:

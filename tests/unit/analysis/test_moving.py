@@ -104,7 +104,7 @@ def test_people_walk_between_records_and_change_cells_half_way(write_run: Write)
     assert [day.at(3600 * hour)[1][1] for hour in (3.4, 3.6, 9.0)] == [0, 5, 5]
     assert day.streets == [STREET]
     assert [words for _, words in day.sessions] == ["1 residents"]
-    assert day.federations == [0]
+    assert day.served == [0]
     assert {name: of.tolist() for name, of in day.classes.items()} == {
         "residents": [True, False],
         "workers": [False, True],

@@ -85,5 +85,5 @@ DAY = "sessions: {name: interval}\ndevices: {mobility: {name: itinerary, begin_h
 )
 def test_the_clock_is_read_from_the_scenario(text: str, clock: Clock | None, tmp_path: Path) -> None:
     (tmp_path / "scenario.yaml").write_text(text + "\n")
-    info = pd.DataFrame({"variant": ["a"], "path": [str(tmp_path)], "federation": [""]})
+    info = pd.DataFrame({"variant": ["a"], "path": [str(tmp_path)]})
     assert clock_of(info) == clock

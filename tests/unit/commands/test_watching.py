@@ -93,7 +93,7 @@ def test_tables_that_begin_anew_are_read_anew(under_way: Making) -> None:
 
 
 def test_a_table_that_became_wider_is_read_anew(under_way: Making, done: Path) -> None:
-    """As when another federation's first round brings columns of its own: no row counts twice, none is cut."""
+    """As that of a run that was begun anew with other columns: no row counts twice, none is cut."""
     path = under_way(2)
     watched = watching.find(path)[0]
     assert watched.look().rounds == 2

@@ -12,7 +12,6 @@ import torch
 
 from edgefl.config import registry
 from edgefl.engine.federation.plan import LINKS_AT_ONCE
-from edgefl.engine.federation.seat import Seat
 from edgefl.errors import EdgeflError
 from edgefl.learners import building
 from edgefl.learning import memory
@@ -328,7 +327,7 @@ def test_federations_that_do_not_fit_together_are_refused(monkeypatch: pytest.Mo
     for available, fits in ((a + b, True), (a + b - 1, False)):
         monkeypatch.setattr(building.memory, "available_bytes", lambda room=available: room)
         if fits:
-            assert set(prepare(scenario, device="cpu").learners) == {Seat(0, "a"), Seat(0, "b")}
+            assert set(prepare(scenario, device="cpu").learners) == {"a", "b"}
         else:
             with refused_at("", "needs at least"):
                 prepare(scenario, device="cpu")

@@ -193,4 +193,4 @@ def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:
     ]
     run = prepare(scenario.load(digits, overrides), device="cpu")
     assert run.world.gains.clamped == 0
-    assert run.learners[0].device_data.key == 1
+    assert run.learner.device_data.key == 1

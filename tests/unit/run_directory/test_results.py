@@ -18,7 +18,7 @@ import pytest
 from edgefl.engine.records import Event
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted, interruptible
-from edgefl.run_directory.results import RunDirectory, free_directory, fresh_directory
+from edgefl.run_directory.results import RunDirectory, RunTables, free_directory, fresh_directory
 from edgefl.run_directory.status import SILENT_S, RunStatus, is_there, resumable, this_process
 from edgefl.scenario.scenario import Scenario
 from tests.refusals import refused_at
@@ -38,13 +38,13 @@ def run(tmp_path: Path) -> RunDirectory:
 
 def test_columns_are_written_like_rows(run: RunDirectory) -> None:
     stays_s = [0.1 + 0.2, 1234.56789012345]
-    run.write(
+    run.tables[""].write(
         *(
             Event(7.2, "handover", device, None, 1, None, stay_s, 0.05, detail)
             for device, stay_s, detail in zip((3, 4), stays_s, ("ping_pong", ""), strict=True)
         )
     )
-    run.write_columns(
+    run.tables[""].write_columns(
         Event,
         time_s=7.2,
         event="handover",
@@ -64,12 +64,12 @@ def test_columns_are_written_like_rows(run: RunDirectory) -> None:
 
 def test_an_unknown_column_is_refused(run: RunDirectory) -> None:
     with pytest.raises(KeyError, match="Event has no colour"):
-        run.write_columns(Event, colour="red")
+        run.tables[""].write_columns(Event, colour="red")
 
 
 def test_a_missing_column_is_refused(run: RunDirectory) -> None:
     with pytest.raises(TypeError, match="time_s"):
-        run.write_columns(Event, event="handover", device=np.array([3]), session=None)
+        run.tables[""].write_columns(Event, event="handover", device=np.array([3]), session=None)
 
 
 def scenario() -> Scenario:
@@ -126,13 +126,13 @@ def test_a_second_signal_does_not_tear_the_end_of_the_first(
 def test_a_signal_does_not_tear_the_end_of_a_run_that_fails(
     run: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    close = run._tables[Event].close
+    close = run.tables[""]._tables[Event].close
 
     def slowly() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         close()
 
-    monkeypatch.setattr(run._tables[Event], "close", slowly)
+    monkeypatch.setattr(run.tables[""]._tables[Event], "close", slowly)
     with pytest.raises(Interrupted), interruptible(), run:
         raise EdgeflError("nobody came")
     assert about(run.path)["status"] == "failed"
@@ -144,12 +144,12 @@ def test_a_run_that_is_asked_to_end_while_it_begins_is_left_in_order(
 ) -> None:
     """Or its run.json would say that it is running."""
 
-    def table(self: RunDirectory, path: Path, row_type: type) -> Any:
+    def table(self: RunTables, row_type: type) -> Any:
         os.kill(os.getpid(), signal.SIGTERM)
         monkeypatch.undo()
-        return self._table(path, row_type)
+        return self._table(row_type)
 
-    monkeypatch.setattr(RunDirectory, "_table", table)
+    monkeypatch.setattr(RunTables, "_table", table)
     with pytest.raises(Interrupted) as error, interruptible():
         RunDirectory(tmp_path, scenario().described, {})
     assert error.value.args == (signal.SIGTERM, tmp_path)
@@ -263,7 +263,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def fill(run: RunDirectory) -> None:
     with run:
         for _ in range(100):
-            run.write_columns(Event, time_s=1.0, event="handover", device=list(range(100)), session=None)
+            run.tables[""].write_columns(
+                Event, time_s=1.0, event="handover", device=list(range(100)), session=None
+            )
             run.flush()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from edgefl import EdgeflError, load_scenario, simulate
+from edgefl import EdgeflError, Results, load_scenario, resume, simulate
 from edgefl.analysis.runs.load import load_runs
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import identity
@@ -213,63 +213,61 @@ def test_what_a_federation_has_none_of_is_none_when_it_is_read_again(tmp_path: P
 
 
 @pytest.mark.parametrize("server", ["synchronous", {"name": "fedbuff", "buffer": 2}])
-def test_tables_say_whose_a_row_is_and_reports_ask_whose(tmp_path: Path, server: Any) -> None:
-    """With a server of overlapping rounds beside one that waits, too, whose rows have empty cells there."""
+def test_each_federation_has_a_run_directory_of_its_own(tmp_path: Path, server: Any) -> None:
+    """Of one with overlapping rounds, too, beside one that waits, which has none of its columns."""
     rules = {"deadline_s": None, "pause_s": 0.0, "server": server}
     run = simulate(scenario(federations__b={**BASE["federations"]["b"], "rounds": rules}), tmp_path / "run")
     assert check_run(run) == []
-    of = {row["device"]: row["federation"] for row in rows(run, "ledger")}
-    assert {row["device"] for row in rows(run, "devices")} == set(of)
-    assert all(of[row["device"]] == row["federation"] for row in rows(run, "devices"))
-    assert {row["class"]: row["federation"] for row in rows(run, "ledger")} == {"phone": "a", "meter": "b"}
-    for table in ("rounds", "sessions", "events"):
-        assert {row["federation"] for row in rows(run, table)} == {"a", "b"}
-    assert [row["federation"] for row in rows(run, "rounds")].count("a") == 2
-    with refused_at("", "--federation (a, b)", kind=ValueError):
+    assert {path.name for path in run.iterdir()} == {"run.json", "scenario.yaml", "a", "b"}
+    for name, kind in (("a", "phone"), ("b", "meter")):
+        own = run / name
+        devices = {row["device"] for row in rows(own, "ledger")}
+        assert {row["device"] for row in rows(own, "devices")} == devices
+        assert {row["class"] for row in rows(own, "ledger")} == {kind}
+        assert ("staleness_mean" in rows(own, "rounds")[0]) == (name == "b" and server != "synchronous")
+        about = Results(own).info
+        assert (about["status"], about["federation"]) == ("completed", name)
+        assert (
+            load_scenario(own / "scenario.yaml").rounds
+            == load_scenario(run / "scenario.yaml").of_federation(name).rounds
+        )
+        assert load_runs(own).rounds["variant"].unique().tolist() == ["shared"]
+    assert len(rows(run / "a", "rounds")) == 2
+    with refused_at("", "several federations", run / "a", kind=ValueError):
         load_runs(run)
-    assert set(run.rounds["federation"]) == {"a", "b"}
+    assert set(run.rounds["variant"]) == {"a shared", "b shared"}
+    with refused_at("", f"resume that, {run}"):
+        resume(run / "a")
+
+
+@pytest.mark.parametrize("names", [("a", "snapshots"), ("a", "A")])
+def test_a_federation_whose_folder_is_taken_is_refused(names: tuple[str, str]) -> None:
+    with refused_at(f"federations.{names[0] if names[1] == 'A' else names[1]}", "another name"):
+        scenario(federations={name: {"share": 0.5} for name in names})
 
 
 def test_the_same_scenario_gives_the_same_tables(tmp_path: Path) -> None:
     runs = [simulate(scenario(), tmp_path / name) for name in ("one", "two")]
     for table in ("rounds", "devices", "events", "sessions", "ledger"):
-        one, two = (Path(run) / f"{table}.csv" for run in runs)
-        assert one.read_bytes() == two.read_bytes()
+        for name in "ab":
+            one, two = (Path(run) / name / f"{table}.csv" for run in runs)
+            assert one.read_bytes() == two.read_bytes()
 
 
 @pytest.mark.parametrize(
-    ("chosen", "variant", "message"),
+    "aim",
     [
-        ("", "{duration_s: 9}", r"one: several federations .* federation: a beside .* --federation \(a, b\)"),
-        ("federation: c\n", "{duration_s: 9}", "one: has no federation 'c'; known: a, b"),
-        ("federation: a\n", "{federations: null}", ""),
-        ("federation: b\n", "{federations.b.weight: 9}", ""),
+        "question: {metric: latency_s, variants: [one, other], precision: 1, budget: 4}",
+        "choose: {key: duration_s, by: test}\ngrid: {duration_s: [8, 9]}",
     ],
 )
-def test_a_study_says_whose_rounds_it_compares(
-    chosen: str, variant: str, message: str, tmp_path: Path
-) -> None:
-    """A variant with one federation has only the rounds of that one."""
+def test_a_study_of_several_federations_asks_nothing_about_one(aim: str, tmp_path: Path) -> None:
     (tmp_path / "shared.yaml").write_text(dump(scenario()))
     study = tmp_path / "study.yaml"
     study.write_text(
-        f"name: s\nscenario: shared.yaml\nseeds: [1]\n{chosen}variants: {{one: {{}}, other: {variant}}}\n"
+        f"name: s\nscenario: shared.yaml\nseeds: [1]\n{aim}\nvariants: {{one: {{}}, other: {{duration_s: 9}}}}\n"
     )
-    if message:
-        with pytest.raises(EdgeflError, match=message):
-            planning.plan(study)
-        assert planning.plan(study, federation="b").federation == "b"
-        return
-    plan = planning.plan(study)
-    of = [run.member.written().get("federation") for run in plan.runs]
-    assert of == [plan.federation, None if "null" in variant else plan.federation]
-
-
-def test_a_study_without_federations_names_none(tmp_path: Path) -> None:
-    (tmp_path / "one.yaml").write_text(dump(load_scenario({**BASE, "federations": None})))
-    study = tmp_path / "study.yaml"
-    study.write_text("name: s\nscenario: one.yaml\nseeds: [1]\nfederation: a\nvariants: {one: {}}\n")
-    with refused_at("federation", "study.yaml:4"):
+    with refused_at("", f"{aim.partition(':')[0]} is about the rounds of one"):
         planning.plan(study)
 
 
@@ -297,9 +295,8 @@ def test_federations_share_several_cells_whose_devices_hand_over(tmp_path: Path)
         tmp_path / "run",
     )
     assert check_run(run) == []
-    assert any(row["event"] == "handover" for row in rows(run, "events"))
-    of = {row["device"]: row["federation"] for row in rows(run, "ledger")}
-    assert all(of[row["device"]] == row["federation"] for row in rows(run, "devices"))
-    assert {(row["cell"], row["federation"]) for row in rows(run, "rounds")} == {
-        (cell, name) for cell in "01" for name in "ab"
-    }
+    for name in "ab":
+        own = {table: rows(run / name, table) for table in ("events", "ledger", "devices", "rounds")}
+        assert any(row["event"] == "handover" for row in own["events"])
+        assert {row["device"] for row in own["devices"]} <= {row["device"] for row in own["ledger"]}
+        assert {row["cell"] for row in own["rounds"]} == set("01")

@@ -38,7 +38,7 @@ def world(seed: int = 1, **sections: Any) -> World:
     ],
 )
 def test_which_cells_have_a_federation(layout: dict[str, Any], federations: int) -> None:
-    assert world(layout=layout, radio={"shadowing": "spatial"}).federations == list(range(federations))
+    assert world(layout=layout, radio={"shadowing": "spatial"}).served == list(range(federations))
 
 
 def test_devices_are_dropped_in_the_cell_or_over_the_whole_layout() -> None:

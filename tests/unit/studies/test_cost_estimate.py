@@ -12,7 +12,7 @@ from edgefl.studies.cost_estimate import Range, RunProbe, estimates, expected, p
 from tests.tools.journal import with_journal
 
 PROBE = RunProbe(
-    federations=1,
+    cells=1,
     rounds=2,
     latency_s=4.0,
     start_wall_s=10.0,
@@ -78,7 +78,7 @@ def test_probes_take_no_time_of_the_grid() -> None:
 
 def test_a_duration_by_its_grid_in_all_cells() -> None:
     day = scenario(duration_s=86_400, sessions={"name": "daily", "at_hours": [8]}, rounds={"every_s": 60})
-    found = expected(day, replace(PROBE, federations=7))
+    found = expected(day, replace(PROBE, cells=7))
     assert found.rounds == (7 * 1440, 7 * 1440)
     assert found.simulated_s == (86_400.0, 86_400.0)
     assert "  rounds          10,080 in 7 cells" in found.lines()
@@ -107,7 +107,7 @@ def test_a_probe_is_the_run_itself_left_after_two_rounds(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     found = probe(scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, rounds={"server_s": 7.0}))
-    assert (found.federations, found.rounds) == (1, 2)
+    assert (found.cells, found.rounds) == (1, 2)
     assert 7.0 < found.latency_s < 7.1
     assert found.round_wall_s > 0
     assert found.round_bytes > 100

@@ -56,7 +56,7 @@ def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a
     def slow(scenario: Scenario, device: str, load: Loaded) -> RunProbe:
         probed.append(scenario.devices.count)
         time.sleep(FURTHER_PROBES_S)
-        return replace(EACH.probe, federations=len(probed))
+        return replace(EACH.probe, cells=len(probed))
 
     def expected(scenario: Scenario, probe: RunProbe) -> CostEstimate:
         asked.append(probe)
@@ -71,7 +71,7 @@ def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a
     )
     list(dry_run(plan(study), tmp_path / "out"))
     assert probed == [4, 6]
-    assert [probe.federations for probe in asked] == [1, 2, 2, 1]
+    assert [probe.cells for probe in asked] == [1, 2, 2, 1]
 
 
 def test_what_is_taken_from_another_run_is_not_counted(study: Path, tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_the_point_of_a_cell_lies_in_it() -> None:
     ],
 )
 def test_which_cells_have_a_federation(layout: dict[str, Any], federations: list[int]) -> None:
-    assert LayoutSettings.model_validate(layout).with_federation == federations
+    assert LayoutSettings.model_validate(layout).served == federations
 
 
 def test_describe_says_where_cells_lie(tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ a model of 3 Mbit takes 600 slots alone. A device computes for 0.08 s, which are
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 import simpy
 
 from edgefl.channel.units import dbm_to_watt
+from edgefl.engine.federation.by_federation import ByFederation
 from edgefl.engine.federation.seat import Seat
-from edgefl.engine.records import DeviceRound, Event, Round
+from edgefl.engine.records import DeviceRound, Event, Position, Recorder, Round
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.scenario.scenario import Scenario
@@ -50,13 +52,16 @@ def two(
             },
         }
     )
-    world, rows, env = World(scenario, Streams(7)), Rows(), simpy.Environment()
-    learners = {Seat(0, "a"): Scripted(), Seat(0, "b"): Scripted()}
-    if work_of_b:
-        learners[Seat(0, "b")] = Scripted(work=work_of_b)
-    simulation, servers = compose(world, world.radio(env), rows, learners)
-    simulation.run(*(env.process(server.run()) for server in servers.values()))
+    world, rows = World(scenario, Streams(7)), Rows()
+    carry_out(world, rows, Scripted(work=work_of_b) if work_of_b else Scripted())
     return rows, world
+
+
+def carry_out(world: World, recorder: Recorder, of_b: Scripted) -> None:
+    env = simpy.Environment()
+    learners = {Seat(0, "a"): Scripted(), Seat(0, "b"): of_b}
+    simulation, servers = compose(world, world.radio(env), recorder, learners)
+    simulation.run(*(env.process(server.run()) for server in servers.values()))
 
 
 def ends_s(rows: Rows) -> list[float]:
@@ -125,11 +130,28 @@ def test_a_deadline_of_one_is_not_the_others() -> None:
     assert [row.completed for row in rows.of[Round]] == [0, 1]
 
 
-def test_rows_say_whose_they_are() -> None:
-    rows, _ = two()
-    events = [row.event for row in rows.of[Event]]
-    assert events.count("session_start") == events.count("session_end") == 2
-    assert set(rows.further["federation"]) == {"a", "b"}
+def test_each_federation_has_its_own_rows() -> None:
+    both, world = two(devices=4)
+    own = {"a": Rows(), "b": Rows()}
+    carry_out(world, ByFederation(own, world.federation_of), Scripted())
+    for place, rows in enumerate(own.values()):
+        events = [row.event for row in rows.of[Event]]
+        assert events.count("session_start") == events.count("session_end") == 1
+        devices = {row.device for row in rows.of[DeviceRound]}
+        assert devices == {id_ for id_, of in enumerate(world.federation_of.tolist()) if of == place}
+        assert rows.of[Round][0] in both.of[Round]
+
+
+def test_columns_of_many_devices_are_divided_among_their_federations() -> None:
+    own = {"a": Rows(), "b": Rows()}
+    of = np.array([0, 1, 1, 0])
+    ids = [3, 1, 2]
+    columns = {"device": ids, "time_s": 2.0, "x_m": np.array([3.0, 1.0, 2.0]), "y_m": 0.0, "cell": 0}
+    ByFederation(own, of).write_columns(Position, **columns, gain_db=[None, -1.0, -2.0], sinr_db=None)
+    held = {
+        name: [(row.device, row.x_m, row.gain_db) for row in rows.of[Position]] for name, rows in own.items()
+    }
+    assert held == {"a": [(3, 3.0, None)], "b": [(1, 1.0, -1.0), (2, 2.0, -2.0)]}
 
 
 def test_tiers_are_of_a_federations_own_devices() -> None:
@@ -158,11 +180,9 @@ def test_tiers_are_of_a_federations_own_devices() -> None:
             },
         }
     )
-    world, rows, env = World(scenario, Streams(7)), Rows(), simpy.Environment()
-    learners = {Seat(0, "a"): Scripted(), Seat(0, "b"): Scripted()}
-    simulation, servers = compose(world, world.radio(env), rows, learners)
-    simulation.run(*(env.process(server.run()) for server in servers.values()))
+    world, of_b = World(scenario, Streams(7)), Scripted()
+    carry_out(world, Rows(), of_b)
     own = {(id_,) for id_ in world.of_federation("b").only or ()}
-    made = [call[1] for call in learners[Seat(0, "b")].calls if call[0] == "aggregate"]
+    made = [call[1] for call in of_b.calls if call[0] == "aggregate"]
     assert len(made) == 4
     assert set(made) == own

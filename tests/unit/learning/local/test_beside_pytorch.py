@@ -59,7 +59,7 @@ class Case:
         settings = {"partition": "iid", "steps": self.steps, **self.learning, **further}
         scenario = {"name": "one", "devices": {"count": self.devices}, "learning": settings}
         scenario["sessions"] = {"name": "schedule", "count": 1, "rounds": 1}
-        learner = prepare(load_scenario(scenario), device="cpu").learners[0]
+        learner = prepare(load_scenario(scenario), device="cpu").learner
         ids = tuple(range(self.devices))
         next(iter(learner.session(SessionStart(1, ids, 1)))).train(ids, 1)
         return learner, learner.federation.model.waiting_round(ids)

@@ -1,0 +1,48 @@
+"""A recorder for several federations that share the cells: rows about a device go to its own federation's tables."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from edgefl.engine.records import Recorder
+
+
+class ByFederation:
+    """Hand each row to the recorder of the federation whose device it is about.
+
+    Args:
+        own: federation -> its recorder, to which its servers write.
+        of: [devices] which federation each belongs to, a place in `own`.
+    """
+
+    def __init__(self, own: Mapping[str, Recorder], of: np.ndarray) -> None:
+        self.own = own
+        self._of = of
+
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
+        recorders = list(self.own.values())
+        for row in rows:
+            recorders[self._of[row.device]].write(row, further=further)
+
+    def write_columns(
+        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
+    ) -> None:
+        whose = self._of[np.asarray(columns["device"], dtype=np.intp)]
+        for place, recorder in enumerate(self.own.values()):
+            mine = np.flatnonzero(whose == place).tolist()
+            if mine:
+                some = {name: _at(mine, of) for name, of in columns.items()}
+                beside = further and {name: _at(mine, of) for name, of in further.items()}
+                recorder.write_columns(row_type, further=beside, **some)
+
+    def flush(self) -> None:
+        for recorder in self.own.values():
+            recorder.flush()
+
+
+def _at(rows: list[int], column: Any) -> Any:
+    """Return these rows of a column; one value for all of them stays as it is."""
+    if isinstance(column, np.ndarray) and column.ndim:
+        return column[rows]
+    return [column[row] for row in rows] if isinstance(column, list | tuple) else column
