@@ -35,7 +35,7 @@ class Augmentation:
             raise EdgeflError(
                 f"the data set's samples are {list(shape)}: only images, [height, width] or [channels, height,"
                 " width], can be shifted and mirrored; leave it out",
-                ("learning", "augmentation"),
+                ("learning", "local", "augmentation"),
             )
 
     def draw(self, sizes: np.ndarray, widest: int, generators: Sequence[np.random.Generator]) -> np.ndarray:

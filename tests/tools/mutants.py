@@ -79,7 +79,7 @@ OTHERS = {
     ),
     "channel/many.py": ("channel/test_many",),
     "channel/sight.py": ("channel/test_large_scale",),
-    "analysis/runs/reading.py": ("analysis/test_federations",),
+    "analysis/runs/reading.py": (),
     "analysis/runs/run_folders.py": ("analysis/test_any_runs",),
     "analysis/reports/theory.py": ("analysis/test_theory_figure",),
     "analysis/measures/drift": ("analysis/test_drift", "analysis/test_drift_figure"),

@@ -156,7 +156,7 @@ class Algorithm(Component):
     def needs_sgd(self) -> bool:
         """Return whether it counts on a device's change being lr times a weighted sum of gradients, as SGD's is.
 
-        With another `learning.optimiser` it is then refused: one that reads `travel` needs it.
+        With another `learning.local.optimiser` it is then refused: one that reads `travel` needs it.
         """
         return False
 

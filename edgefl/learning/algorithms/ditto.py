@@ -18,8 +18,9 @@ class Ditto(FedAvg):
     devices exchange, and so the global model, is FedAvg's; `accuracy_personal` tells the difference.
 
     lambda = 0 is training alone: the models of `local_only`. The larger lambda, the nearer v_k stays to w; steps
-    are stable up to lr_factor x learning.lr x lambda = 2 without momentum. lr_factor multiplies the gradients (not
-    `learning.weight_decay`): it is a rate's factor with SGD, and refused with other optimisers unless it is 1.
+    are stable up to lr_factor x learning.local.lr x lambda = 2 without momentum. lr_factor multiplies the gradients
+    (not `learning.local.weight_decay`): it is a rate's factor with SGD, and refused with other optimisers unless it
+    is 1.
     """
 
     trains_personal: ClassVar = True

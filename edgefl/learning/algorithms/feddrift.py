@@ -20,8 +20,8 @@ class FedDrift(Clustered):
     so that one drift makes one model. With all `models` begun, they train the best that there is. The number of
     models begun is at most `models`; models are never merged (that is FedDrift, not Eager).
 
-    A device receives all models begun, which `learning.payload: exchanged` counts, and sends one; the first opening
-    model it is taken to know. Which one it trains, and its lowest loss, are columns of
+    A device receives all models begun, which `learning.cost.payload: exchanged` counts, and sends one; the first
+    opening model it is taken to know. Which one it trains, and its lowest loss, are columns of
     devices.csv. Models go on from session to session. What a device remembers goes with it to the next cell, whose
     models it may then take for a new concept: a loss does not tell whether the data or the models have changed.
 

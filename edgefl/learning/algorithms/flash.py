@@ -26,8 +26,9 @@ class Flash(FedAdam):
     equal`.
 
     Devices keep `validation` of their samples apart and stop after epoch e if the mean loss on these fell by less
-    than gamma / e, at latest after `learning.epochs`. `learning.early_stopping`, which all algorithms obey, takes
-    the place of both. The paper sums the loss over samples; the mean does not depend on how many there are.
+    than gamma / e, at latest after `learning.local.epochs`. `learning.local.early_stopping`, which all algorithms
+    obey, takes the place of both. The paper sums the loss over samples; the mean does not depend on how many there
+    are.
 
     disparity = 0 leaves d out: the server of FedAdam.
     """

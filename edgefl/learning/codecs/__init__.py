@@ -37,7 +37,7 @@ class Sizes:
     """What a change consists of.
 
     shapes: of the model's tensors, which lie one behind the other in a change.
-    bits: of a number that is sent whole (`learning.bits_per_parameter`).
+    bits: of a number that is sent whole (`learning.cost.bits_per_parameter`).
     """
 
     shapes: tuple[tuple[int, ...], ...]

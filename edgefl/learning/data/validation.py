@@ -36,6 +36,6 @@ def split_off(data: Data, share: float | None, kinds: np.ndarray | None = None) 
         raise EdgeflError(
             f"a share of {share:g} of each {'label' if train.groups is None else 'group'} is"
             f" {'all' if taken.all() else 'none'} of the {len(taken)} training samples",
-            ("learning", "validation"),
+            ("learning", "evaluation", "validation"),
         )
     return replace(data, train=train.part(~taken)), train.part(taken)

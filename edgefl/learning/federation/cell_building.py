@@ -91,7 +91,7 @@ def device_tests(
     split: Split | None,
 ) -> DeviceTests | None:
     """Make the test data of each device from these samples, if there are any, and devices are tested on their own."""
-    if split is None or settings.tested_on == "labels":
+    if split is None or settings.evaluation.tested_on == "labels":
         return None
     return DeviceTests(
         device_data,
@@ -99,7 +99,7 @@ def device_tests(
         split.groups,
         training_data.labels,
         training_data.groups,
-        count=settings.test_samples,
+        count=settings.evaluation.samples,
         streams=streams,
     )
 
@@ -110,17 +110,18 @@ def local_training(settings: LearningSettings, training_data: TrainingData, modu
     Raises:
         EdgeflError: the model cannot be trained with these settings.
     """
+    local = settings.local
     training = LocalTraining(
         training_data.model,
         module,
         training_data.train,
-        UpdateRule(settings.momentum, settings.optimiser, settings.weight_decay, settings.clip_norm),
-        batching=settings.batching,
-        bf16=settings.precision == "bf16",
-        memory_bytes=int(settings.memory_gb * 1e9) if settings.memory_gb else None,
+        UpdateRule(local.momentum, local.optimiser, local.weight_decay, local.clip_norm),
+        batching=local.batching,
+        bf16=local.precision == "bf16",
+        memory_bytes=int(local.memory_gb * 1e9) if local.memory_gb else None,
         threads=training_data.threads,
         task=training_data.task,
     )
-    if settings.batch < training.smallest_batch:
-        raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", "batch"))
+    if local.batch < training.smallest_batch:
+        raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", "local", "batch"))
     return training

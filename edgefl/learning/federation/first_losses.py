@@ -45,7 +45,7 @@ def compare(
         down_bits = len(models) * payload.bits(*sizes, 1)
         up_bits = len(models) * payload.bits_per_parameter
     once = batches.processed(steps)
-    work = (0 * once, len(models) * once) if settings.booked == "all" else (once,)
+    work = (0 * once, len(models) * once) if settings.cost.booked == "all" else (once,)
     counted = booked(settings, steps, *work)
     bits = (down_bits,) * len(ids), (up_bits,) * len(ids)
     return LocalRound(tuple(ids), tuple(steps.tolist()), counted, *bits), losses

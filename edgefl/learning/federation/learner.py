@@ -69,9 +69,10 @@ class TorchLearner:
         populations: Sequence[range] = (),
         kept: np.ndarray | None = None,
     ) -> None:
-        if "top5" in settings.metrics and training_data.classes <= BEST:
+        if "top5" in settings.evaluation.metrics and training_data.classes <= BEST:
             raise EdgeflError(
-                f"top5 of {training_data.classes} labels is always 1: leave it out", ("learning", "metrics")
+                f"top5 of {training_data.classes} labels is always 1: leave it out",
+                ("learning", "evaluation", "metrics"),
             )
         self._settings = settings
         self.watch: Callable[[Evaluation], None] | None = None  # called with every test of the global model
@@ -84,8 +85,8 @@ class TorchLearner:
         # not counted where the scenario gives the number
         self.flops_per_sample = (
             float(flops_per_sample(module, training_data.input_shape))
-            if settings.flops_per_sample == "counted"
-            else settings.flops_per_sample
+            if settings.cost.flops_per_sample == "counted"
+            else settings.cost.flops_per_sample
         )
         training = local_training(settings, training_data, module.to(training_data.torch_device))
         layout = training.layout
@@ -95,7 +96,7 @@ class TorchLearner:
             drift.clock == "seconds" or type(drift).drifted_share is not Drift.drifted_share
         )
         self._warm_start: WarmStart = settings.warm_start.of_model(layout.parameters)
-        self._payload = Payload(settings.bits_per_parameter, settings.payload == "exchanged")
+        self._payload = Payload(settings.cost.bits_per_parameter, settings.cost.payload == "exchanged")
         self.parameters = layout.parameters.size  # M, the trainable ones
         self.payload_bits = self._payload.bits(
             self.parameters, layout.statistics.size, settings.algorithm.vectors_up

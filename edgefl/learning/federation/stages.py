@@ -272,7 +272,7 @@ class ProbeStage(_SessionStage):
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         facts = self._begin([self._model], ids, "probe", round_, now)
         settings = self.trainer.settings
-        lr, drops = settings.lr * settings.probe_lr, self.federation.now.session.drops
+        lr, drops = settings.local.lr * settings.local.probe_lr, self.federation.now.session.drops
         return self.trainer.train(self._model, ids, facts, lr, [], drops=drops)
 
     def aggregate(self, ids: Sequence[int]) -> None:

@@ -52,7 +52,7 @@ def measure(trainer: "Trainer", last: "TrainedRound", made: Tensor, at: "At") ->
     after = [_gradient(module, layout, made, split, own) for own in rows]
     sizes = np.array([len(own) for own in rows], dtype=float)
     steps = np.array([last.models.steps[k] for k in positions], dtype=float)
-    batch = np.minimum(trainer.settings.batch, sizes)
+    batch = np.minimum(trainer.settings.local.batch, sizes)
     variances = []
     for k, own in zip(positions, rows, strict=True):
         order = trainer.streams("theory", last.ids[k], *at).permutation(len(own))

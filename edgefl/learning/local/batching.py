@@ -21,7 +21,7 @@ SHIPPED = ("torch.nn.", "edgefl.learning.models.")
 
 
 def choose(module: nn.Module, together: int, torch_device: torch.device) -> Literal["stacked", "sequential"]:
-    """Choose how `learning.batching: auto` trains the devices of a round: by rules, without any timing.
+    """Choose how `learning.local.batching: auto` trains the devices of a round: by rules, without any timing.
 
     Devices are trained one by one, everywhere:
         - if the model has layers that neither PyTorch nor edgefl ships: vmap may not follow what they do;

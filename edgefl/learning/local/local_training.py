@@ -91,8 +91,8 @@ class LocalTraining:
                 where those do, and the next call without it overwrites them.
 
         Raises:
-            EdgeflError: `learning.batching` is stacked, and this model cannot be trained so; or a GPU's memory is
-                full: a chunk is not made smaller unasked, as that would round otherwise.
+            EdgeflError: `learning.local.batching` is stacked, and this model cannot be trained so; or a GPU's memory
+                is full: a chunk is not made smaller unasked, as that would round otherwise.
         """
         count = len(task.batches.rows)
         models = LocalModels(
@@ -108,14 +108,14 @@ class LocalTraining:
         except torch.OutOfMemoryError as error:
             raise EdgeflError(
                 f"the GPU's memory does not hold {self._memory_bytes / 1e9:g} GB of devices at once: set less",
-                ("learning", "memory_gb"),
+                ("learning", "local", "memory_gb"),
             ) from error
         except (RuntimeError, NotImplementedError) as error:
             if kind is not Stacked:
                 raise
             raise EdgeflError(
                 f"devices with this model cannot be trained stacked ({error}); choose sequential",
-                ("learning", "batching"),
+                ("learning", "local", "batching"),
             ) from error
         return models
 

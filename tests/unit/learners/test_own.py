@@ -121,7 +121,7 @@ def test_it_may_report_losses_where_sessions_end_by_them(tmp_path: Path) -> None
 def test_each_federation_has_a_learner_of_its_own(tmp_path: Path) -> None:
     seven = [
         "layout={rings: 1, isd_m: 200}",
-        "radio.shadowing=spatial",
+        "radio.propagation.shadowing=spatial",
         "sessions.count=1",
         "sessions.rounds=2",
     ]

@@ -13,6 +13,7 @@ from edgefl.learning.federation.stages import TrainStage
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.settings import LearningSettings
 from edgefl.rng import Streams
+from edgefl.testing.cell import within
 
 DEVICES = 12
 EVERYONE = list(range(DEVICES))
@@ -26,16 +27,15 @@ def settings_of(**learning: Any) -> LearningSettings:
     if algorithm == "oracle":
         learning = {"drift": {"at": 2}, **learning}
     if isinstance(algorithm, str) and registry.get("algorithms", algorithm)().keeps_apart():
-        learning = {"epochs": 2, **learning}
+        learning = within({"local": {"epochs": 2}}, learning)
     given: dict[str, Any] = {
         "dataset": "digits",
         "model": "logistic",
         "partition": {"name": "dirichlet", "alpha": 0.5, "overlap": 0.0},
-        "batch": 16,
-        "lr": 0.05,
-        "flops_per_sample": 1.0,  # counting takes longer than all the rest
+        "local": {"batch": 16, "lr": 0.05},
+        "cost": {"flops_per_sample": 1.0},  # counting takes longer than all the rest
     }
-    return LearningSettings(**{**given, **learning})
+    return LearningSettings(**within(given, learning))
 
 
 def data_of(settings: LearningSettings, devices: int = DEVICES, threads: int = 1) -> TrainingData:

@@ -41,14 +41,14 @@ def play(one: TorchLearner, number: int, rounds: int = 2) -> list[TrainStage]:
 
 def test_the_rate_decays_to_its_floor() -> None:
     """(lr - floor)(1 - (t-1)/T)^p + floor with floor = 0.3 lr: 0.2 x (0.7 x 0.5^2 + 0.3) half way."""
-    trainer = play(learner(lr=0.2, lr_power=2.0, lr_floor=0.3), 1, rounds=1)[0].trainer
+    trainer = play(learner(local={"lr": 0.2, "lr_power": 2.0, "lr_floor": 0.3}), 1, rounds=1)[0].trainer
     rates = [trainer.learning_rate(t, longest=10) for t in (1, 6, 11)]
     assert rates == pytest.approx([0.2, 0.2 * (0.7 * 0.25 + 0.3), 0.06])
 
 
 def test_a_rate_over_the_run_goes_on_in_the_next_session() -> None:
     """Straight to zero in eight rounds, two a session; a session by itself would begin at lr again."""
-    one = learner(lr=0.2, lr_schedule={"name": "polynomial", "rounds": 8})
+    one = learner(local={"lr": 0.2, "lr_schedule": {"name": "polynomial", "rounds": 8}})
     found = []
     for number in (1, 2, 3):
         for stage in begin(one, number, longest=2):
@@ -64,7 +64,8 @@ def test_a_probe_has_a_rate_of_its_own() -> None:
     """One step without momentum from the same model: the change is in proportion to the rate."""
 
     def change(**how: Any) -> torch.Tensor:
-        one = learner(steps=1, momentum=0.0, warm_start="similarity", lr_power=0.0, **how)
+        local = {"steps": 1, "momentum": 0.0, "lr_power": 0.0, **how}
+        one = learner(local=local, warm_start="similarity")
         play(one, 1, rounds=1)
         play(one, 2, rounds=1)
         gradient = one.federation.saved[0].gradient
@@ -79,20 +80,20 @@ def test_a_probe_has_a_rate_of_its_own() -> None:
 
 def test_a_round_is_at_most_one_pass_over_a_devices_data() -> None:
     """Half of the digits to train on: some 59 samples a device; in batches of 25 these are 25, 25 and the rest."""
-    one = learner(batch=25, one_pass=True)
+    one = learner(local={"batch": 25, "one_pass": True})
     stage = opened(one)
     local = stage.train(EVERYONE, 1)
     held = [len(one.device_data.samples(id_)) for id_ in EVERYONE]
     assert all(50 < count < 75 for count in held)
     assert local.iterations == (3,) * DEVICES
     assert local.samples == tuple(held)
-    few = learner(batch=25, one_pass=True, steps=2)
+    few = learner(local={"batch": 25, "one_pass": True, "steps": 2})
     assert opened(few).train(EVERYONE, 1).iterations == (2,) * DEVICES
 
 
 def test_one_pass_and_epochs_exclude_each_other() -> None:
     with refused_at("one_pass", "epochs"):
-        LearningSettings(dataset="digits", model="logistic", one_pass=True, epochs=2)
+        LearningSettings(dataset="digits", model="logistic", local={"one_pass": True, "epochs": 2})
 
 
 # ---- the pilot

@@ -44,5 +44,5 @@ def test_a_device_draws_the_same_in_any_company() -> None:
 
 
 def test_what_is_no_image_is_refused() -> None:
-    with refused_at("learning.augmentation", "[60]"):
-        TrainingData(settings_of(dataset="synthetic", augmentation=True), CPU, devices=3)
+    with refused_at("learning.local.augmentation", "[60]"):
+        TrainingData(settings_of(dataset="synthetic", local={"augmentation": True}), CPU, devices=3)

@@ -184,7 +184,12 @@ def test_a_codec_that_states_nothing_is_refused_when_its_scenario_is_read() -> N
         "name": "silent",
         "devices": {"count": 4},
         "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-        "learning": {"dataset": "digits", "model": "logistic", "lr": 0.05, "downlink_codec": Silent()},
+        "learning": {
+            "dataset": "digits",
+            "model": "logistic",
+            "local": {"lr": 0.05},
+            "downlink_codec": Silent(),
+        },
     }
     with refused_at("", "Silent", "leave it out"):
         Scenario.model_validate(scenario)

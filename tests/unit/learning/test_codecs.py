@@ -21,6 +21,7 @@ from edgefl.learning.codecs.qsgd import Qsgd
 from edgefl.learning.codecs.top_k import TopK, largest
 from edgefl.learning.updates.transfers import HELD
 from edgefl.rng import Streams
+from edgefl.testing.cell import within
 from tests.refusals import refused_at
 from tests.unit.learning.federation.test_resume import DEVICES, Cell, goes_on_after_any_round, settings, two
 
@@ -248,7 +249,7 @@ def test_codecs_go_on_after_any_round(algorithm: str) -> None:
         algorithm,
         "previous",
         partition={"name": "dirichlet", "alpha": 0.5},
-        payload="exchanged",
+        cost={"payload": "exchanged"},
         uplink_codec={"name": "qsgd", "error_feedback": True, "levels": 100},
         downlink_codec={"name": "top_k", "share": 0.3},
     )
@@ -256,6 +257,12 @@ def test_codecs_go_on_after_any_round(algorithm: str) -> None:
 
 
 def scenario(**learning: Any) -> edgefl.Scenario:
+    plain = {
+        "dataset": "digits",
+        "partition": {"name": "dirichlet", "alpha": 0.5},
+        "model": "logistic",
+        "local": {"batch": 16, "lr": 0.05},
+    }
     return edgefl.load_scenario(
         {
             "name": "coded",
@@ -263,14 +270,7 @@ def scenario(**learning: Any) -> edgefl.Scenario:
             "devices": {"count": 6},
             "rounds": {"selector": {"name": "uniform", "count": 4}},
             "sessions": {"name": "schedule", "count": 2, "rounds": 3},
-            "learning": {
-                "dataset": "digits",
-                "partition": {"name": "dirichlet", "alpha": 0.5},
-                "model": "logistic",
-                "batch": 16,
-                "lr": 0.05,
-                **learning,
-            },
+            "learning": within(plain, learning),
         }
     )
 
@@ -284,7 +284,7 @@ def tables(out: Path, **learning: Any) -> dict[str, bytes]:
 def test_who_sends_all_of_the_largest_is_without_a_codec_byte_for_byte(
     algorithm: str, tmp_path: Path
 ) -> None:
-    how = {"algorithm": algorithm, "payload": "exchanged"}
+    how: dict[str, Any] = {"algorithm": algorithm, "cost": {"payload": "exchanged"}}
     all_of_it = {"name": "top_k", "share": 1}
     plain = tables(tmp_path / "plain", **how)
     assert {"rounds.csv", "devices.csv"} <= set(plain)
@@ -311,7 +311,7 @@ def test_the_bits_of_each_device_and_round_reach_the_radio(tmp_path: Path) -> No
 
 def test_a_second_vector_travels_whole_where_it_counts(tmp_path: Path) -> None:
     for payload, whole in (("model", 0), ("exchanged", 1)):
-        coded = scenario(algorithm="scaffold", payload=payload, uplink_codec="top_k")
+        coded = scenario(algorithm="scaffold", cost={"payload": payload}, uplink_codec="top_k")
         run = edgefl.Results(edgefl.simulate(coded, tmp_path / payload, device="cpu"))
         assert set(run.devices.uplink_bits) == {65 * 42 + whole * 650 * 32}
 

@@ -81,7 +81,12 @@ RUN: dict[str, Any] = {
     "name": "table",
     "devices": {"count": 8},
     "sessions": {"name": "schedule", "count": 1, "rounds": 60},
-    "learning": {"partition": "iid", "model": "logistic", "lr": 0.05, "test_every": 60},
+    "learning": {
+        "partition": "iid",
+        "model": "logistic",
+        "local": {"lr": 0.05},
+        "evaluation": {"every": 60},
+    },
 }
 
 

@@ -13,6 +13,7 @@ from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.models.lstm import Lstm
 from edgefl.learning.tasks.every_token import EveryToken
 from edgefl.run.plan import prepare
+from edgefl.testing.cell import within
 from tests.refusals import refused_at
 
 CLOSE = 1e-6
@@ -41,18 +42,13 @@ class Letters(Dataset):
 
 
 def scenario(rounds: int = 1, **learning: Any) -> edgefl.Scenario:
-    settings = {
+    given = {
         "dataset": {"name": f"{__name__}:Letters"},
         "partition": "iid",
         "model": {"name": "lstm", "vocabulary": 5, "hidden": 6, "outputs": "every"},
-        "batch": 4,
-        "lr": LR,
-        "steps": STEPS,
-        "momentum": RHO,
-        **learning,
+        "local": {"batch": 4, "lr": LR, "steps": STEPS, "momentum": RHO},
     }
-    if "epochs" in learning:
-        del settings["steps"]
+    settings = within(given, learning)
     whole = {"name": "text", "devices": {"count": DEVICES}, "learning": settings}
     return load_scenario({**whole, "sessions": {"name": "schedule", "count": 1, "rounds": rounds}})
 
@@ -90,9 +86,9 @@ def test_the_lstm_says_after_every_position_what_it_says_after_the_last() -> Non
 @pytest.mark.parametrize(
     "learning",
     [
-        {"partition": "natural", "tested_on": "devices"},
-        {"partition": {"name": "dirichlet", "alpha": 1.0}, "validation": 0.2},
-        {"early_stopping": {"threshold": 0.05}, "epochs": 4},
+        {"partition": "natural", "evaluation": {"tested_on": "devices"}},
+        {"partition": {"name": "dirichlet", "alpha": 1.0}, "evaluation": {"validation": 0.2}},
+        {"local": {"early_stopping": {"threshold": 0.05}, "epochs": 4}},
     ],
     ids=["devices", "validation", "early"],
 )
@@ -107,11 +103,11 @@ def test_a_run_has_scores_over_all_positions_and_its_model_is_loaded(
     out = edgefl.simulate(scenario(rounds=4, **learning), out=tmp_path / "run", device="cpu")
     rounds, model, test = out.rounds, edgefl.load_model(out), Letters().load().test
     right = (model.module(model.normalised(test.x)).argmax(-1).numpy() == test.y).mean()
-    mean = "accuracy_by_samples" if "tested_on" in learning else "accuracy"
+    mean = "accuracy_by_samples" if "tested_on" in learning.get("evaluation", {}) else "accuracy"
     assert right == pytest.approx(rounds[mean].iloc[-1], abs=1e-9)
     assert right < 1 / 3 + 0.24
     assert rounds["perplexity"].iloc[-1] == pytest.approx(np.exp(rounds["loss"].iloc[-1]))
-    assert ("accuracy_validation" in rounds) == ("validation" in learning)
+    assert ("accuracy_validation" in rounds) == ("validation" in learning.get("evaluation", {}))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +124,7 @@ def test_a_run_has_scores_over_all_positions_and_its_model_is_loaded(
         ({"task": "next_token"}, "task", ("int64 [31, 5]", "every_token")),
         ({"dataset": {"learns": "next_token"}, "task": "every_token"}, "task", ("[31]", "next_token")),
         ({"algorithm": "moon"}, "algorithm", ("moon", "every_token")),
-        ({"metrics": ["macro_f1"]}, "metrics", ("macro_f1",)),
+        ({"evaluation": {"metrics": ["macro_f1"]}}, "evaluation.metrics", ("macro_f1",)),
     ],
 )
 def test_what_does_not_go_with_it_is_refused_by_name(

@@ -131,13 +131,15 @@ def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
     here = {"name": "sgd" if name == "nesterov" else name, **given, "state": "kept"}
     learner = digits_cell.learner(
         partition="iid",
-        steps=4,
-        lr=LR,
-        lr_schedule="constant",
-        momentum=RHO,
-        weight_decay=0.01,
-        optimiser=here,
-        batching=batching,
+        local={
+            "steps": 4,
+            "lr": LR,
+            "lr_schedule": "constant",
+            "momentum": RHO,
+            "weight_decay": 0.01,
+            "optimiser": here,
+            "batching": batching,
+        },
     )
     stage = digits_cell.opened(learner, ids=(0, 1, 2), longest=3)
     data, layout = learner.trainer.training_data.train, learner.trainer.layout

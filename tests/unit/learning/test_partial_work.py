@@ -15,9 +15,7 @@ def iterations(share: float) -> np.ndarray:
     """[rounds, devices] local steps; 150 samples of each device are 3 batches an epoch."""
     how: dict[str, Any] = {
         "partition": "iid",
-        "batch": 50,
-        "epochs": EPOCHS,
-        "partial_work": {"share": share},
+        "local": {"batch": 50, "epochs": EPOCHS, "partial_work": {"share": share}},
     }
     one = learner(data=data_of(settings_of(**how), devices=DEVICES), **how)
     stage = opened(one, ids=range(DEVICES))
@@ -56,4 +54,4 @@ def test_all_lengths_and_all_devices_are_as_likely() -> None:
 
 def test_of_one_epoch_nobody_does_fewer() -> None:
     with refused_at("", "partial_work"):
-        settings_of(epochs=1, partial_work={})
+        settings_of(local={"epochs": 1, "partial_work": {}})

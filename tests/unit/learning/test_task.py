@@ -121,10 +121,12 @@ def test_several_labels_by_hand() -> None:
         ("algorithm", "moon", ("moon", "regression")),
         ("warm_start", "continuous", ("continuous",)),
         ("drift", {"name": "label_swap"}, ("label_swap", "noise or rotation")),
-        ("metrics", ["auc"], ("auc",)),
+        ("evaluation.metrics", ["auc"], ("auc",)),
     ],
 )
 def test_what_is_made_for_classes_is_refused_by_name(key: str, value: Any, nouns: tuple[str, ...]) -> None:
-    settings = LearningSettings.model_validate({"dataset": "diabetes", "model": "logistic", key: value})
+    section, _, own = key.rpartition(".")
+    given = {section: {own: value}} if section else {key: value}
+    settings = LearningSettings.model_validate({"dataset": "diabetes", "model": "logistic", **given})
     with refused_at(f"learning.{key}", *nouns):
         TrainingData(settings, torch.device("cpu"), devices=1)

@@ -41,8 +41,7 @@ def scenario(**dataset: Any) -> dict[str, Any]:
             "dataset": {"name": "synthetic", "groups": GROUPS, **dataset},
             "partition": "natural",
             "model": "logistic",
-            "steps": 3,
-            "batch": 10,
+            "local": {"steps": 3, "batch": 10},
         },
     }
 
@@ -143,13 +142,14 @@ def test_a_cohort_of_a_million_is_drawn_uniformly() -> None:
     ("key", "value"),
     [
         ("partition", "iid"),
-        ("validation", 0.1),
-        ("tested_on", "devices"),
+        ("evaluation.validation", 0.1),
+        ("evaluation.tested_on", "devices"),
         ("drift", {"name": "label_swap", "at": 2}),
     ],
 )
 def test_what_needs_all_samples_is_refused_at_its_key(tmp_path: Path, key: str, value: Any) -> None:
     described = scenario(test_groups=5)
-    described["learning"][key] = value
+    section, _, own = key.rpartition(".")
+    described["learning"] |= {section: {own: value}} if section else {key: value}
     with refused_at(f"learning.{key}", "test_groups"):
         simulate(described, tmp_path / "run", device="cpu")

@@ -39,6 +39,6 @@ def test_each_group_gives_its_share_where_there_are_groups() -> None:
 def test_nothing_on_one_side_is_refused() -> None:
     split = Split(np.zeros((4, 1), np.float32), np.arange(4))
     data = Data.unscaled(split, split, ("a", "b", "c", "d"))
-    with refused_at("learning.validation", "0.1 of each label", "4 training samples"):
+    with refused_at("learning.evaluation.validation", "0.1 of each label", "4 training samples"):
         split_off(data, 0.1)
     assert split_off(data, None) == (data, None)

@@ -65,7 +65,7 @@ def session(one: TorchLearner, number: int, rounds: int, ids: Sequence[int] = EV
 
 
 def test_payload_is_32_bits_a_parameter() -> None:
-    one = learner(flops_per_sample=123.0)
+    one = learner(cost={"flops_per_sample": 123.0})
     assert one.parameters == 64 * 10 + 10
     assert one.payload_bits == 32 * 650
     assert one.flops_per_sample == 123.0
@@ -118,18 +118,18 @@ def test_aggregation_weighs_by_data_size() -> None:
 
 
 def test_learning_rate_decays_to_zero_within_a_session() -> None:
-    stage = pilot(learner(lr=0.4, lr_power=2.0), ids=[0], longest=10)
+    stage = pilot(learner(local={"lr": 0.4, "lr_power": 2.0}), ids=[0], longest=10)
     used = []
     for round_ in (1, 6):
         stage.train([0], round_)
         used.append(stage.federation.model.waiting_round([0]).lr)
     assert used == pytest.approx([0.4, 0.4 * 0.25])
     assert stage.trainer.learning_rate(11, longest=10) == 0.0
-    assert pilot(learner(lr_power=0.0)).trainer.learning_rate(1, longest=5) == 0.05
+    assert pilot(learner(local={"lr_power": 0.0})).trainer.learning_rate(1, longest=5) == 0.05
 
 
 def test_learning_rate_follows_the_progress_that_the_policy_tells() -> None:
-    stage = pilot(learner(lr=0.4, lr_power=2.0), ids=[0], longest=10)
+    stage = pilot(learner(local={"lr": 0.4, "lr_power": 2.0}), ids=[0], longest=10)
     stage.train([0], 1, Now(time_s=60.0, progress=0.5))
     assert stage.federation.model.waiting_round([0]).lr == 0.4 * 0.25, "whatever the round's number"
     assert stage.federation.now.round.moment.time_s == 60.0
@@ -171,7 +171,7 @@ def test_loss_of_the_zero_model_is_log_c() -> None:
 
 
 def test_reported_losses_are_those_of_the_model_received() -> None:
-    one = learner(batch=10_000)  # the first batch is all a device has
+    one = learner(local={"batch": 10_000})  # the first batch is all a device has
     ids = [0, 3, 5]
     stage = pilot(one, ids=ids, reports=True)
     received = one.model.clone()
@@ -263,7 +263,7 @@ def test_continuous_holds_on_to_what_was_known() -> None:
     """On the classes of session 1, the final model's distribution stays nearer to the model it came from."""
     divergences = []
     for warm_start in ("previous", {"name": "continuous", "coefficient": 20.0}):
-        one = learner(warm_start=warm_start, lr=0.02)
+        one = learner(warm_start=warm_start, local={"lr": 0.02})
         before, after = session(one, 1, 10), session(one, 2, 10)
         test, known = before.trainer.training_data.test, before.opening.labels
         inputs = test.normalised(torch.arange(len(test.y))).flatten(1)
@@ -357,20 +357,22 @@ def test_a_devices_vectors_follow_it_into_another_cell() -> None:
 
 
 def test_iterations_of_local_epochs_depend_on_the_data() -> None:
-    stage = pilot(learner(epochs=2, algorithm="fednova"), longest=3)
+    stage = pilot(learner(local={"epochs": 2}, algorithm="fednova"), longest=3)
     local = stage.train(EVERYONE, 1)
     sizes = stage.trainer.device_data.sizes(EVERYONE)
     assert local.iterations == tuple(2 * math.ceil(sizes[id_] / 16) for id_ in EVERYONE)
     assert len(set(local.iterations)) > 1
     assert local.samples == tuple(2 * sizes[id_] for id_ in EVERYONE), "every sample once per epoch"
-    nominal = pilot(learner(epochs=2, algorithm="fednova", booked="nominal"), longest=3).train(EVERYONE, 1)
+    nominal = pilot(
+        learner(local={"epochs": 2}, algorithm="fednova", cost={"booked": "nominal"}), longest=3
+    ).train(EVERYONE, 1)
     assert nominal.samples == tuple(16 * steps for steps in local.iterations), "e B (J 27)"
 
 
 def test_what_is_processed_is_booked() -> None:
     """e = 5 steps, B = 64: a device with D < B takes all D in every step, another its epoch's last batch short."""
     batch, steps = 64, 5
-    stage = pilot(learner(batch=batch), longest=3)
+    stage = pilot(learner(local={"batch": batch}), longest=3)
     sizes = stage.trainer.device_data.sizes(EVERYONE)
 
     def processed(held: int) -> int:
@@ -381,7 +383,7 @@ def test_what_is_processed_is_booked() -> None:
     assert local.samples == tuple(processed(sizes[id_]) for id_ in EVERYONE)
     assert local.iterations == (steps,) * DEVICES
     assert min(local.samples) < steps * batch, "the test can tell them apart"
-    nominal = pilot(learner(batch=batch, booked="nominal"), longest=3).train(EVERYONE, 1)
+    nominal = pilot(learner(local={"batch": batch}, cost={"booked": "nominal"}), longest=3).train(EVERYONE, 1)
     assert nominal.samples == (steps * batch,) * DEVICES
 
 
@@ -401,7 +403,7 @@ def test_models_that_a_loss_compares_with_run_forward_for_a_third(
     """A forward pass is a third of forward and backward: e B samples count e B (1 + models / 3), rounded up."""
     trained, expected = [], []
     for booked in ("processed", "all"):
-        one = learner(booked=booked, **changes)
+        one = learner(cost={"booked": booked}, **changes)
         session(one, 1, 1)
         stage = next(stage for stage in begin(one, 2) if isinstance(stage, TrainStage))
         expected.append(stage.expected(EVERYONE).samples)
@@ -413,7 +415,7 @@ def test_models_that_a_loss_compares_with_run_forward_for_a_third(
 @pytest.mark.parametrize(("booked", "payload"), [("all", "exchanged"), ("processed", "model")])
 def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> None:
     """Two models come down and run forward, two losses go up; as the journal counts, a model each way and a step."""
-    one = learner(warm_start=SURE, batch=64, booked=booked, payload=payload)
+    one = learner(warm_start=SURE, local={"batch": 64}, cost={"booked": booked, "payload": payload})
     for number in range(1, 4):
         session(one, number, 3)
     stages = begin(one, 4)
@@ -442,12 +444,12 @@ class Fifteen(Staying):
 
 def test_a_device_of_15_samples_computes_on_15_whatever_the_batch() -> None:
     """e = 5, B = 128, in training and in probe rounds: all 15 in every step."""
-    one = learner(batch=128, partition=Fifteen(), warm_start=SURE)
+    one = learner(local={"batch": 128}, partition=Fifteen(), warm_start=SURE)
     stage = pilot(one, longest=3)
     assert stage.train([0, 1], 1).samples == (5 * 15, 0)
-    nominal = pilot(learner(batch=128, partition=Fifteen(), booked="nominal"), longest=3)
+    nominal = pilot(learner(local={"batch": 128}, partition=Fifteen(), cost={"booked": "nominal"}), longest=3)
     assert nominal.train([0, 1], 1).samples == (5 * 128, 0)
-    other = learner(batch=128, partition=Fifteen(), warm_start=SURE)
+    other = learner(local={"batch": 128}, partition=Fifteen(), warm_start=SURE)
     session(other, 1, 3)
     probe = next(begin(other, 2))
     assert probe.facts.phase == "probe"
@@ -463,7 +465,7 @@ def test_what_is_expected_to_be_sent_is_sent(algorithm: Any) -> None:
 
 def test_the_payload_counts_all_that_is_exchanged_or_one_model() -> None:
     assert learner(algorithm="scaffold").payload_bits == 2 * 32 * 650
-    assert learner(algorithm="scaffold", payload="model").payload_bits == 32 * 650
+    assert learner(algorithm="scaffold", cost={"payload": "model"}).payload_bits == 32 * 650
     assert learner(algorithm="fedacg").payload_bits == 32 * 650
 
 
@@ -482,7 +484,7 @@ class Uneven(Staying):
 
 def test_a_device_without_data_does_nothing() -> None:
     for booked in ("nominal", "processed"):
-        one = learner(warm_start="previous", partition=Uneven(), booked=booked)
+        one = learner(warm_start="previous", partition=Uneven(), cost={"booked": booked})
         stage = pilot(one, ids=[3, 4], longest=3, reports=True)
         local = stage.train([3, 4], 1)
         assert (local.iterations, local.samples) == ((5, 0), (5 * 16, 0))
@@ -500,8 +502,8 @@ def test_a_device_without_data_does_nothing() -> None:
 
 
 def test_divergence_names_the_device_and_holds_the_last_finite_model() -> None:
-    one = learner(lr=100.0, algorithm={"name": "fedprox", "mu": 1e9})
-    with refused_at("", "session 1, pilot round", "device", "learning.lr", kind=Divergence) as error:
+    one = learner(local={"lr": 100.0}, algorithm={"name": "fedprox", "mu": 1e9})
+    with refused_at("", "session 1, pilot round", "device", "learning.local.lr", kind=Divergence) as error:
         session(one, 1, 40)
     assert torch.isfinite(error.value.last["model"]).all()
     assert torch.equal(error.value.last["model"], one.model)
@@ -541,13 +543,15 @@ def test_statistics_are_sent_averaged_and_used_in_tests() -> None:
 
 
 def test_batch_norm_refuses_batches_of_one() -> None:
-    with refused_at("learning.batch"):
-        learner(model=Normed(), batch=1)
+    with refused_at("learning.local.batch"):
+        learner(model=Normed(), local={"batch": 1})
 
 
 def test_one_step_probes_are_a_gradient() -> None:
     """A single step without momentum over all data of each device: G_s = -lr x the gradient at w_pilot."""
-    one = learner(steps=1, batch=10_000, momentum=0.0, partition={"name": "iid", "overlap": 0.0})
+    one = learner(
+        local={"steps": 1, "batch": 10_000, "momentum": 0.0}, partition={"name": "iid", "overlap": 0.0}
+    )
     session(one, 1, 2)
     pilot_model = one.model.clone()
     stages = begin(one, 2)

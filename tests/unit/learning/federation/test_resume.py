@@ -16,6 +16,7 @@ from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.models import Model
 from edgefl.learning.settings import LearningSettings
 from edgefl.rng import Streams
+from edgefl.testing.cell import within
 from edgefl.testing.learning_contracts import same
 from tests.unit.learning.digits_cell import data_of, settings_of
 
@@ -27,7 +28,7 @@ WARM_STARTS: dict[str, dict[str, Any]] = {
     "checked": {
         "warm_start": {"name": "similarity", "probe_rounds": 2, "check": True, "history": 2},
         "pilot_sessions": 2,
-        "epochs": 1,
+        "local": {"epochs": 1},
     },
 }
 # until they have done all that they do: opened with several models, by their weights, with one forgotten
@@ -121,7 +122,8 @@ def play(cell: Cell, log: list[Any], sessions: int, at: Stop | None = None) -> I
 
 
 def settings(algorithm: str, warm_start: str, **more: Any) -> LearningSettings:
-    return settings_of(**{"batch": 32, "steps": 2, "algorithm": algorithm, **WARM_STARTS[warm_start], **more})
+    plain = {"local": {"batch": 32, "steps": 2}, "algorithm": algorithm, **WARM_STARTS[warm_start]}
+    return settings_of(**within(plain, more))
 
 
 def goes_on_after_any_round(how: LearningSettings, sessions: int, stages: set[int]) -> None:
@@ -167,7 +169,7 @@ def test_a_learner_goes_on_after_any_round(algorithm: str, warm_start: str) -> N
 @pytest.mark.parametrize("algorithm", ["scaffold", "feddyn", "moon"])
 def test_what_devices_remember_goes_on_too(algorithm: str) -> None:
     """Data that stay: what a device kept in one session counts in the next, also when it joins that late."""
-    standing = {"partition": {"name": "dirichlet", "alpha": 0.5}, "payload": "exchanged"}
+    standing = {"partition": {"name": "dirichlet", "alpha": 0.5}, "cost": {"payload": "exchanged"}}
     goes_on_after_any_round(settings(algorithm, "previous", **standing), 5, {0})
 
 
@@ -183,7 +185,7 @@ class Normed(Model):
 
 @pytest.mark.slow
 def test_statistics_and_dropout_go_on_too() -> None:
-    how = settings("moon", "similarity", model=Normed(), batching="stacked")
+    how = settings("moon", "similarity", model=Normed(), local={"batching": "stacked"})
     goes_on_after_any_round(how, SESSIONS["similarity"], {0, 1})
 
 

@@ -17,6 +17,7 @@ from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.updates.updates import TrainedRound
 from edgefl.run.plan import prepare
+from edgefl.testing.cell import within
 
 CLOSE = 1e-6
 EPS = torch.finfo(torch.float32).eps
@@ -56,7 +57,8 @@ class Case:
     steps: int = 50
 
     def trained(self, **further: Any) -> tuple[Any, TrainedRound]:
-        settings = {"partition": "iid", "steps": self.steps, **self.learning, **further}
+        plain = {"partition": "iid", "local": {"steps": self.steps}}
+        settings = within(within(plain, self.learning), further)
         scenario = {"name": "one", "devices": {"count": self.devices}, "learning": settings}
         scenario["sessions"] = {"name": "schedule", "count": 1, "rounds": 1}
         learner = prepare(load_scenario(scenario), device="cpu").learner
@@ -75,9 +77,7 @@ def of_task(name: str, loss: Callable[..., Tensor], algorithm: str) -> Case:
     learning = {
         "dataset": {"name": f"{__name__}:Noisy", "learns": name},
         "model": {"name": "mlp2", "hidden": 5},
-        "batch": 8,
-        "lr": 0.05,
-        "momentum": 0.9,
+        "local": {"batch": 8, "lr": 0.05, "momentum": 0.9},
         "algorithm": algorithm,
     }
     # half a last place of a weight of order 1 each step, which momentum carries on 1 / (1 - rho) times
@@ -87,12 +87,10 @@ def of_task(name: str, loss: Callable[..., Tensor], algorithm: str) -> Case:
 LETTERS = {
     "dataset": {"name": "tests.unit.learning.test_every_token:Letters"},
     "model": {"name": "lstm", "vocabulary": 5, "hidden": 6, "outputs": "every"},
-    "batch": 4,
-    "lr": 0.5,
-    "momentum": 0.5,
+    "local": {"batch": 4, "lr": 0.5, "momentum": 0.5},
     "algorithm": "fedprox",
 }
-SEEN = {"dataset": "digits", "batch": 16, "lr": 0.1, "momentum": 0.9, "augmentation": True}
+SEEN = {"dataset": "digits", "local": {"batch": 16, "lr": 0.1, "momentum": 0.9, "augmentation": True}}
 CASES = {
     "next_token": of_task("next_token", functional.cross_entropy, "fedprox"),
     "regression": of_task("regression", squared, "fedprox"),
@@ -130,8 +128,8 @@ def inputs(data: SplitInMemory, rows: np.ndarray, views: np.ndarray | None) -> T
 def test_stacked_is_one_by_one_is_pytorch(name: str) -> None:
     """Devices have unequal batches where their samples are no multiple of one."""
     case = CASES[name]
-    learner, stacked = case.trained(batching="stacked")
-    _, sequential = case.trained(batching="sequential")
+    learner, stacked = case.trained(local={"batching": "stacked"})
+    _, sequential = case.trained(local={"batching": "sequential"})
     assert torch.allclose(stacked.rows, sequential.rows, atol=case.close)
     data, layout, module = learner.trainer.training_data.train, learner.trainer.layout, learner.trainer.module
     plan = stacked.batches
@@ -139,7 +137,7 @@ def test_stacked_is_one_by_one_is_pytorch(name: str) -> None:
     begin = [one.clone() for one in layout.views(stacked.start).values()]
     for k in range(case.devices):
         module.load_state_dict(layout.views(stacked.start.clone()))
-        lr, momentum = case.learning["lr"], case.learning["momentum"]
+        lr, momentum = (case.learning["local"][key] for key in ("lr", "momentum"))
         optimiser = torch.optim.SGD(module.parameters(), lr=lr, momentum=momentum)
         for step in range(case.steps):
             size = plan.sizes[k, step]
@@ -157,7 +155,9 @@ def test_stacked_is_one_by_one_is_pytorch(name: str) -> None:
 
 
 def test_batches_stay_as_they_are_where_images_are_seen_otherwise() -> None:
-    (_, plain), (_, seen) = (CASES["augmented, vmap"].trained(augmentation=how) for how in (False, True))
+    (_, plain), (_, seen) = (
+        CASES["augmented, vmap"].trained(local={"augmentation": how}) for how in (False, True)
+    )
     assert plain.batches is not None
     assert seen.batches is not None
     assert np.array_equal(plain.batches.rows, seen.batches.rows)

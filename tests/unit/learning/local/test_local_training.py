@@ -354,7 +354,7 @@ def test_a_model_that_cannot_be_stacked_goes_one_by_one() -> None:
     ends(train)
     assert list(train._workers) == [OneByOne]
     train = training(Unstackable(), batching="stacked")
-    with refused_at("learning.batching"):
+    with refused_at("learning.local.batching"):
         ends(train)
 
 
@@ -414,7 +414,7 @@ def test_a_chunk_that_a_gpu_cannot_hold_is_an_error_and_not_a_smaller_chunk(
 
     monkeypatch.setattr(ChunkTraining, "run", full)
     train = training(Plain())
-    with refused_at("learning.memory_gb"):
+    with refused_at("learning.local.memory_gb"):
         ends(train)
 
 
@@ -462,7 +462,7 @@ def test_a_model_that_gains_by_it_is_trained_channels_last_to_rounding() -> None
 
 def test_bf16_is_refused_where_its_gradients_are_wrong() -> None:
     """Small images shrink to a pixel before ResNet-18's last stride."""
-    with refused_at("learning.precision"):
+    with refused_at("learning.local.precision"):
         training(Resnet18(), bf16=True)
     training(Resnet18())
 
@@ -601,7 +601,7 @@ class _Sliced(nn.Module):
 
 def test_a_module_that_hides_its_parameters_is_not_stacked() -> None:
     train = training(Sliced(), batching="stacked")
-    with refused_at("learning.batching", "weights.0, weights.1", "sequential"):
+    with refused_at("learning.local.batching", "weights.0, weights.1", "sequential"):
         ends(train)
     train = training(Sliced(), batching="sequential")
     start = start_of(train)

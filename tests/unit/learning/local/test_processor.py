@@ -39,7 +39,7 @@ SCENARIO = """\
 name: small
 devices: {count: 3}
 sessions: {name: schedule, count: 1, rounds: 1}
-learning: {dataset: digits, model: logistic, precision: %s, flops_per_sample: 1}
+learning: {dataset: digits, model: logistic, local: {precision: %s}, cost: {flops_per_sample: 1}}
 """
 
 
@@ -54,6 +54,6 @@ def test_a_run_says_that_bf16_is_slow_here(
     done = CliRunner().invoke(cli.app, ["run", str(file), "--out", str(tmp_path / "run"), "--device", "cpu"])
     assert done.exit_code == 0, done.output
     slow = precision == "bf16" and not has
-    assert ("edgefl: note: learning.precision is bf16" in done.stderr) == slow
+    assert ("edgefl: note: learning.local.precision is bf16" in done.stderr) == slow
     notes = json.loads((tmp_path / "run" / "run.json").read_text())["notes"]
     assert [("no bfloat16 instructions" in note) for note in notes] == [True] * slow

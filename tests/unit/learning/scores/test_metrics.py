@@ -59,8 +59,8 @@ BASE: dict[str, Any] = {
     "devices": {"count": 5},
     "sessions": {"name": "schedule", "count": 1, "rounds": 4},
     "learning": {
-        "dataset": "digits", "partition": "iid", "model": "logistic", "batch": 16, "test_every": 2,
-        "metrics": ["perplexity", "auc", "macro_f1", "top5"],
+        "dataset": "digits", "partition": "iid", "model": "logistic", "local": {"batch": 16},
+        "evaluation": {"every": 2, "metrics": ["perplexity", "auc", "macro_f1", "top5"]},
     },
 }  # fmt: skip
 
@@ -81,8 +81,8 @@ def test_a_run_has_them_as_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"learning__metrics": ["auc", "auc"]}, "some are given twice"),
-        ({"learning__metrics": ["f2"]}, "top5"),
+        ({"learning__evaluation__metrics": ["auc", "auc"]}, "some are given twice"),
+        ({"learning__evaluation__metrics": ["f2"]}, "top5"),
     ],
 )
 def test_what_has_no_meaning_is_refused(changes: dict[str, Any], message: str) -> None:

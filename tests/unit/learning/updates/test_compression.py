@@ -31,7 +31,7 @@ PLAYED: dict[Any, Any] = {}
 
 def play(algorithm: str, rounds: int = ROUNDS, parameters: dict[str, Any] | None = None, **how: Any) -> Any:
     """Train with all devices but one in turn, whose update is lost in every third round; return the stage."""
-    chosen = settings(algorithm, "previous", payload="exchanged", **how)
+    chosen = settings(algorithm, "previous", cost={"payload": "exchanged"}, **how)
     if parameters:
         chosen = chosen.model_copy(update={"algorithm": chosen.algorithm.model_copy(update=parameters)})
     stage = next(Cell(chosen).one.session(SessionStart(1, ALL, longest=rounds + 3)))

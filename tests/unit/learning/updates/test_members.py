@@ -29,7 +29,7 @@ CORRECTING: list[tuple[Algorithm, str]] = [(Scaffold(), "control"), (FedDyn(alph
 
 def learner(algorithm: Any, populations: Sequence[range] = (), **changes: Any) -> TorchLearner:
     standing = {"name": "dirichlet", "alpha": 0.3}  # data stay with their device
-    given = {"partition": standing, "steps": 3, "lr_power": 0, "algorithm": algorithm, **changes}
+    given = {"partition": standing, "local": {"steps": 3, "lr_power": 0}, "algorithm": algorithm, **changes}
     return digits_cell.learner(populations=populations, **given)
 
 
@@ -136,7 +136,7 @@ def test_a_device_that_joins_feddyn_begins_without_a_past() -> None:
 
 
 def test_feddyn_sends_its_shift_until_an_update_has_arrived() -> None:
-    one = learner(FedDyn(), payload="exchanged")
+    one = learner(FedDyn(), cost={"payload": "exchanged"})
     model = one.payload_bits
     first = opened(one, 1, [0, 1, 2])
     assert first.train([0, 1, 2], 1).down_bits == (model,) * 3, "nobody has anything to shift"
