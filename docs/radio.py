@@ -19,6 +19,7 @@ from radio_laws import LAWS, Law
 
 import edgefl
 from edgefl.scenario.scenario import Scenario
+from edgefl.testing.cell import within
 
 HERE = Path(__file__).parent
 PAGE = HERE / "radio.md"
@@ -40,8 +41,8 @@ HEAD = """\
 
 `radio.preset: nr`, the default, is a radio that exists; `radio.preset: journal` is the journal paper's. The preset
 fills the keys that a scenario leaves out, and a run's scenario.yaml has them written out. A key that is written is
-the scenario's: `radio.tdd: null` leaves the frame out, `radio.coverage_margin_db: null` the limit of coverage. The
-tables of this page come from whole runs: means over seeds with their standard error.
+the scenario's: `radio.tdd: null` leaves the frame out, `radio.monitoring.coverage_margin_db: null` the limit of
+coverage. The tables of this page come from whole runs: means over seeds with their standard error.
 """
 LAWS_HEAD = """\
 ## What leaving a law out does
@@ -53,7 +54,7 @@ Each row is the preset without one law; the last two columns are nr over that, o
 costs time or energy. Time and energy are of a round and cell; energy is that of its devices. A round ends with its
 slowest device. Without a link again after a failure, a part of the round ends with it: that row is of other devices.
 So is the one without parts of a share: fewer devices have coverage then, and the round does not wait for them.
-`radio.shadowing: spatial` is not in the table, as several cells are not possible without it.
+`radio.propagation.shadowing: spatial` is not in the table, as several cells are not possible without it.
 """
 QUICKSTART_HEAD = """\
 ## The quickstart by both presets
@@ -83,7 +84,12 @@ def seven_cells(preset: str = "nr") -> Data:
         "layout": {"rings": 1, "isd_m": 500},
         "handover": {"policy": "finish"},
         "devices": {"count": 70, "mobility": walk, "classes": classes},
-        "radio": {"preset": preset, "bandwidth_hz": 100e6, "neighbour_load": 0.3, "shadowing": "spatial"},
+        "radio": {
+            "preset": preset,
+            "bandwidth_hz": 100e6,
+            "neighbour_load": 0.3,
+            "propagation": {"shadowing": "spatial"},
+        },
         "sessions": {"name": "schedule", "count": 1, "rounds": 2},
         "rounds": {"every_s": 60, "deadline_s": 300},
         "workload": SVHN,
@@ -92,7 +98,7 @@ def seven_cells(preset: str = "nr") -> Data:
 
 def changed(data: Mapping[str, Any], by: Mapping[str, Mapping[str, Any]]) -> Data:
     """Return the same with keys of some sections replaced."""
-    return {**data, **{section: {**data.get(section, {}), **keys} for section, keys in by.items()}}
+    return within(data, by)
 
 
 def shipped(name: str, preset: str) -> Data:
@@ -101,7 +107,7 @@ def shipped(name: str, preset: str) -> Data:
     own = data.get("radio", {})
     kept = {key: own[key] for key in ("bandwidth_hz", "neighbour_load", "carrier_hz") if key in own}
     if "layout" in data:
-        kept["shadowing"] = "spatial"
+        kept["propagation"] = {"shadowing": "spatial"}
     return {**data, "radio": {"preset": preset, **kept}}
 
 

@@ -77,7 +77,7 @@ def sinr_db(load: float) -> FloatArray:
     one = trust_runs.scenario(
         devices={"count": CARS, "mobility": {"name": "random_direction", "area_factor": 1.0}},
         layout=layout,
-        radio={"preset": "nr", "path_loss": "uma", "neighbour_load": load, "array_gain_db": 0.0},
+        radio={"preset": "nr", "path_loss": "uma", "neighbour_load": load, "budget": {"array_gain_db": 0.0}},
     )
     world, env = World(one, Streams(one.seed)), simpy.Environment()
     radio, ids = world.radio(env), np.arange(CARS)

@@ -44,10 +44,10 @@ HANDOVERS_WHY = (
     " quarters. It makes islands of cells within others, as whichever site comes into sight is 20 to 30 dB ahead;"
     " cars hand over to them and back, for they are there for seconds. 38.901 decides it for each site by itself"
     " (7.6.3.3, for drops of links); then there are an eighth to a third more. nr takes a correlation of 0.5 between"
-    " sites, `radio.los_site_correlation`, as shadowing has: what stands around a device is in the way of all of"
-    " them. That is our choice, and no standard's. Without sectors far sites reach everywhere, and between large"
-    " cells such islands are more than the borders. Seven sites that repeat also hide far ones: with `layout.rings:"
-    " 2` there is a sixth more. Who studies handovers should set `layout.isd_m`, `layout.sectors`,"
+    " sites, `radio.propagation.los_site_correlation`, as shadowing has: what stands around a device is in the way"
+    " of all of them. That is our choice, and no standard's. Without sectors far sites reach everywhere, and between"
+    " large cells such islands are more than the borders. Seven sites that repeat also hide far ones: with"
+    " `layout.rings: 2` there is a sixth more. Who studies handovers should set `layout.isd_m`, `layout.sectors`,"
     " `handover.a3_offset_db` and `handover.time_to_trigger_s`."
 )
 SKETCH_WHY = (
@@ -150,7 +150,7 @@ def rounds(
     """Parts of rounds in a cell of 250 m with a payload: six of all devices, or one of each alone."""
     one = scenario(
         devices={"count": count, **keys},
-        radio={"preset": preset, "shadowing": "spatial"},
+        radio={"preset": preset, "propagation": {"shadowing": "spatial"}},
         sessions={"name": "schedule", "count": 1, "rounds": count if alone else 6},
         rounds={"selector": {"name": "round_robin", "count": 1}} if alone else {},
         workload={"payload_bits": bits, "flops_per_sample": SVHN_FLOPS},
@@ -185,9 +185,11 @@ def _handovers(row: Any, section: Any) -> Any:
     small = next(iter(CITIES.values()))
     crossed, rows = _geometry(drive(**small)), []
     for name, keys in {
-        "in sight everywhere, no shadowing": {"line_of_sight": "always", "shadowing_std_db": 0.0},
-        "in sight everywhere": {"line_of_sight": "always"},
-        "no shadowing": {"shadowing_std_db": 0.0},
+        "in sight everywhere, no shadowing": {
+            "propagation": {"line_of_sight": "always", "shadowing_std_db": 0.0}
+        },
+        "in sight everywhere": {"propagation": {"line_of_sight": "always"}},
+        "no shadowing": {"propagation": {"shadowing_std_db": 0.0}},
         "0 and 3 dB, 256 ms": {"handover": FASTER_RULES},
     }.items():
         rows.append(row(f"UMi, 200 m: {name}", crossed, handovers(**small, **keys).a_minute, "1/min"))

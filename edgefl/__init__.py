@@ -3,7 +3,7 @@
 import edgefl
 
 scenario = edgefl.load_scenario("scenarios/quickstart.yaml")      # or a dict of the same keys
-results = edgefl.simulate(scenario.with_(seed=7, learning__lr=0.01), out="runs/first")
+results = edgefl.simulate(scenario.with_(seed=7, learning__local__lr=0.01), out="runs/first")
 results.rounds                                                     # a pandas data frame; devices, sessions, ...
 
 runs = edgefl.study(scenario, {"narrow": {"radio.bandwidth_hz": 2e7}, "wide": None}, seeds=[1, 2, 3])

@@ -19,7 +19,7 @@ SCENARIO = {
     },
     "radio": {"bandwidth_hz": 5e6},
     "sessions": {"name": "schedule", "count": 1, "rounds": 10},
-    "learning": {"dataset": "digits", "model": "logistic", "partition": "iid", "lr": 0.05},
+    "learning": {"dataset": "digits", "model": "logistic", "partition": "iid", "local": {"lr": 0.05}},
 }
 Policy = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 

@@ -13,8 +13,9 @@ from edgefl.learning.optimisers import Optimiser, Step
 class Lion(Optimiser):
     """Move every weight by lr, in the direction of a mean of past gradients and the present one.
 
-    Chen et al., Symbolic Discovery of Optimization Algorithms, NeurIPS 2023: beta1 is `learning.momentum`, and weight
-    decay shrinks the model by itself, as with adamw. Take a learning rate three to ten times smaller than Adam's.
+    Chen et al., Symbolic Discovery of Optimization Algorithms, NeurIPS 2023: beta1 is `learning.local.momentum`, and
+    weight decay shrinks the model by itself, as with adamw. Take a learning rate three to ten times smaller than
+    Adam's.
     """
 
     vectors: ClassVar = 1

@@ -66,8 +66,7 @@ def compare(
 
         edgefl compare runs/study --columns first,seconds,joules --transpose --interval
     """
-    from edgefl.analysis.reports.comparison import compare
-    from edgefl.analysis.reports.comparison_words import report
+    from edgefl.analysis.reports.comparison import compare, report
 
     comparison = compare(
         load(runs, names, partial),
@@ -113,8 +112,7 @@ def sweep(
 
         edgefl sweep runs/study --key bandwidth_hz --key count --metric joules
     """
-    from edgefl.analysis.reports.sweep import sweep
-    from edgefl.analysis.reports.sweep_words import report
+    from edgefl.analysis.reports.sweep import report, sweep
 
     if names:
         raise ValueError("a sweep takes the names that the runs have: leave out --names")
@@ -148,8 +146,8 @@ def settings(
 
         edgefl settings runs/journal_table_x --session 5 --session 7
     """
-    from edgefl.analysis.reports.settings import compare_settings
-    from edgefl.analysis.reports.settings_words import report
+
+    from edgefl.analysis.reports.settings import compare_settings, report
 
     table = compare_settings(
         runs,
@@ -210,11 +208,11 @@ def choose(
 ) -> None:
     """Choose a setting of a grid for each variant on validation samples, and report it on the test data.
 
-    It needs runs with learning.validation.
+    It needs runs with learning.evaluation.validation.
 
     Examples:
 
-        edgefl choose runs/study --key learning.lr
+        edgefl choose runs/study --key learning.local.lr
     """
     from edgefl.analysis.reports.choosing import report_choice
 
@@ -273,7 +271,7 @@ fairness = reporting(
     "fairness",
     """Compare devices' scores: quantiles, the worst tenth, gaps between cells and classes of devices.
 
-    It needs runs with learning.tested_on: devices and learning.scores_every.
+    It needs runs with learning.evaluation.tested_on: devices and learning.evaluation.scores_every.
 
     Examples:
 

@@ -55,20 +55,29 @@ class StudyRecord:
 
 @dataclass(frozen=True)
 class Exported:
-    """What has been written.
+    """What has been written of a study.
 
     Attributes:
         new: runs that were not there before.
-        there: runs that were.
+        files: how many of the study's files.
         look: how to look at it.
     """
 
+    study: StudyRecord
     place: Path
     new: int
-    there: int
     files: int
     look: str
-    notes: Sequence[str] = ()
+
+    @property
+    def there(self) -> int:
+        """The runs that were there."""
+        return len(self.study.runs) - self.new
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a reader has to know."""
+        return self.study.notes
 
 
 def study_of(path: str | Path) -> StudyRecord:

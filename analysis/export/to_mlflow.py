@@ -40,14 +40,8 @@ def write(study: StudyRecord, out: Path) -> Exported:
     new = [record for record in study.runs if record.key not in there]
     for record in new:
         _write_run(client, experiment, parent, record)
-    return Exported(
-        place=database,
-        new=len(new),
-        there=len(study.runs) - len(new),
-        files=len(study.files),
-        look=f"mlflow ui --backend-store-uri sqlite:///{database}",
-        notes=study.notes,
-    )
+    look = f"mlflow ui --backend-store-uri sqlite:///{database}"
+    return Exported(study, database, len(new), len(study.files), look)
 
 
 def _there(client: Any, experiment: str) -> dict[str, str]:

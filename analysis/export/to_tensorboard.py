@@ -23,20 +23,13 @@ def write(study: StudyRecord, out: Path) -> Exported:
             continue
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_name("draft")  # a name that TensorBoard does not read
-        draft.write_bytes(b"".join(map(_framed, events(record))))
+        draft.write_bytes(b"".join(map(_framed, _events(record))))
         draft.replace(file)
         new += 1
-    return Exported(
-        place=folder,
-        new=new,
-        there=len(study.runs) - new,
-        files=0,
-        look=f"tensorboard --logdir {folder}",
-        notes=study.notes,
-    )
+    return Exported(study, folder, new, 0, f"tensorboard --logdir {folder}")
 
 
-def events(record: RunRecord) -> Iterator[bytes]:
+def _events(record: RunRecord) -> Iterator[bytes]:
     """Yield a run's events: the version of the format, its rounds, its totals."""
     yield _time(0.0) + _text(3, b"brain.Event:2")
     for step, (end_s, values) in enumerate(record.rounds):

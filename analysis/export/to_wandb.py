@@ -24,14 +24,8 @@ def write(study: StudyRecord, out: Path) -> Exported:
     key = f"study {study.name} {contents}"
     if study.files and not _is_there(out, key):
         _write_files(study, key, out)
-    return Exported(
-        place=out / "wandb",
-        new=len(new),
-        there=len(study.runs) - len(new),
-        files=len(study.files),
-        look=f"wandb sync {out / 'wandb'}/offline-run-*",
-        notes=study.notes,
-    )
+    folder = out / "wandb"
+    return Exported(study, folder, len(new), len(study.files), f"wandb sync {folder}/offline-run-*")
 
 
 def _id(key: str) -> str:

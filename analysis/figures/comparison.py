@@ -24,18 +24,16 @@ TOP, LEFT, RIGHT = (0.058, 0.465, 0.815, 0.38), (0.058, 0.075, 0.425, 0.2), (0.5
 SUBTITLE: dict[str, Any] = {"loc": "left", "fontsize": 9, "color": INK, "pad": 8}
 
 
-def adaptation_figure(
-    comparison: Comparison, rounds: pd.DataFrame, sessions: pd.DataFrame, services: Services
-) -> Figure:
+def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
     """Draw accuracy over training rounds, or by the clock, and what each session of the scope paid for the target."""
     figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
     if comparison.clock is None:
         circles = "Open circles: the model that opens a session, before any training in it."
         title = "Test accuracy on the labels present, round by round"
         heading(figure, 0.965, title, _spread(comparison) + circles)
-        _accuracy(figure.add_axes(TOP), comparison, rounds, styles)
+        _accuracy(figure.add_axes(TOP), comparison, styles)
     else:
-        first = next(iter(styles))
+        first, rounds, sessions = next(iter(styles)), comparison.rounds, comparison.runs.sessions
         shown = sessions[(sessions["variant"] == first) & (sessions["seed"] == comparison.seeds[0])]
         cells = "Cells count by the devices that they serve. " if rounds["cell"].nunique() > 1 else ""
         of = f" of {first}" if len(styles) > 1 else ""
@@ -45,7 +43,7 @@ def adaptation_figure(
         )
         draw_by_clock(figure, CLOCK, rounds, shown, services, styles, comparison.clock)
 
-    if not comparison.targets:
+    if comparison.target is None:
         _round_costs(figure, comparison, styles)
         return figure
     probes = ", probe rounds included" if comparison.detail["probe_rounds"].gt(0).any() else ""
@@ -54,7 +52,7 @@ def adaptation_figure(
     again = "Sessions whose labels were seen before. " if comparison.scope == RECURRING else ""
     means = _spread(comparison, "whiskers")
     explained = f"{again}{means}Counted from the start of the session{probes}.{hatched}"
-    goal = comparison.targets[0].named(comparison.reference, len(comparison.table) == 1)
+    goal = comparison.target.named(comparison.reference, len(comparison.table) == 1)
     heading(figure, 0.365, f"What it takes to reach {goal}", explained)
     time = _cost_bars(figure.add_axes(LEFT), comparison, styles, "seconds", "session_s", TIME_UNITS)
     time.set_title(f"simulated time ({time.get_label()})", **SUBTITLE)
@@ -63,15 +61,15 @@ def adaptation_figure(
     return figure
 
 
-def cost_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
+def cost_figure(comparison: Comparison) -> Figure:
     """Draw each round's latency, and what a round costs on average: for runs without training."""
     figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
     explained = "The slowest device's latency, which a synchronous round waits for."
     heading(figure, 0.965, "Latency of each round", _spread(comparison) + explained)
     top = figure.add_axes(TOP)
-    starts = session_bands(top, comparison.per_session, rounds)
+    starts = session_bands(top, comparison.per_session, comparison.rounds)
     time, seconds = unit_for(comparison.table["latency_s_mean"], TIME_UNITS)
-    curves = {name: curve_of(rounds, name, "latency_s", starts) for name in styles}
+    curves = {name: curve_of(comparison.rounds, name, "latency_s", starts) for name in styles}
     for curve in curves.values():
         curve[["mean", "std"]] /= seconds
     draw_lines(top, curves, styles)
@@ -111,11 +109,11 @@ def _spread(comparison: Comparison, sign: str = "band") -> str:
     return f"Mean of {n} seeds, {sign} ± 1 standard deviation. " if n > 1 else ""
 
 
-def _accuracy(ax: Axes, comparison: Comparison, rounds: pd.DataFrame, styles: Styles) -> None:
-    starts = session_bands(ax, comparison.per_session, rounds)
+def _accuracy(ax: Axes, comparison: Comparison, styles: Styles) -> None:
+    starts = session_bands(ax, comparison.per_session, comparison.rounds)
     curves = {}
     for name, style in styles.items():
-        curve = curve_of(rounds, name, "accuracy", starts)
+        curve = curve_of(comparison.rounds, name, "accuracy", starts)
         of_variant = comparison.detail[comparison.detail["variant"] == name]
         opening = metrics.over_seeds(of_variant, ["session"], "accuracy_start")
         opening["x"] = opening.index.map(starts)
@@ -184,8 +182,7 @@ def _scope_words(comparison: Comparison) -> str:
     """Name the sessions whose mean a bar is: by their numbers, by the clock by how many they are."""
     if comparison.clock is None:
         return f"mean of sessions {ranges(comparison.sessions)}"
-    mine = comparison.detail[comparison.detail["in_scope"]]
-    many = len(mine[["cell", "session"]].drop_duplicates())
+    many, _ = comparison.in_scope
     return f"mean of {many} sessions" if many > 1 else "one session"
 
 

@@ -17,9 +17,9 @@ POINTS = 400  # of a line
 Curve = tuple[np.ndarray, np.ndarray, np.ndarray]  # x, mean, deviation; NaN where a seed has no model yet
 
 
-def curves_figure(comparison: Comparison, rounds: pd.DataFrame, services: Services) -> Figure:
+def curves_figure(comparison: Comparison, services: Services) -> Figure:
     """Draw the accuracy of the latest tested model of each variant; band: one deviation over seeds, or none."""
-    variants = list(comparison.table["variant"])
+    rounds, variants = comparison.rounds, list(comparison.table["variant"])
     figure, axes = panels(2, 4.2, sharey=True)
     worst = float(rounds["accuracy"].min())
     lowest = 0 if worst < 0.4 else 10 * math.floor(10 * worst) - 5

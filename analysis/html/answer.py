@@ -4,18 +4,18 @@ import html
 import math
 import re
 from collections.abc import Iterator
+from inspect import unwrap
 
 import pandas as pd
 
 from edgefl.analysis.figures.sweep import words_of
 from edgefl.analysis.html.words import NO_BREAK, table_html
-from edgefl.analysis.measures.results import Comparison
-from edgefl.analysis.measures.targets import Target
+from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Comparison
 from edgefl.analysis.measures.uncertainty import ends
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
 from edgefl.analysis.page.score_words import said
-from edgefl.analysis.reports.comparison import measure
-from edgefl.analysis.reports.comparison_words import caption, headline
+from edgefl.analysis.reports.comparison import caption, compare
+from edgefl.analysis.reports.comparison_tables import headline
 from edgefl.analysis.runs.load import Runs
 
 WIDEST = 0.92  # of the room for a bar that the longest one takes; its whisker may take the rest
@@ -26,7 +26,7 @@ def answer(runs: Runs) -> str:
     if runs.info["variant"].nunique() < 2:
         return ""
     try:
-        comparison, _ = measure(runs)
+        comparison = unwrap(compare)(runs)  # nothing is written
     except ValueError as error:  # the rest of the report stands without it
         return _section(f"<p>Not compared: {html.escape(str(error))}.</p>")
     sentences = "".join(
@@ -55,14 +55,13 @@ def _section(*parts: str) -> str:
 
 def _bars(comparison: Comparison) -> Iterator[str]:
     """Write a figure of bars for time and one for energy: to the target, or of a round."""
-    target = comparison.targets[0] if comparison.targets else None
-    names = ("seconds_to_target", "joules_to_target") if target else ("latency_s", "round_energy_j")
+    names = TO_TARGET if comparison.target else OF_ROUND
     for name, units in zip(names, (TIME_UNITS, ENERGY_UNITS), strict=True):
-        yield _figure(comparison, name, units, target)
+        yield _figure(comparison, name, units)
 
 
-def _figure(comparison: Comparison, name: str, units: Units, target: Target | None) -> str:
-    table = comparison.table
+def _figure(comparison: Comparison, name: str, units: Units) -> str:
+    table, target = comparison.table, comparison.target
     means = table[f"{name}_at_least" if target else f"{name}_mean"]
     if not means.notna().any():
         return ""

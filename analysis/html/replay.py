@@ -7,6 +7,7 @@ import pandas as pd
 
 from edgefl.analysis.html.packing import Column, pack, unit_of
 from edgefl.analysis.measures.metrics import of_run
+from edgefl.analysis.measures.moving_run import track
 from edgefl.analysis.runs.clock import Clock, own_clock
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.places import areas_of, layout_of, streets_of
@@ -18,6 +19,7 @@ MOST_EVENTS = 40_000
 FRAMES = 240  # where no positions say at which times to look
 STAGES = ("downlink", "compute", "uplink")
 LARGE_M = 3000.0  # 16 bits hold 0.1 m up to here, and 1 m up to ten times as far
+JOULES = ("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j", "energy_j")
 EVENTS = ("handover", "arrival", "departure", "switched_on", "switched_off", "battery_empty", "battery_back")
 
 
@@ -99,21 +101,14 @@ def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) 
         )
         kept = times_s[::every]
         positions, times_s = positions[positions["time_s"].isin(kept)], kept
-    row, column = np.searchsorted(ids, positions["device"]), np.searchsorted(times_s, positions["time_s"])
-
-    def track(name: str) -> np.ndarray:
-        table = np.full((len(ids), len(times_s)), np.nan)
-        table[row, column] = positions[name].to_numpy(float)
-        return table
-
-    x_m, y_m = track("x_m"), track("y_m")
+    x_m, y_m, cell = (track(positions, name, ids, times_s) for name in ("x_m", "y_m", "cell"))
     largest_m = max(np.nanmax(np.abs(x_m)), np.nanmax(np.abs(y_m)))
     unit_m = 0.1 if largest_m < LARGE_M else 1.0
     return {
         "time_s": times_s,
         "x_m": Column(x_m, unit_m),
         "y_m": Column(y_m, unit_m),
-        "cell": Column(track("cell")),
+        "cell": Column(cell),
     }
 
 
@@ -166,32 +161,22 @@ def _rows(
     rows = rows.merge(begins, on=["cell", "session", "round", "phase"], how="left").sort_values(
         ["device", "start_s"]
     )
-    second, joule = (
-        unit_of(run.simulated_s),
-        unit_of(float(rows["energy_j"].max() if len(rows) else 1.0), 3e4),
-    )
+    second = unit_of(run.simulated_s)
     words = sorted(rows["outcome"].unique())
-    times = {
-        f"{stage}_{end}_s": Column(rows[f"{stage}_{end}_s"].to_numpy(float), second)
-        for stage in STAGES
-        for end in ("start", "end")
+    times = [f"{stage}_{end}_s" for stage in STAGES for end in ("start", "end")]
+    bits = ("downlink_bits", "uplink_bits") if len(rows) else ()
+    units = {
+        **dict.fromkeys(["start_s", *times], second),
+        **dict.fromkeys(["session", "round", "cell"], 1.0),
+        "outcome": 1.0,
+        **{name: max(1.0, unit_of(float(rows[name].max() or 1), 3e4)) for name in bits},
+        **dict.fromkeys(JOULES, unit_of(float(rows["energy_j"].max() if len(rows) else 1.0), 3e4)),
+        "distance_m": 0.1 if run.simulated_s else 1.0,
     }
+    known = rows.assign(outcome=[words.index(word) for word in rows["outcome"]])
     columns = {
         "device": Column(np.searchsorted(ids, rows["device"])),
-        "start_s": Column(rows["start_s"].to_numpy(float), second),
-        **times,
-        **{name: Column(rows[name].to_numpy(float)) for name in ("session", "round", "cell")},
-        "outcome": Column(np.array([words.index(word) for word in rows["outcome"]], float)),
-        **{
-            name: Column(rows[name].to_numpy(float), max(1.0, unit_of(float(rows[name].max() or 1), 3e4)))
-            for name in ("downlink_bits", "uplink_bits")
-            if len(rows)
-        },
-        **{
-            name: Column(rows[name].to_numpy(float), joule)
-            for name in ("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j", "energy_j")
-        },
-        "distance_m": Column(rows["distance_m"].to_numpy(float), 0.1 if run.simulated_s else 1.0),
+        **{name: Column(known[name].to_numpy(float), unit) for name, unit in units.items()},
     }
     return {"rows": pack(columns), "outcomes": words}
 

@@ -98,7 +98,7 @@ def served(runs: Runs, run: Any) -> list[int]:
 def timeline(runs: Runs, run: Any) -> dict[str, Any]:
     """Follow accuracy and joules of one run by simulated time, for the replay."""
     rounds = of_run(runs.rounds, run).sort_values("end_s")
-    joules = thinned(rounds["end_s"], rounds["energy_j"].cumsum())
+    joules = _thinned(rounds["end_s"], rounds["energy_j"].cumsum())
     sessions = of_run(runs.sessions, run).sort_values("start_s")
     first = sessions[sessions["cell"] == sessions["cell"].min()]
     return {
@@ -109,7 +109,7 @@ def timeline(runs: Runs, run: Any) -> dict[str, Any]:
     }
 
 
-def thinned(x: pd.Series, y: pd.Series) -> dict[str, Any]:
+def _thinned(x: pd.Series, y: pd.Series) -> dict[str, Any]:
     """Keep every n-th point of a line, the last one always; `every` says which n."""
     every = max(1, -(-len(x) // MOST_POINTS))
     rows = sorted({*range(0, len(x), every), len(x) - 1} - {-1})
@@ -123,7 +123,7 @@ def _accuracy(runs: Runs, mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict
         if len(mine) == 1 and 1 < len(cells) <= MOST_CELLS:
             for cell in cells:
                 own = rounds[(rounds["cell"] == cell) & rounds["accuracy"].notna()]
-                by_time.append({"label": f"cell {cell}", **thinned(own["end_s"], own["accuracy"])})
+                by_time.append({"label": f"cell {cell}", **_thinned(own["end_s"], own["accuracy"])})
         else:
             mean = _mean_of_cells(rounds.sort_values("end_s"), Service.of(runs, run))
             by_time.append({"label": label, **mean})
@@ -141,7 +141,7 @@ def _mean_of_cells(rounds: pd.DataFrame, service: Service) -> dict[str, Any]:
     wide = known.pivot_table(index="end_s", columns="cell", values="accuracy", aggfunc="last").ffill()
     times_s = wide.index.to_numpy(float)
     of_cells = {int(cell): wide[cell].to_numpy(float) for cell in wide}
-    return thinned(pd.Series(times_s), pd.Series(service.mean(of_cells, times_s)))
+    return _thinned(pd.Series(times_s), pd.Series(service.mean(of_cells, times_s)))
 
 
 def _by_round(mine: Sequence[tuple[str, Any, pd.DataFrame]], column: str) -> list[dict[str, Any]]:
@@ -151,7 +151,7 @@ def _by_round(mine: Sequence[tuple[str, Any, pd.DataFrame]], column: str) -> lis
         known = training_rounds(rounds).sort_values(["cell", "start_s"])
         count = known.groupby("cell").cumcount() + 1
         mean = known.groupby(count)[column].mean().dropna()
-        series.append({"label": label, **thinned(pd.Series(mean.index), mean)})
+        series.append({"label": label, **_thinned(pd.Series(mean.index), mean)})
     return [{"label": "by round", "x": "training round, counted through all sessions", "series": series}]
 
 
@@ -161,11 +161,11 @@ def _energy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
         rounds = rounds.sort_values("end_s")
         if len(mine) == 1:
             spent += [
-                {"label": word, **thinned(rounds["end_s"], rounds[column].cumsum())}
+                {"label": word, **_thinned(rounds["end_s"], rounds[column].cumsum())}
                 for column, word in ACTIVITIES.items()
             ]
         else:
-            spent.append({"label": label, **thinned(rounds["end_s"], rounds["energy_j"].cumsum())})
+            spent.append({"label": label, **_thinned(rounds["end_s"], rounds["energy_j"].cumsum())})
     about = "Spent so far by all devices together, without idle power; or by one round."
     views = [_by_time("by simulated time, so far", spent), *_by_round(mine, "energy_j")]
     return _chart("energy", "Energy of the devices", about, "joules", views)

@@ -11,6 +11,7 @@ from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     NOTHING,
     TIME_UNITS,
+    Units,
     amount,
     compact_labels,
     unit_for,
@@ -124,11 +125,10 @@ def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
 def device_table(runs: Runs, run: Any) -> pd.DataFrame:
     """Make a row per class of devices of one run: the mean joules of a device by what it was doing."""
     ledger = of_run(runs.ledger, run)
-    parts, sums = (
-        ["receive_j", "compute_j", "transmit_j", "tail_j"],
-        ["energy_j", "wasted_j", "idle_j", "total_j"],
-    )
-    names = [*parts, *sums]
+    names = [
+        f"{part}_j"
+        for part in ("receive", "compute", "transmit", "tail", "energy", "wasted", "idle", "total")
+    ]
     by = ledger["class"] if "class" in ledger else pd.Series("all devices", index=ledger.index)
     rows = []
     for name, group in ledger.groupby(by):
@@ -174,11 +174,10 @@ def time_text(seconds: float) -> str:
 
 
 def _energy_text(joules: float) -> str:
-    """Write an energy with its unit."""
     return _with_unit(joules, ENERGY_UNITS)
 
 
-def _with_unit(value: float, units: tuple[tuple[str, float], ...]) -> str:
+def _with_unit(value: float, units: Units) -> str:
     if pd.isna(value) or value == 0:
         return NOTHING if pd.isna(value) else "0"
     unit, size = unit_for([abs(value)], units)
@@ -216,8 +215,7 @@ def _one(runs: Runs, run: Any) -> list[str]:
             _other_score(runs.score, last, known)
             if runs.score != ACCURACY
             else f"The last models classify {_percent(last)} of the test samples correctly, in the mean of the cells;"
-            " the "
-            f"best is {_percent(top['accuracy'])}, in cell{NO_BREAK}{int(top['cell'])}, session{NO_BREAK}"
+            f" the best is {_percent(top['accuracy'])}, in cell{NO_BREAK}{int(top['cell'])}, session{NO_BREAK}"
             f"{int(top['session'])}, after round{NO_BREAK}{int(top['round'])}."
             if known["cell"].nunique() > 1
             else f"The last model classifies {_percent(last)} of the test samples correctly; the best is "

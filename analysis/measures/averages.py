@@ -8,11 +8,12 @@ from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.metrics import RUN, SESSION
 from edgefl.analysis.measures.results import DIFFER
 from edgefl.analysis.measures.targets import Target
+from edgefl.analysis.measures.transitions import transitions
 from edgefl.analysis.measures.uncertainty import Paired, half_width, paired
+from edgefl.analysis.runs.choices import FIRST_ROUNDS
 from edgefl.analysis.runs.clock import Clock
 
 FOUND = Paired._fields
-UNITS = ("rounds", "seconds", "joules")
 PER_SESSION = [
     *("accuracy_start", "accuracy_round_1", "accuracy_first"),
     *("rounds_to_target", "seconds_to_target", "joules_to_target", "probe_rounds", "gain"),
@@ -38,6 +39,36 @@ def spread(name: str, values: pd.Series) -> dict[str, float]:
     finite = abs(mean) < float("inf")
     std = values.std(ddof=1) if finite else float("nan")
     return {f"{name}_mean": mean, f"{name}_std": std, f"{name}_ci": half_width(values.to_numpy(float))}
+
+
+def with_metrics(
+    detail: pd.DataFrame,
+    rounds: pd.DataFrame,
+    sessions: pd.DataFrame,
+    reference: str | None,
+    targets: Sequence[Target],
+) -> pd.DataFrame:
+    """Gather every per-session metric beside the session's kind."""
+    if targets:
+        times = metrics.time_to_target(rounds, sessions, reference=reference, target=targets[0])
+    else:  # how long sessions are, and how many probes they have
+        times = metrics.time_to_target(rounds, sessions, reference=None, target=1.0)
+        wanted = ["target_accuracy", *(f"{unit}_to_target" for unit in metrics.KINDS)]
+        times[wanted] = float("nan")
+    parts = [
+        metrics.accuracy_after_change(rounds, sessions),
+        metrics.accuracy_first_rounds(rounds, FIRST_ROUNDS),
+        times,
+        transitions(rounds, sessions),
+    ]
+    if reference is not None:
+        parts.append(metrics.speed_up(times, reference=reference))
+        parts.append(metrics.accumulated_gain(rounds, reference=reference))
+    for part in parts:
+        detail = detail.merge(part, on=SESSION, how="left")
+    if reference is None:
+        detail[["speed_up_rounds", "speed_up_seconds", "speed_up_joules", "gain"]] = float("nan")
+    return detail
 
 
 def of_variants(detail: pd.DataFrame, totals: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
@@ -66,7 +97,7 @@ def _reached(spells: pd.DataFrame) -> dict[str, object]:
         spent = timed[f"{unit}_to_target"].mask(missed, timed[length])
         row[f"{unit}_to_target_at_least"] = spent.groupby(timed["seed"]).mean().mean()
     row |= {"not_reached": int(missed.sum()), "targets": len(timed)}
-    for unit in UNITS:  # without a reference there is no speed-up
+    for unit in metrics.KINDS:  # without a reference there is no speed-up
         row[f"speed_up_{unit}_median"] = spells.get(f"speed_up_{unit}", pd.Series(dtype=float)).median()
     return row
 
@@ -96,7 +127,7 @@ def to_targets(
         times = times.merge(scope[SESSION], on=SESSION)
         for variant in variants:
             spells = times[times["variant"] == variant]
-            by_seed = spells.groupby("seed")[[f"{unit}_to_target" for unit in UNITS]].mean()
+            by_seed = spells.groupby("seed")[[f"{unit}_to_target" for unit in metrics.KINDS]].mean()
             row: dict[str, object] = {"target": target.key, "variant": variant}
             for column in by_seed:
                 row |= spread(str(column), by_seed[column])

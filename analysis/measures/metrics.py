@@ -18,10 +18,10 @@ from edgefl.analysis.measures.targets import BEST, Target, target_of
 
 RUN = ["variant", "seed"]
 SESSION = [*RUN, "cell", "session"]
-VALIDATION = (
-    "accuracy_validation"  # on training samples that no device holds, where learning.validation says so
-)
+# on training samples that no device holds, where learning.evaluation.validation says so
+VALIDATION = "accuracy_validation"
 SPELL = ["seed", "cell", "session"]  # what the variants of a study have in common
+KINDS = ("rounds", "seconds", "joules")  # of what a target takes
 # accuracies are shares of test samples written in decimal: equal up to this is a tie, and a tie reaches the target
 TIE = 1e-9
 
@@ -106,11 +106,17 @@ def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.Da
     return first.groupby(SESSION)["accuracy"].mean().rename("accuracy_first").reset_index()
 
 
-def judged(training: pd.DataFrame) -> pd.DataFrame:
+def _judged(training: pd.DataFrame) -> pd.DataFrame:
     """Return rounds with the accuracy by which one chooses: that on validation samples, where all runs have one."""
     if VALIDATION not in training or (training[VALIDATION].isna() & training["accuracy"].notna()).any():
         return training
     return training.assign(accuracy=training[VALIDATION])
+
+
+def with_spending(rounds: pd.DataFrame) -> pd.DataFrame:
+    """Return the rounds in order of time, with the joules spent so far in their session: `spent_j`."""
+    spells = rounds.sort_values([*SESSION, "start_s"], ignore_index=True)
+    return spells.assign(spent_j=spells.groupby(SESSION)["energy_j"].cumsum())
 
 
 def target_accuracy(
@@ -127,7 +133,7 @@ def target_accuracy(
         seed, cell, session, target_accuracy. Source: J (31), rho = target.
     """
     goal = target_of(target)
-    training = judged(training_rounds(rounds))
+    training = _judged(training_rounds(rounds))
     if not goal.relative:
         return training[SPELL].drop_duplicates().assign(target_accuracy=goal.value)
     peak = goal.peak or reference
@@ -157,9 +163,8 @@ def time_to_target(
 
     Source: J (31) and Table VII. Unlike there, joules and seconds are those simulated, not a constant per round.
     """
-    spells = rounds.sort_values([*SESSION, "start_s"], ignore_index=True)
-    spells["spent_j"] = spells.groupby(SESSION)["energy_j"].cumsum()
-    training = judged(training_rounds(spells)).merge(
+    spells = with_spending(rounds)
+    training = _judged(training_rounds(spells)).merge(
         target_accuracy(rounds, reference=reference, target=target), on=SPELL, how="left"
     )
     times = training.groupby(SESSION).agg(
@@ -197,12 +202,11 @@ def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
         variant, seed, cell, session, speed_up_rounds, speed_up_seconds, speed_up_joules: the variant's T_rho over the
         reference's (1 for the reference, inf where the variant did not reach the target). Source: J, Table VII.
     """
-    kinds = ("rounds", "seconds", "joules")
-    wanted = [f"{kind}_to_target" for kind in kinds]
+    wanted = [f"{kind}_to_target" for kind in KINDS]
     of_reference = times.loc[times["variant"] == reference, [*SPELL, *wanted]]
     paired = times[[*SESSION, *wanted]].merge(of_reference, on=SPELL, how="left", suffixes=("", "_reference"))
     result = paired[SESSION].copy()
-    for kind, column in zip(kinds, wanted, strict=True):
+    for kind, column in zip(KINDS, wanted, strict=True):
         base = paired[f"{column}_reference"]
         result[f"speed_up_{kind}"] = paired[column] / base.where(np.isfinite(base))
     return result

@@ -96,30 +96,20 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
     mine = rounds[rounds["cell"] == cell].sort_values("start_s")
     if mine.empty:
         raise ValueError(f"no rounds of cell {cell}; cells with a federation: {', '.join(map(str, served))}")
-    trained = mine["accuracy"].notna()
-    if trained.any():
-        curve, name = (
-            mine[trained].assign(value=100 * mine["accuracy"]),
-            f"Test accuracy of cell {cell}'s model (%)",
-        )
-    else:
-        curve, name = mine.assign(value=mine["energy_j"].cumsum()), f"Joules spent in cell {cell}'s rounds"
+    curve, name = mine.assign(value=mine["energy_j"].cumsum()), f"Joules spent in cell {cell}'s rounds"
+    if (trained := mine["accuracy"].notna()).any():
+        curve, name = mine[trained], f"Test accuracy of cell {cell}'s model (%)"
+        curve = curve.assign(value=100 * curve["accuracy"])
     ledger = of_run(runs.ledger, run)
     ids = np.sort(ledger["device"].to_numpy(int))
     times_s = np.sort(positions["time_s"].unique())
     if len(times_s) < 2:
         raise ValueError("positions of one time only: run it with a smaller record.positions_s")
-    row, column = np.searchsorted(times_s, positions["time_s"]), np.searchsorted(ids, positions["device"])
-    places_m = np.full((len(times_s), len(ids), 2), np.nan)
-    places_m[row, column] = positions[["x_m", "y_m"]].to_numpy(float)
-    serving = np.full((len(times_s), len(ids)), np.nan)
-    serving[row, column] = positions["cell"].to_numpy(float)
+    x_m, y_m, serving = (track(positions, name, ids, times_s).T for name in ("x_m", "y_m", "cell"))
     serving[serving < 0] = np.nan
-    of = (
-        ledger.set_index("device")["class"].reindex(ids).to_numpy(str)
-        if "class" in ledger
-        else np.full(len(ids), "devices")
-    )
+    of = np.full(len(ids), "devices")
+    if "class" in ledger:
+        of = ledger.set_index("device")["class"].reindex(ids).to_numpy(str)
     classes = {str(name): of == name for name in pd.unique(of)}
     events = of_run(runs.events, run)
     moved = events[events["event"] == HANDOVER]
@@ -130,7 +120,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
         areas=areas,
         streets=streets,
         times_s=times_s,
-        places_m=places_m,
+        places_m=np.stack([x_m, y_m], axis=-1),
         serving=serving,
         served=[cell, *(other for other in served if other != cell)],
         classes=classes,
@@ -146,6 +136,14 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
         ],
         clock=own_clock(str(run.path)),
     )
+
+
+def track(positions: pd.DataFrame, name: str, ids: np.ndarray, times_s: np.ndarray) -> np.ndarray:
+    """Lay a column of positions out, [devices, times]; NaN: nothing was recorded."""
+    table = np.full((len(ids), len(times_s)), np.nan)
+    row, column = np.searchsorted(ids, positions["device"]), np.searchsorted(times_s, positions["time_s"])
+    table[row, column] = positions[name].to_numpy(float)
+    return table
 
 
 def _most(devices: str, ids: np.ndarray, of: np.ndarray) -> str:

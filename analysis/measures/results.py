@@ -7,17 +7,20 @@ import pandas as pd
 
 from edgefl.analysis.measures.drift_reading import Reading
 from edgefl.analysis.measures.targets import Target
-from edgefl.analysis.page.score_words import ACCURACY
+from edgefl.analysis.page.report import Found
 from edgefl.analysis.runs.choices import Layout
 from edgefl.analysis.runs.clock import Clock
+from edgefl.analysis.runs.load import Runs
 
+# time and energy: to a target, or without one of a round
+TO_TARGET, OF_ROUND = ("seconds_to_target", "joules_to_target"), ("latency_s", "round_energy_j")
 RECURRING = "recurring sessions"  # a comparison's usual scope
 RETURNING = "sessions whose population came back"
 DIFFER = "differ"  # labels of a session that are not the same in every seed and cell
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Found):
     """Variants side by side. Means, sample standard deviations and 95 % intervals are over seeds.
 
     Attributes:
@@ -33,8 +36,6 @@ class Comparison:
         to_targets: one row per target and variant: what reaching it costs, see `averages.to_targets`.
         tests: one row per quantity and variant: paired tests against the reference, see `averages.tests`.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
-        figure: the PNG.
-        out: the folder of all files.
         reference: the variant whose peak relative targets are of, and that others are tested against; None: none is.
         targets: the accuracies to reach, the first one in `table`; none: nothing sets one.
         layout: of the tables.
@@ -44,34 +45,41 @@ class Comparison:
         trained: False if no run has an accuracy; then only latency and energy are compared.
         clock: by which sessions and curves are told; None: sessions follow a schedule of rounds.
         verdicts: the answer, one sentence per variant.
-        notes: what a reader has to know, one sentence each.
         by_rounds: whether a round is the same thing in all variants; if not, nothing is compared over rounds.
-        score: which the runs' accuracy is: their task's, by its name in run.json.
+        runs: those compared.
+        rounds: theirs, of the common seeds.
     """
 
-    table: pd.DataFrame = field(repr=False)
+    name = "comparison"
     per_session: pd.DataFrame = field(repr=False)
     to_targets: pd.DataFrame = field(repr=False)
     tests: pd.DataFrame = field(repr=False)
     detail: pd.DataFrame = field(repr=False)
-    figure: Path
-    out: Path
-    reference: str | None
     targets: tuple[Target, ...]
     layout: Layout
-    seeds: tuple[int, ...]
     sessions: tuple[int, ...]
     scope: str
     trained: bool
     clock: Clock | None
     verdicts: tuple[str, ...]
-    notes: tuple[str, ...]
     by_rounds: bool = True
-    score: str = ACCURACY
+    runs: Runs = field(repr=False)
+    rounds: pd.DataFrame = field(repr=False)
+
+    @property
+    def target(self) -> Target | None:
+        """The headline's target."""
+        return self.targets[0] if self.targets else None
+
+    @property
+    def in_scope(self) -> tuple[int, int]:
+        """How many sessions, of how many cells, `table` averages over."""
+        mine = self.detail[self.detail["in_scope"]]
+        return len(mine[["cell", "session"]].drop_duplicates()), mine["cell"].nunique()
 
 
-@dataclass(frozen=True)
-class SettingsTable:
+@dataclass(frozen=True, kw_only=True)
+class SettingsTable(Found):
     """Mean accuracy over the first rounds of sessions, per setting and variant; without training, what a round costs.
 
     Attributes:
@@ -84,50 +92,36 @@ class SettingsTable:
         axes: names of the grid's axes.
         variants: their names, in the order of the study's file.
         sessions: those in the table, or those that its rounds are of.
-        figure: the PNG.
-        notes: what a reader has to know, one sentence each.
-        score: which the runs' accuracy is: their task's, by its name in run.json.
     """
 
-    table: pd.DataFrame = field(repr=False)
+    name = "settings"
     axes: tuple[str, ...]
     variants: tuple[str, ...]
-    reference: str | None
-    seeds: tuple[int, ...]
     sessions: tuple[int, ...]
     first_rounds: int
     trained: bool
-    figure: Path
-    notes: tuple[str, ...]
-    score: str = ACCURACY
 
 
-@dataclass(frozen=True)
-class DriftComparison:
+@dataclass(frozen=True, kw_only=True)
+class DriftComparison(Found):
     """Variants' way through concept drift.
 
     Attributes:
         table: one row per change of concept and variant: NAME_mean and NAME_std over seeds, of the names that
             `drift.drift_figures` returns; a mean is inf as soon as one seed never recovered.
         detail: one row per variant, seed, cell and change, unaveraged.
-        figure: the PNG.
         reading: how accuracies are read: what is averaged, the dip's interval, when a model has recovered.
-        notes: what a reader has to know, one sentence each.
-        score: which the runs' accuracy is: their task's, by its name in run.json.
+        rounds: training rounds with their `number`.
     """
 
-    table: pd.DataFrame = field(repr=False)
+    name = "drift"
     detail: pd.DataFrame = field(repr=False)
-    figure: Path
-    reference: str | None
-    seeds: tuple[int, ...]
     reading: Reading
-    notes: tuple[str, ...]
-    score: str = ACCURACY
+    rounds: pd.DataFrame = field(repr=False)
 
 
-@dataclass(frozen=True)
-class Sweep:
+@dataclass(frozen=True, kw_only=True)
+class Sweep(Found):
     """Costs against the values of one key or two.
 
     Attributes:
@@ -141,19 +135,16 @@ class Sweep:
         costs: the columns that the table and the first figure show, a map the first one of them: time and energy,
             to the target or per round, or the metric that was chosen.
         target: None: there is none to reach.
-        figures: PNG files; a PDF lies beside each.
-        notes: what a reader has to know, one sentence each.
-        score: which the runs' accuracy is: their task's, by its name in run.json.
     """
 
-    table: pd.DataFrame = field(repr=False)
+    name = "sweep"
     keys: tuple[str, ...]
     costs: tuple[str, ...]
     target: Target | None
-    reference: str | None
-    seeds: tuple[int, ...]
     layout: Layout
-    out: Path
-    figures: tuple[Path, ...]
-    notes: tuple[str, ...]
-    score: str = ACCURACY
+
+    @property
+    def figures(self) -> tuple[Path, ...]:
+        """The costs by value, and time against energy; a PDF lies beside each."""
+        names = ("sweep_map" if len(self.keys) == 2 else "sweep", "sweep_pareto")
+        return tuple(self.out / f"{name}.png" for name in names)

@@ -1,19 +1,45 @@
 """What is compared: the seeds that all variants have, the reference, the sessions averaged over."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from edgefl.analysis.measures.metrics import RUN, training_rounds
 from edgefl.analysis.measures.results import RECURRING, RETURNING
 from edgefl.analysis.page.formatting import did_you_mean
+from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.run_folders import UNKNOWN
 
 
-def have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
+def _have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
     """Mark the runs that have at least one training round; probe rounds alone compare nothing."""
     some = set(training_rounds(rounds)[RUN].itertuples(index=False, name=None))
     return pd.Series([run in some for run in info[RUN].itertuples(index=False, name=None)], index=info.index)
+
+
+class SideBySide(NamedTuple):
+    """The runs of the seeds that all variants have; reference: the variant that sets targets."""
+
+    info: pd.DataFrame
+    rounds: pd.DataFrame
+    sessions: pd.DataFrame
+    seeds: list[int]
+    reference: str | None
+    variants: list[str]
+
+    @classmethod
+    def of(cls, runs: Runs, reference: str | None, notes: list[str]) -> "SideBySide":
+        """Choose them among the runs that have a round; notes say what is left out."""
+        info = runs.info[_have_rounds(runs.info, runs.rounds)]
+        seeds = common_seeds(info, notes)
+        rounds, sessions = (table[table["seed"].isin(seeds)] for table in (runs.rounds, runs.sessions))
+        reference = reference_of(info, reference, notes)
+        return cls(info, rounds, sessions, seeds, reference, variants_of(info, reference))
+
+
+def roundless(runs: Runs) -> list[str]:
+    """List the folders of runs without a training round."""
+    return [str(path) for path in runs.info.loc[~_have_rounds(runs.info, runs.rounds), "path"]]
 
 
 def own_notes(info: pd.DataFrame) -> list[str]:

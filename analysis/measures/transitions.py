@@ -2,13 +2,13 @@
 
 import pandas as pd
 
-from edgefl.analysis.measures.metrics import RUN, SESSION, TIE, training_rounds
+from edgefl.analysis.measures.metrics import RUN, SESSION, TIE, training_rounds, with_spending
 
 MARGIN = 0.01  # of accuracy that may be missing when the level before is counted as regained
 OF_RUN = [*RUN, "cell"]
 
 
-def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame, *, margin: float = MARGIN) -> pd.DataFrame:
+def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
     """Measure each change of sessions.
 
     The level before is the last accuracy of the session before, tested on that session's labels: where the labels
@@ -19,13 +19,11 @@ def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame, *, margin: float =
         the
         opening model's included), dip (before minus lowest), and recovery_rounds, recovery_s, recovery_j: training
         rounds, simulated seconds and joules of all devices from the session's start (probe rounds included) to the
-        first model that is at most `margin` below the level before; 0 if it opens so, inf: not in this session.
+        first model that is at most `MARGIN` below the level before; 0 if it opens so, inf: not in this session.
 
     Source: F, equation 4 (dip, rounds till recovery), for sessions instead of drifts.
     """
-    spells = rounds.sort_values([*SESSION, "start_s"], ignore_index=True)
-    spells["spent_j"] = spells.groupby(SESSION)["energy_j"].cumsum()
-    training = training_rounds(spells)
+    training = training_rounds(with_spending(rounds))
     tested = training[training["accuracy"].notna()]
     last = tested.groupby(SESSION)["accuracy"].last().rename("last")
     lowest = tested.groupby(SESSION)["accuracy"].min().rename("lowest")
@@ -34,7 +32,7 @@ def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame, *, margin: float =
     changes["accuracy_before"] = changes.groupby(OF_RUN)["last"].shift()
     changes["accuracy_dip"] = changes[["accuracy_start", "lowest"]].min(axis=1)
     changes["dip"] = changes["accuracy_before"] - changes["accuracy_dip"]
-    changes["level"] = changes["accuracy_before"] - margin - TIE
+    changes["level"] = changes["accuracy_before"] - MARGIN - TIE
     back = tested.merge(changes[[*SESSION, "level", "start_s"]], on=SESSION, suffixes=("", "_session"))
     back = back[back["accuracy"] >= back["level"]].drop_duplicates(SESSION)
     back["recovery_rounds"] = back["round"].astype(float)

@@ -47,8 +47,7 @@ def paired(values: Sequence[float], reference: Sequence[float]) -> Paired:
     """
     from scipy.special import stdtr
 
-    both = np.column_stack([np.asarray(values, float), np.asarray(reference, float)])
-    both = both[np.isfinite(both).all(axis=1)]
+    both = _finite_pairs(values, reference)
     differences = both[:, 0] - both[:, 1]
     if not len(differences):
         return Paired(0, math.nan, math.nan, math.nan, math.nan)
@@ -59,6 +58,11 @@ def paired(values: Sequence[float], reference: Sequence[float]) -> Paired:
     certain = 1.0 if mean == 0 else 0.0  # differences that are all the same
     p_t = float(2 * stdtr(len(differences) - 1, -abs(mean / error))) if error else certain
     return Paired(len(differences), mean, half_width(differences), p_t, wilcoxon(differences))
+
+
+def _finite_pairs(values: Sequence[float], reference: Sequence[float]) -> np.ndarray:
+    both = np.column_stack([np.asarray(values, float), np.asarray(reference, float)])
+    return both[np.isfinite(both).all(axis=1)]
 
 
 class Ratio(NamedTuple):
@@ -84,8 +88,8 @@ class Ratio(NamedTuple):
 
 def paired_ratio(values: Sequence[float], reference: Sequence[float]) -> Ratio:
     """Compare `values` with `reference`, pair by pair, on a logarithmic scale."""
-    both = np.column_stack([np.asarray(values, float), np.asarray(reference, float)])
-    both = both[np.isfinite(both).all(axis=1) & (both > 0).all(axis=1)]
+    both = _finite_pairs(values, reference)
+    both = both[(both > 0).all(axis=1)]
     if not len(both):
         return Ratio(0, math.nan, math.nan, math.nan)
     logarithms = np.log(both[:, 0] / both[:, 1])

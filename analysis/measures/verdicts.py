@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from edgefl.analysis.measures.metrics import RUN
+from edgefl.analysis.measures.results import OF_ROUND
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import Paired, Ratio, paired, paired_ratio
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, amount, unit_for
@@ -16,7 +17,6 @@ COSTS = {
     "seconds_to_target": "session_s",
     "joules_to_target": "session_j",
 }  # -> what a session costs that missed
-ROUND = ("latency_s", "round_energy_j")
 NO_INTERVAL = "one seed, so no interval"
 LARGEST = 1000.0  # ratio from which on, or below one over it, a number says no more than a bound
 
@@ -42,21 +42,21 @@ class Versus:
         of = f"the time of {self.base} {self.task}"
         if self.time.pairs < 2:
             return (
-                f"{self.subject} needs {times(self.time.mean)} {of}, and {times(self.energy.mean)} the energy"
+                f"{self.subject} needs {_times(self.time.mean)} {of}, and {_times(self.energy.mean)} the energy"
                 f" ({NO_INTERVAL})."
             )
         within = f"95 % interval {_interval(self.time)}"
         if self.time.decided:
-            first = f"{self.subject} needs {times(self.time.mean)} {of} ({self.time.pairs} seeds, {within})"
+            first = f"{self.subject} needs {_times(self.time.mean)} {of} ({self.time.pairs} seeds, {within})"
             if self.energy.decided:
-                return f"{first}, and {times(self.energy.mean)} the energy ({_interval(self.energy)})."
+                return f"{first}, and {_times(self.energy.mean)} the energy ({_interval(self.energy)})."
             return f"{first}; in energy they show no difference ({_around(self.energy)})."
         first = (
             f"{self.subject}: no difference to {self.base} in time {self.task} that {self.time.pairs} pairs could"
-            f" show ({times(self.time.mean)} the time, {within})"
+            f" show ({_times(self.time.mean)} the time, {within})"
         )
         if self.energy.decided:
-            return f"{first}; it needs {times(self.energy.mean)} the energy ({_interval(self.energy)})."
+            return f"{first}; it needs {_times(self.energy.mean)} the energy ({_interval(self.energy)})."
         return f"{first}, nor in energy ({_around(self.energy)})."
 
 
@@ -90,12 +90,12 @@ def verdicts(
         return tuple(_accuracy(_paired(first, "accuracy_first", name, base), name, base) for name in others)
     said = []
     for name in others:
-        time, energy = (_ratio(totals, cost, name, base) for cost in ROUND)
+        time, energy = (_ratio(totals, cost, name, base) for cost in OF_ROUND)
         said.append(Versus(name, base, time, energy, "for a round").sentence())
     return tuple(said)
 
 
-def times(ratio: float) -> str:
+def _times(ratio: float) -> str:
     """Write a ratio with two digits: `1.6 times`."""
     return f"{_number(ratio)} times"
 
@@ -115,7 +115,7 @@ def _interval(ratio: Ratio) -> str:
 
 
 def _around(ratio: Ratio) -> str:
-    return f"{times(ratio.mean)}, {_interval(ratio)}"
+    return f"{_times(ratio.mean)}, {_interval(ratio)}"
 
 
 def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
@@ -153,7 +153,7 @@ def _to_target(scope: pd.DataFrame, name: str, base: str, target: Target) -> str
         return f"{said}: give a lower target to compare what they need."
     how = "more" if count[name] else "less"
     ratios = (
-        f"{how} than {times(time.mean)} the time of {base} and {how} than {times(energy.mean)} the energy"
+        f"{how} than {_times(time.mean)} the time of {base} and {how} than {_times(energy.mean)} the energy"
     )
     return f"{said}; it needs {ratios}."
 

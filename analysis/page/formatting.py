@@ -3,7 +3,7 @@
 import difflib
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 NOTHING = "—"
@@ -77,6 +77,20 @@ def with_spread(mean: float, std: float, decimals: int | None = None) -> str:
     decimals = _decimals_of(mean) if decimals is None else decimals
     text = amount(mean, decimals)
     return text if math.isnan(std) else f"{text} ± {amount(std, decimals)}"
+
+
+def spreads(
+    table: Mapping[str, Iterable[float]],
+    name: str,
+    ending: str = "std",
+    *,
+    decimals: int | None = None,
+    scale: float = 1.0,
+    size: float = 1.0,
+) -> list[str]:
+    """Write the columns NAME_mean and NAME_std, or of another ending, times the scale and in units of this size."""
+    pairs = zip(table[f"{name}_mean"], table[f"{name}_{ending}"], strict=True)
+    return [with_spread(mean * scale / size, std * scale / size, decimals) for mean, std in pairs]
 
 
 def with_interval(mean: float, low: float, high: float) -> str:

@@ -1,6 +1,6 @@
 """Frames as Markdown, LaTeX and CSV."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -121,3 +121,16 @@ def named_runs(table: pd.DataFrame) -> pd.DataFrame:
     groups = table.drop(columns="seed").groupby("variant", sort=False)
     names = [f"{variant}, mean of {count}" for variant, count in groups.size().items()]
     return groups.mean(numeric_only=True).set_axis(names)
+
+
+def quantities(
+    table: pd.DataFrame, rows: Mapping[str, str], text: Callable[[str, float], str]
+) -> pd.DataFrame:
+    """Write columns as rows, [quantities x runs], in these words.
+
+    Args:
+        rows: column -> words.
+        text: writes a number of a column.
+    """
+    cells = {str(name): [text(column, row[column]) for column in rows] for name, row in table.iterrows()}
+    return pd.DataFrame(cells, index=list(rows.values()))

@@ -1,8 +1,11 @@
 """What a command that reads runs has to say: tables, figures and sentences, written and printed in one way."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,10 +14,46 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from edgefl.analysis.page.markup import csv_text
+from edgefl.analysis.page.markup import bullets, csv_text, page, picture
 from edgefl.analysis.page.score_words import ACCURACY, figure_said, said, table_said
 
 GAP, EDGES = 3, 2  # blanks between the columns and around the table, as rich draws it
+Asked = ParamSpec("Asked")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a comparison finds, whatever it compares; each kind adds what is its own.
+
+    Attributes:
+        table: the numbers, as its first CSV file has them.
+        reference: the variant that others are measured against, and that stands out; None: none is.
+        seeds: those that are averaged over.
+        out: the folder of all files.
+        notes: what a reader has to know, one sentence each.
+        score: which the runs' accuracy is: their task's, by its name in run.json.
+    """
+
+    name: ClassVar[str]  # of its files
+    table: pd.DataFrame = field(repr=False)
+    reference: str | None
+    seeds: tuple[int, ...]
+    out: Path
+    notes: tuple[str, ...]
+    score: str = ACCURACY
+
+    @property
+    def figures(self) -> tuple[Path, ...]:
+        """The PNG files that the Markdown page shows."""
+        return (self.out / f"{self.name}.png",)
+
+    @property
+    def figure(self) -> Path:
+        """The first PNG."""
+        return self.figures[0]
+
+
+Kind = TypeVar("Kind", bound=Found)
 
 
 @dataclass(frozen=True)
@@ -53,6 +92,39 @@ class Report:
     pdf: bool = True
     inside: Mapping[str, str] = field(default_factory=dict, repr=False)
     score: str = ACCURACY
+
+    @classmethod
+    def of(
+        cls,
+        found: Found,
+        caption: str,
+        *,
+        above: Sequence[str],
+        latex: str,
+        below: Sequence[str] = (),
+        further_numbers: Mapping[str, pd.DataFrame] | None = None,
+        **more: Any,
+    ) -> "Report":
+        """Tell of what was found, by the name of its kind: CSV files, and one page of Markdown and of LaTeX.
+
+        Args:
+            above, below: what the page has before and behind the sentences.
+            further_numbers: of the CSV files beside the first one, by the ends of their names.
+            more: see the attributes; notes follow `sentences`.
+        """
+        more["sentences"] = [*more.get("sentences", ()), *noted(found.notes)]
+        lines = bullets([*more.get("small_print", ()), *more["sentences"]])
+        pictures = [picture(figure.stem) for figure in found.figures]
+        text = page(caption, bullets(more.get("verdicts", ())), *above, lines, *below, *pictures)
+        numbers = {"": found.table, **(further_numbers or {})}
+        return cls(
+            found.out,
+            score=found.score,
+            caption=caption,
+            numbers={f"{found.name}{ending}.csv": frame for ending, frame in numbers.items()},
+            texts={f"{found.name}.md": text, f"{found.name}.tex": latex},
+            **{"emphasised": found.reference, **more},
+        )
 
     @property
     def figure(self) -> Path | None:
@@ -113,6 +185,18 @@ class Report:
             console.print(Text(said(line, self.score), style="dim"))
         for word, file, *more in self.look:
             console.print(Text.assemble(f"{word}: ", (str(self.out / file), "bold"), *more), soft_wrap=True)
+
+
+def reporting(measure: Callable[Asked, Kind]) -> Callable[Asked, Kind]:
+    """Make a function that measures write the files of its module's `report` too, and its `figures`."""
+
+    @wraps(measure)
+    def measure_and_write(*args: Asked.args, **options: Asked.kwargs) -> Kind:
+        found, module = measure(*args, **options), sys.modules[measure.__module__]
+        replace(module.report(found), figures=module.figures(found)).write()
+        return found
+
+    return measure_and_write
 
 
 def noted(notes: Sequence[str]) -> list[str]:

@@ -32,27 +32,25 @@ def report_choice(
     """
     loaded = load_settings(path)
     axis = _axis(loaded, key)
-    values = scores(loaded, axis)
-    if values[COLUMN[by]].isna().all():
+    values = _scores(loaded, axis)
+    if values.empty or values[COLUMN[by]].isna().all():
         raise ValueError(
-            "the runs have no accuracy on validation samples: run them with learning.validation: 0.1, or choose --by"
-            " test, on the data that the choice is then reported on"
+            "the runs have no accuracy on validation samples: run them with learning.evaluation.validation: 0.1, or"
+            " choose --by test, on the data that the choice is then reported on"
         )
-    first = next(iter(loaded.values()))
-    home = first.path if len(loaded) == 1 else Path(first.path).parents[0]
     _, said = together(loaded)
-    made = choice(values, by)
+    made = _choice(values, by)
     return Report(
-        Path(out) if out is not None else _home(loaded, home),
+        next(iter(loaded.values())).folder(out),
         caption=f"{axis} chosen by accuracy on the {by} samples, mean over seeds",
-        tables=[("", chosen(made, axis))],
-        sentences=[*explained(by), *noted(said)],
+        tables=[("", _chosen(made, axis))],
+        sentences=[*_explained(by), *noted(said)],
         look=[("All values", "choice_values.csv")],
         numbers={"choice.csv": made, "choice_values.csv": values},
     ).write()
 
 
-def scores(loaded: Mapping[Setting, Runs], axis: str) -> pd.DataFrame:
+def _scores(loaded: Mapping[Setting, Runs], axis: str) -> pd.DataFrame:
     """Return the accuracies at sessions' ends, a row per variant, rest of the setting and value of the axis.
 
     Returns:
@@ -83,11 +81,11 @@ def scores(loaded: Mapping[Setting, Runs], axis: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def choice(values: pd.DataFrame, by: By) -> pd.DataFrame:
+def _choice(values: pd.DataFrame, by: By) -> pd.DataFrame:
     """Choose the value with the highest accuracy for each variant and rest of the setting; of equal ones the first.
 
     Returns:
-        the row of `scores` that is chosen, and best_value and best_accuracy: which value the test data would choose,
+        the row of `_scores` that is chosen, and best_value and best_accuracy: which value the test data would choose,
         and what it scores on them.
     """
     rows = []
@@ -114,12 +112,7 @@ def _axis(loaded: Mapping[Setting, Runs], key: str | None) -> str:
     raise ValueError(f"choose one of the grid's axes by key: {', '.join(axes)}")
 
 
-def _home(loaded: Mapping[Setting, Runs], otherwise: Path) -> Path:
-    homes = {runs.home for runs in loaded.values() if runs.home is not None}
-    return homes.pop() if len(homes) == 1 else otherwise
-
-
-def chosen(made: pd.DataFrame, axis: str) -> pd.DataFrame:
+def _chosen(made: pd.DataFrame, axis: str) -> pd.DataFrame:
     """Write what was chosen for each variant, and what it scores."""
     names = (made["variant"] + " " + made["rest"]).str.strip()
     return pd.DataFrame(
@@ -139,13 +132,13 @@ def chosen(made: pd.DataFrame, axis: str) -> pd.DataFrame:
     )
 
 
-def explained(by: str) -> list[str]:
+def _explained(by: str) -> list[str]:
     """Say how to read it."""
     sentences = ["Accuracies are those after the last round of a session, means over sessions and seeds."]
     if by == "test":
         sentences.append(
             "Chosen on the test data themselves, the accuracy is the best of several: too high by what the values"
-            " differ by chance. learning.validation: 0.1 keeps samples apart to choose on."
+            " differ by chance. learning.evaluation.validation: 0.1 keeps samples apart to choose on."
         )
     return sentences
 

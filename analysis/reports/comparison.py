@@ -1,7 +1,6 @@
-"""A study at a glance: every variant's adaptation and cost, over seeds, as tables, files and one figure."""
+"""A study at a glance: every variant's adaptation and cost, over seeds, as tables, files and figures."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -12,31 +11,36 @@ from edgefl.analysis.figures.curves import curves_figure
 from edgefl.analysis.figures.pareto import pareto_figure
 from edgefl.analysis.figures.sweep import words_of
 from edgefl.analysis.measures import averages, metrics
-from edgefl.analysis.measures.metrics import SESSION
 from edgefl.analysis.measures.populations import notes_on, population_kinds
-from edgefl.analysis.measures.results import Comparison
-from edgefl.analysis.measures.scope import (
-    common_seeds,
-    have_rounds,
-    own_notes,
-    reference_of,
-    scope_of,
-    variants_of,
-)
+from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Comparison
+from edgefl.analysis.measures.scope import SideBySide, own_notes, roundless, scope_of
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, targets_of, usable
-from edgefl.analysis.measures.transitions import transitions
 from edgefl.analysis.measures.verdicts import verdicts
-from edgefl.analysis.page.markup import csv_text
-from edgefl.analysis.reports.comparison_words import check_columns, report
-from edgefl.analysis.runs.choices import FIRST_ROUNDS, OVERLAP, PLAIN, Layout, Recurring
+from edgefl.analysis.page.formatting import (
+    did_you_mean,
+    named_seeds,
+    ranges,
+)
+from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
+from edgefl.analysis.page.report import Report, reporting
+from edgefl.analysis.reports import comparison_tables as tables
+from edgefl.analysis.runs.choices import COLUMNS, OVERLAP, PLAIN, Layout, Recurring
 from edgefl.analysis.runs.clock import clock_of
 from edgefl.analysis.runs.load import Paths, Runs
-from edgefl.analysis.runs.servers import BY_ROUNDS, refuse_rounds, several_servers, without_rounds
+from edgefl.analysis.runs.servers import (
+    BY_ROUNDS,
+    refuse_rounds,
+    several_servers,
+    without_rounds,
+)
 
 FIGURE_NUMBERS = "comparison.csv"  # name of the PNG's text with the table
+OPENING = "Accuracy (%) of the model that opens each session, before training"
+TARGETS = "Cost of each target (median rounds, mean time and energy)"
 
 
+@reporting
 def compare(
     runs: Paths | Runs,
     *,
@@ -68,155 +72,194 @@ def compare(
             outside (0, 1], or a folder that cannot be written.
     """
     runs = Runs.of(runs)
-    comparison, rounds = measure(
-        runs, out=out, reference=reference, target=target, recurring=recurring, overlap=overlap, layout=layout
-    )
-    # the figure carries its numbers: whoever finds it can see whether they are still those of a run
-    inside = {FIGURE_NUMBERS: csv_text(comparison.table)}
-    replace(report(comparison), figures=_figures(comparison, rounds, runs), inside=inside).write()
-    return comparison
-
-
-def measure(
-    runs: Paths | Runs,
-    *,
-    out: str | Path | None = None,
-    reference: str | None = None,
-    target: str | float | Target | Iterable[str | float | Target] = "95%",
-    recurring: Recurring = "labels",
-    overlap: float = OVERLAP,
-    layout: Layout = PLAIN,
-) -> tuple[Comparison, pd.DataFrame]:
-    """Compare variants as `compare` does, and write nothing; returns the rounds of their common seeds too."""
-    runs = Runs.of(runs)
     notes = [*runs.left_out, *runs.remarks, *own_notes(runs.info)]
-    some = have_rounds(runs.info, runs.rounds)
-    if not some.any():
+    without = roundless(runs)
+    if len(without) == len(runs.info):
         raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
-    check_columns(layout)
+    several = _servers(runs, layout)
+    if several:
+        notes.append(f"{several}: compared over seconds and joules, not over rounds")
+    notes += [f"left out {path}: it has no rounds" for path in without]
+    both = SideBySide.of(runs, reference, notes)
+    rounds, sessions, reference = both.rounds, both.sessions, both.reference
+    trained = bool(rounds["accuracy"].notna().any())
+    targets = usable(targets_of(target), both.variants, reference, notes if trained else [])
+    kinds = _kinds(both, recurring, overlap, notes)
+    detail = averages.with_metrics(kinds, rounds, sessions, reference, targets)
+    scope = scope_of(detail, notes if trained else [], recurring)
+    if not trained:
+        notes.append("no run has an accuracy (runs without training): latency and energy only")
+    elif listed := metrics.unpaired(detail, "labels"):
+        notes.append(
+            f"the variants met different labels in session {listed} of one seed: not a paired comparison"
+        )
+    variants = [name for name in both.variants if name in set(detail["variant"])]
+    totals, clock, in_scope = metrics.totals(rounds), clock_of(both.info), detail[detail["in_scope"]]
+    again = "recurring" if recurring == "labels" else "returning"
+    goal = targets[0] if trained and targets else None
+    return Comparison(
+        score=runs.score,
+        table=without_rounds(averages.of_variants(detail, totals, variants), several),
+        per_session=averages.of_sessions(detail, variants, again, clock, sessions),
+        to_targets=averages.to_targets(rounds, sessions, in_scope, variants, targets, reference),
+        tests=averages.tests(detail, totals, variants, reference),
+        detail=detail,
+        out=runs.folder(out),
+        reference=reference,
+        targets=tuple(targets) if trained else (),
+        layout=layout,
+        seeds=tuple(both.seeds),
+        sessions=tuple(sorted(int(session) for session in in_scope["session"].unique())),
+        scope=scope,
+        trained=trained,
+        clock=clock,
+        verdicts=verdicts(detail, totals, variants, reference, goal, by_rounds=not several),
+        by_rounds=not several,
+        notes=tuple(notes),
+        runs=runs,
+        rounds=rounds,
+    )
+
+
+def _servers(runs: Runs, layout: Layout) -> str:
+    """Say which servers the runs have, if several; refuse columns that there are not, or that need one server."""
+    for name in layout.columns:
+        if name not in COLUMNS:
+            raise ValueError(f"no column '{name}'{did_you_mean(name, COLUMNS)}")
     several = several_servers(runs.info)
     for column in set(layout.columns).intersection(BY_ROUNDS):
         refuse_rounds(several, column)
-    if several:
-        notes.append(f"{several}: compared over seconds and joules, not over rounds")
-    notes += [f"left out {path}: it has no rounds" for path in runs.info.loc[~some, "path"]]
-    info = runs.info[some]
-    seeds = common_seeds(info, notes)
-    rounds = runs.rounds[runs.rounds["seed"].isin(seeds)]
-    sessions = runs.sessions[runs.sessions["seed"].isin(seeds)]
-    trained = bool(rounds["accuracy"].notna().any())
-    reference = reference_of(info, reference, notes)
-    names = variants_of(info, reference)
-    targets = usable(targets_of(target), names, reference, notes if trained else [])
+    return several
 
-    if rounds["cell"].nunique() > 1:
-        cells = rounds["cell"].nunique()
+
+def _kinds(both: SideBySide, recurring: Recurring, overlap: float, notes: list[str]) -> pd.DataFrame:
+    """Tell which sessions are pilots and which recur, by their labels or their populations."""
+    cells = both.rounds["cell"].nunique()
+    if cells > 1:
         notes.append(
             f"{cells} cells, each with sessions of its own: averaged within a seed, total energy added up"
         )
     if recurring == "labels":
-        kinds = metrics.session_kinds(rounds, sessions)
-    else:
-        kinds = population_kinds(rounds, sessions, overlap=overlap)
-        notes += notes_on(kinds, sessions, overlap)
-    detail = _detail(kinds, rounds, sessions, reference, targets)
-    scope = scope_of(detail, notes if trained else [], recurring)
-    if trained:
-        if listed := metrics.unpaired(detail, "labels"):
-            notes.append(
-                f"the variants met different labels in session {listed} of one seed: not a paired comparison"
+        return metrics.session_kinds(both.rounds, both.sessions)
+    kinds = population_kinds(both.rounds, both.sessions, overlap=overlap)
+    notes += notes_on(kinds, both.sessions, overlap)
+    return kinds
+
+
+def caption(comparison: Comparison) -> str:
+    """Say in one line what the headline table shows."""
+    seeds = named_seeds(comparison.seeds, comparison.layout.interval)
+    if not comparison.trained:
+        return f"Latency and energy ({seeds})"
+    if comparison.clock is not None:
+        many, cells = comparison.in_scope
+        return f"Adaptation, {comparison.scope}, {many} in {cells} cells ({seeds})"
+    return f"Adaptation, {comparison.scope}: {ranges(comparison.sessions)} ({seeds})"
+
+
+def _explanations(comparison: Comparison) -> list[str]:
+    """Explain how to read the headline table, one sentence each."""
+    seeds = " and seeds" if len(comparison.seeds) > 1 else ""
+    what = f"the sessions{seeds}" if comparison.trained else f"the rounds{seeds}; totals are of whole runs"
+    lines = [f"Numbers not called median are means over {what}."]
+    if goal := comparison.target:
+        in_full = goal.named(comparison.reference, len(comparison.table) == 1)
+        lines.append(
+            f"{goal.short}: reached in the first training round with at least {in_full}, of the same seed. Time and"
+            " energy count from the start of the session, probe rounds included."
+        )
+        if comparison.table["not_reached"].any():
+            lines.append(
+                "Where a session missed the target, > counts it with its whole length: a lower bound."
             )
-    else:
-        notes.append("no run has an accuracy (runs without training): latency and energy only")
-    variants = [name for name in names if name in set(detail["variant"])]
-    totals = metrics.totals(rounds)
-    in_scope = detail[detail["in_scope"]]
-    folder, clock = runs.folder(out), clock_of(info)
-    comparison = Comparison(
-        score=runs.score,
-        table=without_rounds(averages.of_variants(detail, totals, variants), several),
-        per_session=averages.of_sessions(
-            detail, variants, "recurring" if recurring == "labels" else "returning", clock, sessions
-        ),
-        to_targets=averages.to_targets(rounds, sessions, in_scope, variants, targets, reference),
-        tests=averages.tests(detail, totals, variants, reference),
-        detail=detail,
-        figure=folder / "comparison.png",
-        out=folder,
-        reference=reference,
-        targets=tuple(targets) if trained else (),
-        layout=layout,
-        seeds=tuple(seeds),
-        sessions=tuple(
-            sorted(int(session) for session in detail.loc[detail["in_scope"], "session"].unique())
-        ),
-        scope=scope,
-        trained=trained,
-        clock=clock,
-        verdicts=verdicts(
-            detail,
-            totals,
-            variants,
-            reference,
-            targets[0] if trained and targets else None,
-            by_rounds=not several,
-        ),
-        by_rounds=not several,
-        notes=tuple(notes),
+        if comparison.reference is not None and len(comparison.table) > 1:
+            lines.append(
+                f"Time over {comparison.reference}'s: 2× takes twice as long to the target (J's speed-up of it). "
+                "Accumulated gain: its accuracy minus the variant's, summed over the rounds of a session."
+            )
+    if comparison.layout.columns and {"dip", "recovery"} & {*comparison.layout.columns}:
+        lines.append(
+            "Dip: the last accuracy of the session before minus the lowest of this one. Recovery: training"
+            " rounds until"
+            " at most one point is missing of the level before (∞: not in this session)."
+        )
+    if comparison.tests["pairs"].gt(1).any():
+        lines.append(
+            f"Tests: each seed's mean minus that of {comparison.reference} on the same seed; p of the paired t"
+            f" test (two"
+            " sided; differences normal) and of Wilcoxon's signed-rank test (exact; with n pairs never below"
+            " 2^(1-n));"
+            " not corrected for the number of comparisons. Pairs in which a target was missed are left out."
+        )
+    return lines
+
+
+def report(comparison: Comparison) -> Report:
+    """Tell of a comparison."""
+    title, table, further = caption(comparison), tables.headline(comparison), _further_tables(comparison)
+    # whoever asks for several targets wants to see them
+    shown = [("", table.T), *([(TARGETS, further[TARGETS])] if TARGETS in further else [])]
+    hidden = [(title, frame) for title, frame in further.items() if title != TARGETS]
+    below = [section(title, frame, "") for title, frame in further.items()]
+    if comparison.trained:
+        sessions = tables.per_session(comparison)
+        hidden.append((OPENING, tables.in_lines(comparison, sessions)))
+        below.append(section(OPENING, sessions, "session"))
+    turned, corner = (table.T, "") if comparison.layout.transposed else (table, "variant")
+    some = {"_targets": comparison.to_targets, "_tests": comparison.tests}
+    tests = ", with tests" if len(hidden) > 1 else ""
+    return Report.of(
+        comparison,
+        title,
+        verdicts=comparison.verdicts,
+        tables=shown,
+        further=hidden,
+        small_print=_explanations(comparison),
+        look=[
+            ("Figure", "comparison.png"),
+            ("More", "comparison.md", f"; --explain prints how to read this, and each session{tests}"),
+        ],
+        further_numbers={
+            "_sessions": comparison.per_session,
+            **{ending: frame for ending, frame in some.items() if len(frame)},
+        },
+        above=[markdown_table(turned, corner)],
+        below=below,
+        latex=latex_table(title, turned, corner.capitalize()),
+        # the figure carries its numbers: whoever finds it can see whether they are still those of a run
+        inside={FIGURE_NUMBERS: csv_text(comparison.table)},
     )
-    return comparison, rounds
 
 
-def _detail(
-    detail: pd.DataFrame,
-    rounds: pd.DataFrame,
-    sessions: pd.DataFrame,
-    reference: str | None,
-    targets: Sequence[Target],
-) -> pd.DataFrame:
-    """Gather every per-session metric beside the session's kind."""
-    if targets:
-        times = metrics.time_to_target(rounds, sessions, reference=reference, target=targets[0])
-    else:  # how long sessions are, and how many probes they have
-        times = metrics.time_to_target(rounds, sessions, reference=None, target=1.0)
-        wanted = ["target_accuracy", *(f"{unit}_to_target" for unit in averages.UNITS)]
-        times[wanted] = float("nan")
-    parts = [
-        metrics.accuracy_after_change(rounds, sessions),
-        metrics.accuracy_first_rounds(rounds, FIRST_ROUNDS),
-        times,
-        transitions(rounds, sessions),
-    ]
-    if reference is not None:
-        parts.append(metrics.speed_up(times, reference=reference))
-        parts.append(metrics.accumulated_gain(rounds, reference=reference))
-    for part in parts:
-        detail = detail.merge(part, on=SESSION, how="left")
-    if reference is None:
-        detail[["speed_up_rounds", "speed_up_seconds", "speed_up_joules", "gain"]] = float("nan")
-    return detail
+def _further_tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
+    """Write the tables that stand behind the headline where there are several targets or seeds: title -> table."""
+    found = {TARGETS: tables.targets(comparison)}
+    if comparison.reference is not None:
+        found[f"Differences to {comparison.reference}, paired by seed"] = tables.tests(comparison)
+    return {title: table for title, table in found.items() if len(table)}
+
+
+def figures(comparison: Comparison) -> dict[str, Figure]:
+    """Draw adaptation, or costs alone; curves; of several variants time against energy."""
+    if comparison.trained:
+        services = services_of(comparison.runs)
+        drawn = {
+            "comparison": adaptation_figure(comparison, services),
+            "comparison_curves": curves_figure(comparison, services),
+        }
+    else:
+        drawn = {"comparison": cost_figure(comparison)}
+    if len(comparison.table) > 1:
+        drawn["comparison_pareto"] = _pareto(comparison)
+    return drawn
 
 
 def _pareto(comparison: Comparison) -> Figure:
     """Draw what the variants need for the target, or for a round, in time and energy."""
-    table, target = comparison.table, comparison.targets[0] if comparison.targets else None
-    names = ("seconds_to_target", "joules_to_target") if target else ("latency_s", "round_energy_j")
+    table, target = comparison.table, comparison.target
+    names = TO_TARGET if target else OF_ROUND
     time, energy = (table[f"{name}_{'at_least' if target else 'mean'}"] for name in names)
     missed = table["not_reached"].gt(0) & (target is not None)
     who = {"series": table["variant"], "label": table["variant"]}
     points = who | {"time_s": time, "energy_j": energy, "missed": missed}
     return pareto_figure(pd.DataFrame(points), (words_of(names[0], target), words_of(names[1], target)))
-
-
-def _figures(comparison: Comparison, rounds: pd.DataFrame, runs: Runs) -> dict[str, Figure]:
-    if comparison.trained:
-        services = services_of(runs)
-        figures = {
-            "comparison": adaptation_figure(comparison, rounds, runs.sessions, services),
-            "comparison_curves": curves_figure(comparison, rounds, services),
-        }
-    else:
-        figures = {"comparison": cost_figure(comparison, rounds)}
-    if len(comparison.table) > 1:
-        figures["comparison_pareto"] = _pareto(comparison)
-    return figures

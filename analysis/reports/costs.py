@@ -28,7 +28,7 @@ def report_costs(runs: Paths | Runs, *, out: str | Path | None = None) -> Report
     """
     runs = Runs.of(runs)
     of_runs, stages = breakdown(runs), cost_analysis(runs)
-    shown = tables(of_runs, stages, variants_of(runs.info, None))
+    shown = _tables(of_runs, stages, variants_of(runs.info, None))
     sentences = [*EXPLANATIONS, *noted(runs.said())]
     parts = [section(title, table, "") for title, table in shown.items()]
     latex = [latex_table(title, table, "") for title, table in shown.items()]
@@ -141,7 +141,7 @@ EXPLANATIONS = (
 )
 
 
-def tables(breakdown: pd.DataFrame, costs: pd.DataFrame, variants: Sequence[str]) -> dict[str, pd.DataFrame]:
+def _tables(breakdown: pd.DataFrame, costs: pd.DataFrame, variants: Sequence[str]) -> dict[str, pd.DataFrame]:
     """Write all tables, [quantities x variants] each, means over seeds: title -> table."""
     written = {}
     for title, words, units in (

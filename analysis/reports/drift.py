@@ -1,8 +1,7 @@
 """How runs come through concept drift: F's metrics, and the seconds and joules until a model has recovered."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,21 +17,22 @@ from edgefl.analysis.measures.drift import PLAIN, drift_figures, numbered, parti
 from edgefl.analysis.measures.drift_reading import SAMPLES, Reading
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.measures.results import DriftComparison
-from edgefl.analysis.measures.scope import common_seeds, have_rounds, reference_of, variants_of
+from edgefl.analysis.measures.scope import SideBySide
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     NOTHING,
     TIME_UNITS,
     amount,
     named_seeds,
+    spreads,
     unit_for,
-    with_spread,
 )
-from edgefl.analysis.page.markup import bullets, latex_table, page, picture, section
-from edgefl.analysis.page.report import Report, noted
+from edgefl.analysis.page.markup import latex_table, section
+from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.runs.load import Paths, Runs
 
 
+@reporting
 def compare_drift(
     runs: Paths | Runs,
     *,
@@ -54,39 +54,34 @@ def compare_drift(
     """
     runs = Runs.of(runs)
     notes = runs.said()
-    info = runs.info[have_rounds(runs.info, runs.rounds)]
     if "drifted" not in runs.rounds:
         raise ValueError(f"the runs in {runs.path} have no concept drift: give learning.drift")
     if reading.by == "samples" and SAMPLES not in runs.rounds:
         raise ValueError(
-            f"the runs in {runs.path} have no {SAMPLES}, which runs with learning.tested_on: devices write: run them"
-            " again with it, or read them by devices"
+            f"the runs in {runs.path} have no {SAMPLES}, which runs with learning.evaluation.tested_on: devices"
+            " write: run them again with it, or read them by devices"
         )
-    seeds = common_seeds(info, notes)
-    reference = reference_of(info, reference, notes)
-    rounds = numbered(runs.rounds[runs.rounds["seed"].isin(seeds)])
-    devices = runs.devices[runs.devices["seed"].isin(seeds)]
+    both = SideBySide.of(runs, reference, notes)
+    rounds = numbered(both.rounds)
+    devices = runs.devices[runs.devices["seed"].isin(both.seeds)]
     detail = drift_figures(rounds, participants(devices, reading), reading)
     if detail.empty:
         raise ValueError(
             f"no device's data drift in the runs in {runs.path}: learning.drift.at lies beyond them"
         )
     some = set(detail["variant"])
-    variants = [name for name in variants_of(info, reference) if name in some]
-    comparison = DriftComparison(
+    variants = [name for name in both.variants if name in some]
+    return DriftComparison(
         score=runs.score,
         table=_table(detail, variants),
         detail=detail,
-        figure=runs.folder(out) / "drift.png",
-        reference=reference,
-        seeds=tuple(seeds),
+        out=runs.folder(out),
+        reference=both.reference,
+        seeds=tuple(both.seeds),
         reading=reading,
         notes=tuple(notes),
+        rounds=rounds,
     )
-    replace(
-        report(comparison), figures={"drift": drift_figure(comparison, rounds, _spells_of(rounds))}
-    ).write()
-    return comparison
 
 
 def _table(detail: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
@@ -141,72 +136,48 @@ def _change_names(comparison: DriftComparison) -> dict[int, str]:
     return names
 
 
-def headline(comparison: DriftComparison, change: int) -> pd.DataFrame:
+def _headline(comparison: DriftComparison, change: int) -> pd.DataFrame:
     """Write a row per variant about one change of concept; columns without any number are left out."""
     rows = comparison.table[comparison.table["change"] == change].set_index("variant")
-    columns = {
-        title: _cells(rows, name, lambda mean, std: with_spread(100 * mean, 100 * std, 2))
-        for title, name in ACCURACIES.items()
-    }
     time, seconds = unit_for(rows["recovery_s_mean"], TIME_UNITS)
     energy, joules = unit_for(rows["recovery_j_mean"], ENERGY_UNITS)
-    columns["recovery (rounds)"] = _cells(
-        rows, "recovery_rounds", lambda mean, std: with_spread(mean, std, 0)
-    )
-    columns[f"recovery ({time})"] = _cells(
-        rows, "recovery_s", lambda mean, std: with_spread(mean / seconds, std / seconds)
-    )
-    columns[f"recovery ({energy})"] = _cells(
-        rows, "recovery_j", lambda mean, std: with_spread(mean / joules, std / joules)
-    )
-    for title, name in {"epochs before": "epochs_before", "epochs after": "epochs_after"}.items():
-        columns[title] = _cells(rows, name, lambda mean, std: amount(mean, 1))
+    columns = {
+        **{title: spreads(rows, name, decimals=2, scale=100) for title, name in ACCURACIES.items()},
+        "recovery (rounds)": spreads(rows, "recovery_rounds", decimals=0),
+        f"recovery ({time})": spreads(rows, "recovery_s", size=seconds),
+        f"recovery ({energy})": spreads(rows, "recovery_j", size=joules),
+        "epochs before": [amount(mean, 1) for mean in rows["epochs_before_mean"]],
+        "epochs after": [amount(mean, 1) for mean in rows["epochs_after_mean"]],
+    }
     table = pd.DataFrame(columns, index=rows.index)
     return table.loc[:, (table != NOTHING).any()]
 
 
-def _cells(rows: pd.DataFrame, name: str, text: Callable[[float, float], str]) -> list[str]:
-    pairs = zip(rows[f"{name}_mean"], rows[f"{name}_std"], strict=True)
-    return [NOTHING if math.isnan(mean) else text(mean, std) for mean, std in pairs]
-
-
-def caption(comparison: DriftComparison) -> str:
-    """Say in one line what the table shows."""
-    return f"Concept drift ({named_seeds(comparison.seeds)})"
-
-
-def _explanations(comparison: DriftComparison) -> list[str]:
-    """Say how the columns are defined, and repeat the notes."""
-    return [
-        *comparison.reading.words(),
-        "epochs: of all participants together, per round, in 20 rounds before the drift and the 20 after its last"
-        " step; personal: participants' own models after local training.",
-        *noted(comparison.notes),
-    ]
-
-
 def report(comparison: DriftComparison) -> Report:
     """Tell of a comparison: a table for each change of concept."""
-    title, sentences, name = caption(comparison), _explanations(comparison), comparison.figure.stem
-    changes = {words: headline(comparison, change) for change, words in _change_names(comparison).items()}
-    parts = [section(words, table, "variant") for words, table in changes.items()]
-    return Report(
-        comparison.figure.parent,
-        score=comparison.score,
-        caption=title,
+    title = f"Concept drift ({named_seeds(comparison.seeds)})"
+    changes = {words: _headline(comparison, change) for change, words in _change_names(comparison).items()}
+    latex = [latex_table(f"{title}, {words}", table, "variant") for words, table in changes.items()]
+    return Report.of(
+        comparison,
+        title,
         tables=[(words, table.T) for words, table in changes.items()],
-        sentences=sentences,
-        look=[("Figure", comparison.figure.name)],
-        emphasised=comparison.reference,
-        numbers={f"{name}.csv": comparison.table, f"{name}_runs.csv": comparison.detail},
-        texts={
-            f"{name}.md": page(title, *parts, bullets(sentences), picture(name)),
-            f"{name}.tex": "\n".join(
-                latex_table(f"{title}, {words}", table, "variant") for words, table in changes.items()
-            ),
-        },
+        sentences=[
+            *comparison.reading.words(),
+            "epochs: of all participants together, per round, in 20 rounds before the drift and the 20 after its last"
+            " step; personal: participants' own models after local training.",
+        ],
+        look=[("Figure", "drift.png")],
+        further_numbers={"_runs": comparison.detail},
+        above=[section(words, table, "variant") for words, table in changes.items()],
+        latex="\n".join(latex),
         pdf=False,
     )
+
+
+def figures(comparison: DriftComparison) -> dict[str, Figure]:
+    """Draw the one figure."""
+    return {"drift": drift_figure(comparison, comparison.rounds, _spells_of(comparison.rounds))}
 
 
 SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels

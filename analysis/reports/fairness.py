@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.column import DASHES, legend, panels
 from edgefl.analysis.figures.style import PALETTE
 from edgefl.analysis.measures.metrics import RUN
-from edgefl.analysis.page.markup import named_runs
+from edgefl.analysis.page.markup import named_runs, quantities
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.load import Paths, Runs
 
@@ -30,7 +30,7 @@ def report_fairness(runs: Paths | Runs, *, out: str | Path | None = None) -> Rep
     by_run = measures(by_device)
     return Report(
         runs.folder(out),
-        tables=[("", headline(by_run))],
+        tables=[("", _headline(by_run))],
         sentences=[*EXPLANATIONS, *noted([*runs.left_out, *runs.remarks])],
         look=[("Device by device", "fairness_devices.csv"), ("Figure", "fairness.png", " and .pdf")],
         numbers={"fairness_devices.csv": by_device, "fairness.csv": by_run},
@@ -121,21 +121,18 @@ ROWS = {
     "gap_classes": "between best and worst class",
 }
 EXPLANATIONS = (
-    "Scores are of the last round in which they were written down (learning.scores_every), on each device's own test"
-    " data; own: with the device's own model, where it keeps one.",
+    "Scores are of the last round in which they were written down (learning.evaluation.scores_every), on each"
+    " device's own test data; own: with the device's own model, where it keeps one.",
     "Figure: the share of the devices whose accuracy is at most that of the line; means of quantiles over seeds.",
 )
 
 
-def headline(by_run: pd.DataFrame) -> pd.DataFrame:
+def _headline(by_run: pd.DataFrame) -> pd.DataFrame:
     """Write the measures, [quantities x runs]; of many runs, [quantities x variants]."""
     several = by_run["model"].nunique() > 1
     names = by_run["variant"] + (" (" + by_run["model"] + ")" if several else "")
     named = named_runs(by_run.assign(variant=names).drop(columns="model"))
-    return pd.DataFrame(
-        {str(name): [_text(key, row[key]) for key in ROWS] for name, row in named.iterrows()},
-        index=list(ROWS.values()),
-    )
+    return quantities(named, ROWS, _text)
 
 
 def _text(key: str, value: float) -> str:

@@ -14,7 +14,7 @@ from edgefl.analysis.figures.column import SMALL, legend, panels, series_styles
 from edgefl.analysis.figures.style import SOFT
 from edgefl.analysis.measures.metrics import RUN, of_run, training_rounds
 from edgefl.analysis.page.formatting import NOTHING, TIME_UNITS, unit_for
-from edgefl.analysis.page.markup import named_runs
+from edgefl.analysis.page.markup import named_runs, quantities
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.load import Paths, Runs
 from edgefl.analysis.runs.vocabulary import (
@@ -225,28 +225,30 @@ def _gaps_of(changes: Iterable[tuple[float, str]], until_s: float) -> list[tuple
     return joined
 
 
+ROWS = {  # column -> words, form, factor
+    "handovers": ("Handovers", "{:,.0f}", 1),
+    "handovers_per_device_hour": ("per device and hour of service", "{:.1f}", 1),
+    "ping_pong_share": ("Ping-pong (%)", "{:.1f}", 100),
+    "time_of_stay_s": ("Time of stay (s)", "{:.2f}", 1),
+    "interruption_s": ("Interrupted (s)", "{:,.2f}", 1),
+    "interruption_share": ("Interrupted, of this time (%)", "{:.3f}", 100),
+    "broken": ("Participations broken", "{:,.0f}", 1),
+    "wasted_bits": ("Wasted (Mbit)", "{:.2f}", 1),
+    "wasted_j": ("Wasted (J)", "{:.4g}", 1),
+    "wasted_share": ("Wasted, of all joules (%)", "{:.1f}", 100),
+}
+
+
 def headline(figures: pd.DataFrame) -> pd.DataFrame:
     """Write the key figures as text, [runs x figures]; of many runs, [variants x figures]."""
-    named = named_runs(figures)
-    return pd.DataFrame(
-        {
-            "Handovers": named["handovers"].map("{:,.0f}".format),
-            "per device and hour of service": named["handovers_per_device_hour"].map(_or_nothing("{:.1f}")),
-            "Ping-pong (%)": (100 * named["ping_pong_share"]).map(_or_nothing("{:.1f}")),
-            "Time of stay (s)": named["time_of_stay_s"].map(_or_nothing("{:.2f}")),
-            "Interrupted (s)": named["interruption_s"].map("{:,.2f}".format),
-            "Interrupted, of this time (%)": (100 * named["interruption_share"]).map(_or_nothing("{:.3f}")),
-            "Participations broken": named["broken"].map(_or_nothing("{:,.0f}")),
-            "Wasted (Mbit)": (named["wasted_bits"] / 1e6).map(_or_nothing("{:.2f}")),
-            "Wasted (J)": named["wasted_j"].map(_or_nothing("{:.4g}")),
-            "Wasted, of all joules (%)": (100 * named["wasted_share"]).map(_or_nothing("{:.1f}")),
-        }
-    )
+    named = named_runs(figures.assign(wasted_bits=figures["wasted_bits"] / 1e6))
+    return quantities(named, {name: words for name, (words, _, _) in ROWS.items()}, _text).T
 
 
-def _or_nothing(form: str) -> Callable[[float], str]:
-    """Format a number; a run without handovers, devices or their rows has none."""
-    return lambda value: NOTHING if math.isnan(value) else form.format(value)
+def _text(name: str, value: float) -> str:
+    """Write a number; a run without handovers, devices or their rows has none."""
+    _, form, factor = ROWS[name]
+    return NOTHING if math.isnan(value) else form.format(factor * value)
 
 
 MOST_SERIES = 5  # lines that can be told apart

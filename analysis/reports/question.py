@@ -27,7 +27,7 @@ from edgefl.analysis.runs.reading import EXACT
 from edgefl.analysis.runs.servers import METRICS, refuse_rounds, several_servers
 
 HIGHER_IS_BETTER = ("accuracy_end", "accuracy_first", "accuracy_start")
-TO_TARGET = ("rounds_to_target", "seconds_to_target", "joules_to_target")
+TO_TARGET = tuple(f"{kind}_to_target" for kind in metrics.KINDS)
 OF_RUN = ("energy_j", "simulated_s", "latency_s")
 UNDECIDED = "undecided"
 TABLE, ABOUT = "question.csv", "question.json"  # an answer's table, and all else of it
@@ -120,7 +120,7 @@ def write(answered: Answer, folder: Path) -> list[Path]:
     numbers = table.drop(columns=axes).set_axis(names or ["all"]).round(6).astype(str)
     lines = [markdown_escape(line) for line in (answered.sentence, *answered.notes)]
     text = [lines[0], "", markdown_table(numbers, ", ".join(axes)), "", *lines[1:], ""]
-    drawn = question_figure(table, axes, question.variants, words(question)[0]) if axes else None
+    drawn = question_figure(table, axes, question.variants, _words(question)[0]) if axes else None
     report = Report(
         folder,
         numbers={TABLE: table},
@@ -162,7 +162,7 @@ def _read(folder: Path) -> Answer:
     )
 
 
-def words(question: Question) -> tuple[str, float]:
+def _words(question: Question) -> tuple[str, float]:
     """Return the unit in which a difference is printed, and the factor from the metric's unit to it."""
     if question.metric in HIGHER_IS_BETTER:
         return "percentage points", 100.0
@@ -265,7 +265,7 @@ def _sentence(question: Question, table: pd.DataFrame) -> str:
             f" undecided in {counts[2]} ({sure} sure of all of them together; {seeds} pairs of runs)."
         )
     row = table.iloc[0]
-    unit, scale = words(question)
+    unit, scale = _words(question)
     if not math.isfinite(row["high"]):
         return f"{metric}: no answer from {row['pairs']} pairs of {one} and {other}."
     low, high, mean = (amount(scale * row[key]) for key in ("low", "high", "mean"))

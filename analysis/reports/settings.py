@@ -1,25 +1,34 @@
 """The variants of a study side by side in every setting of its grid, as the papers' large tables print them."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from edgefl.analysis.measures import metrics
+from edgefl.analysis.figures.style import DPI, INK, variant_styles
+from edgefl.analysis.measures import settings as numbers
 from edgefl.analysis.measures.results import SettingsTable
-from edgefl.analysis.measures.scope import have_rounds, own_notes, reference_of, scope_of, variants_of
-from edgefl.analysis.reports.settings_words import report, settings_figure
-from edgefl.analysis.runs.choices import FIRST_ROUNDS
-from edgefl.analysis.runs.load import Paths, Runs, Setting, load_settings, together
-
-# of `metrics.totals`
-COSTS = (
-    *("latency_s", "latency_mean_s", "round_energy_j", "round_energy_rx_j", "round_energy_tx_j"),
-    *("round_energy_compute_j", "round_energy_tail_j", "energy_j", "simulated_s"),
+from edgefl.analysis.measures.scope import own_notes, reference_of, variants_of
+from edgefl.analysis.page.formatting import (
+    ENERGY_UNITS,
+    TIME_UNITS,
+    named_seeds,
+    ranges,
+    unit_for,
+    with_spread,
 )
+from edgefl.analysis.page.markup import latex_escape, latex_tabular, markdown_table
+from edgefl.analysis.page.report import Report, reporting
+from edgefl.analysis.runs.choices import FIRST_ROUNDS
+from edgefl.analysis.runs.load import Paths, load_settings, together
 
 
+@reporting
 def compare_settings(
     path: Paths,
     *,
@@ -52,33 +61,35 @@ def compare_settings(
         raise ValueError(f"the runs in {path} are of no grid: use `edgefl compare`")
     info, notes = together(by_setting)
     notes += own_notes(info)
-    seeds = _seeds(by_setting, notes)
+    seeds = numbers.seeds_of(by_setting, notes)
     reference = reference_of(info, reference, notes)
     variants = variants_of(info, reference)
     trained = any(runs.rounds["accuracy"].notna().any() for runs in by_setting.values())
-    parts = []
+    parts, shown = [], set(sessions or ())
     for setting, runs in by_setting.items():
         if tuple(axis for axis, _ in setting) != axes:
             raise ValueError(f"{runs.path} has other axes than the rest: give one study's folder")
         missing = [name for name in variants if name not in set(runs.info["variant"])]
         if missing:
             notes.append(f"no completed run of {', '.join(missing)} in {_named(setting)}")
-        rounds = _rounds(runs, seeds, sessions)
+        rounds = numbers.rounds_of(runs, seeds, sessions)
         if trained:
-            part = _accuracy(runs, rounds, seeds, variants, sessions, first_rounds)
+            part = numbers.accuracies(runs, rounds, seeds, variants, sessions, first_rounds)
+            shown |= set(part["session"])
         else:
-            part = _costs(rounds, variants)
+            part = numbers.costs(rounds, variants)
+            shown |= set((rounds if sessions else runs.rounds)["session"])
         for place, (axis, label) in enumerate(setting):
             part.insert(place, axis, label)
         parts.append(part)
     table = pd.concat(parts, ignore_index=True)
     if trained:
-        _add_leads(table, variants, reference)
+        numbers.add_leads(table, variants, reference)
     else:
         notes.append("no run has an accuracy (runs without training): latency and energy only")
-    shown = table["session"] if trained else _sessions(by_setting, sessions)
-    settings = SettingsTable(
-        score=next(iter(by_setting.values())).score,
+    first = next(iter(by_setting.values()))
+    return SettingsTable(
+        score=first.score,
         table=table,
         axes=axes,
         variants=tuple(variants),
@@ -87,87 +98,242 @@ def compare_settings(
         sessions=tuple(sorted({int(session) for session in shown})),
         first_rounds=first_rounds,
         trained=trained,
-        figure=next(iter(by_setting.values())).folder(out) / "settings.png",
+        out=first.folder(out),
         notes=tuple(notes),
     )
-    replace(report(settings), figures={"settings": settings_figure(settings)}).write()
-    return settings
 
 
-def _named(setting: Setting) -> str:
+def _named(setting: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{axis} {label}" for axis, label in setting)
 
 
-def _seeds(by_setting: dict[Setting, Runs], notes: list[str]) -> list[int]:
-    """List the seeds that all variants of all settings have, as far as these have a run at all."""
-    cells = [set(group["seed"]) for runs in by_setting.values() for _, group in runs.info.groupby("variant")]
-    common = sorted(set.intersection(*cells))
-    if not common:
-        raise ValueError("no seed that all settings and variants have: run the missing ones")
-    if any(cell != set(common) for cell in cells):
-        notes.append(f"compared on the seeds that all settings have: {', '.join(map(str, common))}")
-    return common
+# What a table of runs without training shows: quantity of `SettingsTable.table` -> words, units
+SHOWN_COSTS = {
+    "latency_s": ("Latency", TIME_UNITS),
+    "latency_mean_s": ("Mean latency", TIME_UNITS),
+    "round_energy_j": ("Energy", ENERGY_UNITS),
+}
 
 
-def _sessions(by_setting: dict[Setting, Runs], wanted: Sequence[int] | None) -> set[int]:
-    return set(wanted or pd.concat([runs.rounds["session"] for runs in by_setting.values()]))
+COSTS_EXPLAINED = (
+    "Latency: of the slowest device, which a synchronous round waits for. Mean latency: over the devices. Energy: of"
+    " all devices. Probe rounds are left out."
+)
 
 
-def _rounds(runs: Runs, seeds: list[int], wanted: Sequence[int] | None) -> pd.DataFrame:
-    """Keep a setting's rounds of these seeds, and of these sessions."""
-    for path in runs.info.loc[~have_rounds(runs.info, runs.rounds), "path"]:
-        raise ValueError(f"{path} has no rounds: simulate at least one session in every setting")
-    rounds = runs.rounds[runs.rounds["seed"].isin(seeds)]
-    missing = set(wanted or ()) - set(rounds["session"])
-    if missing:
-        raise ValueError(f"{runs.path} has no session {', '.join(map(str, sorted(missing)))}")
-    return rounds if wanted is None else rounds[rounds["session"].isin(wanted)]
+class _Group(NamedTuple):
+    """Columns that belong together: the accuracy in one session, or one cost, of every variant.
+
+    Attributes:
+        short: what stands before a variant's name.
+        title: in full.
+        unit: of the numbers once multiplied by `scale`.
+        means, stds: [settings x variants].
+    """
+
+    short: str
+    title: str
+    unit: str
+    scale: float
+    decimals: int | None
+    means: pd.DataFrame
+    stds: pd.DataFrame
 
 
-def _accuracy(
-    runs: Runs,
-    rounds: pd.DataFrame,
-    seeds: list[int],
-    variants: list[str],
-    wanted: Sequence[int] | None,
-    first_rounds: int,
+def _groups(settings: SettingsTable) -> list[_Group]:
+    """Cut the table into groups of columns, each with a column per variant."""
+    table, axes, cut = settings.table, list(settings.axes), []
+    if settings.trained:
+        for session in settings.sessions:
+            rows = (
+                table[axes].drop_duplicates().merge(table[table["session"] == session], on=axes, how="left")
+            )
+            cut.append(_Group(str(session), f"Session {session}", "%", 100, 2, *_columns(rows, settings)))
+        return cut
+    for quantity, (words, units) in SHOWN_COSTS.items():
+        means, stds = _columns(table, settings, f"_{quantity}")
+        unit, size = unit_for(means.to_numpy().ravel(), units)
+        cut.append(_Group(f"{words} ({unit})", f"{words} ({unit})", unit, 1 / size, None, means, stds))
+    return cut
+
+
+def _columns(rows: pd.DataFrame, settings: SettingsTable, quantity: str = "") -> Iterator[pd.DataFrame]:
+    """Yield the means, and the deviations, [settings x variants]."""
+    variants = list(settings.variants)
+    for kind in ("mean", "std"):
+        columns = rows[[f"{variant}{quantity}_{kind}" for variant in variants]]
+        yield columns.set_axis(variants, axis=1).reset_index(drop=True)
+
+
+def _cells(
+    settings: SettingsTable, cell: Callable[[str, bool], str] = lambda text, best: text
 ) -> pd.DataFrame:
-    """Average the accuracy of a setting's first rounds, a row per session."""
-    if not rounds["accuracy"].notna().any():
-        raise ValueError(f"the runs in {runs.path} have no accuracy, those in other settings have")
-    if wanted is None:
-        detail = metrics.session_kinds(rounds, runs.sessions[runs.sessions["seed"].isin(seeds)])
-        scope_of(detail, [])
-        wanted = sorted(detail.loc[detail["in_scope"], "session"].unique())
-    first = metrics.accuracy_first_rounds(rounds, first_rounds)
-    accuracy = metrics.over_seeds(first, ["session", "variant"], "accuracy_first").unstack("variant")
-    columns = {
-        f"{variant}_{kind}": accuracy.get((kind, variant), float("nan"))
-        for variant in variants
-        for kind in ("mean", "std")
-    }
-    table = pd.DataFrame(columns, index=accuracy.index)
-    return table.reindex([int(session) for session in wanted]).reset_index(names="session")
+    """Write accuracies in percent, or costs in their units, [settings x (group, variant)].
+
+    Args:
+        cell: makes a cell of a text, told whether it is the best accuracy of several in its setting and session.
+    """
+    labels = settings.table[list(settings.axes)].drop_duplicates()
+    columns = {axis: [cell(str(label), False) for label in labels[axis]] for axis in settings.axes}
+    for group in _groups(settings):
+        best = group.means.max(axis=1)
+        several = settings.trained and group.means.notna().sum(axis=1).max() > 1
+        for variant in settings.variants:
+            numbers = zip(group.means[variant], group.stds[variant], best, strict=True)
+            columns[f"{group.short}: {variant}"] = [
+                cell(
+                    with_spread(group.scale * mean, group.scale * std, group.decimals),
+                    several and mean == highest,
+                )
+                for mean, std, highest in numbers
+            ]
+    return pd.DataFrame(columns)
 
 
-def _costs(rounds: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
-    """Average a setting's latency and energy, in one row."""
-    by_seed = metrics.totals(rounds)
-    row = {}
-    for variant in variants:
-        of_variant = by_seed[by_seed["variant"] == variant]
-        for column in COSTS:
-            row[f"{variant}_{column}_mean"] = of_variant[column].mean()
-            row[f"{variant}_{column}_std"] = of_variant[column].std(ddof=1)
-    return pd.DataFrame([row])
+def _setting_names(settings: SettingsTable) -> list[str]:
+    """Name each setting by its labels in one line; numbers stand beside the name of their axis."""
+    return [
+        "  ".join(
+            f"{axis} {label}" if _is_number(label) else str(label)
+            for axis, label in zip(settings.axes, labels, strict=True)
+        )
+        for labels in settings.table[list(settings.axes)].drop_duplicates().to_numpy().tolist()
+    ]
 
 
-def _add_leads(table: pd.DataFrame, variants: list[str], reference: str | None) -> None:
-    """Say which variant is best in each row, and by how much the reference leads where all have a run."""
-    means = table[[f"{name}_mean" for name in variants]].set_axis(variants, axis=1)
-    table["best"] = [row.idxmax() if row.notna().any() else "" for _, row in means.iterrows()]
-    others = [name for name in variants if name != reference]
-    table["lead"] = float("nan")
-    if reference and others:
-        lead = means[reference] - means[others].max(axis=1)
-        table["lead"] = lead.where(means.notna().all(axis=1))
+def _caption(settings: SettingsTable) -> str:
+    """Say in one line what the table of settings shows."""
+    rounds, seeds = settings.first_rounds, named_seeds(settings.seeds)
+    sessions = f"session{'s' * (len(settings.sessions) > 1)} {ranges(settings.sessions)}"
+    if not settings.trained:
+        return f"Latency and energy of a round, mean over the rounds of {sessions} ({seeds})"
+    return f"Mean accuracy (%) over the first {rounds} rounds of {sessions} ({seeds})"
+
+
+def _verdicts(settings: SettingsTable) -> list[str]:
+    """Say in how many settings the reference leads, and where it does not."""
+    if not (settings.trained and len(leads := settings.table["lead"].dropna())):
+        return []
+    behind = settings.table[settings.table["lead"] <= 0].to_dict("records")
+    return [
+        f"{settings.reference} is ahead of all others in {int((leads > 0).sum())} of {len(leads)} pairs of "
+        f"setting and session, by {100 * leads.median():.2f} points in the median.",
+        *(
+            f"Behind: {_named((axis, row[axis]) for axis in settings.axes)}, session {row['session']}: {row['best']}"
+            f" by {-100 * row['lead']:.2f}."
+            for row in behind
+        ),
+    ]
+
+
+def report(settings: SettingsTable) -> Report:
+    """Tell of a table of settings; in Markdown and LaTeX the best of each session is bold."""
+    axes = list(settings.axes)
+    best = _cells(settings, lambda text, best: f"**{text}**" if best else text).set_index(axes[0])
+    return Report.of(
+        settings,
+        _caption(settings),
+        verdicts=_verdicts(settings),
+        tables=[("", _cells(settings).drop(columns=axes).set_axis(_setting_names(settings)))],
+        small_print=[] if settings.trained else [COSTS_EXPLAINED],
+        look=[("Figure", "settings.png"), ("More", "settings.md")],
+        emphasised=settings.reference if len(settings.variants) > 1 else None,
+        above=[markdown_table(best, axes[0])],
+        latex=_latex(settings),
+        pdf=False,
+    )
+
+
+def _latex(settings: SettingsTable) -> str:
+    """Write the table of settings as a LaTeX tabular, for the package booktabs."""
+
+    def cell(text: str, best: bool) -> str:
+        return rf"\textbf{{{latex_escape(text)}}}" if best else latex_escape(text)
+
+    table = _cells(settings, cell)
+    count, width = len(settings.axes), len(settings.variants)
+    titles = [group.title for group in _groups(settings)]
+    above = [rf"\multicolumn{{{width}}}{{c}}{{{latex_escape(title)}}}" for title in titles]
+    names = [latex_escape(name) for name in (*settings.axes, *settings.variants * len(titles))]
+    layout = "l" * count + "r" * (table.shape[1] - count)
+    return latex_tabular(_caption(settings), layout, [[""] * count + above, names], table)
+
+
+def _is_number(label: object) -> bool:
+    try:
+        float(str(label))
+    except ValueError:
+        return False
+    return True
+
+
+ROW_INCH, PANEL_INCH, MARGIN_INCH = 0.26, 3.1, 1.0
+LABEL_INCH, CHARACTERS_AN_INCH = 0.075, 9.5  # of a letter beside the panels; of the title
+MARKS = "oDsv^P"
+DODGE = 0.16  # of a row, between marks of costs: they are often the same, and one would hide the other
+WIDEST = 6  # panels side by side; a page does not hold more
+
+
+def figures(settings: SettingsTable) -> dict[str, Figure]:
+    """Draw the one figure."""
+    return {"settings": settings_figure(settings)}
+
+
+def settings_figure(settings: SettingsTable) -> Figure:
+    """Draw accuracy, or costs, of each variant in each setting; whiskers are one standard deviation over seeds."""
+    shown = _groups(settings)[:WIDEST]
+    names = _setting_names(settings)
+    beside = LABEL_INCH * max(map(len, names))
+    width = 0.5 + beside + PANEL_INCH * len(shown)
+    height = 2 * MARGIN_INCH + ROW_INCH * len(names)
+    figure = Figure(figsize=(width, height), dpi=DPI)
+    panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+    for panel, group in zip(panels, shown, strict=True):
+        _draw(panel, settings, group)
+    panels[0].set_yticks(range(len(names)), names, fontsize=8)
+    panels[0].set_ylim(len(names) - 0.5, -0.5)
+    handles, labels = panels[0].get_legend_handles_labels()
+    if len(labels) > 1:
+        figure.legend(
+            handles, labels, loc="lower center", ncols=len(labels), frameon=False, fontsize=9, labelcolor=INK
+        )
+    title = textwrap.wrap(_caption(settings), int(CHARACTERS_AN_INCH * width))
+    look: dict[str, Any] = {"fontsize": 11, "fontweight": "bold", "color": INK, "va": "top"}
+    figure.text(0.1 / width, 1 - 0.12 / height, "\n".join(title), **look)
+    figure.subplots_adjust(
+        left=(0.25 + beside) / width,
+        right=1 - 0.2 / width,
+        top=1 - (0.55 + 0.2 * len(title)) / height,
+        bottom=(0.85 if len(labels) > 1 else 0.5) / height,
+        wspace=0.06,
+    )
+    return figure
+
+
+def _draw(ax: Axes, settings: SettingsTable, group: _Group) -> None:
+    places = np.arange(len(group.means))
+    for row in places[::2]:
+        ax.axhspan(row - 0.5, row + 0.5, color="#f5f6f8", linewidth=0, zorder=0)
+    for number, (name, style) in enumerate(variant_styles(settings.variants, settings.reference).items()):
+        emphasised = name == settings.reference
+        ax.errorbar(
+            group.scale * group.means[name],
+            places + (0.0 if settings.trained else DODGE * (number - (len(settings.variants) - 1) / 2)),
+            xerr=group.scale * group.stds[name].fillna(0),
+            linestyle="none",
+            marker=MARKS[number % len(MARKS)],
+            markersize=6.5 if emphasised else 5,
+            color=style["color"],
+            elinewidth=0.9,
+            label=name,
+            zorder=style["zorder"],
+        )
+    ax.set_title(group.title, fontsize=9.5, color=INK, loc="left")
+    ax.set_xlabel("accuracy (%)" if settings.trained else group.unit, fontsize=9)
+    if not settings.trained:
+        ax.set_xlim(left=0)
+    ax.tick_params(length=0, labelsize=8, labelcolor=INK)
+    ax.grid(axis="x", color="#e1e4e8", linewidth=0.7)
+    ax.set_axisbelow(True)
+    for side in ax.spines.values():
+        side.set_visible(False)

@@ -1,7 +1,7 @@
 """A swept key: what a target, or a round, costs against its value; maps of two keys; time against energy."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,31 +9,33 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.pareto import pareto_figure
-from edgefl.analysis.figures.sweep import heat_figure, lower_bounds, sweep_figure, words_of
-from edgefl.analysis.measures import averages, metrics
-from edgefl.analysis.measures.results import Sweep
-from edgefl.analysis.measures.scope import have_rounds, reference_of, scope_of
+from edgefl.analysis.figures.sweep import UNITS, heat_figure, label_of, lower_bounds, sweep_figure, words_of
+from edgefl.analysis.measures import sweep as numbers
+from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
+from edgefl.analysis.measures.scope import reference_of
 from edgefl.analysis.measures.targets import Target, target_of, usable
-from edgefl.analysis.measures.uncertainty import ends, paired_ratio
-from edgefl.analysis.page.units import axis_of
-from edgefl.analysis.reports.sweep_words import report
-from edgefl.analysis.runs.choices import FIRST_ROUNDS, Layout, Metric
-from edgefl.analysis.runs.load import Paths, Setting, load_settings, together
+from edgefl.analysis.measures.uncertainty import Ratio
+from edgefl.analysis.measures.verdicts import Versus
+from edgefl.analysis.page.formatting import NOTHING, amount, named_seeds, unit_for, with_interval, with_spread
+from edgefl.analysis.page.markup import latex_table, markdown_table
+from edgefl.analysis.page.report import Report, reporting
+from edgefl.analysis.page.units import axis_of, bare, written
+from edgefl.analysis.runs.choices import Layout, Metric
+from edgefl.analysis.runs.load import Paths, load_settings, together
 from edgefl.analysis.runs.scenario_keys import differing, of_points
 from edgefl.analysis.runs.servers import refuse_rounds, several_servers
 
-TRAINED = ("seconds_to_target", "joules_to_target")
-UNTRAINED = ("latency_s", "round_energy_j")
-AT_LEAST = {"seconds_to_target": "session_s", "joules_to_target": "session_j"}
+POSITIVE = frozenset(UNITS) - {"accuracy_first"}
+RATIO = ("pairs", "ratio", "ratio_low", "ratio_high")
 METRICS: dict[Metric, tuple[str, str | None]] = {  # name -> column with a target to reach, and without one
     "seconds": ("seconds_to_target", "latency_s"),
     "joules": ("joules_to_target", "round_energy_j"),
     "rounds": ("rounds_to_target", None),
     "accuracy": ("accuracy_first", "accuracy_first"),
 }
-MEASURED = ["seconds_to_target", "joules_to_target", "rounds_to_target", "accuracy_first"]
 
 
+@reporting
 def sweep(
     path: Paths,
     *,
@@ -71,20 +73,14 @@ def sweep(
     names = list(dict.fromkeys(info["variant"]))
     trained = any(runs.rounds["accuracy"].notna().any() for runs in by_setting.values())
     goals = usable([goal], names, reference, notes) if trained else []
-    measured = []
-    for setting, runs in by_setting.items():
-        part = _measure(runs.info, runs.rounds, runs.sessions, goals, reference, notes)
-        part.insert(0, "setting", [setting] * len(part))
-        measured.append(part)
-    by_seed = pd.concat(measured, ignore_index=True)
-    table = _table(by_seed, points, chosen)
-    folder = next(iter(by_setting.values())).folder(out)
-    costs = (TRAINED if goals else UNTRAINED) if metric is None else (_column(metric, trained, bool(goals)),)
+    by_seed = numbers.by_seed(by_setting, goals, reference, notes)
+    table = numbers.table_of(by_seed, points, chosen)
+    first = next(iter(by_setting.values()))
+    costs = (TO_TARGET if goals else OF_ROUND) if metric is None else (_column(metric, trained, bool(goals)),)
     if len(chosen) == 1:
-        _add_ratios(table, by_seed, TRAINED if goals else UNTRAINED)
-    first_figure = "sweep_map" if len(chosen) == 2 else "sweep"
-    result = Sweep(
-        score=next(iter(by_setting.values())).score,
+        numbers.add_ratios(table, by_seed, TO_TARGET if goals else OF_ROUND)
+    return Sweep(
+        score=first.score,
         table=table,
         keys=tuple(chosen),
         costs=costs,
@@ -92,19 +88,14 @@ def sweep(
         reference=reference,
         seeds=tuple(sorted(int(seed) for seed in info["seed"].unique())),
         layout=layout or Layout(interval=True),
-        out=folder,
-        figures=tuple(folder / f"{name}.png" for name in (first_figure, "sweep_pareto")),
+        out=first.folder(out),
         notes=tuple(dict.fromkeys(notes)),
     )
-    draw = heat_figure if len(chosen) == 2 else sweep_figure
-    figures = {first_figure: draw(result), "sweep_pareto": _pareto(result)}
-    replace(report(result), figures=figures).write()
-    return result
 
 
-def grid_key(path: Paths, *, partial: bool = False) -> str | None:
+def grid_key(path: Paths) -> str | None:
     """Find the key of a study's grid if that is one number: one axis, whose settings differ in this key alone."""
-    info, _ = together(load_settings(path, partial=partial))
+    info, _ = together(load_settings(path))
     if any(len(setting) != 1 for setting in info["setting"]):
         return None
     points = of_points(info)
@@ -129,23 +120,6 @@ def _column(metric: str, trained: bool, goals: bool) -> str:
         )
         raise ValueError(f"metric '{metric}' needs {needs}: choose seconds or joules")
     return column
-
-
-def _pareto(result: Sweep) -> Figure:
-    """Draw time against energy, a point for each value."""
-    table, keys = result.table, list(result.keys)
-    time, energy = TRAINED if result.target else UNTRAINED
-    named, sizes = zip(*(axis_of(key, table[key]) for key in keys), strict=True)
-    values = table[keys].itertuples(index=False, name=None)
-    points = {
-        "series": table["series"],
-        "label": [", ".join(f"{v / size:g}" for v, size in zip(row, sizes, strict=True)) for row in values],
-        "time_s": table[f"{time}_mean"],
-        "energy_j": table[f"{energy}_mean"],
-        "missed": lower_bounds(table, time),
-    }
-    words = words_of(time, result.target), words_of(energy, result.target)
-    return pareto_figure(pd.DataFrame(points), words, f"numbers: {', '.join(named)}")
 
 
 def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
@@ -178,103 +152,136 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _measure(
-    info: pd.DataFrame,
-    rounds: pd.DataFrame,
-    sessions: pd.DataFrame,
-    goals: Sequence[Target],
-    reference: str | None,
-    notes: list[str],
-) -> pd.DataFrame:
-    """Measure the runs of one setting: a row per variant and seed."""
-    for path in info.loc[~have_rounds(info, rounds), "path"]:
-        notes.append(f"left out {path}: it has no rounds")
-    costs = metrics.totals(rounds)
-    detail = metrics.session_kinds(rounds, sessions)
-    scope_of(detail, [])
-    scope = detail.loc[detail["in_scope"], metrics.SESSION]
-    times = metrics.time_to_target(
-        rounds, sessions, reference=reference, target=goals[0] if goals else 1.0
-    ).merge(metrics.accuracy_first_rounds(rounds, FIRST_ROUNDS), on=metrics.SESSION, how="left")
-    times = times.merge(scope, on=metrics.SESSION)
-    known = times["rounds_to_target"].notna() & bool(goals)
-    times["missed"] = known & times["rounds_to_target"].eq(float("inf"))
-    times["targets"] = known
-    for name, whole in AT_LEAST.items():
-        times[name] = times[name].mask(times["missed"], times[whole]).where(known)
-    times["rounds_to_target"] = times["rounds_to_target"].where(known)
-    by_run = times.groupby(metrics.RUN)
-    means = by_run[MEASURED].mean().join(by_run[["missed", "targets"]].sum())
-    return costs.merge(means.reset_index(), on=metrics.RUN, how="left")
-
-
-def _table(
-    by_seed: pd.DataFrame, points: Mapping[Any, Mapping[str, Any]], keys: Sequence[str]
-) -> pd.DataFrame:
-    names = _series(points, keys)
-    wanted = [*MEASURED, "latency_s", "round_energy_j", "energy_j", "simulated_s"]
-    rows = []
-    for (setting, variant), group in by_seed.groupby(["setting", "variant"], sort=False):
-        point = (setting, variant)
-        row: dict[str, Any] = {"series": names[point], **{key: points[point][key] for key in keys}}
-        row |= {"setting": _words(setting), "variant": variant}
-        row["seeds"] = len(group)
-        for name in wanted:
-            row |= averages.spread(name, group[name].astype(float))
-        rows.append(row | {"not_reached": int(group["missed"].sum()), "targets": int(group["targets"].sum())})
-    order = list(dict.fromkeys(names.values()))
-    rows.sort(key=lambda row: (order.index(row["series"]), *(row[key] for key in keys)))
-    table = pd.DataFrame(rows)
-    for name in wanted:
-        half = table[f"{name}_ci"]
-        both = [ends(*pair) for pair in zip(table[f"{name}_mean"], half, strict=True)]
-        table[f"{name}_low"], table[f"{name}_high"] = zip(*both, strict=True)
+def headline(sweep: Sweep) -> pd.DataFrame:
+    """Write a row per value, a column per series and cost; the values are the index."""
+    texts: dict[str, list[str]] = {}
+    places = sweep.table[list(sweep.keys)].drop_duplicates().sort_values(list(sweep.keys))
+    labels = [axis_of(key, sweep.table[key]) for key in sweep.keys]
+    for cost in sweep.costs:
+        unit, size = unit_for(sweep.table[f"{cost}_mean"], UNITS[cost])
+        for series, rows in sweep.table.groupby("series", sort=False):
+            own = places.merge(rows, on=list(sweep.keys), how="left")
+            lead = "" if series == "all" else f"{series}: "
+            texts[lead + label_of(cost, sweep.target, unit)] = [
+                f"> {amount(row[f'{cost}_mean'] / size)}" if lower else _mean(row, cost, size, sweep.layout)
+                for lower, (_, row) in zip(lower_bounds(own, cost), own.iterrows(), strict=True)
+            ]
+            if f"{cost}_ratio" in own:
+                kind = words_of(cost, sweep.target).partition(" to ")[0]
+                first = written(sweep.keys[0], places[sweep.keys[0]].tolist())[0]
+                texts[f"{lead}{kind} over that at {first}"] = [_ratio(row, cost) for _, row in own.iterrows()]
+    index = [
+        ", ".join(f"{value / size:g}" for value, (_, size) in zip(row, labels, strict=True))
+        for row in places.to_numpy()
+    ]
+    table = pd.DataFrame(texts, index=index)
+    table.index.name = ", ".join(label for label, _ in labels)
     return table
 
 
-def _add_ratios(table: pd.DataFrame, by_seed: pd.DataFrame, costs: Sequence[str]) -> None:
-    """Add NAME_ratio, _ratio_low, _ratio_high and _pairs: the cost over that at the series' first value, same seeds.
-
-    They are NaN where a target was missed: a bound over a bound says nothing.
-    """
-    words = by_seed["setting"].map(_words)
-    for cost in costs:
-        found = []
-        for _, own in table.groupby("series", sort=False):
-            by_value = []
-            for row in own.to_dict("records"):
-                values = by_seed[(words == row["setting"]) & (by_seed["variant"] == row["variant"])]
-                known = values[cost].astype(float).where(values["missed"] == 0)
-                by_value.append(known.set_axis(values["seed"]))
-            for values in by_value:
-                both = pd.concat([values, by_value[0]], axis=1, join="inner").to_numpy(float)
-                found.append(paired_ratio(both[:, 0], both[:, 1]))
-        table[f"{cost}_ratio"] = [one.mean for one in found]
-        table[f"{cost}_ratio_low"] = [one.low for one in found]
-        table[f"{cost}_ratio_high"] = [one.high for one in found]
-        table[f"{cost}_pairs"] = [one.pairs for one in found]
+def _mean(row: pd.Series, cost: str, size: float, layout: Layout) -> str:
+    """Write a mean; its interval on a logarithmic scale, as costs are above zero, an accuracy's as it is."""
+    mean = row[f"{cost}_mean"] / size
+    if layout.interval and cost in POSITIVE:
+        return with_interval(mean, row[f"{cost}_low"] / size, row[f"{cost}_high"] / size)
+    return with_spread(mean, row[f"{cost}_{layout.spread}"] / size)
 
 
-def _words(setting: Setting) -> str:
-    return " ".join(f"{axis} {label}" for axis, label in setting)
+def _ratio(row: pd.Series, cost: str) -> str:
+    found = (row[f"{cost}_ratio"], row[f"{cost}_ratio_low"], row[f"{cost}_ratio_high"])
+    return NOTHING if math.isnan(found[0]) else "1" if found == (1, 1, 1) else with_interval(*found)
 
 
-def _series(points: Mapping[Any, Mapping[str, Any]], keys: Sequence[str]) -> dict[Any, str]:
-    """Name for each point the series it belongs to: points that differ in the swept keys only are one."""
-    others = [key for key in differing(points.values()) if key not in keys]
-    # a component's parameters follow from its name, where that differs
-    others = [key for key in others if not any(key.startswith(f"{other}.") for other in others)]
-    groups: dict[tuple[str, ...], list[Any]] = {}
-    for place, point in points.items():
-        groups.setdefault(tuple(repr(point.get(key)) for key in others), []).append(place)
-    names = {}
-    variants = [tuple(dict.fromkeys(variant for _, variant in group)) for group in groups.values()]
-    by_variant = all(len(own) == 1 for own in variants) and len(set(variants)) == len(variants)
-    for values, group in groups.items():
-        words = ", ".join(
-            f"{key.rpartition('.')[2]} {value.strip(chr(39))}"
-            for key, value in zip(others, values, strict=True)
+def verdicts(sweep: Sweep) -> list[str]:
+    """Say of each series how the last value compares with the first, paired by seed."""
+    time, energy = TO_TARGET if sweep.target else OF_ROUND
+    if len(sweep.keys) > 1 or f"{time}_ratio" not in sweep.table:
+        return []
+    task = f"to {sweep.target.short}" if sweep.target else "for a round"
+    key, sentences = sweep.keys[0], []
+    for series, rows in sweep.table.groupby("series", sort=False):
+        if len(rows) < 2:
+            continue
+        first, *_, last = written(key, rows[key].tolist())
+        row = rows.iloc[-1]
+        of_time, of_energy = (Ratio(*(row[f"{cost}_{name}"] for name in RATIO)) for cost in (time, energy))
+        name = key.rpartition(".")[2] if first.replace(".", "").isdigit() else bare(key)
+        words = name.replace("_", " ")
+        lead = "" if series == "all" else f"{series}: "
+        if not of_time.pairs:
+            sentences.append(f"{lead}a target was missed at {words} {first} or {last}: no ratio to give.")
+            continue
+        sentences.append(lead + Versus(f"{words} {last}", first, of_time, of_energy, task).sentence())
+    return sentences
+
+
+def _caption(sweep: Sweep) -> str:
+    """Say in one line what the table shows."""
+    seeds, several = named_seeds(sweep.seeds), len(sweep.seeds) > 1
+    if sweep.layout.interval and several:
+        seeds = f"{len(sweep.seeds)} seeds, mean and 95 % interval"
+    return f"Costs against {' and '.join(sweep.keys)} ({seeds})"
+
+
+def _explanations(sweep: Sweep) -> Iterator[str]:
+    """Say how numbers are defined."""
+    if sweep.costs == ("accuracy_first",):
+        yield "Means over the first training rounds of each session, and over recurring sessions, if there are any."
+    elif sweep.target is None:
+        yield "Round latency: until the slowest device is done. Energy: of all devices. No probe rounds."
+    else:
+        yield (
+            f"To reach {sweep.target.named(sweep.reference)}, from the start of the session, probe rounds included;"
+            " means over recurring sessions, if there are any. >: missed somewhere, whole sessions counted."
         )
-        for place in group:
-            names[place] = str(place[1]) if by_variant and others else words or "all"
-    return names
+    if len(sweep.keys) == 1 and len(sweep.seeds) > 1:
+        yield (
+            "Intervals are Student's t on a logarithmic scale, ratios paired by seed: the same seed has the same"
+            " devices, movement and channel at each value."
+        )
+
+
+def report(sweep: Sweep) -> Report:
+    """Tell of a sweep: costs by value."""
+    title, table = _caption(sweep), headline(sweep)
+    axis = str(table.index.name)
+    # LaTeX names the axis also where it stands in the head
+    turned, corner = (table.T, "") if sweep.layout.transposed else (table, axis)
+    return Report.of(
+        sweep,
+        title,
+        verdicts=verdicts(sweep),
+        tables=[("", table)],
+        small_print=list(_explanations(sweep)),
+        look=[
+            *(("Figure", figure.name, " and .pdf") for figure in sweep.figures),
+            ("More", "sweep.md", "; --explain prints how to read this"),
+        ],
+        emphasised=None,
+        above=[markdown_table(turned, corner)],
+        latex=latex_table(title, turned, axis),
+    )
+
+
+def figures(sweep: Sweep) -> dict[str, Figure]:
+    """Draw the costs by value, and time against energy."""
+    first, second = (figure.stem for figure in sweep.figures)
+    drawn = heat_figure(sweep) if len(sweep.keys) == 2 else sweep_figure(sweep)
+    return {first: drawn, second: _pareto(sweep)}
+
+
+def _pareto(sweep: Sweep) -> Figure:
+    """Draw time against energy, a point for each value."""
+    table, keys = sweep.table, list(sweep.keys)
+    time, energy = TO_TARGET if sweep.target else OF_ROUND
+    named, sizes = zip(*(axis_of(key, table[key]) for key in keys), strict=True)
+    values = table[keys].itertuples(index=False, name=None)
+    points = {
+        "series": table["series"],
+        "label": [", ".join(f"{v / size:g}" for v, size in zip(row, sizes, strict=True)) for row in values],
+        "time_s": table[f"{time}_mean"],
+        "energy_j": table[f"{energy}_mean"],
+        "missed": lower_bounds(table, time),
+    }
+    words = words_of(time, sweep.target), words_of(energy, sweep.target)
+    return pareto_figure(pd.DataFrame(points), words, f"numbers: {', '.join(named)}")

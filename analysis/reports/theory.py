@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.column import DASHES, MARKS, SMALL, legend, panels
 from edgefl.analysis.figures.style import INK, PALETTE, SOFT
 from edgefl.analysis.measures.metrics import RUN, SESSION, training_rounds
-from edgefl.analysis.page.markup import named_runs
+from edgefl.analysis.page.markup import named_runs, quantities
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.load import Paths, Runs
 
@@ -24,7 +24,7 @@ def report_theory(runs: Paths | Runs, *, out: str | Path | None = None) -> Repor
         ValueError: no completed run, no run that has measured gradients, or a folder that cannot be written.
     """
     runs = Runs.of(runs)
-    by_round, by_run = along(runs)
+    by_round, by_run = _along(runs)
     lengths = training_rounds(runs.rounds).groupby("session")["round"].max()
     notes = [*runs.left_out, *runs.remarks]
     variants = by_round["variant"].nunique()
@@ -32,7 +32,7 @@ def report_theory(runs: Paths | Runs, *, out: str | Path | None = None) -> Repor
         notes.append(f"the figure shows the first {MOST_PANELS} of {variants} variants")
     return Report(
         runs.folder(out),
-        tables=[("", headline(by_run))],
+        tables=[("", _headline(by_run))],
         sentences=[*EXPLANATIONS, *noted(notes)],
         look=[("Round by round", "theory_rounds.csv"), ("Figure", "theory.png", " and .pdf")],
         numbers={"theory_rounds.csv": by_round, "theory.csv": by_run},
@@ -115,7 +115,7 @@ def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float 
     return bounds
 
 
-def along(runs: Runs) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _along(runs: Runs) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Compute the bound along every run; returns it by round, and the constants with the means over rounds by run."""
     measured = _measured_rounds(runs)
     estimated = constants(measured)
@@ -157,13 +157,9 @@ EXPLANATIONS = (
 )
 
 
-def headline(by_run: pd.DataFrame) -> pd.DataFrame:
+def _headline(by_run: pd.DataFrame) -> pd.DataFrame:
     """Write the constants, the terms and the limits, [quantities x runs]; of many runs, [quantities x variants]."""
-    named = named_runs(by_run)
-    return pd.DataFrame(
-        {str(name): [_text(key, row[key]) for key in ROWS] for name, row in named.iterrows()},
-        index=list(ROWS.values()),
-    )
+    return quantities(named_runs(by_run), ROWS, _text)
 
 
 def _text(key: str, value: float) -> str:
@@ -182,7 +178,7 @@ def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
     round has no bound if one of the seeds has none: its learning rate is beyond (14).
 
     Args:
-        by_round: of `edgefl.analysis.reports.theory.along`.
+        by_round: of `edgefl.analysis.reports.theory._along`.
         lengths: training rounds of each session, by its number.
     """
     names = list(dict.fromkeys(by_round["variant"]))[:MOST_PANELS]

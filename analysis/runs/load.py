@@ -93,8 +93,8 @@ class Runs:
         some = [any(forms(Path(path), "evaluation")) for path in self.info["path"]]
         if not any(some):
             raise ValueError(
-                f"the runs in {self.path} have no scores of devices: run them with learning.tested_on: devices and"
-                " learning.scores_every: 10"
+                f"the runs in {self.path} have no scores of devices: run them with learning.evaluation.tested_on:"
+                " devices and learning.evaluation.scores_every: 10"
             )
         return read_all(self.info[some], "evaluation")
 

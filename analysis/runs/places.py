@@ -16,8 +16,8 @@ import numpy as np
 MOST_STREETS = 5000  # of one network
 LANE_M = 4.0  # between lanes of a highway; twin of mobility/highway.py
 EQUATOR_M, SQUARED_ECCENTRICITY = 6_378_137.0, 0.00669437999014  # WGS 84
-NO_MAP = (OSError, EOFError, zlib.error, ElementTree.ParseError)
-UNREADABLE = (*NO_MAP, ValueError, LookupError, TypeError, AttributeError)
+NO_MAP = (OSError, EOFError, zlib.error, ElementTree.ParseError)  # a file cannot be read
+NO_PLACES = (ValueError, LookupError, TypeError, AttributeError)  # or says something else
 # steps on the triangular grid, counter-clockwise; twin of channel/layout.py: `analysis` reads files only
 DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
 
@@ -30,29 +30,26 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
         images [[x, y]]: how far the same world is repeated, where it is.
     """
     layout, radius_m = scenario["layout"], float(scenario["cell"]["radius_m"])
-    about = {
+    rings, isd_m, sites, images_at_m = int(layout["rings"]), float(layout["isd_m"]), layout.get("sites"), None
+    if sites is not None:
+        shape, sites_m, isd_m = "open", [list(site) for site in sites], 0.0
+        world_m = float(layout.get("radius_m") or radius_m + max(math.hypot(*site) for site in sites))
+    elif not rings:
+        shape, sites_m, isd_m, world_m = "disc", [[0.0, 0.0]], 0.0, radius_m
+    else:
+        shape, world_m = "hexagons", (rings + 0.5) * isd_m
+        sites_m = hexagonal_sites_m(rings, isd_m).round(2).tolist()
+        if layout.get("edge") != "guard_ring":
+            images_at_m = images_m(rings, isd_m).round(2).tolist()
+    return {
         "sectors": int(layout["sectors"]),
         "azimuth_deg": float(layout["azimuth_deg"]),
-        "images": [[0.0, 0.0]],
+        "images": images_at_m or [[0.0, 0.0]],
+        "shape": shape,
+        "sites": sites_m,
+        "isd_m": isd_m,
+        "radius_m": world_m,
     }
-    sites = layout.get("sites")
-    if sites is not None:
-        reach_m = radius_m + max(math.hypot(*site) for site in sites)
-        world_m = float(layout.get("radius_m") or reach_m)
-        return {
-            **about,
-            "shape": "open",
-            "sites": [list(site) for site in sites],
-            "isd_m": 0.0,
-            "radius_m": world_m,
-        }
-    rings, isd_m = int(layout["rings"]), float(layout["isd_m"])
-    if not rings:
-        return {**about, "shape": "disc", "sites": [[0.0, 0.0]], "isd_m": 0.0, "radius_m": radius_m}
-    sites_m = hexagonal_sites_m(rings, isd_m).round(2).tolist()
-    if layout.get("edge") != "guard_ring":
-        about["images"] = images_m(rings, isd_m).round(2).tolist()
-    return {**about, "shape": "hexagons", "sites": sites_m, "isd_m": isd_m, "radius_m": (rings + 0.5) * isd_m}
 
 
 def hexagonal_sites_m(rings: int, isd_m: float) -> np.ndarray:
@@ -216,14 +213,5 @@ def _noted(notes: list[str], what: str) -> Iterator[None]:
     """Leave out what a map file does not say any more: the replay is true without it."""
     try:
         yield
-    except (
-        OSError,
-        EOFError,
-        zlib.error,
-        ElementTree.ParseError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-    ) as error:
+    except (*NO_MAP, *NO_PLACES) as error:
         notes.append(f"{what} is not drawn, its map cannot be read ({error}).")

@@ -200,8 +200,8 @@ def _as_workload(scenario: Scenario, learner: Any) -> dict[str, Any]:
     task = WorkloadSettings(
         payload_bits=learner.payload_bits,
         flops_per_sample=learner.flops_per_sample,
-        steps=learning.steps,
-        batch=learning.batch,
+        steps=learning.local.steps,
+        batch=learning.local.batch,
     )
     changes: dict[str, Any] = {"learning": None, "workload": task}
     if scenario.sessions.report_bits:  # it waits for losses, which nobody has
@@ -284,10 +284,10 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
             carrier_hz=radio.carrier_hz,
             bs_height_m=extent.bs_height_m,
             ut_height_m=extent.ut_height_m,
-            line_of_sight=radio.line_of_sight == "always",
+            line_of_sight=radio.propagation.line_of_sight == "always",
         )
-    noise_dbm = radio.noise_dbm_hz + 10 * math.log10(radio.bandwidth_hz) + radio.noise_figure_db
-    snr_db = radio.server_power_dbm + gains_db - noise_dbm - radio.interference_margin_db
+    noise_dbm = radio.budget.noise_dbm_hz + 10 * math.log10(radio.bandwidth_hz) + radio.budget.noise_figure_db
+    snr_db = radio.budget.server_power_dbm + gains_db - noise_dbm - radio.budget.interference_margin_db
     return np.asarray(snr_db).reshape(GRID, GRID)
 
 

@@ -231,20 +231,19 @@ def _print_comparison(
     """Compare runs; along a grid of one number, say what it costs."""
     from edgefl.analysis import compare, compare_settings, load_runs
     from edgefl.analysis.page.formatting import placed
-    from edgefl.analysis.reports import comparison_words, settings_words, sweep_words
-    from edgefl.analysis.reports.sweep import grid_key, sweep
+    from edgefl.analysis.reports import comparison, settings, sweep
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
             if plan.runs[0].member.setting:
-                report = settings_words.report(compare_settings(path, out=out))
-                if key := grid_key(path):
+                report = settings.report(compare_settings(path, out=out))
+                if key := sweep.grid_key(path):
                     more = ("Settings", "settings.md", ": the variants in each of them")
-                    swept = sweep_words.report(sweep(path, keys=[key], out=out))
+                    swept = sweep.report(sweep.sweep(path, keys=[key], out=out))
                     report = replace(swept, look=[*swept.look, more])
             else:
-                report = comparison_words.report(compare(load_runs(path), out=out))
+                report = comparison.report(compare(load_runs(path), out=out))
             report.print(console, explain=explain)
     except ValueError as error:
         raise EdgeflError(f"not compared: {placed(error, path)}") from error

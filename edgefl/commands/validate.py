@@ -34,7 +34,7 @@ def validate(
 
         edgefl validate scenarios/commute_clock.yaml --plan
 
-        edgefl validate quickstart --set learning.lr=0.01
+        edgefl validate quickstart --set learning.local.lr=0.01
     """
     from edgefl.config import shipped
     from edgefl.scenario.data_loading import Loaded

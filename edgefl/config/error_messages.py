@@ -9,7 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from edgefl.config.component import Component
-from edgefl.config.gone_keys import GONE
+from edgefl.config.gone_keys import GONE, MOVED
 from edgefl.config.key_places import place_of
 from edgefl.config.registry import did_you_mean, nearest
 from edgefl.config.unit_slips import unit_slip
@@ -100,14 +100,18 @@ def flat(
 
 
 def _of_gone_keys(fault: Fault) -> Fault:
-    """Say why a key of earlier versions is unknown."""
-    reason = GONE.get(".".join(fault.place[-2:]))
-    if reason is None:
+    """Say why a key of earlier versions is unknown, or where it is now."""
+    key = ".".join(fault.place[-2:])
+    if key in MOVED:
+        now = f"has moved: write {dotted((*fault.place[:-1], MOVED[key]))}"
+    elif key in GONE:
+        now = f"is gone: {GONE[key]}"
+    else:
         return fault
 
     def told() -> str:
         text = fault.message()
-        return f"is gone: {reason}" if text.startswith("unknown key") else text
+        return now if text.startswith("unknown key") else text
 
     return Fault(fault.place, told)
 

@@ -1,24 +1,47 @@
-"""Keys of earlier versions that are gone for good: the section and the key, and why or what stands in its place."""
+"""Keys of earlier versions that are gone for good, and why; keys that stand in a section of their own now."""
 
 GONE = {
     "algorithm.correction": "feddc without it is feddyn",
-    "algorithm.decay": "learning.lr_schedule lets the rate fall, whatever the algorithm",
+    "algorithm.decay": "learning.local.lr_schedule lets the rate fall, whatever the algorithm",
     "algorithm.detect": "feddrift goes by the loss",
     "background.indoor_share": "users are indoors as often as devices",
     "devices.vehicle_loss_db": "a car takes 9 dB, as 38.901 says",
     "downlink_codec.indices": "a place takes ceil(log2 M) bits",
+    "dataset.colour": "images are read in colour; convert the files",
     "learning.base_model": "devices hold what is frozen",
     "learning.channels_last": "it is chosen by model and processor",
     "learning.class_weights": "a task of your own weighs its classes",
     "learning.client_metrics": "read them from a learner of your own, or from models that are kept",
     "learning.label_smoothing": "a task of your own smooths its labels",
-    "learning.probe_batch": "probes have learning.batch",
-    "learning.probe_steps": "probes have learning.steps or epochs",
+    "learning.probe_batch": "probes have learning.local.batch",
+    "learning.probe_steps": "probes have learning.local.steps or epochs",
     "mobility.headway_s": "vehicles of a lane are independent",
     "model.classes": "a function is told num_classes",
     "partition.round_overlap": "write the overlap that the error names",
     "path_loss.open_office": "InH is 38.901's mixed office",
+    "radio.snr_gap_db": "it is 2 dB",
     "radio.server_pa_efficiency": "raise server_power_dbm by what the amplifier loses",
     "server.at_session_end": "work that is under way then is cut off",
     "uplink_codec.indices": "a place takes ceil(log2 M) bits",
+}
+
+# section -> the keys in it that stood beside it in earlier versions
+INTO = {
+    "learning.cost": "bits_per_parameter booked flops_per_sample payload",
+    "learning.evaluation": "metrics scores_every test_every test_samples tested_on validation",
+    "learning.local": "augmentation batch batching clip_norm early_stopping epochs lr lr_floor lr_power lr_schedule"
+    " memory_gb momentum one_pass optimiser partial_work precision probe_lr steps weight_decay",
+    "radio.budget": "array_gain_db interference_margin_db noise_dbm_hz noise_figure_db power_over_share"
+    " server_power_dbm site_noise_figure_db uplink_alpha uplink_p0_dbm uplink_power_over_share",
+    "radio.link": "control_overhead downlink_layers frequency_taps harq_bler max_efficiency protocol_overhead rates"
+    " uplink_smallest_part uplink_waterfall_db",
+    "radio.monitoring": "coverage_margin_db gain_reading t310_s t311_s",
+    "radio.propagation": "line_of_sight los_site_correlation shadowing shadowing_std_db site_correlation",
+}
+RENAMED = {"test_every": "every", "test_samples": "samples"}
+# the section and the key as it was -> the same from that section on
+MOVED = {
+    f"{section}.{key}": f"{inner}.{RENAMED.get(key, key)}"
+    for section, inner, keys in ((*place.split("."), keys.split()) for place, keys in INTO.items())
+    for key in keys
 }

@@ -232,5 +232,5 @@ def notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:
     from edgefl.learning.local.processor import bf16_note
 
     settings = [one.learning for one in scenario.by_federation.values()]
-    note = bf16_note() if any(one and one.precision == "bf16" for one in settings) else None
+    note = bf16_note() if any(one and one.local.precision == "bf16" for one in settings) else None
     return [note] if note else []

@@ -12,7 +12,7 @@ from edgefl.errors import about
 from edgefl.learners.building import may_have_gpu
 from edgefl.learning import memory
 from edgefl.learning.augmentation import Augmentation
-from edgefl.learning.data.dealt_by_group import DealtByGroup
+from edgefl.learning.data.dealt_by_group import device_data_of
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Dataset
@@ -63,8 +63,8 @@ def _is_enough(settings: LearningSettings, device: str) -> bool:
     """
     return (
         (device == "cpu" or (device == "auto" and not may_have_gpu()))
-        and settings.precision == "float32"
-        and settings.tested_on == "labels"
+        and settings.local.precision == "float32"
+        and settings.evaluation.tested_on == "labels"
         and settings.drift is None
         and not settings.algorithm.knows_drift
         and settings.initial is None
@@ -79,8 +79,8 @@ def _sized(
     task = task_of(settings, data)
     if task.per_position:
         return None  # what the model's outputs are is seen by making it
-    data, _ = split_off(data, settings.validation, task.kinds(data.train.y))
-    if settings.augmentation:
+    data, _ = split_off(data, settings.evaluation.validation, task.kinds(data.train.y))
+    if settings.local.augmentation:
         Augmentation().check(data.train.x.shape[1:])
     size = settings.model.size(data.train.x.shape[1:], data.num_classes)
     if size is None:
@@ -89,19 +89,19 @@ def _sized(
     numbers = memory_needs.of_training(world.scenario, members.count, size.parameters)
     memory.require(numbers, memory.available_bytes())
     inputs = PartitionInputs(data.train.groups, members.homes_m, world.cells_m, members.kept)
-    payload = Payload(settings.bits_per_parameter, settings.payload == "exchanged")
-    flops = settings.flops_per_sample
-    partition, streams = settings.partition, world.streams
-    device_data: DeviceData
-    if data.by_group is not None:
-        device_data = DealtByGroup(
-            partition, data.by_group, data.num_classes, members.count, streams, kept=inputs.kept
-        )
-    else:
-        labels = task.kinds(data.train.y)
-        device_data = DeviceData(partition, labels, members.count, streams, inputs, members.populations)
+    payload = Payload(settings.cost.bits_per_parameter, settings.cost.payload == "exchanged")
+    flops = settings.cost.flops_per_sample
     return _SizedLearner(
-        device_data,
+        device_data_of(
+            settings.partition,
+            task.kinds(data.train.y),
+            data.by_group,
+            data.num_classes,
+            members.count,
+            world.streams,
+            inputs,
+            members.populations,
+        ),
         payload.bits(size.parameters, 0, settings.algorithm.vectors_up),
         float(size.flops_per_sample) if flops == "counted" else flops,
         size.parameters,

@@ -1,14 +1,12 @@
 """Images that are seen a little otherwise in each step of local training."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from edgefl.errors import EdgeflError
-
-if TYPE_CHECKING:  # settings are read without PyTorch
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class Augmentation:
@@ -37,7 +35,7 @@ class Augmentation:
             raise EdgeflError(
                 f"the data set's samples are {list(shape)}: only images, [height, width] or [channels, height,"
                 " width], can be shifted and mirrored; leave it out",
-                ("learning", "augmentation"),
+                ("learning", "local", "augmentation"),
             )
 
     def draw(self, sizes: np.ndarray, widest: int, generators: Sequence[np.random.Generator]) -> np.ndarray:
@@ -52,7 +50,7 @@ class Augmentation:
             own[there] = rng.integers(self.views, size=int(there.sum()))
         return views
 
-    def seen(self, images: "Tensor", views: "Tensor") -> "Tensor":
+    def seen(self, images: Tensor, views: Tensor) -> Tensor:
         """Return images [n, ..., height, width] as they are seen in these views [n]."""
         import torch
 

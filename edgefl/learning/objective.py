@@ -38,7 +38,7 @@ def _refuse(settings: LearningSettings, task: Task) -> None:
         "algorithm": settings.algorithm.of_classes and registry.name_of("algorithms", settings.algorithm),
         "warm_start": settings.warm_start.of_classes and registry.name_of("warm_starts", settings.warm_start),
         "drift": settings.drift and settings.drift.of_classes and registry.name_of("drifts", settings.drift),
-        "metrics": ", ".join(one for one in settings.metrics if one in OF_CLASSES),
+        "evaluation.metrics": ", ".join(one for one in settings.evaluation.metrics if one in OF_CLASSES),
     }
     remedies = {
         "algorithm": "choose one that takes any loss, such as fedavg, fedprox or scaffold",
@@ -49,5 +49,5 @@ def _refuse(settings: LearningSettings, task: Task) -> None:
         if what:
             raise EdgeflError(
                 f"{what} is made for classes, and the task is {name}: {remedies.get(key, 'leave it out')}",
-                ("learning", key),
+                ("learning", *key.split(".")),
             )

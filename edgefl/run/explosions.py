@@ -104,20 +104,20 @@ def notes(scenario: Scenario, extremes: Extremes) -> Iterator[str]:
     if extremes.huge is not None:
         where, loss = extremes.huge
         yield (
-            f"the loss is {loss:.2g} in {where}, although it is finite: training diverges; a lower learning.lr, or"
-            " learning.clip_norm, holds it"
+            f"the loss is {loss:.2g} in {where}, although it is finite: training diverges; a lower"
+            " learning.local.lr, or learning.local.clip_norm, holds it"
         )
     for column, where in extremes.not_finite.items():
         count = extremes.rows_of[column]
         yield (
             f"{column} is no finite number in {count:,} row{'s' if count > 1 else ''}, first in {where}: what is said"
-            " of it counts for nothing; a lower learning.lr, or learning.clip_norm, keeps models finite"
+            " of it counts for nothing; a lower learning.local.lr, or learning.local.clip_norm, keeps models finite"
         )
     if extremes.unusable:
         yield (
             f"{extremes.unusable:,} updates were not finite, and dropped (rounds.not_finite: drop), with"
-            f" {extremes.unusable_j:.3g} J; outcome unusable_uplink in devices.csv says whose; a lower learning.lr,"
-            " or learning.clip_norm, keeps them finite"
+            f" {extremes.unusable_j:.3g} J; outcome unusable_uplink in devices.csv says whose; a lower"
+            " learning.local.lr, or learning.local.clip_norm, keeps them finite"
         )
 
 
@@ -130,8 +130,8 @@ def _of_length(scenario: Scenario, extremes: Extremes) -> Iterator[str]:
     if slowest.took_s <= HOPELESS_S and slowest.took_s <= TIMES_THE_MEDIAN * usual_s:
         return
     remedies = ["rounds.deadline_s ends a round without such a device"]
-    if scenario.radio.t310_s is None:
-        remedies.append("radio.preset: nr, or radio.t310_s, gives such a link up")
+    if scenario.radio.monitoring.t310_s is None:
+        remedies.append("radio.preset: nr, or radio.monitoring.t310_s, gives such a link up")
     yield (
         f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}; the"
         f" median of rounds is {usual} s: its link carries next to nothing; {', and '.join(remedies)}"

@@ -92,8 +92,8 @@ def _check_first_round(
     scenario: Scenario, rounds: Rounds, present: Sequence[int], payload_bits: int
 ) -> _FirstRound:
     radio = rounds.simulation.radio
-    phase, section = ("train", "workload") if scenario.learning is None else ("pilot", "learning")
-    task = scenario.learning or scenario.workload
+    phase, section = ("train", "workload") if scenario.learning is None else ("pilot", "learning.cost")
+    task = scenario.learning.local if scenario.learning else scenario.workload
     assert task is not None  # the schema wants one of the two
     work = task.steps * task.batch
     with refused("radio"):
@@ -181,11 +181,11 @@ def _computes_s(work: int, fleet: Fleet, processors: Processors, section: str) -
         times_s = [cost[0] for cost in costs]
         time_s, energy_j = max(times_s), max(cost[1] for cost in costs)
     except (ValueError, OverflowError) as error:
-        raise EdgeflError(str(error), (section, "flops_per_sample")) from error
+        raise EdgeflError(str(error), (*section.split("."), "flops_per_sample")) from error
     if not (time_s <= LONGEST_S and np.isfinite(energy_j)):
         raise EdgeflError(
             f"a round's computing takes a device {time_s:g} s and {energy_j:g} J: lower flops_per_sample, steps or"
             " batch, or raise devices.clock_hz or devices.flops_per_cycle",
-            (section, "flops_per_sample"),
+            (*section.split("."), "flops_per_sample"),
         )
     return times_s

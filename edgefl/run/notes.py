@@ -125,7 +125,7 @@ def of_run(
     yield from explosions.notes(scenario, counts.extremes)
     yield from _radiated_power_only(scenario)
     yield from _two_bands_at_once(scenario)
-    yield from _beyond_nr(radio.efficiency, scenario.radio.downlink_layers)
+    yield from _beyond_nr(radio.efficiency, scenario.radio.link.downlink_layers)
 
 
 def _of_each(
@@ -190,8 +190,8 @@ def more_handovers_than_borders(counts: Counts, crossed: int) -> Iterator[str]:
         each = f"{handovers / crossed:.1f} for each" if crossed else "and none"
         yield (
             f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices crossed;"
-            " networks have 1.5 to 2.4 (docs/trust.md). Fewer by radio.line_of_sight: soft,"
-            " radio.los_site_correlation: 0.5, layout.sectors: 3, or a larger handover.a3_offset_db,"
+            " networks have 1.5 to 2.4 (docs/trust.md). Fewer by radio.propagation.line_of_sight: soft,"
+            " radio.propagation.los_site_correlation: 0.5, layout.sectors: 3, or a larger handover.a3_offset_db,"
             " time_to_trigger_s or l3_filter_k"
         )
 
@@ -278,7 +278,7 @@ def _beyond_nr(efficiency: Efficiency, layers: int = 1) -> Iterator[str]:
     if above:
         yield (
             f"transfers carry more than 5G can: the median has {' and '.join(above)}, one layer of NR at "
-            f"most {NR_EFFICIENCY:.1f} (256QAM, TS 38.214, Table 5.1.3.1-2); radio.max_efficiency caps it"
+            f"most {NR_EFFICIENCY:.1f} (256QAM, TS 38.214, Table 5.1.3.1-2); radio.link.max_efficiency caps it"
         )
 
 
@@ -292,12 +292,18 @@ def without_coverage(counts: Counts) -> Iterator[str]:
         yield (
             f"out of coverage: {number} devices of a cell in the mean when a round began, at most"
             f" {max(out):,}; they were neither selected nor waited for, and {waited or 'no round'} ended with a timer"
-            " (radio.t310_s, t311_s); closer sites (layout.isd_m, cell.radius_m) or a lower indoor_share reach more"
+            " (radio.monitoring.t310_s, t311_s); closer sites (layout.isd_m, cell.radius_m) or a lower indoor_share"
+            " reach more"
         )
     elif counts.timers:
         yield (
-            f"{waited} waited for a device whose link had failed, until radio.t310_s and t311_s had run out"
-            + ("" if out else "; with radio.coverage_margin_db, devices without a link are not selected")
+            f"{waited} waited for a device whose link had failed, until radio.monitoring.t310_s and t311_s had run"
+            " out"
+            + (
+                ""
+                if out
+                else "; with radio.monitoring.coverage_margin_db, devices without a link are not selected"
+            )
         )
 
 

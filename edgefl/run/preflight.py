@@ -138,22 +138,22 @@ def _of_warm_start(learning: LearningSettings, sessions: int | None) -> Iterator
 
 def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
     """Note personal models that nobody tests."""
-    if learning.algorithm.has_personal() and learning.tested_on == "labels":
+    if learning.algorithm.has_personal() and learning.evaluation.tested_on == "labels":
         name = registry.name_of("algorithms", learning.algorithm)
         yield (
             f"learning.algorithm {name}: accuracy is the global model's, and no table has that of personal models;"
-            " learning.tested_on: devices tests them, as accuracy_personal of rounds.csv and devices.csv"
+            " learning.evaluation.tested_on: devices tests them, as accuracy_personal of rounds.csv and devices.csv"
         )
 
 
 def _of_costs(learning: LearningSettings) -> Iterator[str]:
     """Note what this algorithm sends and computes, and the run does not book."""
     name = registry.name_of("algorithms", learning.algorithm)
-    sent = list(_not_paid_of_sent(learning)) if learning.payload == "model" else []
-    computed = list(_not_paid_of_computed(learning)) if learning.booked != "all" else []
+    sent = list(_not_paid_of_sent(learning)) if learning.cost.payload == "model" else []
+    computed = list(_not_paid_of_computed(learning)) if learning.cost.booked != "all" else []
     left_out = [
-        *([f"{' and '.join(sent)} (learning.payload: exchanged counts all)"] if sent else []),
-        *([f"{' and '.join(computed)} (learning.booked: all counts them)"] if computed else []),
+        *([f"{' and '.join(sent)} (learning.cost.payload: exchanged counts all)"] if sent else []),
+        *([f"{' and '.join(computed)} (learning.cost.booked: all counts them)"] if computed else []),
     ]
     if left_out:
         yield f"learning.algorithm {name}: costs of this run leave out {', and '.join(left_out)}"
@@ -174,11 +174,11 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
     """Yield the passes beside those of local training."""
     algorithm, start = learning.algorithm, learning.warm_start
-    if algorithm.trains_personal and learning.booked == "nominal":
+    if algorithm.trains_personal and learning.cost.booked == "nominal":
         yield "the passes that train personal models"
     if algorithm.chooses_model:
         yield "the passes in which devices choose a model"
-    if learning.early_stopping is not None or algorithm.keeps_apart():
+    if learning.local.early_stopping is not None or algorithm.keeps_apart():
         yield "the passes that say when devices stop"
     if type(algorithm).term is not Algorithm.term:
         yield "the passes of the models that its loss compares with"

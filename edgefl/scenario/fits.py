@@ -88,10 +88,14 @@ def _asked(s: Sections) -> dict[str, list[str]]:
     if learning is None:
         return {row.code: [] for row in ROWS} | asked
     algorithm, privacy = learning.algorithm, learning.privacy
-    named = [s.named("algorithms", "algorithm")]
+    named = [s.named("algorithm")]
     theory = ["learning.theory"] * (learning.theory is not None)
     down = ["learning.downlink_codec"] * (learning.downlink_codec is not None)
-    stops = ["learning.early_stopping"] if learning.early_stopping else named * bool(algorithm.keeps_apart())
+    stops = (
+        ["learning.local.early_stopping"]
+        if learning.local.early_stopping
+        else named * bool(algorithm.keeps_apart())
+    )
     return asked | {
         "unicast": overlapping + several + down,
         "common_start": named * algorithm.one_round,
@@ -109,7 +113,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "sums_of_gradients": named * algorithm.needs_sgd(),
         "fresh_state": named * algorithm.trains_personal,
         "epochs": stops,
-        "one_tested": ["learning.metrics"] * bool(learning.metrics),
+        "one_tested": ["learning.evaluation.metrics"] * bool(learning.evaluation.metrics),
     }
 
 
@@ -137,7 +141,7 @@ def _beside_others(s: Sections) -> Broken:
 
 def _own_way(s: Sections) -> Broken:
     if s.algorithm is not None and (s.algorithm.uses != "models" or s.algorithm.knows_drift):
-        name = s.named("algorithms", "algorithm")
+        name = s.named("algorithm")
         remedy = f"take {fitting(lambda one: one.uses == 'models')}"
         yield ("learning", "algorithm"), f"{name} makes it in its own way", remedy
 
@@ -153,11 +157,11 @@ def _more_than_a_change(s: Sections) -> Broken:
     assert learning is not None
     assert algorithm is not None
     if _sends_more(algorithm):
-        name = s.named("algorithms", "algorithm")
+        name = s.named("algorithm")
         remedy = f"take {fitting(lambda one: not _sends_more(one))}"
         yield ("learning", "privacy"), f"with {name} more leaves a device", remedy
     if learning.warm_start.probes:
-        name = s.named("warm_starts", "warm_start")
+        name = s.named("warm_start")
         yield ("learning", "privacy"), f"the warm start {name} has probes and reports", "take previous"
 
 
@@ -167,7 +171,7 @@ def _sends_more(algorithm: Algorithm) -> bool:
 
 def _of_single_updates(s: Sections) -> Broken:
     if s.algorithm is not None and s.algorithm.uses == "updates":
-        name = s.named("algorithms", "algorithm")
+        name = s.named("algorithm")
         remedy = f"set privacy.where: device, or take {fitting(lambda one: one.uses != 'updates')}"
         yield ("learning", "privacy"), f"{name} makes its model of single updates", remedy
     if s.overlaps:
@@ -177,36 +181,36 @@ def _of_single_updates(s: Sections) -> Broken:
 
 def _beyond_theory(s: Sections) -> Broken:
     for key, what, remedy in s.learning.beyond_theory() if s.learning else ():
-        yield ("learning", key), what, f"{remedy}, or leave learning.theory out"
+        yield ("learning", *key.split(".")), what, f"{remedy}, or leave learning.theory out"
 
 
 def _no_sums(s: Sections) -> Broken:
     learning = s.learning
     assert learning is not None
-    if learning.optimiser.weights(1, learning.momentum) is None:
-        name = s.named("optimisers", "optimiser")
+    if learning.local.optimiser.weights(1, learning.local.momentum) is None:
+        name = s.named("local.optimiser")
         remedy = f"choose optimiser sgd, or take {fitting(lambda one: not one.needs_sgd())}"
-        yield ("learning", "optimiser"), f"{name}'s are not", remedy
+        yield ("learning", "local", "optimiser"), f"{name}'s are not", remedy
     yield from _state_kept(s)
 
 
 def _state_kept(s: Sections) -> Broken:
-    if s.learning is not None and s.learning.optimiser.state != "fresh":
+    if s.learning is not None and s.learning.local.optimiser.state != "fresh":
         what = "a state that is kept brings those of earlier rounds along"
-        yield ("learning", "optimiser"), what, "leave optimiser.state fresh"
+        yield ("learning", "local", "optimiser"), what, "leave optimiser.state fresh"
 
 
 def _several_models(s: Sections) -> Broken:
     learning, algorithm = s.learning, s.algorithm
     assert learning is not None
     assert algorithm is not None
-    place = ("learning", "metrics")
-    if learning.tested_on == "devices":
+    place = ("learning", "evaluation", "metrics")
+    if learning.evaluation.tested_on == "devices":
         yield place, "tested_on is devices", "leave metrics out, or set tested_on: labels"
     if learning.drift is not None:
         yield place, "a drift changes the data", "leave metrics out"
     if algorithm.chooses_model or algorithm.knows_drift or not algorithm.vectors_up:
-        yield place, f"{s.named('algorithms', 'algorithm')} serves several", "leave metrics out"
+        yield place, f"{s.named('algorithm')} serves several", "leave metrics out"
 
 
 ROWS = (
@@ -301,8 +305,8 @@ ROWS = (
         "own_power",
         "power that goes into a device's share",
         lambda s: _if(
-            s.radio.uplink_rule != "full",
-            "radio.uplink_power_over_share",
+            s.radio.budget.uplink_rule != "full",
+            "radio.budget.uplink_power_over_share",
             "here power is spread over the band",
             "set uplink_power_over_share: full",
         ),
@@ -318,7 +322,7 @@ ROWS = (
             "learning.downlink_codec"
             if s.learning and s.learning.uplink_codec is None
             else "learning.uplink_codec",
-            f"with {s.named('algorithms', 'algorithm')} nothing travels",
+            f"with {s.named('algorithm')} nothing travels",
             "leave it out",
         ),
     ),
@@ -328,7 +332,7 @@ ROWS = (
         lambda s: _if(
             s.algorithm is not None and s.algorithm.chooses_model,
             "learning.downlink_codec",
-            f"with {s.named('algorithms', 'algorithm')} a device receives several",
+            f"with {s.named('algorithm')} a device receives several",
             "leave it out",
         ),
     ),
@@ -338,8 +342,8 @@ ROWS = (
         "epochs",
         "epochs",
         lambda s: _if(
-            s.learning is not None and s.learning.epochs is None,
-            "learning.epochs",
+            s.learning is not None and s.learning.local.epochs is None,
+            "learning.local.epochs",
             "there are none to end training after",
             "give epochs, the most that a device does, or switch it off (flash: validation: 0)",
         ),

@@ -60,7 +60,7 @@ class Identity:
         return {**about, "code": dict(self.code)} if self.code else about
 
     def differences(self, other: "Identity") -> list[str]:
-        """Say what differs in the other, key by key: `learning.lr is 0.1, here 0.2`."""
+        """Say what differs in the other, key by key: `learning.local.lr is 0.1, here 0.2`."""
         pairs = [
             *_unlike(other.scenario, self.scenario),
             *((f"the data of {name}", there, here) for name, there, here in _unlike(other.data, self.data)),

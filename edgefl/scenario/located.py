@@ -17,11 +17,11 @@ def check(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Area]) ->
         EdgeflError: names the key and the remedy.
     """
     layout, radio = extent.layout, extent.radio
-    if layout.several and radio.shadowing != "spatial":
+    if layout.several and radio.propagation.shadowing != "spatial":
         raise EdgeflError(
             "handover measures path loss and shadowing of a place: several cells (layout.rings, sites or"
-            " sectors) need radio.shadowing: spatial",
-            ("radio", "shadowing"),
+            " sectors) need radio.propagation.shadowing: spatial",
+            ("radio", "propagation", "shadowing"),
         )
     for where, mobility in devices.mobilities():
         for place, name in mobility.area_names():

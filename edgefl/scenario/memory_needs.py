@@ -73,7 +73,7 @@ def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: floa
     radio = scenario.radio
     slots = together * bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
     drawn = radio.sharing == "dynamic" or radio.fidelity == "slot" or slots < AUTO_SLOTS
-    links = min(together * radio.frequency_taps, LINKS_AT_ONCE)
+    links = min(together * radio.link.frequency_taps, LINKS_AT_ONCE)
     fading = links * (2 * FADING_BYTES if drawn and radio.fidelity != "renewal" else RENEWAL_BYTES)
     training = sum(need.size for need in of_training(scenario, devices, numbers)) if numbers else 0.0
     kept = KEPT_FREE + LARGEST_REUSED if numbers and flops > REUSED_WEIGHTS * numbers else 0
@@ -105,7 +105,7 @@ def of_places(world: World) -> list[Need]:
 def _faded_links(scenario: Scenario, together: int) -> int:
     """Return how many links' fading is in memory at a time for certain; transfers by renewal draw none."""
     radio = scenario.radio
-    taps = together * radio.frequency_taps
+    taps = together * radio.link.frequency_taps
     if radio.sharing == "dynamic":
         return taps
     if radio.fidelity != "slot":
@@ -129,11 +129,15 @@ def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
     sent = len(scenario.layout.served) if scenario.cloud is not None else 0
     copies = training * (1 + learning.algorithm.trains_personal + learning.copies_in_transfers) + 2 + sent
     models = f"{copies} models of {numbers:,} numbers"
-    steps = learning.epochs or learning.steps
+    steps = learning.local.most
     batches = f"the batches of {steps:,} steps of {training:,} devices"
     return [
         Need(place or ("learning", "model"), NUMBER_BYTES * copies * numbers, models),
-        Need(("learning", "epochs" if learning.epochs else "steps"), STEP_BYTES * steps * training, batches),
+        Need(
+            ("learning", "local", "epochs" if learning.local.epochs else "steps"),
+            STEP_BYTES * steps * training,
+            batches,
+        ),
     ]
 
 

@@ -9,8 +9,8 @@ Other keys follow the paper (J) by both presets, each for a reason:
   places have and whether it broadcasts differ between networks; these are the plain cases. So is `mobility: static`,
   whose Doppler shift is Table I's.
 - `devices.pa_efficiency`: counts with `power: journal` alone, and that is the preset's.
-- `learning.steps`, `batch`, `lr`, `momentum`: Table I's numbers in place of a user's own.
-- `learning.lr_schedule: polynomial`: a rate that falls is what bounds for FedAvg suppose; it costs nothing.
+- `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers in place of a user's own.
+- `learning.local.lr_schedule: polynomial`: a rate that falls is what bounds for FedAvg suppose; it costs nothing.
 - `optimiser.state: fresh`, momentum that restarts each round: devices keep nothing, as in most papers.
 - Means by data size (J 5; `weighting: data`, fedbuff's shares): FedAvg's own, so that methods differ in nothing else.
 - `learning.after_pilot: continue`: a run goes on with the model that it has; the paper's runs restart, and say so.
@@ -30,7 +30,7 @@ from edgefl.engine.air.presets import NR, Preset, with_preset
 PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
     "nr": NR,
     # a transfer carries one model, and what runs forward only costs nothing
-    "journal": {"learning": {"payload": "model", "booked": "processed"}},
+    "journal": {"learning.cost": {"payload": "model", "booked": "processed"}},
 }
 WITH_WALLS = ("umi", "uma")
 
@@ -43,7 +43,7 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     """
     radio = given_keys(data.get("radio")) or {}
     values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})
-    values = {section: keys for section, keys in values.items() if section != "radio"}
+    values = {place: keys for place, keys in values.items() if place.partition(".")[0] != "radio"}
     left_out = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
     filled = _filled(data, values, left_out, made=NR)
     federations = filled.get("federations")
@@ -74,11 +74,13 @@ def keys_of_presets() -> dict[str, list[str]]:
 def with_preset_defaults(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a scenario's JSON Schema with nr's defaults, and the journal's beside them in words."""
     for section, keys in keys_of_presets().items():
-        name = schema["properties"][section]
-        options = [name, *name.get("anyOf", ())]
-        of = next(one["$ref"] for one in options if "$ref" in one).rpartition("/")[2]
+        properties = schema["properties"]
+        for name in section.split("."):
+            options = [properties[name], *properties[name].get("anyOf", ())]
+            of = next(one["$ref"] for one in options if "$ref" in one).rpartition("/")[2]
+            properties = schema["$defs"][of]["properties"]
         for key in keys:
-            told = schema["$defs"][of]["properties"][key]
+            told = properties[key]
             by_preset = defaults_of(f"{section}.{key}", told.get("default"))
             if by_preset["nr"] == by_preset["journal"]:
                 continue
@@ -103,9 +105,13 @@ def _filled(
 ) -> dict[str, Any]:
     """Return sections with a preset's values; made: those that are there where nothing is given of them."""
     filled = dict(data)
-    for section, keys in values.items():
+    for place, keys in values.items():
+        section, _, inner = place.partition(".")
         given = given_keys(filled.get(section, {} if section in made else None))
-        whole = None if given is None else with_preset(given, keys, left_out)
+        if given is None:
+            continue
+        below = {inner: keys}
+        whole = _filled(given, below, left_out, made=below) if inner else with_preset(given, keys, left_out)
         if whole != given:
             filled[section] = whole
     return filled

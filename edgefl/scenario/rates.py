@@ -25,19 +25,19 @@ def check(learning: LearningSettings | None, sessions: SessionPolicy, duration_s
         )
         raise EdgeflError(
             f"{zero_from(learning, first)}, and the run has {least * count:,} or more: {remedy(learning)}",
-            ("learning", "lr_schedule"),
+            ("learning", "local", "lr_schedule"),
         )
 
 
 def share(learning: LearningSettings, round_: int, longest: int | None, *, of_run: int) -> float:
-    """Return the share of `learning.lr` that a round has; without a longest session, that of its first moment.
+    """Return the share of `learning.local.lr` that a round has; without a longest session, that of its first moment.
 
     Args:
         round_: of its session. longest: rounds of the session at most. of_run: rounds so far, this one counted.
     """
     progress = (round_ - 1) / longest if longest else 0.0
-    power, floor = learning.lr_power, learning.lr_floor
-    return learning.lr_schedule.share(power, floor, round_=round_, progress=progress, of_run=of_run)
+    power, floor = learning.local.lr_power, learning.local.lr_floor
+    return learning.local.lr_schedule.share(power, floor, round_=round_, progress=progress, of_run=of_run)
 
 
 def shortest(sessions: SessionPolicy) -> int:
@@ -49,13 +49,13 @@ def shortest(sessions: SessionPolicy) -> int:
 
 def zero_from(learning: LearningSettings, first: int) -> str:
     """Return in words from which round on the rate is 0."""
-    name = registry.name_of("lr_schedules", learning.lr_schedule)
+    name = registry.name_of("lr_schedules", learning.local.lr_schedule)
     return f"by {name} the learning rate is 0 from round {first:,} on: devices spend joules and learn nothing"
 
 
 def remedy(learning: LearningSettings) -> str:
     """Return what gives each round a rate."""
     longer = "give lr_schedule.rounds the run's length, or leave it out for a decay in each session"
-    if learning.lr_schedule.rounds is None:
+    if learning.local.lr_schedule.rounds is None:
         longer = "let the schedule fall more slowly (step: a factor above 0)"
-    return f"{longer}; or set learning.lr_floor, such as 0.01"
+    return f"{longer}; or set learning.local.lr_floor, such as 0.01"

@@ -63,8 +63,8 @@ class Scenario(Section):
     """One run, completely described (with its seed).
 
     Made by `edgefl.load_scenario` from a file or a dict; its sections are attributes (`scenario.radio.bandwidth_hz`),
-    frozen; `scenario.with_(seed=7, learning__lr=0.01)` is another one. A key's unit is the end of its name: `_m`,
-    `_s`, `_hz`, `_dbm`, `_bits`. `edgefl describe radio` explains a section's keys, with range and default.
+    frozen; `scenario.with_(seed=7, learning__local__lr=0.01)` is another one. A key's unit is the end of its name:
+    `_m`, `_s`, `_hz`, `_dbm`, `_bits`. `edgefl describe radio` explains a section's keys, with range and default.
 
     Raises:
         EdgeflError: from `load_scenario` and `with_`: names place and remedy for everything that is wrong.
@@ -118,7 +118,7 @@ class Scenario(Section):
         """Return this scenario with other values, checked like a file.
 
         Args:
-            changes: dotted key -> value: `scenario.with_({"learning.lr": 0.1})`.
+            changes: dotted key -> value: `scenario.with_({"learning.local.lr": 0.1})`.
             keys: likewise, with two underscores for each dot: `scenario.with_(seed=7, radio__bandwidth_hz=5e7)`.
 
         Raises:
@@ -304,7 +304,7 @@ def load(
         key, equals, value = text.partition("=")
         origin = f"--set {clipped(text)}"
         if not equals:
-            raise EdgeflError(f"{origin}: write dotted.key=value, e.g. --set learning.lr=0.05")
+            raise EdgeflError(f"{origin}: write dotted.key=value, e.g. --set learning.local.lr=0.05")
         source.override(key.strip(), parse_value(value, origin), origin)
     if seed is not None:
         source.override("seed", seed, f"--seed {seed}")
@@ -338,9 +338,11 @@ def written(scenario: Scenario) -> dict[str, Any]:
     values: dict[str, Any] = scenario.model_dump(mode="json", exclude_none=True)
     # a null is written where a key that is left out would be something else when it is read: a preset's value, what
     # `devices` has for a class, and what the scenario's rounds have for those of a federation
-    for section, keys in keys_of_presets().items():
-        if section in values:
-            values[section] |= {key: None for key in keys if key not in values[section]}
+    for place, keys in keys_of_presets().items():
+        section: Any = values
+        for name in place.split("."):
+            section = section.get(name, {})
+        section |= {key: None for key in keys if key not in section}
     for name, one in (scenario.devices.classes or {}).items():
         values["devices"]["classes"][name] |= dict.fromkeys(one.none_of)
     for own in values.get("federations", {}).values():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from edgefl.config import registry
@@ -44,9 +45,9 @@ class Sections:
         """The server in words."""
         return f"the server {registry.name_of('servers', self.rounds.server)}"
 
-    def named(self, kind: str, key: str) -> str:
-        """Return the name of a component of `learning`."""
-        return registry.name_of(kind, getattr(self.learning, key))
+    def named(self, key: str) -> str:
+        """Return the name of the component at a key of `learning`, such as local.optimiser."""
+        return registry.name_of(f"{key.rpartition('.')[2]}s", attrgetter(key)(self.learning))
 
 
 def fitting(suits: Callable[[Algorithm], bool]) -> str:

@@ -39,9 +39,13 @@ def check(
             "the run has no end: give sessions.count, or duration_s at the top level, or both",
             ("sessions",),
         )
-    if sessions.asks_validation and (learning is None or learning.validation is None) and not several:
+    if (
+        sessions.asks_validation
+        and (learning is None or learning.evaluation.validation is None)
+        and not several
+    ):
         raise EdgeflError(
-            "this policy goes by the score on validation samples: give learning.validation, such as 0.1",
+            "this policy goes by the score on validation samples: give learning.evaluation.validation, such as 0.1",
             ("sessions",),
         )
     days = {where: day for where, day in named_days(sessions, devices).items() if day}

@@ -91,8 +91,8 @@ class ChoiceSettings(Section):
     key: str = Field(description="axis of the grid, or the dotted key that it is of")
     by: Literal["validation", "test"] = Field(
         "validation",
-        description="on which samples the accuracy decides: validation needs learning.validation; test: on those that"
-        " the choice is then reported on",
+        description="on which samples the accuracy decides: validation needs learning.evaluation.validation; test:"
+        " on those that the choice is then reported on",
     )
 
 
@@ -128,7 +128,7 @@ class Study(Section):
     @field_validator("grid", mode="before")
     @classmethod
     def _written_out(cls, grid: Any) -> Any:
-        """Write `learning.lr: [0.01, 0.1]` out as `lr: {"0.01": {learning.lr: 0.01}, "0.1": {learning.lr: 0.1}}`.
+        """Write `seed: [1, 2]` out as `seed: {"1": {seed: 1}, "2": {seed: 2}}`.
 
         Values with a unit have it in their label, and no longer in the axis: `bandwidth: {"5 MHz": ...}`.
         """

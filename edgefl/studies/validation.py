@@ -207,10 +207,10 @@ def _shared(run: RunPlan, name: str, weight: float) -> str:
 
 def _transfers(learning: LearningSettings | None, learner: Any) -> str:
     """Say what goes down and up in bits, where that is not the same; no codec is counted."""
-    if learning is None or learning.payload == "model" or not learner.payload_bits:
+    if learning is None or learning.cost.payload == "model" or not learner.payload_bits:
         return ""
     algorithm, up_bits = learning.algorithm, learner.payload_bits
-    model_bits = learning.bits_per_parameter * learner.parameters
+    model_bits = learning.cost.bits_per_parameter * learner.parameters
     up = f"{up_bits:,} up"
     if algorithm.chooses_model:
         return f"bits per transfer: {up_bits:,} down for each model that devices choose from, {up}"

@@ -32,8 +32,27 @@ from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 PAYLOAD_BITS = 3_000_000
-HAND_RADIO = {"preset": "journal", "bandwidth_hz": 10e6, "fidelity": "slot", "shadowing_std_db": 0.0}
+HAND_RADIO: dict[str, Any] = {
+    "preset": "journal",
+    "bandwidth_hz": 10e6,
+    "fidelity": "slot",
+    "propagation": {"shadowing_std_db": 0.0},
+}
 FAR_AWAY_M = 1e4  # where a device is that has crossed the cell edge
+
+
+def within(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a section of a scenario with other keys; sections in it keep theirs, components do not."""
+    changed = dict(section)
+    for key, value in changes.items():
+        if (
+            isinstance(inner := changed.get(key), Mapping)
+            and isinstance(value, Mapping)
+            and "name" not in value
+        ):
+            value = within(inner, value)
+        changed[key] = value
+    return changed
 
 
 class Rows:
@@ -251,7 +270,7 @@ def small_world(
             "name": "small",
             "seed": seed,
             "devices": {"count": len(here), "mobility": mobility, **churn, **(devices or {})},
-            "radio": {**HAND_RADIO, **(radio or {})},
+            "radio": within(HAND_RADIO, radio or {}),
             "rounds": {"movement_tick_s": tick_s, **(rules or {})},
             "sessions": policy or {"name": "schedule", "count": 1, "rounds": 1},
             "workload": {"payload_bits": 1, "flops_per_sample": 1},  # the learner stands in for it

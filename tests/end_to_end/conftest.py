@@ -17,8 +17,9 @@ learning:
   model: logistic
   algorithm: fedprox
   warm_start: similarity
-  lr: 0.05
-  batch: 16
+  local:
+    lr: 0.05
+    batch: 16
 """
 STUDY = """\
 name: small

@@ -58,7 +58,7 @@ def test_a_study_with_a_grid_compares_its_variants_in_every_setting(
         study.read_text()
         + "grid:\n"
         + "  learning.partition.alpha: [0.3, 100]\n"
-        + "  pace: {slow: {learning.lr: 0.001, learning.steps: 2}, fast: {learning.lr: 0.1}}\n"
+        + "  pace: {slow: {learning.local.lr: 0.001, learning.local.steps: 2}, fast: {learning.local.lr: 0.1}}\n"
     )
     out = tmp_path / "study"
     done = edgefl("study", study, "--out", out, "--jobs", 2, "--seed", 5)

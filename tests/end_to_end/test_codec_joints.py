@@ -55,10 +55,9 @@ def drawn(number: int) -> dict[str, Any]:
         "algorithm": algorithm,
         "model": rng.choice(["logistic", {"name": "mlp2", "hidden": 32}]),
         "partition": rng.choice(["iid", {"name": "dirichlet", "alpha": 0.5}]),
-        "batch": 32,
-        "lr": 0.05,
-        "payload": "exchanged",
-        "test_every": models,
+        "local": {"batch": 32, "lr": 0.05},
+        "cost": {"payload": "exchanged"},
+        "evaluation": {"every": models},
     }
     ways = rng.choice([["uplink_codec"], ["downlink_codec"], ["uplink_codec", "downlink_codec"]])
     codecs = {}

@@ -21,10 +21,8 @@ BASE: dict[str, Any] = {
         "dataset": "digits",
         "partition": {"name": "dirichlet", "alpha": 0.5},
         "model": "logistic",
-        "batch": 16,
-        "lr": 0.05,
-        "tested_on": "devices",
-        "scores_every": 2,
+        "local": {"batch": 16, "lr": 0.05},
+        "evaluation": {"tested_on": "devices", "scores_every": 2},
     },
 }
 

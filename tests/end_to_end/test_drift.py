@@ -18,13 +18,15 @@ learning:
   dataset: {{name: synthetic, groups: {DEVICES}}}
   partition: natural
   model: logistic
-  epochs: 3
-  batch: 50
-  lr: 0.05
-  momentum: 0
-  early_stopping: {{threshold: 0.02}}
+  local:
+    epochs: 3
+    batch: 50
+    lr: 0.05
+    momentum: 0
+    early_stopping: {{threshold: 0.02}}
   drift: {{name: label_swap, at: {AT}}}
-  tested_on: devices
+  evaluation:
+    tested_on: devices
 """
 
 
@@ -76,7 +78,7 @@ def test_only_models_that_exist_have_an_accuracy(
     A local model exists once its training ended; a personal one, which a device keeps when its update arrives, only
     after the aggregation.
     """
-    chosen = [f"learning.algorithm={name}", "learning.early_stopping=null"]
+    chosen = [f"learning.algorithm={name}", "learning.local.early_stopping=null"]
     whole = pd.read_csv(simulate(load_scenario(scenario, chosen), tmp_path / "whole") / "devices.csv")
     half_s = (whole.uplink_end_s - whole.downlink_start_s).median() + 1e-6
     late = [*chosen, STEADY, f"rounds.deadline_s={half_s:.9f}", f"rounds.min_updates={min_updates}"]
@@ -110,7 +112,7 @@ def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path
     """A threshold that no fall of the loss reaches ends each device's training after one epoch of three."""
     runs = {
         threshold: simulate(
-            load_scenario(scenario, [f"learning.early_stopping.threshold={threshold}"]),
+            load_scenario(scenario, [f"learning.local.early_stopping.threshold={threshold}"]),
             tmp_path / str(threshold),
             device="cpu",
         )
@@ -139,7 +141,7 @@ def test_an_oracle_loses_nothing(scenario: Path, tmp_path: Path) -> None:
 
 
 def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
-    run = simulate(load_scenario(scenario, ["learning.test_every=3"]), tmp_path / "run", device="cpu")
+    run = simulate(load_scenario(scenario, ["learning.evaluation.every=3"]), tmp_path / "run", device="cpu")
     tested = rounds(run).accuracy.notna()
     assert tested.tolist() == [(number % 3 == 0) for number in range(1, ROUNDS + 1)]
     devices = pd.read_csv(run / "devices.csv")
@@ -174,7 +176,10 @@ def test_drift_by_the_clock_on_the_labels_test_data(scenario: Path, tmp_path: Pa
     run = simulate(
         load_scenario(
             scenario,
-            [f"learning.drift={{clock: seconds, at: {at_s}, share: 0.5}}", "learning.tested_on=labels"],
+            [
+                f"learning.drift={{clock: seconds, at: {at_s}, share: 0.5}}",
+                "learning.evaluation.tested_on=labels",
+            ],
         ),
         tmp_path / "run",
         device="cpu",
@@ -197,7 +202,7 @@ def test_a_personal_model_is_booked_too(scenario: Path, tmp_path: Path) -> None:
 
     Passes that run forward only, to stop early, come once.
     """
-    trained = "learning.booked=processed"
+    trained = "learning.cost.booked=processed"
     plain = _booked(scenario, tmp_path / "fedavg", trained)
     for name in ("ditto", "apfl"):
         both = _booked(scenario, tmp_path / name, f"learning.algorithm={name}", trained)
@@ -210,7 +215,7 @@ def test_what_runs_forward_only_is_booked_as_a_third(scenario: Path, tmp_path: P
 
     v of n samples are kept apart: e epochs train e (n - v); after the last of E = 3 nothing is left to decide.
     """
-    plain = _booked(scenario, tmp_path / "processed", "learning.booked=processed")
+    plain = _booked(scenario, tmp_path / "processed", "learning.cost.booked=processed")
     everything = _booked(scenario, tmp_path / "all")
     more = everything.energy_compute_j / plain.energy_compute_j - 1
     tests = plain.epochs + (plain.epochs < 3)

@@ -20,13 +20,16 @@ learning:
   partition: natural
   model: logistic
   drift: {{name: label_swap, at: {DRIFT}}}
-  tested_on: devices
-  epochs: 2
-  batch: 50
-  lr: 0.05
-  lr_power: 0
-  momentum: 0.5
-  flops_per_sample: 1200
+  evaluation:
+    tested_on: devices
+  local:
+    epochs: 2
+    batch: 50
+    lr: 0.05
+    lr_power: 0
+    momentum: 0.5
+  cost:
+    flops_per_sample: 1200
 """
 TAUGHT = {"fedacg": "{name: fedacg, beta: 0.01}", "fedprox": "{name: fedprox, mu: 0.1}"}
 # those that train in a way of their own stop early here, as flash does by itself; all others train to the end
@@ -51,7 +54,7 @@ def play(scenario: Path, out: Path, *overrides: str) -> dict[str, pd.DataFrame]:
 def test_every_algorithm_goes_through_a_drift(name: str, scenario: Path, tmp_path: Path) -> None:
     chosen = f"learning.algorithm={TAUGHT.get(name, name)}"
     stopping = "{threshold: 0.03}" if name in STOPPED else "null"
-    tables = play(scenario, tmp_path / "run", chosen, f"learning.early_stopping={stopping}")
+    tables = play(scenario, tmp_path / "run", chosen, f"learning.local.early_stopping={stopping}")
     rounds, devices = tables["rounds"], tables["devices"]
     assert rounds.drifted.tolist() == [0.0] * (DRIFT - 1) + [1.0] * (ROUNDS - DRIFT + 1)
     before, after = rounds.accuracy[DRIFT - 6 : DRIFT - 1].mean(), rounds.accuracy[DRIFT - 1]
@@ -77,7 +80,7 @@ def test_every_algorithm_goes_through_a_drift(name: str, scenario: Path, tmp_pat
 
 def test_what_is_exchanged_is_counted(scenario: Path, tmp_path: Path) -> None:
     """HypCluster's devices receive all models and send one; which one is a column."""
-    short = ["sessions.rounds=3", "learning.epochs=1"]
+    short = ["sessions.rounds=3", "learning.local.epochs=1"]
     devices = play(scenario, tmp_path / "run", "learning.algorithm={name: hypcluster, models: 3}", *short)[
         "devices"
     ]
@@ -100,7 +103,7 @@ def test_who_exchanges_nothing_spends_nothing_on_the_radio(
     radio: list[str], scenario: Path, tmp_path: Path
 ) -> None:
     """The engine takes transfers of 0 bits: no energy, and no time but the wait for a slot's boundary."""
-    short = ["sessions.rounds=2", "learning.epochs=1", "learning.algorithm=local_only"]
+    short = ["sessions.rounds=2", "learning.local.epochs=1", "learning.algorithm=local_only"]
     devices = play(scenario, tmp_path / "run", *short, *radio)["devices"]
     assert (devices.outcome == "completed").all()
     for way, energy in (("downlink", "rx"), ("uplink", "tx")):

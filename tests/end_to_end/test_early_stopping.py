@@ -21,10 +21,8 @@ SCENARIO: dict[str, Any] = {
         "dataset": "digits",
         "partition": "iid",
         "model": "logistic",
-        "batch": 32,
-        "lr": 0.1,
-        "validation": 0.2,
-        "test_every": 2,
+        "local": {"batch": 32, "lr": 0.1},
+        "evaluation": {"validation": 0.2, "every": 2},
     },
     "record": {"models": "best"},
 }

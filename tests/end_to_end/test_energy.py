@@ -46,7 +46,12 @@ WORLDS: dict[str, dict[str, Any]] = {
     },
     "learning": {
         "workload": None,
-        "learning": {"dataset": "digits", "model": "logistic", "batch": 16, "warm_start": "similarity"},
+        "learning": {
+            "dataset": "digits",
+            "model": "logistic",
+            "local": {"batch": 16},
+            "warm_start": "similarity",
+        },
     },
 }
 

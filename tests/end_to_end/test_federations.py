@@ -15,13 +15,20 @@ from edgefl.analysis.runs.reading import read_all
 from edgefl.learning.datasets.digits import Digits
 from edgefl.run.plan import prepare
 from edgefl.scenario.scenario import dump
+from edgefl.testing.cell import within
 from tests.refusals import refused_at
 from tests.tools import kill
 from tests.tools.invariants import check_run
 
 DEVICES = 5  # of federation a
-DIGITS = {"dataset": "digits", "model": "logistic", "lr": 0.05, "batch": 16}
-OTHER = {**DIGITS, "algorithm": "fedprox", "partition": "iid", "lr": 0.1, "validation": 0.2}
+DIGITS = {"dataset": "digits", "model": "logistic", "local": {"lr": 0.05, "batch": 16}}
+OTHER = {
+    **DIGITS,
+    "algorithm": "fedprox",
+    "partition": "iid",
+    "local": {"lr": 0.1, "batch": 16},
+    "evaluation": {"validation": 0.2},
+}
 # transfers without loss, and the same devices in each round, whoever else sends
 ALONE: dict[str, Any] = {
     "name": "alone",
@@ -89,8 +96,7 @@ def learned(run: Path, table: str, columns: list[str]) -> pd.DataFrame:
         {"algorithm": "scaffold", "uplink_codec": {"name": "rand_k", "share": 0.2}},
         {
             "algorithm": "ditto",
-            "tested_on": "devices",
-            "scores_every": 1,
+            "evaluation": {"tested_on": "devices", "scores_every": 1},
             "drift": {"name": "label_swap", "at": 2, "share": 0.5},
         },
     ],
@@ -140,7 +146,11 @@ def test_a_weight_moves_times_and_no_learning(tmp_path: Path) -> None:
 def test_each_federations_data_are_dealt_to_its_own_devices() -> None:
     """iid deals every sample, once: to the devices of one federation all 1,500, and again to the other's."""
     plan = prepare(
-        load_scenario(company({**DIGITS, "partition": "iid"}, {"learning": {**OTHER, "validation": None}}))
+        load_scenario(
+            company(
+                {**DIGITS, "partition": "iid"}, {"learning": {**OTHER, "evaluation": {"validation": None}}}
+            )
+        )
     )
     samples = len(Digits().load().train.y)
     for name, count in (("a", DEVICES), ("b", 2 * DEVICES)):
@@ -168,7 +178,11 @@ def mixed(**further: Any) -> dict[str, Any]:
         "federations": {
             "a": {
                 "share": 0.4,
-                "learning": {**DIGITS, "algorithm": "ditto", "tested_on": "devices", "scores_every": 2},
+                "learning": {
+                    **DIGITS,
+                    "algorithm": "ditto",
+                    "evaluation": {"tested_on": "devices", "scores_every": 2},
+                },
             },
             "b": {
                 "share": 0.4,
@@ -240,7 +254,7 @@ def test_parquet_tables_hold_the_same_columns(run: Results, tmp_path: Path) -> N
 
 
 def test_what_diverges_is_named_with_its_federation_and_device(tmp_path: Path) -> None:
-    wild = {**DIGITS, "algorithm": {"name": "fedprox", "mu": 1e9}, "lr": 90}
+    wild = {**DIGITS, "algorithm": {"name": "fedprox", "mu": 1e9}, "local": {"lr": 90, "batch": 16}}
     with refused_at("", "diverged"):
         simulate(company(wild, {"learning": OTHER}), tmp_path / "run")
     rescued = load_file(tmp_path / "run" / "a" / "diverged-cell0.safetensors")
@@ -259,11 +273,10 @@ def test_each_task_has_its_own_score(tmp_path: Path) -> None:
         "dataset": {"name": "csv", "path": str(numbers), "label": "y", "targets": "numbers"},
         "model": "mlp2",
         "partition": "iid",
-        "tested_on": "devices",
-        "scores_every": 1,
+        "evaluation": {"tested_on": "devices", "scores_every": 1},
     }
     alone = load_runs(simulate({**ALONE, "learning": regression}, tmp_path / "alone"))
-    labels = {**OTHER, "tested_on": "devices", "scores_every": 1}
+    labels = within(OTHER, {"evaluation": {"tested_on": "devices", "scores_every": 1}})
     run = simulate(company(regression, {"learning": labels}), tmp_path / "run")
     assert check_run(run) == []
     for name, score, other in (("a", "r2", "accuracy"), ("b", "accuracy", "r2")):

@@ -28,16 +28,14 @@ def scenario(cells: int = 2, **changes: Any) -> edgefl.Scenario:
         "seed": 3,
         "layout": {"sites": [[ISD_M * k, 0] for k in range(cells)], "federations": "all"},
         "devices": {"count": 8, "mobility": "static"},
-        "radio": {"preset": "journal", "shadowing": "spatial"},
+        "radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}},
         "sessions": {"name": "schedule", "count": 2, "rounds": 5},
         "cloud": CLOUD,
         "learning": {
             "dataset": "digits",
             "model": "logistic",
             "partition": "iid",
-            "lr": 0.05,
-            "batch": 16,
-            "steps": 2,
+            "local": {"lr": 0.05, "batch": 16, "steps": 2},
         },
     }
     for key, value in changes.items():

@@ -25,8 +25,7 @@ BASE: dict[str, Any] = {
         "dataset": "digits",
         "partition": {"name": "dirichlet", "alpha": 0.5},
         "model": "logistic",
-        "batch": 16,
-        "lr": 0.05,
+        "local": {"batch": 16, "lr": 0.05},
     },
 }
 DRIFT = {"name": "label_swap", "at": 2, "share": 0.5}
@@ -74,7 +73,7 @@ def test_devices_models_are_those_that_were_tested(
     algorithm: Any, column: str, further: dict[str, Any], tmp_path: Path
 ) -> None:
     """Mean accuracy of each device's model on its own test samples."""
-    changes = {"learning__algorithm": algorithm, "learning__tested_on": "devices", **further}
+    changes = {"learning__algorithm": algorithm, "learning__evaluation__tested_on": "devices", **further}
     changes["record__personal_models"] = True
     results = run(tmp_path / "run", **changes)
     # the samples alone come from another learner of the scenario: they are a function of it and the session

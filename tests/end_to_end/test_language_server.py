@@ -94,7 +94,7 @@ def test_what_fits_is_offered(offer: tuple[str, str, set[str], set[str]], server
 
 def test_a_studys_overrides_are_offered_and_checked(server: Server) -> None:
     text = STUDY.read_text().rstrip() + "\n  new:\n    %s\n"
-    assert {"radio.bandwidth_hz", "learning.lr"} <= set(server.completions(STUDY, text % "|"))
+    assert {"radio.bandwidth_hz", "learning.local.lr"} <= set(server.completions(STUDY, text % "|"))
     assert server.complaints(STUDY, text % "radio.bandwidth_hz: 5.0e+7") == []
     marked = server.complaints(STUDY, text % "radio.bandwith_hz: 5.0e+7")
     assert ["radio.bandwith_hz" in said for _, said in marked] == [True]

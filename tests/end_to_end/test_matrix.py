@@ -23,8 +23,11 @@ RADIUS_M, ISD_M = 60.0, 50.0
 MAP_S = 0.07  # between places: times that are no ticks
 WORLDS = {
     "one cell, round": {},
-    "one cell, spatial": {"shadowing": "spatial", "line_of_sight": "probabilistic"},
-    "seven cells": {"shadowing": "spatial", "line_of_sight": "probabilistic", "neighbour_load": 0.2},
+    "one cell, spatial": {"propagation": {"shadowing": "spatial", "line_of_sight": "probabilistic"}},
+    "seven cells": {
+        "propagation": {"shadowing": "spatial", "line_of_sight": "probabilistic"},
+        "neighbour_load": 0.2,
+    },
 }
 BANDS = [("one cell, round", "static"), ("one cell, spatial", "dynamic"), ("seven cells", "static")]
 

@@ -23,9 +23,7 @@ RUN: dict[str, Any] = {
         "dataset": {"name": "npz", "path": "a.npz", "scale": "none"},
         "partition": "natural",
         "model": "logistic",
-        "batch": 20,
-        "steps": 2,
-        "lr": 0.1,
+        "local": {"batch": 20, "steps": 2, "lr": 0.1},
     },
 }
 FEDBUFF = [
@@ -106,7 +104,9 @@ def test_a_dropped_update_is_paid_and_changes_nothing(keys: list[str], tmp_path:
 
 def test_where_all_are_dropped_the_model_stays_and_a_row_says_so(tmp_path: Path) -> None:
     """A rate beyond measure: as a round without survivors."""
-    path, rounds, devices = tables(["learning.lr=100", "learning.model=logistic", *HUGE], tmp_path / "run")
+    path, rounds, devices = tables(
+        ["learning.local.lr=100", "learning.model=logistic", *HUGE], tmp_path / "run"
+    )
     assert set(devices.outcome) == {"unusable_uplink"}
     assert rounds.version.tolist() == [0] * ROUNDS
     assert rounds.loss.nunique() == 1

@@ -34,7 +34,7 @@ STALE = [
 ]
 FURTHER: dict[str, dict[str, Any]] = {
     "oracle": {"drift": {"name": "label_swap", "at": 4}},
-    "flash": {"epochs": 2},
+    "flash": {"local": {"epochs": 2}},
 }
 
 
@@ -108,9 +108,8 @@ def train(
                 "model": "logistic",
                 "partition": "iid",
                 "algorithm": algorithm,
-                "lr": 0.01,
-                "batch": 16,
-                "flops_per_sample": 1000,
+                "local": {"lr": 0.01, "batch": 16},
+                "cost": {"flops_per_sample": 1000},
                 **learning,
             },
         }

@@ -22,7 +22,7 @@ SCENARIO = """\
 name: own
 devices: {count: 4}
 sessions: {name: schedule, count: 2, rounds: 3}
-learning: {dataset: digits, model: logistic, batch: 16, algorithm: "mine:Mine"}
+learning: {dataset: digits, model: logistic, local: {batch: 16}, algorithm: "mine:Mine"}
 """
 STUDY = """\
 name: own

@@ -11,6 +11,7 @@ import pytest
 from edgefl import EdgeflError, load_scenario, simulate
 from edgefl.config import registry
 from edgefl.scenario.scenario import Scenario
+from edgefl.testing.cell import within
 from tests.tools.invariants import check_run
 from tests.tools.movements import AREAS, CHURN, DEVICES, MOBILITY, write_trace
 
@@ -59,11 +60,11 @@ SLOTS = {
     "devices.churn": "churn",
     "learning.task": "tasks",
     "learning.warm_start": "warm_starts",
-    "learning.lr_schedule": "lr_schedules",
+    "learning.local.lr_schedule": "lr_schedules",
     "radio.path_loss": "path_loss",
     "learning.dataset": "datasets",
     "learning.model": "models",
-    "learning.optimiser": "optimisers",
+    "learning.local.optimiser": "optimisers",
     "learning.drift": "drifts",
     "devices.power": "power_models",
     "radio.background": "backgrounds",
@@ -90,21 +91,20 @@ def made(chosen: Chosen) -> Any:
             "preset": "journal",
             "bandwidth_hz": 2e7,
             "sharing": "dynamic" if dynamic else "static",
-            "power_over_share": "per_resource_block" if "radio.background" in chosen else "full",
+            "budget": {"power_over_share": "per_resource_block" if "radio.background" in chosen else "full"},
         },
         "sessions": {"name": "schedule", "count": 1, "rounds": 1},
         "rounds": {"max_wait_s": 3.0},
         "learning": {
-            "dataset": "digits", "model": "logistic", "partition": "iid", "batch": 16, "epochs": 1, "validation": 0.1,
+            "dataset": "digits", "model": "logistic", "partition": "iid",
+            "local": {"batch": 16, "epochs": 1}, "evaluation": {"validation": 0.1},
         },
     }  # fmt: skip
     for slot, name in chosen.items():
-        section, _, key = slot.partition(".")
         value = {"name": name, **OWN.get((SLOTS[slot], name), {})}
-        if key:
-            data[section][key] = value
-        else:
-            data[section] = value
+        for key in reversed(slot.split(".")):
+            value = {key: value}
+        data = within(data, value)
     if chosen.get("sessions") == "interval":
         data["duration_s"] = 2.0
     return load_scenario(data)

@@ -21,14 +21,12 @@ from edgefl.engine.records import EventName
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.scenario.world import World
+from edgefl.testing.cell import within
 from tests.tools.called import code_of
 
 NR: dict[str, Any] = {
-    "rates": "cqi",
-    "snr_gap_db": 2.0,
-    "t310_s": 1.0,
-    "control_overhead": 0.14,
-    "harq_bler": 0.1,
+    "link": {"rates": "cqi", "control_overhead": 0.14, "harq_bler": 0.1},
+    "monitoring": {"t310_s": 1.0},
 }
 GOODPUT = 0.86 / 1.1
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
@@ -40,7 +38,7 @@ layout: {rings: 1, isd_m: 150}
 devices:
   count: 12
   mobility: {name: random_waypoint, speed_min_m_s: 15, speed_max_m_s: 20}
-radio: {preset: journal, bandwidth_hz: 1.0e+6, shadowing: spatial}
+radio: {preset: journal, bandwidth_hz: 1.0e+6, propagation: {shadowing: spatial}}
 sessions: {name: interval, length_s: 10}
 rounds: {every_s: 1}
 workload: {payload_bits: 250_000, flops_per_sample: 30_000}
@@ -100,7 +98,7 @@ def test_who_is_switched_on_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "churn.yaml"
     file.write_text(HEXAGONS.replace("layout: {rings: 1, isd_m: 150}\n", ""))
     changes = ["devices.churn={name: poisson, lifetime_s: 4, absence_s: 2}", "devices.mobility=static"]
-    scenario = load(file, [*changes, "radio.shadowing=round"])
+    scenario = load(file, [*changes, "radio.propagation.shadowing=round"])
     preview = make_preview(scenario)
     events = pd.read_csv(simulate(scenario, tmp_path / "run") / "events.csv")
     steps = events["event"].map({EventName.SWITCHED_ON: 1, EventName.SWITCHED_OFF: -1}).fillna(0)
@@ -120,16 +118,18 @@ def test_a_probe_that_ended_early_says_so(preview: Preview, scenario: Scenario) 
     ("radio", "at_0_db", "at_60_db"),
     [
         ({}, 1.0, math.log2(1 + 1e6)),
-        ({"max_efficiency": 7.4}, 1.0, 7.4),
+        ({"link": {"max_efficiency": 7.4}}, 1.0, 7.4),
         # CQI 3 of the table, which needs 2 + 10 log10(2^0.877 - 1) = 1.2 dB, is not reached: CQI 2; at the top CQI 15
         (NR, 0.3770 * GOODPUT, 7.4063 * GOODPUT),
-        (NR | {"max_efficiency": 5.5547}, 0.3770 * GOODPUT, 5.5547 * GOODPUT),
+        (NR | {"link": {"max_efficiency": 5.5547}}, 0.3770 * GOODPUT, 5.5547 * GOODPUT),
     ],
 )
 def test_the_bar_of_the_map_obeys_the_rates(
     scenario: Scenario, preview: Preview, radio: dict[str, Any], at_0_db: float, at_60_db: float
 ) -> None:
-    settings = RadioSettings(**{"preset": "journal", "shadowing": "spatial", **radio})
+    settings = RadioSettings.model_validate(
+        within({"preset": "journal", "propagation": {"shadowing": "spatial"}}, radio)
+    )
     world = SimpleNamespace(scenario=scenario.model_copy(update={"radio": settings}))
     found = replace(preview, world=cast(World, world)).carried(np.array([0.0, 60.0]))
     assert found == pytest.approx([at_0_db, at_60_db])

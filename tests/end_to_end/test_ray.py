@@ -31,8 +31,9 @@ learning:
   partition: {name: dirichlet, alpha: 0.5, overlap: 0.0}
   model: logistic
   algorithm: scaffold
-  lr: 0.05
-  batch: 16
+  local:
+    lr: 0.05
+    batch: 16
 """
 VARIANTS = """\
   trains: {}

@@ -8,12 +8,18 @@ import pytest
 
 import edgefl
 from edgefl.scenario.scenario import Scenario
+from edgefl.testing.cell import within
 from tests.tools.invariants import check_run
 
 
 def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Devices, events and ledger of 20 devices that drive through seven cells of nr without what gives them links."""
-    weak = {"array_gain_db": 0.0, "uplink_smallest_part": 1.0, "coverage_margin_db": None, "tdd": None}
+    weak = {
+        "budget": {"array_gain_db": 0.0},
+        "link": {"uplink_smallest_part": 1.0},
+        "monitoring": {"coverage_margin_db": None},
+        "tdd": None,
+    }
     mobility = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 10, "speed_max_m_s": 20}
     scenario = Scenario.model_validate(
         {
@@ -29,7 +35,9 @@ def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.Data
                 "power": "journal",
                 "indoors_by": "place",
             },
-            "radio": {"preset": "nr", "bandwidth_hz": 20e6, "shadowing": "spatial", **weak, **radio},
+            "radio": within(
+                {"preset": "nr", "bandwidth_hz": 20e6, "propagation": {"shadowing": "spatial"}, **weak}, radio
+            ),
             "sessions": {"name": "schedule", "count": 1, "rounds": 3},
             "rounds": {"every_s": 40, "deadline_s": 30},
             "workload": {"payload_bits": 4_000_000, "flops_per_sample": 1e5},
@@ -54,7 +62,7 @@ def test_the_tables_of_links_that_fail_agree(tmp_path: Path, policy: str) -> Non
     # every attempt takes 0.4 s
     attempts = again.interruption_s / 0.4
     assert (attempts - attempts.round()).abs().max() < 1e-6
-    without, _, _ = tables(tmp_path / "without", policy, t311_s=0)
+    without, _, _ = tables(tmp_path / "without", policy, monitoring={"t311_s": 0})
     assert without.outcome.str.startswith("failed").any()
     assert not devices.outcome.str.startswith("failed").any()  # a deadline is waited for
 
@@ -64,11 +72,9 @@ WEAK_ONES: dict[str, dict[str, Any]] = {
         "cell": {"radius_m": 2000},
         "devices": {"count": 8, "mobility": {"name": "static", "doppler_speed_m_s": 3}},
         "radio": {
-            "array_gain_db": 20,
+            "budget": {"array_gain_db": 20},
             "bandwidth_hz": 5e6,
-            "downlink_layers": 1,
-            "frequency_taps": 4,
-            "uplink_smallest_part": 1.0,
+            "link": {"downlink_layers": 1, "frequency_taps": 4, "uplink_smallest_part": 1.0},
         },
         "seed": 5121,
     },
@@ -90,7 +96,7 @@ def test_who_has_lost_the_link_misses_no_round(name: str, tmp_path: Path) -> Non
         {
             "name": "weak",
             **made,
-            "radio": {"preset": "nr", "coverage_margin_db": "none", **made["radio"]},
+            "radio": {"preset": "nr", "monitoring": {"coverage_margin_db": "none"}, **made["radio"]},
             "sessions": {"name": "schedule", "count": 1, "rounds": 8},
             "workload": {"payload_bits": 100_000, "flops_per_sample": 1e5},
         }

@@ -35,14 +35,15 @@ devices:
   idle_power_w: 0.01
   battery_j: 50
   mobility: {name: random_waypoint, speed_min_m_s: 10, speed_max_m_s: 20}
-radio: {preset: journal, bandwidth_hz: 2.0e+5, shadowing: spatial}
+radio: {preset: journal, bandwidth_hz: 2.0e+5, propagation: {shadowing: spatial}}
 sessions: {name: schedule, count: 2, rounds: 6}
 learning:
   dataset: digits
   partition: {name: dirichlet, alpha: 0.5}
   model: logistic
-  lr: 0.05
-  batch: 16
+  local:
+    lr: 0.05
+    batch: 16
 rounds: {pause_s: 0.5}
 record: {positions_s: 0.1}
 """

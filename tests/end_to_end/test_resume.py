@@ -22,14 +22,14 @@ LEFT_AT = 9  # of 15: a session's second round
 # both cells' rounds end at one deadline: what is asked behind the row that failed no run asks again
 CELLS = (
     "layout={sites: [[0, 0], [60, 0]], federations: all}; rounds.deadline_s=0.007;"
-    " radio={preset: journal, shadowing: spatial, bandwidth_hz: 1.0e+6}"
+    " radio={preset: journal, propagation: {shadowing: spatial}, bandwidth_hz: 1.0e+6}"
 )
 # the journal holds no times: those of the rounds, and the learning rates that follow them, come about again
 CLOCK = "duration_s=130; sessions={name: interval, length_s: 45}; rounds={every_s: 10, server_s: 1}"
 DRIFT = (
-    "learning.dataset={name: synthetic, groups: 8}; learning.partition=natural; learning.epochs=3;"
-    " learning.early_stopping={threshold: 0.02}; learning.drift={name: label_swap, at: 8};"
-    " learning.tested_on=devices; learning.warm_start=previous; learning.algorithm="
+    "learning.dataset={name: synthetic, groups: 8}; learning.partition=natural; learning.local.epochs=3;"
+    " learning.local.early_stopping={threshold: 0.02}; learning.drift={name: label_swap, at: 8};"
+    " learning.evaluation.tested_on=devices; learning.warm_start=previous; learning.algorithm="
 )
 SIGNAL = Interrupted(signal.SIGTERM)
 CASES = {
@@ -57,7 +57,12 @@ CASES = {
     "drift, fedavg": (f"{DRIFT}fedavg", LEFT_AT, 2, None),
     "drift, oracle": (f"{DRIFT}oracle", LEFT_AT, 2, None),
     "drift, apfl": (f"{DRIFT}apfl", LEFT_AT, 2, None),
-    "scores of devices": ("learning.tested_on=devices; learning.scores_every=2", 7, 3, None),
+    "scores of devices": (
+        "learning.evaluation.tested_on=devices; learning.evaluation.scores_every=2",
+        7,
+        3,
+        None,
+    ),
 }
 
 
@@ -94,7 +99,7 @@ def test_another_scenario_is_not_this_run(digits: Path, tmp_path: Path) -> None:
     leave(load_scenario(digits), run, LEFT_AT)
     text = (run / "scenario.yaml").read_text()
     (run / "scenario.yaml").write_text(text.replace("lr: 0.05", "lr: 0.06"))
-    with refused_at("", "learning.lr is 0.06, was 0.05"):
+    with refused_at("", "learning.local.lr is 0.06, was 0.05"):
         resume(run)
 
 

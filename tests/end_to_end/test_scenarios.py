@@ -15,17 +15,22 @@ FOLDERS = (".", "benchmarks", "scale")
 SCENARIOS = [path for folder in FOLDERS for path in sorted((FOLDER / folder).glob("*.yaml"))]
 # what fits a scenario to the small data set (or to its own, where that is made in a moment), and keeps it short
 PLAIN = ["learning.partition=dirichlet", "learning.model=logistic", "devices.count=20"]
-MIXED = ["devices.count=40", "learning.partition.samples=30", "learning.model=logistic", "learning.epochs=2"]
+MIXED = [
+    "devices.count=40",
+    "learning.partition.samples=30",
+    "learning.model=logistic",
+    "learning.local.epochs=2",
+]
 SMALL = {
-    "shakespeare": ["learning.partition=dirichlet", "learning.model=logistic", "learning.lr=0.01"],
-    "flash_shakespeare": [*PLAIN, "learning.lr=0.01"],
+    "shakespeare": ["learning.partition=dirichlet", "learning.model=logistic", "learning.local.lr=0.01"],
+    "flash_shakespeare": [*PLAIN, "learning.local.lr=0.01"],
     "flash_emnist": PLAIN,
-    "flash_synthetic": ["learning.dataset=synthetic", "learning.model=logistic", "learning.epochs=2"],
+    "flash_synthetic": ["learning.dataset=synthetic", "learning.model=logistic", "learning.local.epochs=2"],
     "flash_cifar10": MIXED,
     "flash_cifar100": MIXED,
     "flash_fashion_mnist": MIXED,
-    "fedprox_synthetic": ["learning.dataset=synthetic", "learning.epochs=2"],
-    "niid_fashion_mnist": ["learning.model=logistic", "learning.epochs=1"],
+    "fedprox_synthetic": ["learning.dataset=synthetic", "learning.local.epochs=2"],
+    "niid_fashion_mnist": ["learning.model=logistic", "learning.local.epochs=1"],
     "city_day": ["record.devices=all", "duration_s=1200"],
     "million": [
         "learning.dataset={name: synthetic, groups: 300, test_groups: 10}",

@@ -19,8 +19,9 @@ learning:
   partition: {name: dirichlet, alpha: 0.5, overlap: 0.0}
   model: logistic
   warm_start: previous
-  lr: 0.05
-  batch: 16
+  local:
+    lr: 0.05
+    batch: 16
 """
 ALL = SESSIONS * ROUNDS
 
@@ -163,7 +164,8 @@ def test_data_that_drift_by_the_clock_are_no_other_runs(tmp_path: Path) -> None:
 
 def test_other_settings_of_learning_share_nothing(tmp_path: Path) -> None:
     variants = (
-        "  a: {}\n  b: {learning.lr: 0.06}\n  c: {devices.count: 9}\n  d: {learning.algorithm: scaffold}\n"
+        "  a: {}\n  b: {learning.local.lr: 0.06}\n"
+        "  c: {devices.count: 9}\n  d: {learning.algorithm: scaffold}\n"
     )
     assert set(both_ways(tmp_path, variants).values()) == {None}
 

@@ -131,9 +131,9 @@ def test_cuda_learns_as_the_cpu_does(override: str, how: str, digits: Path, tmp_
     """Radio and energy to the digit; losses but for the order of sums, and TensorFloat-32 in convolutions."""
     overrides, tolerance = [override], 1e-3
     if override == "learning.algorithm=flash":
-        overrides.append("learning.epochs=2")  # which it may end early
+        overrides.append("learning.local.epochs=2")  # which it may end early
     if how != "by hand":
-        overrides += ["learning.model={name: cnn2}", f"learning.batching={how}", "sessions.count=2"]
+        overrides += ["learning.model={name: cnn2}", f"learning.local.batching={how}", "sessions.count=2"]
         tolerance = 2e-2
     cpu = run(digits, tmp_path / "cpu", *overrides)["rounds"]
     edgefl.simulate(edgefl.load_scenario(digits, overrides), out=tmp_path / "cuda", device="cuda")
@@ -148,8 +148,8 @@ def test_cuda_learns_as_the_cpu_does(override: str, how: str, digits: Path, tmp_
 @pytest.mark.parametrize("model", ["svhn_cnn", "resnet18"])
 def test_bf16_trains_on_cuda(model: str, digits: Path, tmp_path: Path) -> None:
     overrides = [
-        *(f"learning.model={model}", "learning.lr=0.01", "sessions.count=1", "sessions.rounds=10"),
-        "learning.precision=bf16",
+        *(f"learning.model={model}", "learning.local.lr=0.01", "sessions.count=1", "sessions.rounds=10"),
+        "learning.local.precision=bf16",
     ]
     edgefl.simulate(edgefl.load_scenario(digits, overrides), out=tmp_path / "cuda", device="cuda")
     rounds = pd.read_csv(tmp_path / "cuda" / "rounds.csv")

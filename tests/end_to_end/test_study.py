@@ -16,7 +16,7 @@ from edgefl.studies import Failed, IncompleteStudy, StudyOptions, plan, run
 from tests.tools.called import code_of
 from tests.tools.forked import Command
 
-WILD = "  wild: {learning.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
+WILD = "  wild: {learning.local.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
 # Nobody is ever switched on, which only the run can find out.
 NOBODY = "  nobody: {devices.churn: {name: poisson, absence_s: 1.0e+9, lifetime_s: 0.001}, rounds.max_wait_s: 0.01}\n"
 pytestmark = pytest.mark.usefixtures("unrendered")

@@ -23,8 +23,9 @@ learning:
   model: logistic
   warm_start: previous
   algorithm: scaffold
-  lr: 0.05
-  batch: 16
+  local:
+    lr: 0.05
+    batch: 16
 """
 # One that trains, one that takes all of it, one that takes its pilot session, one that takes less.
 VARIANTS = """\

@@ -22,11 +22,8 @@ REGRESSION: dict[str, Any] = {
         "dataset": "diabetes",
         "partition": "iid",
         "model": "logistic",
-        "batch": 32,
-        "lr": 0.02,
-        "tested_on": "devices",
-        "scores_every": 3,
-        "validation": 0.2,
+        "local": {"batch": 32, "lr": 0.02},
+        "evaluation": {"tested_on": "devices", "scores_every": 3, "validation": 0.2},
     },
     "record": {"models": "best"},
 }

@@ -25,8 +25,8 @@ BASE: dict[str, Any] = {
         "dataset": "digits",
         "partition": "iid",
         "model": "logistic",
-        "batch": 16,
-        "validation": SHARE,
+        "local": {"batch": 16},
+        "evaluation": {"validation": SHARE},
     },
 }
 STUDY = """\
@@ -34,8 +34,8 @@ name: choosing
 scenario: base.yaml
 seeds: [1, 2]
 variants: {fedavg: {}, fedprox: {learning.algorithm: fedprox}}
-grid: {learning.lr: [0.0001, 0.01, 0.1]}
-choose: {key: learning.lr, by: validation}
+grid: {learning.local.lr: [0.0001, 0.01, 0.1]}
+choose: {key: learning.local.lr, by: validation}
 """
 
 
@@ -56,14 +56,18 @@ def test_validation_accuracy_is_that_of_the_model_on_these_samples(tmp_path: Pat
 
 def test_devices_are_validated_on_samples_like_their_own(tmp_path: Path) -> None:
     """With half of the labels on each device, both accuracies are of these labels alone."""
-    changes = {"learning__partition": "half", "learning__tested_on": "devices", "learning__test_every": 2}
+    changes = {
+        "learning__partition": "half",
+        "learning__evaluation__tested_on": "devices",
+        "learning__evaluation__test_every": 2,
+    }
     results = run(tmp_path / "run", **changes)
     assert results.rounds.accuracy_validation.notna().tolist() == [False, True] * 3
     assert np.corrcoef(results.rounds.accuracy.dropna(), results.rounds.loss_validation.dropna())[0, 1] < 0
 
 
 def test_a_run_without_the_setting_has_no_such_columns(tmp_path: Path) -> None:
-    results = run(tmp_path / "run", learning__validation=None)
+    results = run(tmp_path / "run", learning__evaluation__validation=None)
     assert not [name for name in results.rounds if "validation" in name]
 
 
@@ -79,7 +83,7 @@ def study(tmp_path: Path) -> Path:
 def test_a_study_chooses_by_validation_and_reports_the_test(study: Path, tmp_path: Path) -> None:
     read = plan(study)
     assert read.choose is not None
-    assert (read.choose.key, read.choose.by) == ("learning.lr", "validation")
+    assert (read.choose.key, read.choose.by) == ("learning.local.lr", "validation")
     run_study(read, tmp_path / "runs", StudyOptions(jobs=1))
     report = report_choice(tmp_path / "runs", key=read.choose.key, by=read.choose.by)
     made = report.numbers["choice.csv"].set_index("variant")

@@ -189,7 +189,7 @@ FAULTS = (
         "within the margin of it",
         f"{UNIT}test_transitions.py::test_dip_and_recovery_are_counted_from_the_start_of_the_session",
         "nothing",
-        edited("edgefl.analysis.measures.transitions:transitions", "- margin - TIE", "- TIE"),
+        edited("edgefl.analysis.measures.transitions:transitions", "- MARGIN - TIE", "- TIE"),
     ),
     Fault(
         "analysis.dip_without_start",

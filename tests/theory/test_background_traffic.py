@@ -29,10 +29,12 @@ def test_a_transfer_takes_its_time_over_what_the_others_leave(
             radio={
                 "slot_s": SLOT_S,
                 "carrier_hz": 1e9,
-                "max_efficiency": 4.0,  # reached nearly always: rates do not depend on who is served when
+                "link": {
+                    "max_efficiency": 4.0
+                },  # reached nearly always: rates do not depend on who is served when
                 "sharing": "dynamic",
                 "scheduler": "round_robin",
-                "power_over_share": "per_resource_block",
+                "budget": {"power_over_share": "per_resource_block"},
                 "background": background,
             },
             rules={"pause_s": 3.0},  # the queue forgets the transfer

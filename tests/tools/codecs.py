@@ -24,6 +24,7 @@ from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.settings import LearningSettings
 from edgefl.rng import Streams
+from edgefl.testing.cell import within
 
 DEVICES, ROUNDS, SEED = 10, 100, 5
 WAYS = ("uplink_codec", "downlink_codec")
@@ -86,18 +87,15 @@ class Trial:
 
     def learned(self, **learning: Any) -> Learned:
         """Train ROUNDS rounds with all devices."""
-        how = LearningSettings(
-            **{
-                "dataset": self._dataset,
-                "partition": {"name": "dirichlet", "alpha": 0.5},
-                "model": "logistic",
-                "lr": 0.05,
-                "payload": "exchanged",
-                "test_every": ROUNDS,
-                "flops_per_sample": 1.0,
-                **learning,
-            }
-        )
+        given: dict[str, Any] = {
+            "dataset": self._dataset,
+            "partition": {"name": "dirichlet", "alpha": 0.5},
+            "model": "logistic",
+            "local": {"lr": 0.05},
+            "cost": {"payload": "exchanged", "flops_per_sample": 1.0},
+            "evaluation": {"every": ROUNDS},
+        }
+        how = LearningSettings(**within(given, learning))
         data = TrainingData(how, torch.device("cpu"), devices=DEVICES, load=lambda _: self._data)
         learner = TorchLearner(how, data, streams=Streams(SEED))
         ids = list(range(DEVICES))

@@ -26,12 +26,14 @@ sessions: {name: schedule, count: 2, rounds: 4}
 learning:
   dataset: digits
   model: logistic
-  steps: 1
-  batch: 8
-  scores_every: 2
-  tested_on: devices
+  local:
+    steps: 1
+    batch: 8
+    momentum: 0
+  evaluation:
+    scores_every: 2
+    tested_on: devices
   theory: {every: 1}
-  momentum: 0
   drift: {name: label_swap, at: 3}
 """
 VARIANTS = """\
@@ -43,7 +45,7 @@ variants:
 """
 AXIS = """\
 grid:
-  learning.lr: [0.02, 0.1]
+  learning.local.lr: [0.02, 0.1]
 question: {metric: accuracy_first, variants: [prox, avg], precision: 20, budget: 2}
 """
 PLANS = {
@@ -57,7 +59,7 @@ duration_s: 60
 layout: {rings: 1, isd_m: 300}
 devices: {count: 20, mobility: {name: random_waypoint, speed_min_m_s: 10, speed_max_m_s: 20}}
 record: {positions_s: 5}
-radio: {shadowing: spatial}
+radio: {propagation: {shadowing: spatial}}
 sessions: {name: schedule, count: 2, rounds: 4}
 workload: {payload_bits: 2000000, flops_per_sample: 1000}
 """

@@ -35,9 +35,9 @@ MOST: dict[tuple[str, ...], float] = {
     ("rounds", "selector", "count"): 6,
     ("workload", "payload_bits"): 1_000_000,
     ("workload", "steps"): 3,
-    ("learning", "steps"): 2,
-    ("learning", "epochs"): 1,
-    ("learning", "batch"): 16,
+    ("learning", "local", "steps"): 2,
+    ("learning", "local", "epochs"): 1,
+    ("learning", "local", "batch"): 16,
     ("learning", "pilot_sessions"): 2,
     ("learning", "warm_start", "probe_rounds"): 2,
 }
@@ -75,7 +75,7 @@ def shrink(data: dict[str, Any], rng: Random) -> None:
     federations = data.get("federations")
     for name in federations if isinstance(federations, dict) else ():
         if isinstance(own := at(federations, (name, "learning")), dict):
-            own |= {"dataset": "digits", "model": rng.choice(("logistic", "mlp2")), "batch": 16}
+            own |= {"dataset": "digits", "model": rng.choice(("logistic", "mlp2")), "local": {"batch": 16}}
     if isinstance(data.get("devices"), dict) and data["devices"].get("density_per_km2") is not None:
         data["devices"].pop("count", None)
     for sign, limits in ((1, MOST), (-1, LEAST)):
@@ -100,8 +100,8 @@ def fit(data: dict[str, Any], rng: Random) -> None:
     several = (
         any(at(data, ("layout", key)) for key in ("rings", "sites")) or at(data, ("layout", "sectors")) == 3
     )
-    if several or at(data, ("radio", "line_of_sight")) == "probabilistic":
-        put(data, ("radio", "shadowing"), "spatial")
+    if several or at(data, ("radio", "propagation", "line_of_sight")) == "probabilistic":
+        put(data, ("radio", "propagation", "shadowing"), "spatial")
     if not several:
         data.get("radio", {}).pop("neighbour_load", None)
     if name_at(data, ("radio", "scheduler")) in PER_SLOT:

@@ -47,7 +47,7 @@ def fitted(data: dict[str, Any], rng: Random) -> None:
             put(data, ("rounds", "server"), "fedbuff")
         if at(data, ("layout", "sites")) is None and not at(data, ("layout", "rings")):
             data["layout"] = {"sites": SITES, "federations": "all"}
-        put(data, ("radio", "shadowing"), "spatial")
+        put(data, ("radio", "propagation", "shadowing"), "spatial")
     if isinstance(data.get("learning"), dict):
         if algorithms and name_at(data, ("learning", "algorithm")) not in (None, *algorithms):
             put(data, ("learning", "algorithm"), rng.choice(algorithms))

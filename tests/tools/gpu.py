@@ -29,14 +29,14 @@ BENCH = [sys.executable, "-m", "tests.tools.bench"]
 # small runs that touch each kind of layer; the data come with scikit-learn or are drawn
 RUNS = {
     "logistic regression": [],
-    "a convolutional network": ["learning.model={name: cnn2}", "learning.lr=0.01"],
-    "ResNet-18": ["learning.model=resnet18", "learning.lr=0.01", "devices.count=8"],
+    "a convolutional network": ["learning.model={name: cnn2}", "learning.local.lr=0.01"],
+    "ResNet-18": ["learning.model=resnet18", "learning.local.lr=0.01", "devices.count=8"],
     "a CNN, bf16": [
-        *("learning.model=svhn_cnn", "learning.lr=0.01"),
-        "learning.precision=bf16",
+        *("learning.model=svhn_cnn", "learning.local.lr=0.01"),
+        "learning.local.precision=bf16",
     ],
     "SCAFFOLD": ["learning.algorithm=scaffold"],
-    "MOON, a CNN": ["learning.algorithm=moon", "learning.model={name: cnn2}", "learning.lr=0.01"],
+    "MOON, a CNN": ["learning.algorithm=moon", "learning.model={name: cnn2}", "learning.local.lr=0.01"],
 }
 SCENARIO = {
     "name": "gpu",
@@ -47,7 +47,7 @@ SCENARIO = {
         "partition": {"name": "dirichlet", "alpha": 0.5},
         "model": "logistic",
         "warm_start": {"name": "similarity", "scale": 10},
-        "lr": 0.003,
+        "local": {"lr": 0.003},
     },
 }
 SHARING = 3  # processes on one GPU

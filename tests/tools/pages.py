@@ -43,7 +43,7 @@ SMALLER = {
         "learning.dataset=digits",
         "learning.partition.samples=20",
         "learning.drift.at=28",
-        "learning.epochs=2",
+        "learning.local.epochs=2",
         "duration_s=60",
     ),
 }

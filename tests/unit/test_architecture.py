@@ -118,7 +118,8 @@ learning:
   model: mlp2
   algorithm: %s
   warm_start: similarity
-  epochs: 2
+  local:
+    epochs: 2
 """
 
 

@@ -16,17 +16,17 @@ from edgefl.engine.air.radio_settings import RadioSettings
 def carriers_of(settings: RadioSettings) -> dict[Direction, Carrier]:
     """Return the whole band in each direction."""
     pattern = settings.tdd.pattern_of() if settings.tdd else None
-    power = {"downlink": settings.power_over_share, "uplink": settings.uplink_rule}
+    power = {"downlink": settings.budget.power_over_share, "uplink": settings.budget.uplink_rule}
     return {
         d: Carrier(
             settings.bandwidth_hz,
             settings.slot_s,
             weights=pattern.weights(d) if pattern else None,
-            cap=settings.max_efficiency,
+            cap=settings.link.max_efficiency,
             power=power[d],
-            steps=settings.steps(d),
-            goodput=settings.goodput,
-            taps=settings.frequency_taps,
+            steps=settings.link.steps(d),
+            goodput=settings.link.goodput,
+            taps=settings.link.frequency_taps,
         )
         for d in DIRECTIONS
     }
@@ -42,17 +42,17 @@ class Budget:
     def __init__(self, settings: RadioSettings, device_power_w: FloatArray) -> None:
         self._settings = settings
         self._device_power_w = device_power_w
-        self._noise_psd_w_hz = dbm_to_watt(settings.noise_dbm_hz)
-        self.server_power_w = dbm_to_watt(settings.server_power_dbm)
-        at_site_db = settings.site_noise_figure_db
+        self._noise_psd_w_hz = dbm_to_watt(settings.budget.noise_dbm_hz)
+        self.server_power_w = dbm_to_watt(settings.budget.server_power_dbm)
+        at_site_db = settings.budget.site_noise_figure_db
         self._noise_figures_db: dict[Direction, float] = {
-            "downlink": settings.noise_figure_db,
-            "uplink": settings.noise_figure_db if at_site_db is None else at_site_db,
+            "downlink": settings.budget.noise_figure_db,
+            "uplink": settings.budget.noise_figure_db if at_site_db is None else at_site_db,
         }
         # [1]: what most links are measured against, with no others' mean interference
         self._quiet_w = {d: self._noise_w(d, np.zeros(1)) for d in DIRECTIONS}
         # of wanted signals only: what comes from or goes to elsewhere is in no beam
-        self.array_gain = float(db_to_linear(settings.array_gain_db))
+        self.array_gain = float(db_to_linear(settings.budget.array_gain_db))
 
     def snr(self, state: LargeScaleState, neighbours: int | np.ndarray = 1) -> dict[Direction, np.ndarray]:
         """Return [devices] the mean SNR in each direction, with full power over the whole band.
@@ -83,7 +83,7 @@ class Budget:
             self._noise_psd_w_hz,
             settings.bandwidth_hz,
             noise_figure_db=self._noise_figures_db[direction],
-            interference_margin_db=settings.interference_margin_db + rise_db,
+            interference_margin_db=settings.budget.interference_margin_db + rise_db,
         )
 
     def uplink_power(self, state: LargeScaleState, share: FloatArray) -> FloatArray:
@@ -101,15 +101,15 @@ class Budget:
     ) -> FloatArray:
         """Return [n] the share of its power that each of some devices radiates on a share of the band."""
         settings = self._settings
-        if settings.uplink_p0_dbm is None:
+        if settings.budget.uplink_p0_dbm is None:
             return np.ones(len(ids))
         blocks = resource_blocks(settings.bandwidth_hz, settings.slot_s)
         return share_of_power(
             path_loss_db,
-            blocks * share if settings.uplink_rule == "full" else blocks,
+            blocks * share if settings.budget.uplink_rule == "full" else blocks,
             self._device_power_w[ids],
-            p0_dbm=settings.uplink_p0_dbm,
-            alpha=settings.uplink_alpha,
+            p0_dbm=settings.budget.uplink_p0_dbm,
+            alpha=settings.budget.uplink_alpha,
             slot_s=settings.slot_s,
         )
 
@@ -134,18 +134,18 @@ class Budget:
         of, gain = power_db[here].argmax(axis=1), db_to_linear(power_db[here, cell].astype(float))
         radiated = self._controlled(-power_db[here].max(axis=1).astype(float), share, here)
         level = gain * (radiated * self._device_power_w[here]) / self._floor_w("uplink")
-        if self._settings.uplink_rule == "full":
+        if self._settings.budget.uplink_rule == "full":
             level /= share
         cells = range(power_db.shape[1])
         return [level[of == other] if other != cell else np.empty(0) for other in cells]
 
     def _floor_w(self, direction: Direction) -> float:
-        noise_db = self._noise_figures_db[direction] + self._settings.interference_margin_db
+        noise_db = self._noise_figures_db[direction] + self._settings.budget.interference_margin_db
         return float(self._noise_psd_w_hz * self._settings.bandwidth_hz * db_to_linear(noise_db))
 
     def interference_over_noise(self, state: LargeScaleState) -> np.ndarray:
         """Return [devices] how much one share of full power at all other sites adds to the downlink's noise."""
         settings = self._settings
-        floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.noise_figure_db)
+        floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.budget.noise_figure_db)
         rise: np.ndarray = settings.neighbour_load * self.server_power_w * state.others / floor_w
         return rise

@@ -100,7 +100,7 @@ class Extent:
     def farthest_m(self) -> float:
         """Largest 2D distance at which a gain may be asked for."""
         if not self.layout.several:
-            return self.cell.radius_m if self.radio.shadowing == "round" else self.field_radius_m
+            return self.cell.radius_m if self.radio.propagation.shadowing == "round" else self.field_radius_m
         if self.wraparound:
             return self.wraparound.largest_distance_m
         return self.field_radius_m + float(np.hypot(*self.layout.sites_m.T).max())

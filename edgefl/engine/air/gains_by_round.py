@@ -104,7 +104,7 @@ class PerRoundGains:
             # path-loss models begin at the minimum distance; a device that walks closer is held at it
             np.clip(distances_m, nearest_m, farthest_m),
             carrier_hz=self._radio.carrier_hz,
-            line_of_sight=self._radio.line_of_sight == "always",
+            line_of_sight=self._radio.propagation.line_of_sight == "always",
             bs_height_m=extent.bs_height_m,
             ut_height_m=extent.ut_height_m,
         )

@@ -26,7 +26,7 @@ class LayoutSettings(Section):
     panels of 120 degrees (3GPP TR 38.901, Table 7.3-1: 8 dBi ahead, 65 degrees wide, at most 30 dB less), each a
     cell of its own with a federation of its own. Cells are numbered site by site: with sectors, cell 3 i + k is
     panel k of site i. Shadowing and line of sight are those of the site, and the same for its sectors; fast fading
-    is each cell's own. Beams add radio.array_gain_db. Left out: antennas of devices other than isotropic ones.
+    is each cell's own. Beams add radio.budget.array_gain_db. Left out: antennas of devices other than isotropic ones.
     """
 
     rings: int = Field(0, ge=0, le=2, description="rings of cells around the centre one, 0 to 2")

@@ -20,30 +20,37 @@ from edgefl.engine.power_models import CIRCUITS
 Preset = Literal["journal", "nr"]
 
 NR: dict[str, dict[str, Any]] = {
-    "radio": {
+    "radio.propagation": {
         "line_of_sight": "soft",  # 38.901, 7.4.2 and 7.6.3.3
         "shadowing": "spatial",  # 7.4.4
         "site_correlation": 0.5,
         "los_site_correlation": 0.5,  # as shadowing's: what stands around a device is in the way of all sites
+    },
+    "radio.budget": {
         "power_over_share": "per_resource_block",
         "uplink_power_over_share": "full",  # a device has the power of its own amplifier
-        "uplink_smallest_part": 0.0625,  # 17 of 273 blocks; 38.214, 6.1.2.2: any number may be given
-        # n78 and the other bands from 2.4 GHz on; below, bands are FDD, and nothing is filled in
-        "tdd": {"pattern": "DDDSU"},
         # 38.802, Annex A: panels of 4 x 8 elements, 15 dB, less 3 dB as beams are a grid and paths come from around
         "array_gain_db": 12.0,
-        # 38.101-1, 7.2: four receive antennas in n78; measured, four layers carry what two ideal ones would: trust.md
-        "downlink_layers": 2,
         "uplink_p0_dbm": -80,  # 38.213, 7.1.1; 5G-LENA's NrUePowerControl has this, srsRAN's base station -76
         "uplink_alpha": 0.8,  # of the values that 38.331 has, 0, 0.4 to 1
+        "noise_figure_db": 9.0,  # of devices, 38.802, Annex A
+        "site_noise_figure_db": 5.0,  # likewise
+    },
+    "radio": {
+        # n78 and the other bands from 2.4 GHz on; below, bands are FDD, and nothing is filled in
+        "tdd": {"pattern": "DDDSU"},
+        "interference": "slot",  # of whatever neighbour_load is given
+    },
+    "radio.link": {
+        "uplink_smallest_part": 0.0625,  # 17 of 273 blocks; 38.214, 6.1.2.2: any number may be given
+        # 38.101-1, 7.2: four receive antennas in n78; measured, four layers carry what two ideal ones would: trust.md
+        "downlink_layers": 2,
         "rates": "cqi",  # 38.214, Table 5.2.2.1-3
-        "snr_gap_db": 2.0,  # of NR's LDPC codes and 256QAM at short blocks
         "control_overhead": 0.14,  # 38.306, 4.1.2, downlink below 6 GHz
         "protocol_overhead": 0.03,  # MAC, RLC, PDCP, IP and TCP
         "harq_bler": 0.1,  # the target for which a CQI is reported, 38.214, 5.2.2.1
-        "noise_figure_db": 9.0,  # of devices, 38.802, Annex A
-        "site_noise_figure_db": 5.0,  # likewise
-        "interference": "slot",  # of whatever neighbour_load is given
+    },
+    "radio.monitoring": {
         "gain_reading": "interval",
         "coverage_margin_db": 3.0,  # as Qin lies above Qout: 38.133, 8.1, a block error rate of 2 % and one of 10 %
         "t310_s": 1.0,  # 38.331
@@ -73,16 +80,40 @@ TDD_FROM_HZ = 2.4e9  # of bands, those from here on
 
 
 def with_preset(
-    given: Mapping[str, Any], values: Mapping[str, Any], left_out: Collection[str] = ()
+    given: Mapping[str, Any],
+    values: Mapping[str, Any],
+    left_out: Collection[str] = (),
+    beside: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return a section's keys, and a preset's values of those that are not given, but for those left out.
 
     A key that is given as null is given. Values are taken in the preset's order: some depend on those before them.
+
+    Args:
+        beside: keys of the sections around it.
     """
     filled = dict(given)
     for key, value in values.items():
-        if key not in filled and key not in left_out and _fits(key, filled):
+        if key not in filled and key not in left_out and _fits(key, {**(beside or {}), **filled}):
             filled[key] = value
+    return filled
+
+
+def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the radio's keys and sections with nr's values of what is not given; a section may be an object."""
+    values = {
+        place.partition(".")[2]: keys for place, keys in NR.items() if place.partition(".")[0] == "radio"
+    }
+    filled = dict(radio)
+    own = {section: given_keys(radio.get(section, {})) for section in values if section}
+    known = {**filled, **{key: value for keys in own.values() if keys for key, value in keys.items()}}
+    for section, of in values.items():
+        given = own[section] if section else filled
+        if given is None:  # no section: what checks the radio says so
+            continue
+        whole = with_preset(given, of, beside=known)
+        known |= whole
+        filled |= {section: whole} if section else whole
     return filled
 
 

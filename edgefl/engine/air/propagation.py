@@ -43,22 +43,22 @@ def large_scale_gains(extent: Extent, fleet: Fleet, streams: Streams) -> LargeSc
     heights = {height: number for number, height in enumerate(heights)}
     of = np.array([heights[extra.ut_height_m] for extra in fleet.extras])[fleet.of]
     extents = [extent.at_height(height) for height in heights]
-    by = _per_place if extent.radio.shadowing == "spatial" else _per_round
+    by = _per_place if extent.radio.propagation.shadowing == "spatial" else _per_round
     return by(extents, of, streams)
 
 
 def _per_round(extents: list[Extent], of: np.ndarray, streams: Streams) -> LargeScaleGains:
     """The gains drawn for each round; of: [devices] the place in `extents` of each."""
     radio = extents[0].radio
-    if radio.line_of_sight in ("probabilistic", "soft"):
+    if radio.propagation.line_of_sight in ("probabilistic", "soft"):
         raise EdgeflError(
-            "line of sight by probability belongs to a place: set radio.shadowing: spatial",
-            ("radio", "line_of_sight"),
+            "line of sight by probability belongs to a place: set radio.propagation.shadowing: spatial",
+            ("radio", "propagation", "line_of_sight"),
         )
     path_loss: PathLoss = radio.path_loss
-    std_db = radio.shadowing_std_db
+    std_db = radio.propagation.shadowing_std_db
     if std_db is None:
-        std_db = path_loss.shadowing_std_db(radio.line_of_sight == "always")
+        std_db = path_loss.shadowing_std_db(radio.propagation.line_of_sight == "always")
     antenna_gain_dbi = extents[0].layout.antenna_gain_dbi
     return PerRoundGains(path_loss, std_db, radio, extents, of, streams, antenna_gain_dbi)
 
@@ -85,11 +85,11 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
             min_distance_m=extent.min_distance_m,
             area_radius_m=extent.field_radius_m,
             keys=[streams.key("place", site) for site in range(len(sites_m))],
-            line_of_sight=radio.line_of_sight,
-            shadowing="none" if radio.shadowing_std_db == 0 else "spatial",
-            shadowing_std_db=radio.shadowing_std_db,
-            common=common(radio.site_correlation),
-            los_common=common(radio.los_site_correlation),
+            line_of_sight=radio.propagation.line_of_sight,
+            shadowing="none" if radio.propagation.shadowing_std_db == 0 else "spatial",
+            shadowing_std_db=radio.propagation.shadowing_std_db,
+            common=common(radio.propagation.site_correlation),
+            los_common=common(radio.propagation.los_site_correlation),
             wraparound=extent.wraparound,
             same_places=large_scales[0] if large_scales else None,
             few_places=stand_still,

@@ -75,13 +75,15 @@ class Radio:
         for speed in speeds_m_s:  # too fast ones are refused
             slot_turn(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
         self._settings = settings
-        monitoring = RadioLinkMonitoring(settings, reading_s if settings.gain_reading == "interval" else None)
+        monitoring = RadioLinkMonitoring(
+            settings, reading_s if settings.monitoring.gain_reading == "interval" else None
+        )
         self.air = AirInterface(env, settings, carriers_of(settings), monitoring, groups=groups)
         on_shares = {direction: carrier.frame.mean for direction, carrier in self.air.carriers.items()}
         self.efficiency = Efficiency(settings.bandwidth_hz, on_shares, self.air.dynamic)
         fading = partial(_fading, settings, speeds_m_s, streams.key("fading"))
         self.fading = lru_cache(maxsize=LINKS_KEPT)(fading)
-        self.packet_errors = settings.packet_errors
+        self.packet_errors = settings.link.packet_errors
         self._gains = gains
         self._budget = Budget(settings, np.broadcast_to(device_power_w, len(speeds_m_s)))
         self._interference = SlotInterference(settings.neighbour_load, self._budget, gains, streams)
@@ -146,7 +148,7 @@ class Radio:
         Args:
             of_places: the links to the serving cells, by place.
         """
-        margin_db = self._settings.coverage_margin_db
+        margin_db = self._settings.monitoring.coverage_margin_db
         if margin_db is None:
             return None
         at_sites = self._interference.mean_at_site if self._settings.by_slot else lambda *_: 0.0
@@ -170,7 +172,7 @@ class Radio:
             power: share of its power that each radiates; None: by power control, or all of it.
         """
         broadcasts = self._settings.downlink == "broadcast"
-        full = self._settings.power_over_share == "full"
+        full = self._settings.budget.power_over_share == "full"
         sent = int(np.count_nonzero(payload_bits["downlink"])) if full else 1
         sent = 0 if self._band_counts_neighbours else min(sent, 1) if broadcasts else sent
         fading = [self.fading(device, cell) for device in state.ids]
@@ -270,7 +272,7 @@ class Radio:
     @property
     def _band_counts_neighbours(self) -> bool:
         # in a dynamic band the neighbours' shares come and go as this cell's do
-        return self.air.dynamic and self._settings.power_over_share == "full"
+        return self.air.dynamic and self._settings.budget.power_over_share == "full"
 
     def _shares(
         self, direction: Direction, snr: np.ndarray, static: np.ndarray, payload_bits: Sequence[int]
@@ -293,5 +295,5 @@ def _fading(settings: RadioSettings, speeds_m_s: np.ndarray, key: int, device: i
     key, speed_m_s = key ^ (device << 64 | cell), float(speeds_m_s[device])
     correlation = slot_correlation(speed_m_s, carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
     block = SHORT_BLOCK if settings.preset == "nr" else BLOCK
-    taps = [LinkFading(key ^ tap << 120, correlation, block) for tap in range(settings.frequency_taps)]
+    taps = [LinkFading(key ^ tap << 120, correlation, block) for tap in range(settings.link.frequency_taps)]
     return taps[0] if len(taps) == 1 else DiverseFading(taps)

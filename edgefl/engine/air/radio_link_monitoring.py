@@ -26,13 +26,13 @@ class RadioLinkMonitoring:
         self.slot_s = settings.slot_s
         self.interval = None if interval_s is None else max(1, round(interval_s / settings.slot_s))
         self.t310: int | None = None
-        self.t311 = round(settings.t311_s / settings.slot_s)
-        self.reestablishment = max(1, round(settings.reestablishment_s / settings.slot_s))
+        self.t311 = round(settings.monitoring.t311_s / settings.slot_s)
+        self.reestablishment = max(1, round(settings.monitoring.reestablishment_s / settings.slot_s))
         self.lowest_snr: dict[Direction, float] = dict.fromkeys(DIRECTIONS, 0.0)
-        if settings.t310_s is not None:
-            self.t310 = max(1, round(settings.t310_s / settings.slot_s))
+        if settings.monitoring.t310_s is not None:
+            self.t310 = max(1, round(settings.monitoring.t310_s / settings.slot_s))
             for direction in DIRECTIONS:
-                steps = settings.steps(direction) or Steps(settings.snr_gap_db)
+                steps = settings.link.steps(direction) or Steps(settings.link.snr_gap_db)
                 self.lowest_snr[direction] = steps.lowest_snr
 
     def measures_at(self, time_s: float) -> bool:

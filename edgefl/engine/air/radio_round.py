@@ -229,7 +229,7 @@ class RadioRound:
             airtimes_s = [max(0.0, airtime_s - to_all_s) for airtime_s in airtimes_s]
         if self.air.groups is not None:  # several servers send, and each is billed for its part of the power
             sent_s = (self.sent_slots - billed_slots) * settings.slot_s
-        elif settings.power_over_share == "per_resource_block":
+        elif settings.budget.power_over_share == "per_resource_block":
             sent_s = max(airtimes_s)
             if billed is not None or (not to_all_s and any(span.pieces for span in downlinks)):
                 sent_s = self._served_s(downlinks, billed)
@@ -237,7 +237,7 @@ class RadioRound:
             sent_s = (self.sent_slots - billed_slots) * settings.slot_s
         else:
             sent_s = total(airtimes_s)
-        return dbm_to_watt(settings.server_power_dbm) * (to_all_s + sent_s)
+        return dbm_to_watt(settings.budget.server_power_dbm) * (to_all_s + sent_s)
 
     def _served_s(self, downlinks: Sequence[Span], billed: SentTime | None) -> float:
         """Return for how long the sites sent these downlinks, some of which went on elsewhere after a failure.

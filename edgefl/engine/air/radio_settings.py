@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from edgefl.channel.modulation import Steps
 from edgefl.channel.packet_errors import PacketErrors
@@ -12,10 +12,10 @@ from edgefl.channel.tdd import Direction, Pattern
 from edgefl.channel.units import db_to_linear
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
-from edgefl.engine.air.presets import NR, Preset, with_preset
+from edgefl.engine.air.presets import Preset, with_radio_preset
 
-# keys that scenarios of earlier versions switch off by the word none, for null
-NONE_IN_WORDS = ("tdd", "coverage_margin_db")
+# scenarios of earlier versions switch tdd and coverage_margin_db off by this word, for null
+NONE_IN_WORDS = "none"
 
 
 class TddSettings(Section):
@@ -34,22 +34,9 @@ class TddSettings(Section):
         return Pattern(self.pattern, self.special)
 
 
-class RadioSettings(Section):
-    """Carrier, band, powers, fading and the time grid."""
+class PropagationSettings(Section):
+    """Line of sight and shadowing: what a link's gain is beside its path loss."""
 
-    preset: Preset = Field(
-        "nr",
-        description="what keys are that are left out: nr, a radio that exists, with 38.901's line of sight"
-        " and walls, NR's rates, frames and overheads, and a phone's energy; journal, the journal paper's Table I,"
-        " and what it counts of learning",
-    )
-    carrier_hz: float = Field(3.5e9, ge=0.5e9, le=100e9, description="carrier, Hz, 0.5e9 to 100e9")
-    bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W, Hz, 1e5 to 4e9")
-    noise_dbm_hz: float = Field(-174.0, ge=-200, le=-100, description="noise density N0, dBm/Hz")
-    server_power_dbm: float = Field(43.0, ge=-40, le=70, description="downlink power, dBm, -40 to 70")
-    path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
-        "umi", validate_default=True, description="path-loss model"
-    )
     line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
         "always",
         description="LoS everywhere (J), nowhere, or by 38.901's probability and place; soft: likewise, with a"
@@ -74,15 +61,13 @@ class RadioSettings(Section):
         description="the same of line of sight: correlation of the normal field that decides it by place; 0: each"
         " site by itself, as in 38.901",
     )
-    slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
-    scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(
-        "equal_share", validate_default=True, description="which device gets which share of the band"
-    )
-    sharing: Literal["static", "dynamic"] = Field(
-        "static",
-        description="static: shares fixed for a round (J); dynamic: anew whenever a transfer starts or ends,"
-        " or in every slot, as the scheduler does",
-    )
+
+
+class BudgetSettings(Section):
+    """Powers, noise and antenna gains: what a link's SNR is made of."""
+
+    noise_dbm_hz: float = Field(-174.0, ge=-200, le=-100, description="noise density N0, dBm/Hz")
+    server_power_dbm: float = Field(43.0, ge=-40, le=70, description="downlink power, dBm, -40 to 70")
     power_over_share: Literal["full", "per_resource_block"] = Field(
         "full",
         description="full: full power over whatever share (J), so that a site with K downlinks sends K times its"
@@ -98,6 +83,31 @@ class RadioSettings(Section):
         description="what a site's antenna array gains towards its own devices by beams, in both directions, beyond a"
         " panel; what disturbs others has none of it, as beams point elsewhere, dB",
     )
+    noise_figure_db: float = Field(0.0, ge=0, le=20, description="noise figure of the receivers, dB")
+    site_noise_figure_db: float | None = Field(
+        None, ge=0, le=20, description="noise figure of the base stations, dB; none: noise_figure_db"
+    )
+    interference_margin_db: float = Field(0.0, ge=0, le=40, description="rise of the noise in all links, dB")
+    uplink_p0_dbm: float | None = Field(
+        None,
+        ge=-202,
+        le=24,
+        description="uplink power control (38.213, 7.1.1): power P0 that should arrive per 180 kHz, dBm, -202"
+        " to 24; none: always the full power (J)",
+    )
+    uplink_alpha: float = Field(
+        0.8, ge=0, le=1, description="share of the path loss, in dB, that uplink power control makes up for"
+    )
+
+    @property
+    def uplink_rule(self) -> Literal["full", "per_resource_block"]:
+        """How a device's power is spread over its share of the band."""
+        return self.uplink_power_over_share or self.power_over_share
+
+
+class LinkSettings(Section):
+    """What a link carries at its SNR: rates, overheads, and what is lost."""
+
     downlink_layers: int = Field(
         1,
         ge=1,
@@ -112,10 +122,6 @@ class RadioSettings(Section):
         description="a device with little power sends on a part of its share of the band, where that carries more:"
         " halves of halves down to this; 1: always on all of it (J)",
     )
-    tdd: TddSettings | None = Field(
-        None,
-        description="frame pattern; none: separate intervals (J), or a band for each direction (FDD)",
-    )
     max_efficiency: float | None = Field(
         None, ge=1e-3, le=20, description="highest modulation: cap on the rate, bits/s/Hz; none: no cap"
     )
@@ -123,9 +129,8 @@ class RadioSettings(Section):
         "shannon",
         description="shannon: log2(1 + SNR), J; cqi: the steps of NR's CQI table (38.214, Table 5.2.2.1-3)",
     )
-    snr_gap_db: float = Field(
-        2.0, ge=0, le=20, description="SNR that a rate of the CQI table needs beyond Shannon's limit, dB"
-    )
+    # what a rate of the CQI table needs beyond Shannon's limit: NR's LDPC codes and 256QAM at short blocks
+    snr_gap_db: ClassVar[float] = 2.0
     control_overhead: float = Field(
         0.0, ge=0, le=0.9, description="share of the band for control channels and reference signals"
     )
@@ -136,10 +141,53 @@ class RadioSettings(Section):
         le=0.5,
         description="share of blocks that are sent a second time, which is combined with the first and arrives",
     )
-    noise_figure_db: float = Field(0.0, ge=0, le=20, description="noise figure of the receivers, dB")
-    site_noise_figure_db: float | None = Field(
-        None, ge=0, le=20, description="noise figure of the base stations, dB; none: noise_figure_db"
+    frequency_taps: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="independent parts of the band that the power of a slot is the mean of; 1: flat fading (J)",
     )
+    uplink_waterfall_db: float | None = Field(
+        None,
+        ge=-40,
+        le=40,
+        description="packet errors: an upload is lost at its end with probability 1 - E exp(-m / SNR), over fading,"
+        " the SNR that of its share; this is m, dB (Chen et al., 2021: 0.023); none: what is sent arrives",
+    )
+
+    @model_validator(mode="after")
+    def _steps_fit(self) -> Self:
+        if self.rates == "cqi":
+            Steps(self.snr_gap_db, self.max_efficiency)
+        elif self.downlink_layers > 1 or self.uplink_smallest_part < 1:
+            key = "downlink_layers" if self.downlink_layers > 1 else "uplink_smallest_part"
+            raise ValueError(f"{key} chooses among rates of NR's table: set rates: cqi, or leave it out")
+        return self
+
+    @property
+    def packet_errors(self) -> PacketErrors | None:
+        """What loses uploads; None: all arrive that are sent."""
+        if self.uplink_waterfall_db is None:
+            return None
+        return PacketErrors(float(db_to_linear(self.uplink_waterfall_db)), self.frequency_taps)
+
+    def steps(self, direction: Direction) -> Steps | None:
+        """Return the steps of the rates in a direction, if they have any."""
+        if self.rates == "shannon":
+            return None
+        if direction == "downlink":
+            return Steps(self.snr_gap_db, self.max_efficiency, layers=self.downlink_layers)
+        return Steps(self.snr_gap_db, self.max_efficiency, smallest_part=self.uplink_smallest_part)
+
+    @property
+    def goodput(self) -> float:
+        """What overheads and second transmissions leave of the bits, 0 to 1."""
+        return (1.0 - self.control_overhead) * (1.0 - self.protocol_overhead) / (1.0 + self.harq_bler)
+
+
+class MonitoringSettings(Section):
+    """When gains are measured, and when a weak link is given up."""
+
     gain_reading: Literal["round", "interval"] = Field(
         "round",
         description="round: the gain at a round's start holds for it (J); interval: while a transfer lasts, it is"
@@ -162,7 +210,58 @@ class RadioSettings(Section):
     )
     # s, to find a cell and have a link: 38.133, 6.2.1: 50 ms + 200 ms to identify a cell + its SIB1 + random access
     reestablishment_s: ClassVar[float] = 0.4
-    interference_margin_db: float = Field(0.0, ge=0, le=40, description="rise of the noise in all links, dB")
+    coverage_margin_db: float | None = Field(
+        None,
+        ge=0,
+        le=30,
+        description="a device whose mean SINR, in either direction, is less than this far above what the lowest CQI"
+        " needs is out of coverage: not present, until it has a link again, dB, 0 to 30; none: all are present (J)",
+    )
+
+    @field_validator("coverage_margin_db", mode="before")
+    @classmethod
+    def _none_in_words(cls, value: Any) -> Any:
+        return None if value == NONE_IN_WORDS else value
+
+    @model_validator(mode="after")
+    def _time_for_a_link(self) -> Self:
+        if self.t311_s and self.t310_s is None:
+            raise ValueError("t311_s counts from a radio link failure, and no link ever fails: set t310_s")
+        if 0 < self.t311_s < self.reestablishment_s:
+            raise ValueError(
+                f"t311_s {self.t311_s:g} is over before a link could be there: make it"
+                f" {self.reestablishment_s:g} at least, or 0"
+            )
+        return self
+
+
+class RadioSettings(Section):
+    """Carrier, band, time grid, and how devices share them; what concerns one part of the radio is in its section."""
+
+    preset: Preset = Field(
+        "nr",
+        description="what keys are that are left out: nr, a radio that exists, with 38.901's line of sight"
+        " and walls, NR's rates, frames and overheads, and a phone's energy; journal, the journal paper's Table I,"
+        " and what it counts of learning",
+    )
+    carrier_hz: float = Field(3.5e9, ge=0.5e9, le=100e9, description="carrier, Hz, 0.5e9 to 100e9")
+    bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W, Hz, 1e5 to 4e9")
+    path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
+        "umi", validate_default=True, description="path-loss model"
+    )
+    slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
+    scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(
+        "equal_share", validate_default=True, description="which device gets which share of the band"
+    )
+    sharing: Literal["static", "dynamic"] = Field(
+        "static",
+        description="static: shares fixed for a round (J); dynamic: anew whenever a transfer starts or ends,"
+        " or in every slot, as the scheduler does",
+    )
+    tdd: TddSettings | None = Field(
+        None,
+        description="frame pattern; none: separate intervals (J), or a band for each direction (FDD)",
+    )
     neighbour_load: float = Field(
         0.0,
         ge=0,
@@ -177,36 +276,6 @@ class RadioSettings(Section):
         " times too long at loads of 0.1 to 0.3 and 1.3 times at 0.5 (rates up to 7.4 bit/s/Hz); slot: other"
         " sites, and devices of other cells, send in a slot or do not",
     )
-    frequency_taps: int = Field(
-        1,
-        ge=1,
-        le=64,
-        description="independent parts of the band that the power of a slot is the mean of; 1: flat fading (J)",
-    )
-    uplink_p0_dbm: float | None = Field(
-        None,
-        ge=-202,
-        le=24,
-        description="uplink power control (38.213, 7.1.1): power P0 that should arrive per 180 kHz, dBm, -202"
-        " to 24; none: always the full power (J)",
-    )
-    uplink_alpha: float = Field(
-        0.8, ge=0, le=1, description="share of the path loss, in dB, that uplink power control makes up for"
-    )
-    uplink_waterfall_db: float | None = Field(
-        None,
-        ge=-40,
-        le=40,
-        description="packet errors: an upload is lost at its end with probability 1 - E exp(-m / SNR), over fading,"
-        " the SNR that of its share; this is m, dB (Chen et al., 2021: 0.023); none: what is sent arrives",
-    )
-    coverage_margin_db: float | None = Field(
-        None,
-        ge=0,
-        le=30,
-        description="a device whose mean SINR, in either direction, is less than this far above what the lowest CQI"
-        " needs is out of coverage: not present, until it has a link again, dB, 0 to 30; none: all are present (J)",
-    )
     downlink: Literal["unicast", "broadcast"] = Field(
         "unicast",
         description="unicast: every device has a share of the band (J); broadcast: one model for all on the whole"
@@ -220,14 +289,18 @@ class RadioSettings(Section):
     fidelity: Literal["slot", "renewal", "auto"] = Field(
         "auto", description="how a transfer's length is found: slot, renewal or auto"
     )
+    propagation: PropagationSettings = PropagationSettings()
+    budget: BudgetSettings = BudgetSettings()
+    link: LinkSettings = LinkSettings()
+    monitoring: MonitoringSettings = MonitoringSettings()
 
     @model_validator(mode="before")
     @classmethod
     def _preset_fills(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        words = {key: None for key in NONE_IN_WORDS if data.get(key) == "none"}
-        return with_preset(data | words, NR["radio"] if data.get("preset", "nr") == "nr" else {})
+        words = {"tdd": None} if data.get("tdd") == NONE_IN_WORDS else {}
+        return with_radio_preset(data | words) if data.get("preset", "nr") == "nr" else data | words
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -239,59 +312,45 @@ class RadioSettings(Section):
         """Yield what does not go together; the first is told."""
         scheduler: Scheduler = self.scheduler
         scheduler_name = registry.name_of("schedulers", scheduler)
-        if self.rates == "shannon":
-            if self.downlink_layers > 1 or self.uplink_smallest_part < 1:
-                key = "downlink_layers" if self.downlink_layers > 1 else "uplink_smallest_part"
-                yield f"{key} chooses among rates of NR's table: set rates: cqi, or leave it out"
-        else:
-            Steps(self.snr_gap_db, self.max_efficiency)
-            if self.t310_s is None:
+        uplink_full = self.budget.uplink_rule == "full"
+        power_by_block = "set budget.power_over_share: per_resource_block"
+        if self.link.rates == "cqi":
+            if self.monitoring.t310_s is None:
                 yield (
-                    "below the lowest CQI nothing ever arrives, and no link would be given up: set t310_s, or rates:"
-                    " shannon"
+                    "below the lowest CQI nothing ever arrives, and no link would be given up: set monitoring.t310_s,"
+                    " or link.rates: shannon"
                 )
             if scheduler_name == "min_max_latency":
-                yield "min_max_latency knows Shannon's rates only: set rates: shannon, or another scheduler"
-        if self.uplink_smallest_part < 1 and self.uplink_rule != "full":
+                yield "min_max_latency knows Shannon's rates only: set link.rates: shannon, or another scheduler"
+        if self.link.uplink_smallest_part < 1 and not uplink_full:
             yield (
-                "uplink_smallest_part gathers a device's power in a part of its share: set uplink_power_over_share:"
-                " full, or leave it out"
+                "link.uplink_smallest_part gathers a device's power in a part of its share: set"
+                " budget.uplink_power_over_share: full, or leave it out"
             )
-        if self.coverage_margin_db is not None:
-            if self.rates == "shannon":
-                yield "coverage_margin_db counts from the lowest CQI: set rates: cqi"
-            if self.shadowing == "round":
-                yield "coverage_margin_db: coverage belongs to a place: set shadowing: spatial"
-        if self.t311_s and self.t310_s is None:
-            yield "t311_s counts from a radio link failure, and no link ever fails: set t310_s"
-        if 0 < self.t311_s < self.reestablishment_s:
-            yield (
-                f"t311_s {self.t311_s:g} is over before a link could be there: make it"
-                f" {self.reestablishment_s:g} at least, or 0"
-            )
-        if self.frequency_taps > 1 and scheduler_name == "min_max_latency":
-            yield "min_max_latency knows flat fading only: set frequency_taps: 1 or another scheduler"
-        if self.by_slot and self.power_over_share == "full":
-            yield (
-                "interference: slot has one power over the whole band of each neighbour: set power_over_share:"
-                " per_resource_block"
-            )
+        if self.monitoring.coverage_margin_db is not None:
+            if self.link.rates == "shannon":
+                yield "monitoring.coverage_margin_db counts from the lowest CQI: set link.rates: cqi"
+            if self.propagation.shadowing == "round":
+                yield (
+                    "monitoring.coverage_margin_db: coverage belongs to a place: set propagation.shadowing: spatial"
+                )
+        if self.link.frequency_taps > 1 and scheduler_name == "min_max_latency":
+            yield "min_max_latency knows flat fading only: set link.frequency_taps: 1 or another scheduler"
+        if self.by_slot and self.budget.power_over_share == "full":
+            yield f"interference: slot has one power over the whole band of each neighbour: {power_by_block}"
         if self.by_slot and self.fidelity == "renewal":
             yield "renewal knows no interference by slot: set fidelity: auto or slot"
-        if self.uplink_p0_dbm is not None and self.sharing == "dynamic" and self.uplink_rule == "full":
+        if self.budget.uplink_p0_dbm is not None and self.sharing == "dynamic" and uplink_full:
             yield (
-                "uplink_p0_dbm sets the power for a device's share of the band, and sharing: dynamic changes shares"
-                " all the time: set uplink_power_over_share: per_resource_block, or sharing: static"
+                "budget.uplink_p0_dbm sets the power for a device's share of the band, and sharing: dynamic changes"
+                " shares all the time: set budget.uplink_power_over_share: per_resource_block, or sharing: static"
             )
         if self.background is not None and self.sharing != "dynamic":
             yield (
                 "background traffic comes and goes within a round, and shares are fixed for it: set sharing: dynamic"
             )
-        if self.background is not None and self.power_over_share == "full":
-            yield (
-                "with background traffic a site has one power over the whole band: set power_over_share:"
-                " per_resource_block"
-            )
+        if self.background is not None and self.budget.power_over_share == "full":
+            yield f"with background traffic a site has one power over the whole band: {power_by_block}"
         if scheduler.per_slot and self.sharing == "static":
             yield f"{scheduler_name} decides slot by slot: set sharing: dynamic"
         if self.sharing == "dynamic" and self.fidelity == "renewal":
@@ -301,28 +360,3 @@ class RadioSettings(Section):
     def by_slot(self) -> bool:
         """Whether there is interference slot by slot."""
         return self.interference == "slot" and self.neighbour_load > 0
-
-    @property
-    def uplink_rule(self) -> Literal["full", "per_resource_block"]:
-        """How a device's power is spread over its share of the band."""
-        return self.uplink_power_over_share or self.power_over_share
-
-    @property
-    def packet_errors(self) -> PacketErrors | None:
-        """What loses uploads; None: all arrive that are sent."""
-        if self.uplink_waterfall_db is None:
-            return None
-        return PacketErrors(float(db_to_linear(self.uplink_waterfall_db)), self.frequency_taps)
-
-    def steps(self, direction: Direction) -> Steps | None:
-        """Return the steps of the rates in a direction, if they have any."""
-        if self.rates == "shannon":
-            return None
-        if direction == "downlink":
-            return Steps(self.snr_gap_db, self.max_efficiency, layers=self.downlink_layers)
-        return Steps(self.snr_gap_db, self.max_efficiency, smallest_part=self.uplink_smallest_part)
-
-    @property
-    def goodput(self) -> float:
-        """What overheads and second transmissions leave of the bits, 0 to 1."""
-        return (1.0 - self.control_overhead) * (1.0 - self.protocol_overhead) / (1.0 + self.harq_bler)

@@ -82,7 +82,7 @@ def _both_ways(
     opened: RadioRound, down_bits: Sequence[int], compute_s: FloatArray, up_bits: Sequence[int], now_s: float
 ) -> tuple[Transfers, Transfers]:
     """Time all downlinks and uplinks; in large rounds some devices after the others, whose fading is forgotten."""
-    many, at_once = len(opened.links), max(1, LINKS_AT_ONCE // opened.air.settings.frequency_taps)
+    many, at_once = len(opened.links), max(1, LINKS_AT_ONCE // opened.air.settings.link.frequency_taps)
     timed: list[tuple[Transfers, Transfers]] = []
     for begin in range(0, many, at_once):
         rows = range(begin, min(begin + at_once, many))

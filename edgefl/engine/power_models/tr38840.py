@@ -51,7 +51,7 @@ class TR38840(PowerModel):
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS
-    unit_w: float = Field(0.006, ge=0, le=1, description="power of one relative unit, W")
+    unit_w: ClassVar[float] = 0.006  # W, of one relative unit
     inactivity_s: float = Field(
         0.1, ge=0, le=60, description="inactivity timer: listens all the time after a transfer, s"
     )

@@ -17,7 +17,7 @@ class Hungarian(CountedDecider):
     """Assign one block of the band to each participant so that the most samples are expected to arrive.
 
     Chen et al., IEEE Trans. Wireless Commun. 20(1), 2021: on a block, a device counts its samples times the
-    probability that its upload arrives (`radio.uplink_waterfall_db`), or nothing where it is later than
+    probability that its upload arrives (`radio.link.uplink_waterfall_db`), or nothing where it is later than
     rounds.deadline_s or takes more joules than it may; the Hungarian algorithm finds the largest sum. Its power is
     the best of steps of 1.5 dB. Their blocks differ by interference, these by width.
     """
@@ -42,7 +42,7 @@ class Hungarian(CountedDecider):
 
         of, errors, uplink = candidates, candidates.packet_errors, candidates.uplink
         if errors is None or uplink is None:
-            reason = "hungarian weighs whose uploads arrive, and all do: set radio.uplink_waterfall_db"
+            reason = "hungarian weighs whose uploads arrive, and all do: set radio.link.uplink_waterfall_db"
             raise EdgeflError(reason, ("rounds", "selector"))
         # [kinds of blocks, 1], [devices, 1, powers]; blocks of one width are weighed once
         blocks = np.array(self.widths or [1 / number] * number)[:number]

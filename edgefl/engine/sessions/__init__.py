@@ -31,7 +31,7 @@ class SessionState:
 class SessionPolicy(Component):
     """Base of all session policies; asked after each round."""
 
-    # whether it goes by scores on validation samples: refused without learning.validation
+    # whether it goes by scores on validation samples: refused without learning.evaluation.validation
     asks_validation: ClassVar[bool] = False
 
     count: int | None = Field(

@@ -10,9 +10,9 @@ from edgefl.engine.sessions import BoundedPolicy, SessionState
 class EarlyStopping(BoundedPolicy):
     """A session ends when the score on the validation samples has not risen for `patience` tests.
 
-    Needs `learning.validation`; the score is accuracy_validation, or what the task has in its place. With `count: 1`
-    the run ends so. The best score is of the session itself, as the next one may have other labels. To keep the model
-    that had it, set `record.models: best`.
+    Needs `learning.evaluation.validation`; the score is accuracy_validation, or what the task has in its place. With
+    `count: 1` the run ends so. The best score is of the session itself, as the next one may have other labels. To
+    keep the model that had it, set `record.models: best`.
 
     Source: Prechelt, Early stopping - but when?, 1998 (UP, with tests in place of strips).
     """

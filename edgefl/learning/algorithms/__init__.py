@@ -8,10 +8,8 @@ statistics) is averaged by the learner and never reaches an algorithm. `OutputTe
 the exception.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from edgefl.config.component import Component
 from edgefl.learning.algorithms._exchanged import (
@@ -26,9 +24,7 @@ from edgefl.learning.algorithms._exchanged import (
 )
 from edgefl.learning.chance import Chance
 from edgefl.learning.models import OutputTerm
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 __all__ = [
     "Algorithm",
@@ -84,10 +80,6 @@ class Algorithm(Component):
     vectors_up: ClassVar[int] = 1
     # vectors that a device receives besides in a session, until an update of it has arrived
     vectors_at_start: ClassVar[int] = 0
-
-    def remembered(self) -> tuple[str, ...]:
-        """Return the names of notes that each device remembers; overridden where parameters say which."""
-        return self.remembers
 
     # ---- a session begins
 
@@ -164,7 +156,7 @@ class Algorithm(Component):
     def needs_sgd(self) -> bool:
         """Return whether it counts on a device's change being lr times a weighted sum of gradients, as SGD's is.
 
-        With another `learning.optimiser` it is then refused: one that reads `travel` needs it.
+        With another `learning.local.optimiser` it is then refused: one that reads `travel` needs it.
         """
         return False
 

@@ -1,14 +1,10 @@
 """FedAvg whose local learning rate follows the movement of the global model."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from edgefl.learning.algorithms import Members, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class AdaptiveFedAvg(FedAvg):
@@ -18,10 +14,10 @@ class AdaptiveFedAvg(FedAvg):
     moving averages that are corrected for their start (M^ = M / (1 - beta1^t), and so on):
     V = beta2 V + (1 - beta2) mean_j (w_j - M^_j)^2, around the last M^; then M = beta1 M + (1 - beta1) w;
     R = beta3 R + (1 - beta3) V^ / (last V^), whose first ratio is 1. The next round has the rate
-    learning.lr x min(1, R^), or with `decay: inverse` learning.lr x min(1, R^ / (t + 1)).
+    learning.local.lr x min(1, R^), or with `decay: inverse` learning.local.lr x min(1, R^ / (t + 1)).
 
     The paper was not at hand: formulas and betas are those of two public implementations, which agree but for the
-    decay. By default there is none here, since `learning.lr_schedule` has one for all algorithms. One thing
+    decay. By default there is none here, since `learning.local.lr_schedule` has one for all algorithms. One thing
     differs: they begin at M^ = 0, so that the first V is the size of the model; here M^ begins at the opening
     model. Where nothing has moved, the ratio 0/0 is 1. All begins anew with each session.
 

@@ -1,17 +1,13 @@
 """Ditto: a personal model near the global one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from edgefl.learning.algorithms import ServerState
 from edgefl.learning.algorithms.fedavg import FedAvg
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class Ditto(FedAvg):
@@ -22,8 +18,9 @@ class Ditto(FedAvg):
     devices exchange, and so the global model, is FedAvg's; `accuracy_personal` tells the difference.
 
     lambda = 0 is training alone: the models of `local_only`. The larger lambda, the nearer v_k stays to w; steps
-    are stable up to lr_factor x learning.lr x lambda = 2 without momentum. lr_factor multiplies the gradients (not
-    `learning.weight_decay`): it is a rate's factor with SGD, and refused with other optimisers unless it is 1.
+    are stable up to lr_factor x learning.local.lr x lambda = 2 without momentum. lr_factor multiplies the gradients
+    (not `learning.local.weight_decay`): it is a rate's factor with SGD, and refused with other optimisers unless it
+    is 1.
     """
 
     trains_personal: ClassVar = True

@@ -1,17 +1,13 @@
 """Local drift decoupling and correction."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from edgefl.learning.algorithms import Members, Received, Receivers, ServerState, Trained, Updates
 from edgefl.learning.algorithms.scaffold import Scaffold
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class FedDc(Scaffold):
@@ -24,12 +20,13 @@ class FedDc(Scaffold):
     the round's participants, in which the paper's sum is ambiguous, would shake the model by their h_k, which are
     of size gradient / alpha.) All means are by data size; for devices of equal size this is the paper's. The authors'
     code divides alpha and c by a device's weight instead, takes the plain mean of the h_k, and has weight decay 1e-3,
-    which is `learning.weight_decay: 0.001` here. In h_k, w_k is what the server has of it behind a codec or clipping.
+    which is `learning.local.weight_decay: 0.001` here. In h_k, w_k is what the server has of it behind a codec or
+    clipping.
 
     h_k and c_k follow their device, whatever the session or cell. A session begins with h = 0, to which the
     devices' h_k are shifted, as in FedDyn: an h left from other devices would throw the model off. c begins
     with their mean, as in SCAFFOLD. A device that joins begins with h_k = 0. The shift travels beside the model
-    until an update of the device has arrived: `learning.payload: exchanged` counts it.
+    until an update of the device has arrived: `learning.cost.payload: exchanged` counts it.
 
     At alpha = 0 nothing would hold the h_k, so they are left out: SCAFFOLD.
     """

@@ -1,17 +1,13 @@
 """Dynamic regularisation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from edgefl.learning.algorithms import Members, Received, Receivers, ServerState, Trained, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class FedDyn(FedAvg):
@@ -27,7 +23,7 @@ class FedDyn(FedAvg):
     devices that are there are shifted to mean 0: an h left from other devices would throw the model off by
     h / alpha. A device that joins later, or comes back from another cell, begins with h_k = 0 for the same
     reason, and h is the mean again; one that leaves goes on to count with its last h_k. The shift is sent beside
-    the model until an update of the device has arrived: `learning.payload: exchanged` counts it. A device that
+    the model until an update of the device has arrived: `learning.cost.payload: exchanged` counts it. A device that
     joins needs none.
 
     The model moves by -h / alpha, and h sums all mean changes of the session: where local training goes only a

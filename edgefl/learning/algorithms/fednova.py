@@ -1,14 +1,10 @@
 """Normalised averaging."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from edgefl.learning.algorithms import ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class FedNova(FedAvg):
@@ -19,8 +15,8 @@ class FedNova(FedAvg):
     more with local momentum. Other steps than SGD's have no such a_k, and are refused. Left out: its server
     momentum, and its a_k for proximal local losses.
 
-    Equal a_k is FedAvg: with `learning.steps` all devices do the same, with `learning.epochs` a device with
-    more data does more.
+    Equal a_k is FedAvg: with `learning.local.steps` all devices do the same, with `learning.local.epochs` a device
+    with more data does more.
     """
 
     uses: ClassVar[str] = "updates"

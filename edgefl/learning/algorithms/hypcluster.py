@@ -1,24 +1,20 @@
 """Several global models; each device trains the one with the lowest loss on its data."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from edgefl.learning.algorithms import Members, Notes, Receivers, ServerState
 from edgefl.learning.algorithms._clustered import Clustered, shifted
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class HypCluster(Clustered):
     """C models, each trained by the devices whose training data it fits best.
 
     Mansour et al., Three Approaches for Personalization with Applications to Federated Learning, 2020. A device
-    receives all C models, which `learning.payload: exchanged` counts, and sends one. Which one it trains, and its
-    loss, are the columns cluster and lowest_loss of devices.csv.
+    receives all C models, which `learning.cost.payload: exchanged` counts, and sends one. Which one it trains, and
+    its loss, are the columns cluster and lowest_loss of devices.csv.
 
     At first model 0 is the opening model; the others are it plus normal noise of `spread`, for models that
     are all alike would stay so. The noise is a function of these parameters alone, not of the run's seed. The models

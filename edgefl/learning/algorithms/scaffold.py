@@ -1,17 +1,13 @@
 """Stochastic controlled averaging."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from edgefl.learning.algorithms import Members, ServerState, Trained, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class Scaffold(FedAvg):
@@ -29,10 +25,11 @@ class Scaffold(FedAvg):
     whose c_k is 0 if it is new: an old mean would bias all steps to the session's end. (The paper's devices are
     always the same ones.) A device that leaves goes on to count with its last c_k, as one that is not selected
     does; if it comes back with what it learned in another cell, it joins again. c and the change of c_k travel
-    beside the model: the payload doubles if `learning.payload` counts it.
+    beside the model: the payload doubles if `learning.cost.payload` counts it.
 
-    c_k is a mean gradient only where a change is lr times a sum of gradients: `learning.optimiser` has to be SGD.
-    With `learning.clip_norm` these are the clipped ones, with `weight_decay` those of the loss with its decay.
+    c_k is a mean gradient only where a change is lr times a sum of gradients: `learning.local.optimiser` has to be
+    SGD. With `learning.local.clip_norm` these are the clipped ones, with `weight_decay` those of the loss with its
+    decay.
 
     In a round whose learning rate is 0 nothing is known of gradients: c and the c_k stay as they are.
 

@@ -65,7 +65,15 @@ def draw_batches(
     widest = max(smallest, min(batch, max(len(indices) for indices in samples)))
     count, longest = len(samples), max(1, max(steps))
     # rows, which are there, and their weights, in double and in single precision
-    require([Need(("learning", "steps"), (8 + 1 + 8 + 4) * count * longest * widest, "a round's batches")])
+    require(
+        [
+            Need(
+                ("learning", "local", "steps"),
+                (8 + 1 + 8 + 4) * count * longest * widest,
+                "a round's batches",
+            )
+        ]
+    )
     rows = np.zeros((count, longest, widest), dtype=np.int64)
     sizes = np.zeros((count, longest), dtype=np.int64)
     seeds = np.zeros(count, dtype=np.int64)

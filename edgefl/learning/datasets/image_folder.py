@@ -23,7 +23,6 @@ class ImageFolder(Dataset):
     path: Path = Field(description="the folder; relative to the scenario's file")
     height: int = Field(32, ge=1, le=1024, description="height to which images are brought, pixels")
     width: int = Field(32, ge=1, le=1024, description="width to which images are brought, pixels")
-    colour: bool = Field(True, description="colour [3, height, width], or grey [height, width]")
     test_share: float = Field(
         0.2, gt=0, lt=1, description="share split off for testing, without folders train and test"
     )
@@ -55,7 +54,7 @@ class ImageFolder(Dataset):
             for name in names
         ]
         count = sum(map(len, files_of))
-        size = self.height * self.width * (3 if self.colour else 1)
+        size = self.height * self.width * 3
         require([Need((), 2.0 * count * size, f"{count:,} images")])  # twice: one by one, and together
         # more than 90 million pixels: Pillow warns, and takes a gigabyte
         bomb = Image.DecompressionBombWarning
@@ -64,13 +63,11 @@ class ImageFolder(Dataset):
             for file in files:
                 try:
                     with warnings.catch_warnings(action="error", category=bomb), Image.open(file) as image:
-                        fitted = image.convert("RGB" if self.colour else "L").resize(
-                            (self.width, self.height)
-                        )
+                        fitted = image.convert("RGB").resize((self.width, self.height))
                 except Exception as error:  # whatever a damaged or foreign file makes of it
                     raise EdgeflError(f"{file} is no image that can be read ({error})") from error
                 pixels = np.asarray(fitted, np.uint8)
-                images.append(pixels.transpose(2, 0, 1) if self.colour else pixels)
+                images.append(pixels.transpose(2, 0, 1))
                 labels.append(label)
         if not images:
             raise EdgeflError(

@@ -30,7 +30,7 @@ class RoundWork:
         """Draw the mini-batches of a round's devices, which hold these samples, each from its own streams."""
         settings, streams = self.settings, self.streams
         apart: list[np.ndarray] = []
-        stopping = settings.early_stopping
+        stopping = settings.local.early_stopping
         share = stopping.validation if stopping else settings.algorithm.keeps_apart()
         if share:
             splits = [
@@ -40,8 +40,8 @@ class RoundWork:
             samples, apart = [train for train, _ in splits], [watched for _, watched in splits]
         steps = self._steps(ids, facts, [len(indices) for indices in samples])
         generators = [streams("batches", id_, *facts.at) for id_ in ids]
-        batches = draw_batches(samples, steps, settings.batch, generators, self.smallest, apart)
-        if not settings.augmentation:
+        batches = draw_batches(samples, steps, settings.local.batch, generators, self.smallest, apart)
+        if not settings.local.augmentation:
             return batches
         generators = [streams("augmentation", id_, *facts.at) for id_ in ids]
         return replace(batches, views=Augmentation().draw(batches.sizes, batches.rows.shape[2], generators))
@@ -49,21 +49,21 @@ class RoundWork:
     def _steps(self, ids: Sequence[int], facts: RoundFacts, held: Sequence[int]) -> list[int]:
         """Return how many local steps each device does that holds so many samples."""
         settings = self.settings
-        asked = settings.epochs or settings.steps
+        asked = settings.local.most
         lengths = [asked] * len(ids)
-        if settings.partial_work is not None and asked > 1:
+        if settings.local.partial_work is not None and asked > 1:
             who = self.streams("partial work", self.cell, *facts.at)
             each = [self.streams("partial work of", id_, *facts.at) for id_ in ids]
-            lengths = settings.partial_work.lengths(asked, len(ids), who, each)
+            lengths = settings.local.partial_work.lengths(asked, len(ids), who, each)
         steps: list[int] = self._at_most(np.array(lengths), np.array(held)).tolist()
         return steps
 
     def _at_most(self, lengths: np.ndarray, held: np.ndarray) -> np.ndarray:
         """Return [K] the local steps of so many epochs, or steps, on so many samples."""
-        passes = [steps_per_epoch(many, self.settings.batch, self.smallest) for many in held.tolist()]
-        if self.settings.epochs:
+        passes = [steps_per_epoch(many, self.settings.local.batch, self.smallest) for many in held.tolist()]
+        if self.settings.local.epochs:
             return lengths * np.array(passes, dtype=np.int64)
-        return np.minimum(lengths, passes) if self.settings.one_pass else lengths
+        return np.minimum(lengths, passes) if self.settings.local.one_pass else lengths
 
     def expected(
         self, ids: Sequence[int], held: Sequence[int], bits: tuple[int, int], compared: int = 0
@@ -76,9 +76,9 @@ class RoundWork:
             compared: other models that run forward on each sample.
         """
         settings, many = self.settings, np.array(held, dtype=np.int64)
-        steps = self._at_most(np.full(len(ids), settings.epochs or settings.steps), many)
+        steps = self._at_most(np.full(len(ids), settings.local.most), many)
         twice = 2 if settings.algorithm.trains_personal else 1
-        processed = steps * np.minimum(many, settings.batch) * twice * (many > 0)
+        processed = steps * np.minimum(many, settings.local.batch) * twice * (many > 0)
         return Expected(
             tuple(ids),
             tuple(many.tolist()),
@@ -101,7 +101,7 @@ def booked(
     term of the loss compares with): `all` counts them as a third, rounded up, for a backward pass is reckoned as two
     forward ones. Losses that devices report cost nothing: they are those of the first step.
     """
-    how = settings.booked
+    how = settings.cost.booked
     if how == "nominal":
-        return tuple((steps * settings.batch).tolist())
+        return tuple((steps * settings.local.batch).tolist())
     return tuple((processed - (-tested // 3 if how == "all" else 0)).tolist())

@@ -97,8 +97,8 @@ class Trainer:
         if progress is None:
             progress = (round_ - 1) / longest if longest else 0.0
         settings = self.settings
-        return settings.lr * settings.lr_schedule.share(
-            settings.lr_power, settings.lr_floor, round_=round_, progress=progress, of_run=of_run
+        return settings.local.lr * settings.local.lr_schedule.share(
+            settings.local.lr_power, settings.local.lr_floor, round_=round_, progress=progress, of_run=of_run
         )
 
     def train(
@@ -123,7 +123,7 @@ class Trainer:
         """
         ids = sorted(ids)
         batches = self.work.draw(ids, self.samples(ids, facts.moment, concept), facts)
-        stop = self.settings.early_stopping.stop if self.settings.early_stopping else None
+        stop = self.settings.local.early_stopping.stop if self.settings.local.early_stopping else None
         try:
             result = model.train(ids, batches, lr, terms, stop, facts.at, drops=drops)
         except Diverged as diverged:
@@ -185,7 +185,7 @@ class Trainer:
 
     def due(self, round_: int) -> bool:
         """Whether the global model is tested after this round."""
-        return round_ % self.settings.test_every == 0
+        return round_ % self.settings.evaluation.every == 0
 
     def test(
         self, model: Tensor, labels: Sequence[int], moment: Moment, present: Sequence[int]
@@ -208,7 +208,7 @@ class Trainer:
 
     def further_metrics(self, model: Tensor, labels: Sequence[int]) -> dict[str, float | None]:
         """Compute the metrics that the settings name, of a model [M + Q] on these labels' test data."""
-        names = self.settings.metrics
+        names = self.settings.evaluation.metrics
         if not names:
             return {}
         test = self.training_data.test
@@ -240,7 +240,7 @@ class Trainer:
         names = (
             [ACCURACY_STD, ACCURACY_BY_SAMPLES, ACCURACY_WORST_TENTH] if self.device_tests is not None else []
         )
-        names += [*self.training_data.task.columns, *self.settings.metrics]
+        names += [*self.training_data.task.columns, *self.settings.evaluation.metrics]
         names += VALIDATED if self.training_data.validation is not None else []
         return Evaluation(
             None, None, dict.fromkeys(names) | self._drifted_share(self.drifted(present, moment))
@@ -261,7 +261,7 @@ class Trainer:
 
     def _written_down(self, ids: Sequence[int], scores: Scores, moment: Moment) -> DeviceScores | None:
         """Return the scores of these devices where they are written down in this round."""
-        every = self.settings.scores_every
+        every = self.settings.evaluation.scores_every
         if every is None or moment.round % every:
             return None
         samples: dict[str, tuple[float | None, ...]] = {"samples": tuple(scores.samples.tolist())}
@@ -340,6 +340,7 @@ class Trainer:
             whose = f"the model of device {self.training_data.ids[diverged.device]}"
             further = ", or let the server drop such updates (rounds.not_finite: drop)"
         return Divergence(
-            f"training diverged in {at}: {whose} is not finite; lower learning.lr (now {self.settings.lr}){further}",
+            f"training diverged in {at}: {whose} is not finite; lower learning.local.lr (now"
+            f" {self.settings.local.lr}){further}",
             model.tensors(),
         )

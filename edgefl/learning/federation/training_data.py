@@ -50,7 +50,7 @@ class TrainingData:
         self.by_group = data.by_group
         if data.by_group is not None:
             _refuse_what_needs_all(settings)
-        data, validation = split_off(data, settings.validation, self.task.kinds(data.train.y))
+        data, validation = split_off(data, settings.evaluation.validation, self.task.kinds(data.train.y))
         self.classes = data.num_classes
         self.inputs = Inputs(
             data.train.x.shape[1:],
@@ -67,15 +67,14 @@ class TrainingData:
         self.model = settings.model
         self.hands = Hands(1 if torch_device.type == "cuda" else threads)
         self.devices, self.ids = devices, range(devices) if ids is None else ids
-        self.test_labels, self.test_groups = self.task.kinds(data.test.y), data.test.groups
-        augmentation = Augmentation() if settings.augmentation else None
+        augmentation = Augmentation() if settings.local.augmentation else None
         if augmentation is not None:
             augmentation.check(self.input_shape)
         self.train = self._in_memory(data.train, data, settings.drift, augmentation)
         self.pool = None if data.by_group is None else SamplePool(data.by_group, self.train, threads)
         self.test = self._in_memory(data.test, data, settings.drift)
         self.validation = None if validation is None else self._in_memory(validation, data, settings.drift)
-        self.validation_split = validation
+        self.test_split, self.validation_split = data.test, validation
         # shared by all cells: a device that changes the cell takes its own vectors along
         self.states = self.new_states()
         self._cell_of = np.full(devices, -1)  # the last in whose session it was; -1: none
@@ -122,15 +121,15 @@ def _refuse_what_needs_all(settings: LearningSettings) -> None:
     """Refuse what would look at the training samples of all devices, where they are made on demand."""
     wants = {
         "drift": settings.drift is not None,
-        "validation": settings.validation is not None,
-        "tested_on": settings.tested_on == "devices",
+        "evaluation.validation": settings.evaluation.validation is not None,
+        "evaluation.tested_on": settings.evaluation.tested_on == "devices",
         "theory": settings.theory is not None,
     }
     for key, wanted in wants.items():
         if wanted:
             raise EdgeflError(
-                f"{key} needs the samples of all devices, and this data set makes those of a device when it takes"
-                " part: leave it out, or take a data set in memory (synthetic without test_groups,"
+                f"learning.{key} needs the samples of all devices, and this data set makes those of a device when it"
+                " takes part: leave it out, or take a data set in memory (synthetic without test_groups,"
                 " huggingface without on_demand)",
-                ("learning", key),
+                ("learning", *key.split(".")),
             )

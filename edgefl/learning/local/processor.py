@@ -24,15 +24,17 @@ def has_bf16() -> bool | None:
 
 
 def bf16_note() -> str | None:
-    """Return what the user of `learning.precision: bf16` on this CPU should know; None: nothing."""
+    """Return what the user of `learning.local.precision: bf16` on this CPU should know; None: nothing."""
     slow = "training takes twice as long as with float32, ten times where it has no AVX-512 either"
     match has_bf16():
         case True:
             return None
         case False:
-            return f"learning.precision is bf16, and this processor has no bfloat16 instructions: {slow}"
+            return (
+                f"learning.local.precision is bf16, and this processor has no bfloat16 instructions: {slow}"
+            )
         case None:
             return (
-                "learning.precision is bf16, and this system does not say whether its processor has bfloat16"
+                "learning.local.precision is bf16, and this system does not say whether its processor has bfloat16"
                 f" instructions: without them {slow}"
             )

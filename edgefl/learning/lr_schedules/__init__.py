@@ -12,10 +12,11 @@ __all__ = ["LrSchedule"]
 class LrSchedule(Component):
     """Base of all schedules: a shape, which begins at 1 and falls; how it is used is the same for all of them.
 
-    A round's rate is lr (floor + (1 - floor) shape^power), with `learning.lr`, `lr_floor` and `lr_power`. It begins
-    anew with each session, as devices and labels do. With `rounds` it goes on through all sessions, for so many
-    rounds of the cell's global model, and stays at its end from then on. Rounds within `warm_up` have a growing part
-    of that rate: t / (warm_up + 1) of it in round t. Probe rounds have a rate of their own (`learning.probe_lr`).
+    A round's rate is lr (floor + (1 - floor) shape^power), with `learning.local.lr`, `lr_floor` and `lr_power`. It
+    begins anew with each session, as devices and labels do. With `rounds` it goes on through all sessions, for so
+    many rounds of the cell's global model, and stays at its end from then on. Rounds within `warm_up` have a growing
+    part of that rate: t / (warm_up + 1) of it in round t. Probe rounds have a rate of their own
+    (`learning.local.probe_lr`).
     """
 
     rounds: int | None = Field(
@@ -38,10 +39,10 @@ class LrSchedule(Component):
         """
 
     def share(self, power: float, floor: float, *, round_: int, progress: float, of_run: int) -> float:
-        """Return the share of `learning.lr` that a round has.
+        """Return the share of `learning.local.lr` that a round has.
 
         Args:
-            power, floor: `learning.lr_power` and `lr_floor`.
+            power, floor: `learning.local.lr_power` and `lr_floor`.
             round_, progress: of the session, as in `shape`.
             of_run: rounds of the cell's global model so far, this one counted.
         """

@@ -4,7 +4,7 @@ from edgefl.learning.lr_schedules import LrSchedule
 
 
 class Polynomial(LrSchedule):
-    """The rate falls as (1 - progress)^power, with `learning.lr_power`: 1 is a straight line, 0 keeps it constant.
+    """The rate falls as (1 - progress)^power, with `lr_power`: 1 is a straight line, 0 keeps it constant.
 
     The journal paper, section VI, within a session; it gives no power.
     """

@@ -50,7 +50,7 @@ def refuse_wrong_bf16_gradients(module: nn.Module, x: Tensor) -> None:
         raise EdgeflError(
             f"bf16 gives wrong gradients on a CPU for a convolution with strides on a single pixel ({wrong[0]}): "
             "choose float32, or larger images",
-            ("learning", "precision"),
+            ("learning", "local", "precision"),
         )
 
 
@@ -82,7 +82,7 @@ def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
             f"devices with this model cannot be trained stacked: {', '.join(hidden)} would not be trained, as the"
             " module makes new parameters of them while it runs (a slice of an nn.ParameterList does); take them"
             " one by one, or choose sequential",
-            ("learning", "batching"),
+            ("learning", "local", "batching"),
         )
 
 

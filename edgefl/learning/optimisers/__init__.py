@@ -1,19 +1,15 @@
 """Local optimisers: how devices' models move along their gradients, step by step."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from edgefl.config.component import Component
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 __all__ = ["Optimiser", "Step"]
 
@@ -38,7 +34,7 @@ class Optimiser(Component):
     A device's state begins with zeros in every round, as FedAvg's momentum does. With `state: kept` it begins with
     what the device's last update that arrived left, steps are counted on, and it follows the device from cell to cell
     while its data stay; nothing of it is ever sent. Learning rate, momentum and weight decay are settings of all
-    optimisers (`learning.lr`, `momentum`, `weight_decay`). Devices are stacked, and none sees another: rows are
+    optimisers (`learning.local.lr`, `momentum`, `weight_decay`). Devices are stacked, and none sees another: rows are
     independent.
     """
 

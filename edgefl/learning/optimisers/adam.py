@@ -1,25 +1,21 @@
 """Adaptive moment estimation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from edgefl.learning.optimisers import Optimiser, Step
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class Adam(Optimiser):
     """Steps by the mean of gradients over the root of the mean of their squares, both without their bias.
 
-    Kingma and Ba, ICLR 2015. beta1 is `learning.momentum`: m = momentum m + (1 - momentum) g and
+    Kingma and Ba, ICLR 2015. beta1 is `learning.local.momentum`: m = momentum m + (1 - momentum) g and
     v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon), m^ and v^ divided by 1 - beta^step. Weight decay
     is added to the gradient. Both means restart each round (but with `state: kept`), and so does the correction of
     their bias: the first step of a round is of size lr in every coordinate, whatever the gradient. Left out: amsgrad.
 
-    Take a smaller `learning.lr` than for SGD.
+    Take a smaller `learning.local.lr` than for SGD.
     """
 
     vectors: ClassVar = 2

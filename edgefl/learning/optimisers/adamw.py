@@ -1,21 +1,15 @@
 """Adam with decoupled weight decay."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from edgefl.learning.optimisers import Step
 from edgefl.learning.optimisers.adam import Adam
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class AdamW(Adam):
     """Adam whose weight decay shrinks the model by itself: w -= lr weight_decay w, beside Adam's step.
 
-    Loshchilov and Hutter, ICLR 2019, with the decay times lr as in PyTorch. `learning.weight_decay` 0, the default,
-    is Adam.
+    Loshchilov and Hutter, ICLR 2019, with the decay times lr as in PyTorch. `learning.local.weight_decay` 0, the
+    default, is Adam.
     """
 
     def _decay(self, local: Tensor, grads: Tensor, step: Step) -> None:

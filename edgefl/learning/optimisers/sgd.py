@@ -1,24 +1,20 @@
 """Stochastic gradient descent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from edgefl.learning.optimisers import Optimiser, Step
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class Sgd(Optimiser):
     """Gradient steps with momentum: u = momentum u + g, w -= lr u, as PyTorch's SGD without dampening.
 
     With `nesterov` the step is g + momentum u (Sutskever et al., ICML 2013, as PyTorch writes it). Weight decay is
-    added to the gradient, g + weight_decay w. `learning.momentum` 0 is plain SGD, with or without nesterov.
+    added to the gradient, g + weight_decay w. `learning.local.momentum` 0 is plain SGD, with or without nesterov.
     """
 
     vectors: ClassVar = 1

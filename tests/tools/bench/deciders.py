@@ -74,7 +74,7 @@ def _world(candidates: int, taken: int) -> tuple[Outlook, LargeScaleState, Histo
                     "sensor": {"clock_hz": 0.2e9, "capacitance": 1.0e-27},
                 },
             },
-            "radio": {"bandwidth_hz": 20.0e6, "uplink_waterfall_db": 0.023},
+            "radio": {"bandwidth_hz": 20.0e6, "link": {"uplink_waterfall_db": 0.023}},
             "rounds": {"selector": {"name": "uniform", "count": taken}},
             "sessions": {"name": "schedule", "count": 1, "rounds": 1},
             "workload": {"payload_bits": PAYLOAD_BITS, "flops_per_sample": FLOPS_PER_SAMPLE},

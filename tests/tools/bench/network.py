@@ -52,7 +52,7 @@ def _scenario(devices: int) -> Scenario:
             "seed": 1,
             "layout": {"rings": 2, "isd_m": 200},
             "devices": {"count": devices, "mobility": {"name": "random_waypoint", "area_factor": 1.0}},
-            "radio": {"preset": "journal", "shadowing": "spatial", "fidelity": "renewal"},
+            "radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}, "fidelity": "renewal"},
             "sessions": {"name": "schedule", "count": 1, "rounds": 1},
             "workload": {"payload_bits": PAYLOAD_BITS, "flops_per_sample": 1},
         }

@@ -114,7 +114,7 @@ def presets(rounds: int = PRESET_ROUNDS, repeats: int = PRESET_REPEATS, devices:
             "name": "presets",
             "layout": {"rings": 1, "isd_m": 500},
             "devices": {"count": devices, "mobility": {"name": "random_waypoint", "area_factor": 1.0}},
-            "radio": {"preset": preset, "neighbour_load": load, "shadowing": "spatial"},
+            "radio": {"preset": preset, "neighbour_load": load, "propagation": {"shadowing": "spatial"}},
             "sessions": {"name": "schedule", "count": 1, "rounds": rounds},
             "rounds": {"every_s": 60},
             "workload": {"payload_bits": 251_200, "flops_per_sample": 47_040},

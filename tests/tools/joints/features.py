@@ -42,19 +42,23 @@ def cells(data: Data, rng: Random) -> None:
         )
     )
     put(data, ("devices", "count"), 10)
-    put(data, ("radio", "shadowing"), "spatial")
+    put(data, ("radio", "propagation", "shadowing"), "spatial")
 
 
 def losses_of_paths(data: Data, rng: Random) -> None:
     put(data, ("radio", "path_loss"), rng.choice(("umi", "uma", "inh", "free_space")))
-    put(data, ("radio", "line_of_sight"), rng.choice(("always", "never", "probabilistic", "soft")))
-    put(data, ("radio", "shadowing"), rng.choice(("round", "spatial", "spatial")))
-    put(data, ("radio", "shadowing_std_db"), rng.choice((None, 0, 3, 8)))
+    put(
+        data,
+        ("radio", "propagation", "line_of_sight"),
+        rng.choice(("always", "never", "probabilistic", "soft")),
+    )
+    put(data, ("radio", "propagation", "shadowing"), rng.choice(("round", "spatial", "spatial")))
+    put(data, ("radio", "propagation", "shadowing_std_db"), rng.choice((None, 0, 3, 8)))
 
 
 def fading(data: Data, rng: Random) -> None:
-    put(data, ("radio", "frequency_taps"), rng.choice((1, 2, 4)))
-    put(data, ("radio", "gain_reading"), rng.choice(("round", "interval")))
+    put(data, ("radio", "link", "frequency_taps"), rng.choice((1, 2, 4)))
+    put(data, ("radio", "monitoring", "gain_reading"), rng.choice(("round", "interval")))
     put(data, ("radio", "fidelity"), rng.choice(("auto", "slot", "renewal")))
     if at(data, ("devices", "mobility")) is None:
         speed_m_s = rng.choice((0, 1, 30))
@@ -65,7 +69,11 @@ def interference(data: Data, rng: Random) -> None:
     cells(data, rng)
     put(data, ("radio", "neighbour_load"), rng.choice((0.1, 0.5, 1)))
     put(data, ("radio", "interference"), rng.choice(("mean", "slot")))
-    put(data, ("radio", "power_over_share"), rng.choice(("full", "per_resource_block", "per_resource_block")))
+    put(
+        data,
+        ("radio", "budget", "power_over_share"),
+        rng.choice(("full", "per_resource_block", "per_resource_block")),
+    )
 
 
 def duplex(data: Data, rng: Random) -> None:
@@ -83,12 +91,12 @@ def sharing(data: Data, rng: Random) -> None:
         ("equal_share", "round_robin", "proportional_fair", "max_rate", "learning_first", "min_max_latency")
     )
     put(data, ("radio", "scheduler"), scheduler)
-    put(data, ("radio", "power_over_share"), rng.choice(("full", "per_resource_block")))
+    put(data, ("radio", "budget", "power_over_share"), rng.choice(("full", "per_resource_block")))
 
 
 def background(data: Data, rng: Random) -> None:
     sharing(data, rng)
-    put(data, ("radio", "power_over_share"), "per_resource_block")
+    put(data, ("radio", "budget", "power_over_share"), "per_resource_block")
     load = {"name": "load", "file_bits": 30_000, "users": 5}
     ways = {key: rng.choice((0, 0.2, 0.6)) for key in ("uplink_load", "downlink_load")}
     put(data, ("radio", "background"), load | ways)
@@ -99,23 +107,25 @@ def broadcast(data: Data, rng: Random) -> None:
 
 
 def uplink(data: Data, rng: Random) -> None:
-    put(data, ("radio", "uplink_p0_dbm"), rng.choice((None, -100, -80, -60)))
-    put(data, ("radio", "uplink_alpha"), rng.choice((0, 0.6, 1)))
-    put(data, ("radio", "uplink_power_over_share"), rng.choice(("full", "per_resource_block")))
+    put(data, ("radio", "budget", "uplink_p0_dbm"), rng.choice((None, -100, -80, -60)))
+    put(data, ("radio", "budget", "uplink_alpha"), rng.choice((0, 0.6, 1)))
+    put(data, ("radio", "budget", "uplink_power_over_share"), rng.choice(("full", "per_resource_block")))
 
 
 def loss_on_air(data: Data, rng: Random) -> None:
-    put(data, ("radio", "uplink_waterfall_db"), rng.choice((0.023, 5, 20)))
+    put(data, ("radio", "link", "uplink_waterfall_db"), rng.choice((0.023, 5, 20)))
 
 
 def weak_links(data: Data, rng: Random) -> None:
     """Far devices of little power, whose links fail and come back."""
     data["radio"] |= {
         "preset": "nr",
-        "t310_s": rng.choice((0.05, 0.1)),
-        "t311_s": rng.choice((0, 0.2)),
-        "interference_margin_db": rng.choice((20, 30, 40)),
-        "coverage_margin_db": rng.choice(("none", 0, 3)),
+        "monitoring": {
+            "t310_s": rng.choice((0.05, 0.1)),
+            "t311_s": rng.choice((0, 0.2)),
+            "coverage_margin_db": rng.choice(("none", 0, 3)),
+        },
+        "budget": {"interference_margin_db": rng.choice((20, 30, 40))},
     }
     put(data, ("handover", "measurement_interval_s"), 0.05)
 
@@ -200,9 +210,9 @@ def decider(data: Data, rng: Random) -> None:
     if name in ("fedcs", "least_energy"):
         own["deadline_s"] = rng.choice((0.05, 1))
     if name == "hungarian":
-        put(data, ("radio", "uplink_waterfall_db"), rng.choice((0.023, 10)))
+        put(data, ("radio", "link", "uplink_waterfall_db"), rng.choice((0.023, 10)))
     put(data, ("rounds", "selector"), own)
-    put(data, ("radio", "uplink_power_over_share"), "full")
+    put(data, ("radio", "budget", "uplink_power_over_share"), "full")
 
 
 def server(data: Data, rng: Random) -> None:
@@ -235,7 +245,7 @@ def sessions(data: Data, rng: Random) -> None:
     if data["sessions"]["name"] in ("daily", "interval"):
         data["duration_s"] = 1.5
     elif data["sessions"]["name"] == "early_stopping":
-        data["learning"]["validation"] = 0.2
+        put(data, ("learning", "evaluation", "validation"), 0.2)
 
 
 def cloud(data: Data, rng: Random) -> None:
@@ -267,8 +277,8 @@ def extremes(data: Data, rng: Random) -> None:
     choices: dict[tuple[str, str], tuple[float, ...]] = {
         ("radio", "slot_s"): (2.5e-4, 1e-2),
         ("radio", "bandwidth_hz"): (1e5, 1e8),
-        ("radio", "control_overhead"): (0.9,),
-        ("radio", "harq_bler"): (0.5,),
+        ("radio", "link", "control_overhead"): (0.9,),
+        ("radio", "link", "harq_bler"): (0.5,),
         ("rounds", "deadline_s"): (1e-6, 1e-3),
         ("rounds", "movement_tick_s"): (0.01, 5.0),
         ("handover", "measurement_interval_s"): (0.01, 2.0),

@@ -4,6 +4,7 @@ from random import Random
 from typing import Any
 
 from edgefl.config import registry
+from edgefl.testing.cell import within
 from tests.tools.fuzz_schema import put
 from tests.tools.joints.features import Data, Feature
 
@@ -23,7 +24,7 @@ def algorithm(data: Data, rng: Random) -> None:
     name = rng.choice(registry.names("algorithms"))
     put(data, ("learning", "algorithm"), name)
     if name in EPOCHS:
-        put(data, ("learning", "epochs"), 2)
+        put(data, ("learning", "local", "epochs"), 2)
 
 
 def codecs(data: Data, rng: Random) -> None:
@@ -73,7 +74,7 @@ def model(data: Data, rng: Random) -> None:
         ("learning", "model"),
         rng.choice(({"name": "mlp2", "hidden": 8}, {"name": "mlp", "hidden": [8]})),
     )
-    data["learning"]["batching"] = rng.choice(("auto", "stacked", "sequential"))
+    put(data, ("learning", "local", "batching"), rng.choice(("auto", "stacked", "sequential")))
 
 
 def initial(data: Data, rng: Random) -> None:
@@ -95,42 +96,55 @@ def partition(data: Data, rng: Random) -> None:
 
 def optimiser(data: Data, rng: Random) -> None:
     name, state = rng.choice(registry.names("optimisers")), rng.choice(("fresh", "kept"))
-    data["learning"] |= {
-        "optimiser": {"name": name, "state": state},
-        "lr_schedule": {"name": rng.choice(registry.names("lr_schedules")), "warm_up": rng.choice((0, 1))},
-        "lr_floor": rng.choice((0, 0.1)),
-        "weight_decay": rng.choice((0, 0.01)),
-        "clip_norm": rng.choice((None, 1)),
-    }
+    data["learning"] = within(
+        data["learning"],
+        {
+            "local": {
+                "optimiser": {"name": name, "state": state},
+                "lr_schedule": {
+                    "name": rng.choice(registry.names("lr_schedules")),
+                    "warm_up": rng.choice((0, 1)),
+                },
+                "lr_floor": rng.choice((0, 0.1)),
+                "weight_decay": rng.choice((0, 0.01)),
+                "clip_norm": rng.choice((None, 1)),
+            }
+        },
+    )
 
 
 def work(data: Data, rng: Random) -> None:
     choices: tuple[Data, ...] = (
-        {"steps": 3, "partial_work": {"share": 0.5}},
-        {"epochs": 2, "early_stopping": {"threshold": 0.5}},
-        {"one_pass": True, "steps": 50},
-        {"steps": 2, "augmentation": True},
+        {"local": {"steps": 3, "partial_work": {"share": 0.5}}},
+        {"local": {"epochs": 2, "early_stopping": {"threshold": 0.5}}},
+        {"local": {"one_pass": True, "steps": 50}},
+        {"local": {"steps": 2, "augmentation": True}},
     )
-    data["learning"] |= rng.choice(choices)
+    data["learning"] = within(data["learning"], rng.choice(choices))
 
 
 def booked(data: Data, rng: Random) -> None:
-    data["learning"] |= {
-        "booked": rng.choice(("nominal", "processed", "all")),
-        "payload": rng.choice(("model", "exchanged")),
-        "bits_per_parameter": rng.choice((1, 16, 32)),
-        "flops_per_sample": rng.choice((0, 1e6, "counted")),
-    }
+    data["learning"] = within(
+        data["learning"],
+        {
+            "cost": {
+                "booked": rng.choice(("nominal", "processed", "all")),
+                "payload": rng.choice(("model", "exchanged")),
+                "bits_per_parameter": rng.choice((1, 16, 32)),
+                "flops_per_sample": rng.choice((0, 1e6, "counted")),
+            }
+        },
+    )
 
 
 def told(data: Data, rng: Random) -> None:
     choices: tuple[Data, ...] = (
-        {"tested_on": "devices", "scores_every": 2, "test_every": 1},
-        {"metrics": ["top5", "macro_f1", "auc", "perplexity"]},
-        {"theory": {"every": 2}, "momentum": 0},
-        {"validation": 0.1, "test_every": 2},
+        {"evaluation": {"tested_on": "devices", "scores_every": 2, "every": 1}},
+        {"evaluation": {"metrics": ["top5", "macro_f1", "auc", "perplexity"]}},
+        {"theory": {"every": 2}, "local": {"momentum": 0}},
+        {"evaluation": {"validation": 0.1, "every": 2}},
     )
-    data["learning"] |= rng.choice(choices)
+    data["learning"] = within(data["learning"], rng.choice(choices))
 
 
 LEARNING: dict[str, Feature] = {

@@ -75,12 +75,12 @@ def _on_slots(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[s
 def _band_carries(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
     """A cell moves no more bits than its band can at the highest rate, while somebody transfers in its direction."""
     radio = scenario.radio
-    if radio.downlink == "broadcast" or (radio.rates == "shannon" and radio.max_efficiency is None):
+    if radio.downlink == "broadcast" or (radio.link.rates == "shannon" and radio.link.max_efficiency is None):
         return
-    highest = radio.max_efficiency or HIGHEST_CQI
+    highest = radio.link.max_efficiency or HIGHEST_CQI
     pattern = radio.tdd.pattern_of() if radio.tdd else None
     for way in DIRECTIONS:
-        layers = radio.downlink_layers if way == "downlink" else 1
+        layers = radio.link.downlink_layers if way == "downlink" else 1
         weights = pattern.weights(way) if pattern else (1.0,)
         bits, slots = Counter[str](), defaultdict[str, set[int]](set)
         for row in tables["devices"]:
@@ -91,7 +91,7 @@ def _band_carries(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterat
                 bits[row["cell"]] += int(row[f"{way}_bits"])
         for cell, many in bits.items():
             airtime_s = radio.slot_s * sum(weights[slot % len(weights)] for slot in slots[cell])
-            most = radio.bandwidth_hz * radio.goodput * highest * layers * airtime_s
+            most = radio.bandwidth_hz * radio.link.goodput * highest * layers * airtime_s
             if many > most * (1 + ROUNDING):
                 yield f"devices.csv: cell {cell} has moved {many} bits {way}, its band carries {most:.6g}"
 

@@ -64,7 +64,11 @@ def made(draw: Draw) -> Data:
         "rounds": {"max_wait_s": 3.0},
     }
     if draw.trains:
-        data["learning"] = {"dataset": "digits", "model": "logistic", "batch": 16, "steps": 2, "lr": 0.05}
+        data["learning"] = {
+            "dataset": "digits",
+            "model": "logistic",
+            "local": {"batch": 16, "steps": 2, "lr": 0.05},
+        }
     else:
         data["workload"] = {
             "payload_bits": rng.choice((1, 7_001, 100_000)),
@@ -106,21 +110,22 @@ def _fit_devices(devices: Data) -> None:
 
 
 def _fit_radio(radio: Data, *, several: bool) -> None:
+    propagation, budget = (radio.setdefault(section, {}) for section in ("propagation", "budget"))
     if radio.get("path_loss") in ("inh", "free_space"):
-        radio["line_of_sight"] = "always"
-        radio.pop("shadowing_std_db", None)
-    if several or radio.get("line_of_sight") in ("probabilistic", "soft"):
-        radio["shadowing"] = "spatial"
+        propagation["line_of_sight"] = "always"
+        propagation.pop("shadowing_std_db", None)
+    if several or propagation.get("line_of_sight") in ("probabilistic", "soft"):
+        propagation["shadowing"] = "spatial"
     if not several:
         radio.pop("neighbour_load", None)
     if radio.get("scheduler") in PER_SLOT:
         radio["sharing"] = "dynamic"
     if radio.get("sharing") == "dynamic":
         radio.pop("fidelity", None)
-        if radio.get("uplink_p0_dbm") is not None:
-            radio["uplink_power_over_share"] = "per_resource_block"
+        if budget.get("uplink_p0_dbm") is not None:
+            budget["uplink_power_over_share"] = "per_resource_block"
     if radio.get("interference") == "slot":
-        radio["power_over_share"] = "per_resource_block"
+        budget["power_over_share"] = "per_resource_block"
         radio.pop("fidelity", None)
 
 

@@ -106,7 +106,7 @@ def _initial() -> bytes:
         "name": "initial",
         "devices": {"count": 2},
         "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-        "learning": {"dataset": "digits", "model": "logistic", "batch": 16},
+        "learning": {"dataset": "digits", "model": "logistic", "local": {"batch": 16}},
     }
     with tempfile.TemporaryDirectory(prefix="edgefl-joint-") as scratch:
         run = edgefl.simulate(data, Path(scratch) / "run", device="cpu")

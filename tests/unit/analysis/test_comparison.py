@@ -158,7 +158,7 @@ def test_no_curve_of_accuracy_lies_below_its_axis(write_run: Write) -> None:
         sessions = [one | {"accuracy_start": accuracy} for one in AGAIN]
         root = write_run(name, rounds, sessions, variant=name, reference="high").parent
     runs = load_runs(root)
-    figure = adaptation_figure(compare(root), runs.rounds, runs.sessions, services_of(runs))
+    figure = adaptation_figure(compare(root), services_of(runs))
     lowest, highest = figure.axes[0].get_ylim()
     assert lowest < 45.0 < 95.0 < highest
 

@@ -45,11 +45,12 @@ def drawn(seeds: tuple[int, ...]) -> Figure:
     comparison = DriftComparison(
         table=table,
         detail=table,
-        figure=Path("drift.png"),
+        out=Path(),
         reference="slow",
         seeds=seeds,
         reading=Reading(),
         notes=(),
+        rounds=rounds,
     )
     return drift_figure(comparison, rounds, [(FIRST, ROUNDS, 1.0)])
 

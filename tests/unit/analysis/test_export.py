@@ -88,7 +88,7 @@ def test_mlflow_has_it_all_once_and_again_what_was_cut_short(study: Path, tmp_pa
     assert len(there) == RUNS + 1
     for record in study_of(study).runs:
         run = there[record.name]
-        assert run.data.params["learning.lr"] == "0.05"
+        assert run.data.params["learning.local.lr"] == "0.05"
         assert run.data.tags["edgefl.variant"] == record.about["variant"]
         assert run.data.metrics["total.energy_j"] == pytest.approx(record.totals["energy_j"])
         history = client.get_metric_history(run.info.run_id, "spent_j")
@@ -122,7 +122,7 @@ def test_wandb_has_it_all_once_and_offline(study: Path, tmp_path: Path) -> None:
     }
     for record in study_of(study).runs:
         config, history = logged[record.name]
-        assert config["learning.lr"] == "0.05"
+        assert config["learning.local.lr"] == "0.05"
         assert len(history) == len(record.rounds)
         assert float(history[-1]["spent_j"]) == pytest.approx(record.totals["energy_j"])
     _, tables = logged["study demo"]

@@ -50,7 +50,8 @@ def test_the_worst_tenth_of_a_few_is_one() -> None:
 def test_runs_without_scores_are_told_what_to_set(write_run: Write) -> None:
     path = write_run("a", [{"session": 1, "round": 1}], [{"session": 1}])
     with pytest.raises(
-        ValueError, match=r"run them with learning.tested_on: devices and learning.scores_every"
+        ValueError,
+        match=r"run them with learning.evaluation.tested_on: devices and learning.evaluation.scores_every",
     ):
         report_fairness(path)
 

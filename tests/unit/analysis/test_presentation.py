@@ -23,7 +23,8 @@ from edgefl.analysis.figures.style import variant_styles
 from edgefl.analysis.measures.results import Comparison
 from edgefl.analysis.page import formatting, markup
 from edgefl.analysis.page.formatting import natural, placed
-from edgefl.analysis.reports.comparison_words import headline, report
+from edgefl.analysis.reports.comparison import report
+from edgefl.analysis.reports.comparison_tables import headline
 from tests.tools.figures import leave_figures_empty
 from tests.unit.analysis.conftest import write_study
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from edgefl.analysis import compare_settings
+from edgefl.analysis import compare_settings, report_choice
 from edgefl.analysis.commands.line import main
-from edgefl.analysis.reports.settings_words import settings_figure
+from edgefl.analysis.reports.settings import settings_figure
 
 Write = Callable[..., Path]
 SESSIONS = [{"session": s, "labels": "0 1"} for s in (1, 2, 3)]
@@ -137,6 +137,8 @@ def test_without_training_settings_are_compared_by_latency_and_energy(
     )
     settings = compare_settings(root)
     assert not settings.trained
+    with pytest.raises(ValueError, match="no accuracy on validation samples"):
+        report_choice(root)
     table = settings.table.set_index("MHz")
     assert table.loc["20", "ours_latency_s_mean"] == pytest.approx(0.4)
     assert table.loc["20", "ours_latency_s_std"] == pytest.approx(0.2 / math.sqrt(2))

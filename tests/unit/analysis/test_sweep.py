@@ -16,8 +16,7 @@ from edgefl.analysis.figures.pareto import efficient, pareto_figure
 from edgefl.analysis.figures.sweep import heat_figure, sweep_figure
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.page.units import axis_of
-from edgefl.analysis.reports.sweep import grid_key, sweep
-from edgefl.analysis.reports.sweep_words import headline, verdicts
+from edgefl.analysis.reports.sweep import grid_key, headline, sweep, verdicts
 from edgefl.analysis.runs.choices import Metric
 from edgefl.analysis.runs.scenario_keys import differing, flat
 
@@ -49,7 +48,7 @@ def study(write_run: Write, *, powers: tuple[float, ...] = (23.0,), accuracy: fl
                     )
                     (path / "rounds.csv").write_text(table)
                     radio = {"bandwidth_hz": hz, "power_dbm": power_dbm}
-                    scenario = {"seed": seed, "radio": radio, "learning": {"lr": lr}}
+                    scenario = {"seed": seed, "radio": radio, "learning": {"local": {"lr": lr}}}
                     (path / "scenario.yaml").write_text(yaml.safe_dump(scenario))
     return path.parents[2]
 
@@ -66,7 +65,7 @@ def test_settings_are_dotted_keys() -> None:
         ("radio.bandwidth_hz", [20e6, 200e6], ("bandwidth (MHz)", 1e6)),
         ("rounds.interval_s", [7200.0], ("interval (h)", 3600.0)),
         ("radio.power_dbm", [23], ("power (dBm)", 1.0)),
-        ("learning.lr", [0.1], ("lr", 1.0)),
+        ("learning.local.lr", [0.1], ("lr", 1.0)),
         ("learning.warm_start.scale", [10], ("scale", 1.0)),
     ],
 )

@@ -106,7 +106,7 @@ def test_without_a_reference_the_first_one_is_measured_by(write_run: Write) -> N
         ("rounds.every_s", [3600, 7200], ["1 h", "2 h"]),
         ("radio.slot_s", [0.25e-3, 1e-3], ["0.25 ms", "1 ms"]),
         ("radio.bandwidth_hz", [123456.0, 2e6], ["123456 Hz", "2000000 Hz"]),
-        ("learning.lr", [0.1, 1e-5], ["0.1", "1e-05"]),
+        ("learning.local.lr", [0.1, 1e-5], ["0.1", "1e-05"]),
         ("devices.transmit_power_dbm", [-10, 23], ["-10 dBm", "23 dBm"]),
     ],
 )
@@ -115,7 +115,7 @@ def test_values_are_written_as_people_do(key: str, values: list[float], texts: l
 
 
 def test_a_unit_stands_beside_its_values_and_not_in_the_name() -> None:
-    assert [bare(key) for key in ("radio.bandwidth_hz", "learning.lr", "devices.count")] == [
+    assert [bare(key) for key in ("radio.bandwidth_hz", "learning.local.lr", "devices.count")] == [
         "bandwidth",
         "lr",
         "count",

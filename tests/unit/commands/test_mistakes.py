@@ -42,7 +42,7 @@ megahertz | 20.0e+6 | 20 | 7 | must be >= 100000, got 20: 20 MHz is 20.0e+6
 a number with its unit | 20.0e+6 | 20 MHz | 7 | got '20 MHz': write 20.0e+6, without the unit
 another unit in the key | bandwidth_hz: 20.0e+6 | bandwidth_mhz: 20 | 7 | did you mean 'bandwidth_hz'?
 percent |   count: 4\n |   count: 4\n  indoor_share: 80\n | 5 | it is a share, 80 % is 0.8
-watts for dBm | 20.0e+6 | 20.0e+6\n  server_power_dbm: 2000 | 8 | must be <= 70, got 2000 (downlink power, dBm
+watts for dBm | 20.0e+6 | 20.0e+6\n  budget: {server_power_dbm: 2000} | 8 | must be <= 70, got 2000 (downlink power, dBm
 typo in a component | logistic | logistik | 10 | no model 'logistik': did you mean 'logistic'?
 hyphen for underscore | digits | fashion-mnist | 9 | did you mean 'fashion_mnist'?
 parameter of another | mu: 0.1 | beta: 0.1 | 11 | learning.algorithm.beta: unknown key; known: mu
@@ -58,7 +58,7 @@ negative | count: 4 | count: -4 | 4 | must be >= 1, got -4 (number of devices
 fraction | count: 4 | count: 4.5 | 4 | must be a whole number, got 4.5
 text for a number | count: 4 | count: four | 4 | must be a whole number, got 'four'
 number in quotes | count: 4 | count: '4' | 4 | got '4': write it without quotes
-yes for true | mu: 0.1}\n | mu: 0.1}\n  one_pass: yes\n | 12 | must be true or false, got 'yes'
+yes for true | mu: 0.1}\n | mu: 0.1}\n  local: {one_pass: yes}\n | 12 | must be true or false, got 'yes'
 missing trace |   count: 4\n |   count: 4\n  mobility: {name: trace, path: nowhere.csv}\n | 5 | nowhere.csv: no such file in 
 missing data | digits | {name: npz, path: nowhere.npz} | 9 | nowhere.npz is not there (looked beside the scenario and in
 absent class |   count: 4\n |   count: 4\n  classes: {phone: {share: 0.5}}\n | 3 | the classes' shares sum to 0.5: make it 1
@@ -66,7 +66,7 @@ absent area |   count: 4\n |   count: 4\n  mobility: {name: attraction, homes: t
 absent device |   count: 4\n |   count: 4\n  churn: {name: client_pattern, sessions: [[0, 9]]}\n | 5 | session 1 names device 9, but there are 4, 0 to 3
 too many participants | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: {name: schedule, count: 2, rounds: 2}\nrounds: {selector: {name: uniform, count: 9}}\n | 6 | 9 exceeds devices.count 4
 two tasks | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: {name: schedule, count: 2, rounds: 2}\nworkload: {payload_bits: 1, flops_per_sample: 1}\n | 6 | give either learning
-handover without places | radio:\n | layout: {rings: 1}\nradio:\n  preset: journal\n | 7 | need radio.shadowing: spatial
+handover without places | radio:\n | layout: {rings: 1}\nradio:\n  preset: journal\n | 7 | need radio.propagation.shadowing: spatial
 """
 
 

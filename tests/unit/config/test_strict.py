@@ -13,9 +13,11 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from edgefl import studies
+from edgefl.commands.explained import describe
 from edgefl.config import registry
 from edgefl.config.component import parameters_of
 from edgefl.config.error_messages import LONGEST_MESSAGE
+from edgefl.config.gone_keys import MOVED
 from edgefl.config.scenario_fields import Section
 from edgefl.config.strict import Strict
 from edgefl.errors import EdgeflError, clipped, quoted
@@ -162,6 +164,17 @@ def test_keys_of_earlier_versions_say_what_became_of_them(tmp_path: Path, sets: 
     assert message in refusal(tmp_path, GOOD, sets)
 
 
+@pytest.mark.parametrize("key", MOVED)
+def test_keys_of_earlier_versions_say_where_they_are_now(tmp_path: Path, key: str) -> None:
+    """In an override, and in a file with its line; what they are named has them."""
+    section, _, name = key.partition(".")
+    now = f"{section}.{MOVED[key]}"
+    assert f"--set {key}=1 {key}: has moved: write {now}" in refusal(tmp_path, GOOD, f"{key}=1")
+    text = f"name: old\n{section}:\n  {name}: 1\n"
+    assert f"a.yaml:3 {key}: has moved: write {now}" in refusal(tmp_path, text)
+    assert describe(now).startswith(now)
+
+
 class Sample(Strict):
     whole: int = 1
     share: float = 1.0
@@ -241,8 +254,8 @@ scenario: a.yaml
 seeds: [1, 2]
 reference: "1"
 variants:
-  1: &first {learning.lr: 0.1}
-  off: {<<: *first, learning.steps: 3}
+  1: &first {learning.local.lr: 0.1}
+  off: {<<: *first, learning.local.steps: 3}
 grid:
   2026: {10: {devices.count: 5}}
 """
@@ -254,7 +267,7 @@ def test_a_study_is_read_by_the_same_rules(tmp_path: Path) -> None:
     loaded, cases = studies.load(tmp_path / "s.yaml")
     assert (list(loaded.variants), loaded.grid) == (["1", "off"], {"2026": {"10": {"devices.count": 5}}})
     assert cases[1].scenario.learning is not None
-    assert (cases[1].scenario.learning.lr, cases[1].scenario.learning.steps) == (0.1, 3)
+    assert (cases[1].scenario.learning.local.lr, cases[1].scenario.learning.local.steps) == (0.1, 3)
 
 
 @pytest.mark.parametrize(
@@ -294,15 +307,15 @@ def test_a_message_is_short_however_much_is_wrong(tmp_path: Path) -> None:
     assert lines[-1] == f"and {3000 - named} more"
     for text, sets in [
         (GOOD + many, ()),
-        (GOOD, (f"learning.lr={'x' * 5000}",)),
-        (GOOD, (f"learning.lr={list(range(5000))}",)),
+        (GOOD, (f"learning.local.lr={'x' * 5000}",)),
+        (GOOD, (f"learning.local.lr={list(range(5000))}",)),
         (GOOD, (f"{'x' * 5000}=1",)),
         (GOOD, ("x" * 5000,)),
         (GOOD, (f"learning.model={'x' * 5000}",)),
         (GOOD, (f"learning.algorithm={{name: fedavg, {'x' * 5000}: 1}}",)),
-        (GOOD, ("learning.lr=" + "[" * 5000,)),
+        (GOOD, ("learning.local.lr=" + "[" * 5000,)),
         (GOOD, (".".join(["a"] * 5000) + "=1",)),
-        (GOOD, ("learning.lr" + ".a" * 40 + "=1", "seed" + ".a" * 40 + "=1")),
+        (GOOD, ("learning.local.lr" + ".a" * 40 + "=1", "seed" + ".a" * 40 + "=1")),
     ]:
         message = refusal(tmp_path, text, *sets)
         assert len(message) <= LONGEST_MESSAGE, sets

@@ -25,7 +25,8 @@ sessions:
   name: schedule
   rounds: 3
 learning:
-  lr: &lr 0.1
+  local:
+    lr: &lr 0.1
   dataset: digits
   model: logistic
   algorithm: {name: fedprox, mu: *lr}

@@ -247,7 +247,7 @@ def test_a_transfer_waits_for_files_only_while_there_are_any(tmp_path: Path) -> 
                 doppler_speed_m_s=10.0,
                 radio={
                     "sharing": "dynamic",
-                    "power_over_share": "per_resource_block",
+                    "budget": {"power_over_share": "per_resource_block"},
                     "scheduler": "round_robin",
                     "background": background,
                 },

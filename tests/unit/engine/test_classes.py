@@ -18,6 +18,7 @@ from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing import Scripted, small_world
+from edgefl.testing.cell import within
 from tests.tools.journal import with_journal
 
 SIGMAS = 4.5
@@ -128,8 +129,8 @@ def test_a_device_on_mains_beside_one_on_a_battery() -> None:
 def test_heights_change_the_path_loss_of_their_class_only() -> None:
     heights = {"classes": {"high": {"count": 25, "ut_height_m": 8.0}, "rest": {}}, "classes_by": "ids"}
     for shadowing in ("round", "spatial"):
-        for radio in ({}, {"line_of_sight": "never"}):
-            radio = {"shadowing": shadowing, **radio}
+        for radio in ({}, {"propagation": {"line_of_sight": "never"}}):
+            radio = within({"propagation": {"shadowing": shadowing}}, radio)
             plain, classed, all_high = (
                 world(devices={"count": 50, **devices}, radio=radio, cell=cell)
                 for devices, cell in (({}, {}), (heights, {}), ({}, {"ut_height_m": 8.0}))
@@ -145,7 +146,7 @@ def test_heights_change_the_path_loss_of_their_class_only() -> None:
 
 
 def test_measurements_of_several_cells_know_heights() -> None:
-    radio = {"shadowing": "spatial", "line_of_sight": "never"}
+    radio = {"propagation": {"shadowing": "spatial", "line_of_sight": "never"}}
     heights = {"classes": {"high": {"count": 10, "ut_height_m": 8.0}, "rest": {}}, "classes_by": "ids"}
     plain, classed, all_high = (
         world(devices={"count": 20, **devices}, radio=radio, cell=cell, layout={"rings": 1})

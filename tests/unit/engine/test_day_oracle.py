@@ -59,7 +59,7 @@ def scenario(**more: Any) -> Scenario:
             "cell": {"radius_m": EDGE_M},
             "areas": {"home": spot(HOME_M), "office": spot(WORK_M)},
             "devices": {"count": 2, "idle_power_w": 1.0, "classes": classes, "classes_by": "ids"},
-            "radio": {"preset": "journal", "shadowing": "spatial", "shadowing_std_db": 0},
+            "radio": {"preset": "journal", "propagation": {"shadowing": "spatial", "shadowing_std_db": 0}},
             "sessions": {"name": "daily", "at_hours": [6, 12], "begin_hour": BEGIN_H, "day_s": DAY_S},
             "rounds": {"every_s": EVERY_S, "movement_tick_s": TICK_S},
             "workload": {

@@ -12,6 +12,7 @@ from edgefl.engine.power_models.tr38840 import SLEEPS, TR38840
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
 from edgefl.engine.settings import DeviceSettings
 from edgefl.testing import Scripted, SmallWorld, small_world
+from tests.tools.constants import made
 
 DOWN_BITS, UP_BITS = 3_000_000, 1_000_000
 TWO_ROUNDS = {"name": "schedule", "count": 1, "rounds": 2}
@@ -222,7 +223,7 @@ def test_drx_sleeps_as_deep_as_the_cycle_lets_it(on_ms: int, cycle_ms: int, slep
 
 def test_sending_lies_between_the_two_powers_of_the_report() -> None:
     for dbm, units in ((0.0, 250.0), (23.0, 700.0)):
-        draws = TR38840(unit_w=1.0).draws(Equipment(10 ** (dbm / 10) / 1e3, 1.0, 0.0, 0.0))
+        draws = made(TR38840, unit_w=1.0).draws(Equipment(10 ** (dbm / 10) / 1e3, 1.0, 0.0, 0.0))
         assert draws.send_w + draws.amplifier_w == pytest.approx(units)
 
 
@@ -236,7 +237,7 @@ def test_figures_are_those_of_tr_38840() -> None:
     """A unit of 1 W: powers read off in units."""
     found = {}
     for dbm in (0.0, 23.0):
-        draws = TR38840(unit_w=1.0).draws(Equipment(10 ** (dbm / 10) / 1e3, 1.0, 0.0, 0.0))
+        draws = made(TR38840, unit_w=1.0).draws(Equipment(10 ** (dbm / 10) / 1e3, 1.0, 0.0, 0.0))
         found[f"uplink, {dbm:.0f} dBm"] = draws.send_w + draws.amplifier_w
     found |= {"PDCCH and PDSCH": draws.receive_w, "PDCCH only": draws.wait_w}
     assert found == pytest.approx(STATES)
@@ -273,10 +274,9 @@ def test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6() -> None:
 def test_a_narrow_band_and_few_antennas_take_less(
     mhz: int, antennas: int, receive: float, listen: float
 ) -> None:
-    model = TR38840.model_validate(
-        {"unit_w": 1.0, "bandwidth_hz": mhz * 1e6, "receive_antennas": antennas, "inactivity_s": 0.05}
-    )
-    reference, draws = TR38840(unit_w=1.0).draws(PHONE), model.draws(PHONE)
+    band_hz = mhz * 1e6
+    model = made(TR38840, unit_w=1.0, bandwidth_hz=band_hz, receive_antennas=antennas, inactivity_s=0.05)
+    reference, draws = made(TR38840, unit_w=1.0).draws(PHONE), model.draws(PHONE)
     assert (draws.receive_w, draws.wait_w) == (pytest.approx(receive), pytest.approx(listen))
     (_, listening_w), (_, sleeping_w) = draws.tail
     assert (listening_w, sleeping_w) == (pytest.approx(listen), pytest.approx((8 * listen + 152 + 450) / 160))
@@ -313,7 +313,7 @@ def test_a_run_has_the_measured_joules_per_bit() -> None:
         [50.0],
         learner=Scripted(work=(1, 1, 1, 40_000_000)),
         devices={"power": "phone_5g"},
-        radio={"max_efficiency": 7.4},
+        radio={"link": {"max_efficiency": 7.4}},
     ).run()
     (row,) = world.rows.of[DeviceRound]
     mbit_s = row.uplink_bits / took_s(row, "uplink") / 1e6

@@ -382,7 +382,7 @@ def test_the_energy_of_a_session_is_that_of_the_time_in_which_the_site_sent(powe
     world = small_world(
         [20.0 + 20.0 * k for k in range(8)],
         policy={"name": "schedule", "count": 1, "rounds": 6},
-        radio={"sharing": "dynamic", "scheduler": "round_robin", "power_over_share": power},
+        radio={"sharing": "dynamic", "scheduler": "round_robin", "budget": {"power_over_share": power}},
         rules={"server": {"name": "fedbuff", "buffer": 2, "concurrency": 6}},
     ).run()
     watt = 10 ** ((43 - 30) / 10)

@@ -190,7 +190,7 @@ def test_a_test_at_the_server_and_further_columns(tmp_path: Path) -> None:
 def test_each_cell_has_a_strategy_of_its_own(tmp_path: Path) -> None:
     cells = [
         "layout={rings: 1, isd_m: 200}",
-        "radio.shadowing=spatial",
+        "radio.propagation.shadowing=spatial",
         "sessions.rounds=2",
         "devices.count=30",
     ]

@@ -21,7 +21,7 @@ DIGITS = """\
 name: digits
 devices: {count: 6}
 sessions: {name: schedule, count: 2, rounds: 3}
-learning: {dataset: digits, model: %s, algorithm: scaffold, warm_start: similarity, payload: exchanged}
+learning: {dataset: digits, model: %s, algorithm: scaffold, warm_start: similarity, cost: {payload: exchanged}}
 """
 
 
@@ -50,12 +50,16 @@ def test_a_stated_size_is_the_counted_one(model: Model, shape: tuple[int, ...], 
 
 
 def test_what_needs_tensors_is_left_to_pytorch() -> None:
-    plain = scenario.load(ROOT / "scenarios" / "quickstart.yaml").learning
+    quickstart = scenario.load(ROOT / "scenarios" / "quickstart.yaml")
+    plain = quickstart.learning
     assert plain is not None
     assert model_size._is_enough(plain, "cpu")
     assert not model_size._is_enough(plain, "cuda")
-    for changed in ({"precision": "bf16"}, {"tested_on": "devices"}, {"drift": object()}):
-        assert not model_size._is_enough(plain.model_copy(update=changed), "cpu")
+    changes = ("local.precision", "bf16"), ("evaluation.tested_on", "devices"), ("drift", "label_swap")
+    for key, value in changes:
+        changed = quickstart.with_({f"learning.{key}": value}).learning
+        assert changed is not None
+        assert not model_size._is_enough(changed, "cpu")
 
 
 @pytest.mark.slow

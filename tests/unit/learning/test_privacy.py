@@ -20,6 +20,7 @@ from edgefl.run.resuming import resume
 from edgefl.run_directory.snapshot import Every
 from tests.tools import kill
 
+pytestmark = pytest.mark.usefixtures("fields_once")
 # noise, updates, delta, and epsilon by dp-accounting 0.6.0's PLDAccountant at steps of 1e-4, which errs upwards
 PUBLISHED = [
     (1.0, 1, 1e-5, 4.37717810002493),
@@ -37,10 +38,10 @@ RUN = {
         "mobility": {"name": "random_waypoint", "speed_min_m_s": 10, "speed_max_m_s": 20},
     },
     "layout": {"sites": [[0, 0], [200, 0]], "federations": "all"},
-    "radio": {"preset": "journal", "shadowing": "spatial"},
+    "radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}},
     "rounds": {"every_s": 4, "selector": {"name": "uniform", "count": 3}},
     "sessions": {"name": "schedule", "count": 2, "rounds": 6},
-    "learning": {"dataset": "digits", "partition": "iid", "model": "logistic", "steps": 1},
+    "learning": {"dataset": "digits", "partition": "iid", "model": "logistic", "local": {"steps": 1}},
 }
 
 

@@ -19,7 +19,7 @@ SCENARIO = """\
 name: small
 devices: {count: 12}
 sessions: {name: schedule, count: 1, rounds: 2}
-learning: {dataset: digits, steps: 2, batch: 16, model: %s, algorithm: moon}
+learning: {dataset: digits, local: {steps: 2, batch: 16}, model: %s, algorithm: moon}
 """
 THREADS = 3
 

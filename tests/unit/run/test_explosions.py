@@ -18,7 +18,7 @@ FAR: dict[str, Any] = {
     "seed": 3,
     "devices": {"count": 12},
     "cell": {"radius_m": 5000},
-    "radio": {"preset": "journal", "line_of_sight": "never", "bandwidth_hz": 1.0e6},
+    "radio": {"preset": "journal", "propagation": {"line_of_sight": "never"}, "bandwidth_hz": 1.0e6},
     "sessions": {"name": "schedule", "count": 1, "rounds": 6},
     "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1.0},
 }
@@ -110,7 +110,7 @@ def test_a_huge_loss_is_told_where_it_began() -> None:
         extremes.see(row(number, loss=loss))
     (note,) = told(extremes)
     assert "the loss is 2e+06 in session 1, train round 4" in note
-    assert "learning.lr" in note
+    assert "learning.local.lr" in note
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

@@ -77,6 +77,8 @@ def test_an_error_of_the_run_is_told() -> None:
     with refused_at("", "controls"):
         RoundEnv(SMALL, controls=("power",))
     with refused_at("", "uplink_power_over_share: full"):
-        RoundEnv({**SMALL, "radio": {"preset": "journal", "power_over_share": "per_resource_block"}})
+        RoundEnv(
+            {**SMALL, "radio": {"preset": "journal", "budget": {"power_over_share": "per_resource_block"}}}
+        )
     with refused_at("", "workload"):
         RoundEnv(SMALL, reports=True).reset()

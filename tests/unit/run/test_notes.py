@@ -22,6 +22,7 @@ from edgefl.run.notes import (
 )
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario
+from edgefl.testing.cell import within
 
 BASE: dict[str, Any] = {
     "name": "notes",
@@ -30,7 +31,7 @@ BASE: dict[str, Any] = {
     "workload": {"payload_bits": 1000, "flops_per_sample": 1},
     "radio": {"preset": "journal"},
 }
-LEARNING = {"dataset": "digits", "model": "logistic", "steps": 1, "batch": 4}
+LEARNING = {"dataset": "digits", "model": "logistic", "local": {"steps": 1, "batch": 4}}
 
 
 def notes_of(out: Path, duration_s: float | None = None, **sections: dict[str, Any]) -> list[str]:
@@ -132,7 +133,7 @@ def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) 
         "rounds": {"every_s": 10},
     }
     rough = {
-        "radio": {"shadowing": "spatial", "line_of_sight": "probabilistic"},
+        "radio": {"propagation": {"shadowing": "spatial", "line_of_sight": "probabilistic"}},
         "handover": {"l3_filter_k": 0},
     }
     (note,) = (one for one in notes_of(tmp_path / "rough", **world, **rough) if one.startswith("handovers"))
@@ -165,7 +166,11 @@ def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) 
     table = tmp_path / "load.csv"
     table.write_text("time_s,uplink_load\n0,0.1\n0.01,0.2\n")
     background = {"name": "trace", "path": str(table), "file_bits": 1000}
-    radio = {"sharing": "dynamic", "power_over_share": "per_resource_block", "background": background}
+    radio = {
+        "sharing": "dynamic",
+        "budget": {"power_over_share": "per_resource_block"},
+        "background": background,
+    }
     rounds = {"every_s": 0.1}
     (note,) = notes_of(tmp_path / "run", radio=radio, rounds=rounds)
     assert re.fullmatch(
@@ -213,9 +218,12 @@ LONG = {"payload_bits": 20 * 10**8 // 4, "flops_per_sample": 1}
 def test_a_radio_faster_than_nr(sharing: str, tmp_path: Path) -> None:
     (note,) = notes_of(tmp_path / "free", workload=LONG, radio={"sharing": sharing})
     assert "one layer of NR at most 7.4" in note
-    assert "radio.max_efficiency caps it" in note
+    assert "radio.link.max_efficiency caps it" in note
     assert (
-        notes_of(tmp_path / "capped", workload=LONG, radio={"sharing": sharing, "max_efficiency": 7.4}) == []
+        notes_of(
+            tmp_path / "capped", workload=LONG, radio={"sharing": sharing, "link": {"max_efficiency": 7.4}}
+        )
+        == []
     )
 
 
@@ -259,20 +267,27 @@ def assert_matches(found: list[str], pattern: str) -> None:
     assert re.match(pattern, found[0]), found[0]
 
 
-NR_LINK: dict[str, Any] = {"shadowing": "spatial", "line_of_sight": "never", "rates": "cqi", "t310_s": 1.0}
+NR_LINK: dict[str, Any] = {
+    "propagation": {"shadowing": "spatial", "line_of_sight": "never"},
+    "link": {"rates": "cqi"},
+    "monitoring": {"t310_s": 1.0},
+}
 
 
 def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Path) -> None:
     """Devices far beyond a cell of weak power: with coverage nobody waits for them, without everybody does."""
-    weak = {**NR_LINK, "server_power_dbm": 20.0, "power_over_share": "per_resource_block"}
+    weak = {**NR_LINK, "budget": {"server_power_dbm": 20.0, "power_over_share": "per_resource_block"}}
     cell = {"radius_m": 400.0}
     (note,) = notes_of(
-        tmp_path / "a", radio={**weak, "coverage_margin_db": 0.0}, cell=cell, devices={"count": 20}
+        tmp_path / "a",
+        radio=within(weak, {"monitoring": {"coverage_margin_db": 0.0}}),
+        cell=cell,
+        devices={"count": 20},
     )
     assert re.fullmatch(
         r"out of coverage: [\d.]+ devices of a cell in the mean when a round began, at most \d+; they were neither"
-        r" selected nor waited for, and 0 of 4 rounds \(0.0%\) ended with a timer \(radio.t310_s, t311_s\);"
-        r" closer sites .*",
+        r" selected nor waited for, and 0 of 4 rounds \(0.0%\) ended with a timer \(radio.monitoring.t310_s,"
+        r" t311_s\); closer sites .*",
         note,
     )
     notes = notes_of(tmp_path / "b", radio=weak, cell=cell, devices={"count": 20})

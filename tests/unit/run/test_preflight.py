@@ -60,7 +60,7 @@ def test_a_study_reads_its_data_once(digits: Path, monkeypatch: pytest.MonkeyPat
     from edgefl.learning.datasets.digits import Digits
 
     file = digits.with_name("study.yaml")
-    file.write_text(STUDY % "learning.lr: 0.1")
+    file.write_text(STUDY % "learning.local.lr: 0.1")
     loads, load = [], Digits.load
     monkeypatch.setattr(Digits, "load", lambda self: loads.append(1) or load(self))
     assert len(validation.check(file)) == 2
@@ -123,9 +123,10 @@ def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) ->
     (note,) = notes()
     assert note.startswith(f"learning.algorithm {name}: accuracy is the global model's")
     assert (
-        "learning.tested_on: devices tests them, as accuracy_personal of rounds.csv and devices.csv" in note
+        "learning.evaluation.tested_on: devices tests them, as accuracy_personal of rounds.csv and devices.csv"
+        in note
     )
-    assert notes("learning.tested_on=devices", "record.devices=none") == []
+    assert notes("learning.evaluation.tested_on=devices", "record.devices=none") == []
 
 
 BOTH_WAYS = "1 of 2 vectors on the way down and 1 of 2 vectors on the way up"
@@ -142,8 +143,16 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all models bu
         (["learning.algorithm=hypcluster"], ONE_MODEL, CHOICE),
         (["learning.algorithm=feddrift"], ONE_MODEL, CHOICE),
         (["learning.algorithm=moon"], "", "the passes of the models that its loss compares with"),
-        (["learning.algorithm=flash", "learning.epochs=2"], "", "the passes that say when devices stop"),
-        (["learning.early_stopping={}", "learning.epochs=2"], "", "the passes that say when devices stop"),
+        (
+            ["learning.algorithm=flash", "learning.local.epochs=2"],
+            "",
+            "the passes that say when devices stop",
+        ),
+        (
+            ["learning.local.early_stopping={}", "learning.local.epochs=2"],
+            "",
+            "the passes that say when devices stop",
+        ),
         (
             ["learning.warm_start=continuous"],
             "",
@@ -161,10 +170,10 @@ def test_what_a_run_does_not_book_is_noted(
         return [note for note in notes if "costs of this run leave out" in note]
 
     assert costs() == []
-    by_hand = ["learning.payload=model", "learning.booked=processed"]
+    by_hand = ["learning.cost.payload=model", "learning.cost.booked=processed"]
     left_out = [
-        *([f"{sent} (learning.payload: exchanged counts all)"] if sent else []),
-        *([f"{computed} (learning.booked: all counts them)"] if computed else []),
+        *([f"{sent} (learning.cost.payload: exchanged counts all)"] if sent else []),
+        *([f"{computed} (learning.cost.booked: all counts them)"] if computed else []),
     ]
     for overrides in (["radio.preset=journal"], by_hand):
         assert [note.partition(" leave out ")[2] for note in costs(*overrides)] == [", and ".join(left_out)][
@@ -176,11 +185,15 @@ def test_what_a_run_does_not_book_is_noted(
 
 def test_nominal_books_leave_out_personal_models(digits: Path) -> None:
     def notes(booked: str) -> list[str]:
-        changes = ["learning.algorithm=ditto", "learning.tested_on=devices", f"learning.booked={booked}"]
+        changes = [
+            "learning.algorithm=ditto",
+            "learning.evaluation.tested_on=devices",
+            f"learning.cost.booked={booked}",
+        ]
         return prepare(scenario.load(digits, changes), device="cpu").notes
 
     (note,) = notes("nominal")
-    assert "leave out the passes that train personal models (learning.booked: all" in note
+    assert "leave out the passes that train personal models (learning.cost.booked: all" in note
     assert notes("processed") == []
 
 

@@ -30,7 +30,7 @@ devices:
 """
 CELLS = """
 layout: {rings: 1, isd_m: 200, edge: wraparound}
-radio: {preset: journal, shadowing: spatial, line_of_sight: probabilistic}
+radio: {preset: journal, propagation: {shadowing: spatial, line_of_sight: probabilistic}}
 devices:
   count: 30
   mobility: {name: random_waypoint, area_factor: 1.0, speed_min_m_s: 5, speed_max_m_s: 15}
@@ -111,7 +111,7 @@ def test_availability_is_presence_in_the_form_of_fedscale(tmp_path: Path) -> Non
 
 def test_costs_are_those_of_a_round(tmp_path: Path) -> None:
     """Nobody moves and shadowing is of the place: a run's first round takes what the table says."""
-    text = "devices: {count: 8}\nradio: {preset: journal, shadowing: spatial, bandwidth_hz: 1.0e+6}"
+    text = "devices: {count: 8}\nradio: {preset: journal, propagation: {shadowing: spatial}, bandwidth_hz: 1.0e+6}"
     still = scenario(tmp_path, text)
     how = Recording(links_s=ROUND_S, payload_bits=(20_000, 40_000))
     out = edgefl.record(still, tmp_path / "world", how)
@@ -137,7 +137,7 @@ def test_a_link_that_carries_nothing_has_empty_cells(sharing: str, tmp_path: Pat
     """In a cell of 2 km some are below the lowest CQI: the others' costs are those without them, in a band of one."""
     text = (
         "cell: {radius_m: 2000}\ndevices: {count: 20, mobility: static}\n"
-        f"radio: {{coverage_margin_db: none, sharing: {sharing}}}"
+        f"radio: {{monitoring: {{coverage_margin_db: none}}, sharing: {sharing}}}"
     )
     links = pd.read_csv(edgefl.record(scenario(tmp_path, text), tmp_path / "world") / "links.csv")
     first = links[links.time_s == 0]

@@ -30,7 +30,7 @@ EVERY, NEVER = Every(rounds=3), Every(rounds=10**9)
 LAST_LINES = 3
 NEWLINE = b"\n"
 DEVICES, SESSIONS, ROUNDS, CELLS = 6, 2, 3, 2
-CIRCUMSTANCES = {"edgefl": "0.1.0", "scenario.yaml": "learning: {lr: 0.05}", "device": "cpu"}
+CIRCUMSTANCES = {"edgefl": "0.1.0", "scenario.yaml": "learning: {local: {lr: 0.05}}", "device": "cpu"}
 
 
 class Training:
@@ -334,12 +334,16 @@ def test_another_order_is_refused(copy: Path) -> None:
     ("name", "value", "told"),
     [
         ("edgefl", "0.2.0", "edgefl is 0.2.0, was 0.1.0"),
-        ("scenario.yaml", "learning: {lr: 0.06}", r"scenario.yaml: learning.lr is 0.06, was 0.05; undo"),
-        ("scenario.yaml", "learning: {lr: 0.05}  #", "scenario.yaml: its text has changed"),
+        (
+            "scenario.yaml",
+            "learning: {local: {lr: 0.06}}",
+            r"scenario.yaml: learning.local.lr is 0.06, was 0.05; undo",
+        ),
+        ("scenario.yaml", "learning: {local: {lr: 0.05}}  #", "scenario.yaml: its text has changed"),
         (
             "scenario.yaml",
             "a: 1\nb: 2\nc: 3",
-            r"learning.lr is None, was 0.05, a is 1, was None.* 1 keys more",
+            r"learning.local.lr is None, was 0.05, a is 1, was None.* 1 keys more",
         ),
     ],
 )

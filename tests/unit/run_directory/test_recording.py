@@ -94,7 +94,7 @@ def test_positions_by_hand(tmp_path: Path) -> None:
         devices={"count": 2, "mobility": {"name": "trace", "path": str(trace)}},
         workload={"payload_bits": 1_000_000_000, "flops_per_sample": 0},
         record={"positions_s": 4},
-        radio={"shadowing": "spatial"},
+        radio={"propagation": {"shadowing": "spatial"}},
     )
     run = simulate(one, tmp_path / "run")
     rows = pd.read_csv(run / "positions.csv")
@@ -110,7 +110,7 @@ def test_positions_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("radio", [{}, {"shadowing": "spatial"}])
+@pytest.mark.parametrize("radio", [{}, {"propagation": {"shadowing": "spatial"}}])
 def test_watching_positions_disturbs_nothing(radio: dict[str, Any], tmp_path: Path) -> None:
     """Not even where a look falls on the very moment of others, such as the ticks of movement."""
     devices = {"count": 4, "indoor_share": 0.5, "mobility": {"name": "random_waypoint", "area_factor": 1.5}}
@@ -133,7 +133,10 @@ def test_the_gain_is_that_of_the_link(tmp_path: Path) -> None:
 
     settings = scenario(
         layout={"rings": 1},
-        radio={"shadowing": "spatial", "line_of_sight": "probabilistic", "neighbour_load": 0.5},
+        radio={
+            "propagation": {"shadowing": "spatial", "line_of_sight": "probabilistic"},
+            "neighbour_load": 0.5,
+        },
         devices={"count": 30, "indoor_share": 0.5},
     )
     world = World(settings, Streams(3))
@@ -160,12 +163,10 @@ def test_the_sinr_by_hand(tmp_path: Path) -> None:
             rounds={"max_wait_s": 5},  # of the other cell, which nobody enters
             devices={"count": 1, "mobility": {"name": "trace", "path": str(trace)}},
             radio={
-                "shadowing": "spatial",
-                "shadowing_std_db": 0,
+                "propagation": {"shadowing": "spatial", "shadowing_std_db": 0},
                 "neighbour_load": 0.25,
                 "bandwidth_hz": 20e6,
-                "noise_figure_db": 7,
-                "interference_margin_db": 1,
+                "budget": {"noise_figure_db": 7, "interference_margin_db": 1},
             },
             record={"positions_s": 1},
         ),

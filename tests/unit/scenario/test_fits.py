@@ -22,8 +22,7 @@ BASE: dict[str, Any] = {
         "dataset": "digits",
         "partition": "iid",
         "model": "logistic",
-        "momentum": 0,
-        "batch": 16,
+        "local": {"momentum": 0, "batch": 16},
     },
 }
 DYNAMIC = ["radio.sharing=dynamic"]
@@ -34,7 +33,7 @@ CLOUD = ["cloud={every: 2, backhaul_bps: 1e6}"]
 THEORY = ["learning.theory={every: 1}"]
 PRIVATE = ["learning.privacy={clip: 1, where: device}"]
 NOISED = ["learning.privacy={clip: 1, where: server}"]
-METRICS = ["learning.metrics=[auc]"]
+METRICS = ["learning.evaluation.metrics=[auc]"]
 SHARES = ["rounds.selector={name: fedl, count: 2}"]
 
 # code of the row, place, what is asked, what clashes, remedy
@@ -43,7 +42,7 @@ CASES = [
     (
         "band_alone",
         "radio.background",
-        [*SEVERAL, "radio.power_over_share=per_resource_block"],
+        [*SEVERAL, "radio.budget.power_over_share=per_resource_block"],
         ["radio.background={name: load, uplink_load: 0.3, file_bits: 4000}"],
         ["radio.background=null"],
     ),
@@ -120,10 +119,10 @@ CASES = [
     ("fixed_shares", "radio.sharing", SHARES, DYNAMIC, ["radio.sharing=static"]),
     (
         "own_power",
-        "radio.uplink_power_over_share",
+        "radio.budget.uplink_power_over_share",
         SHARES,
-        ["radio.uplink_power_over_share=per_resource_block"],
-        ["radio.uplink_power_over_share=full"],
+        ["radio.budget.uplink_power_over_share=per_resource_block"],
+        ["radio.budget.uplink_power_over_share=full"],
     ),
     (
         "one_change",
@@ -147,8 +146,20 @@ CASES = [
         ["learning.privacy.where=device"],
     ),
     ("mean_of_updates", "learning.privacy", NOISED, FEDBUFF, ["learning.privacy.where=device"]),
-    ("theorem", "learning.momentum", THEORY, ["learning.momentum=0.9"], ["learning.momentum=0"]),
-    ("theorem", "learning.optimiser", THEORY, ["learning.optimiser=adam"], ["learning.optimiser=sgd"]),
+    (
+        "theorem",
+        "learning.local.momentum",
+        THEORY,
+        ["learning.local.momentum=0.9"],
+        ["learning.local.momentum=0"],
+    ),
+    (
+        "theorem",
+        "learning.local.optimiser",
+        THEORY,
+        ["learning.local.optimiser=adam"],
+        ["learning.local.optimiser=sgd"],
+    ),
     ("theorem", "learning.algorithm", THEORY, ["learning.algorithm=fedprox"], ["learning.algorithm=fedavg"]),
     (
         "theorem",
@@ -160,9 +171,9 @@ CASES = [
     *(
         ("theorem", f"learning.{key}", THEORY, [f"learning.{key}={value}"], ["learning.theory=null"])
         for key, value in {
-            "weight_decay": "0.1",
-            "clip_norm": "1",
-            "augmentation": "true",
+            "local.weight_decay": "0.1",
+            "local.clip_norm": "1",
+            "local.augmentation": "true",
             "privacy": "{clip: 1}",
             "uplink_codec": "top_k",
             "downlink_codec": "top_k",
@@ -192,10 +203,10 @@ CASES = [
     *(
         (
             "sums_of_gradients",
-            "learning.optimiser",
+            "learning.local.optimiser",
             [f"learning.algorithm={name}"],
-            [f"learning.optimiser={other}"],
-            ["learning.optimiser=sgd"],
+            [f"learning.local.optimiser={other}"],
+            ["learning.local.optimiser=sgd"],
         )
         for name in ("scaffold", "feddc", "fednova", "{name: ditto, lr_factor: 0.5}")
         for other in ("adamw", "{name: sgd, state: kept}")
@@ -203,30 +214,48 @@ CASES = [
     *(
         (
             "fresh_state",
-            "learning.optimiser",
+            "learning.local.optimiser",
             [f"learning.algorithm={name}"],
-            ["learning.optimiser={name: sgd, state: kept}"],
-            ["learning.optimiser.state=fresh"],
+            ["learning.local.optimiser={name: sgd, state: kept}"],
+            ["learning.local.optimiser.state=fresh"],
         )
         for name in ("ditto", "apfl")
     ),
-    ("epochs", "learning.epochs", ["learning.early_stopping={}"], [], ["learning.epochs=2"]),
     (
         "epochs",
-        "learning.epochs",
+        "learning.local.epochs",
+        ["learning.local.early_stopping={}"],
+        [],
+        ["learning.local.epochs=2"],
+    ),
+    (
+        "epochs",
+        "learning.local.epochs",
         ["learning.algorithm=flash"],
         [],
         ["learning.algorithm={name: flash, validation: 0}"],
     ),
     (
         "one_tested",
-        "learning.metrics",
+        "learning.evaluation.metrics",
         METRICS,
-        ["learning.tested_on=devices"],
-        ["learning.tested_on=labels"],
+        ["learning.evaluation.tested_on=devices"],
+        ["learning.evaluation.tested_on=labels"],
     ),
-    ("one_tested", "learning.metrics", METRICS, ["learning.algorithm=hypcluster"], ["learning.metrics=[]"]),
-    ("one_tested", "learning.metrics", METRICS, ["learning.drift=label_swap"], ["learning.drift=null"]),
+    (
+        "one_tested",
+        "learning.evaluation.metrics",
+        METRICS,
+        ["learning.algorithm=hypcluster"],
+        ["learning.evaluation.metrics=[]"],
+    ),
+    (
+        "one_tested",
+        "learning.evaluation.metrics",
+        METRICS,
+        ["learning.drift=label_swap"],
+        ["learning.drift=null"],
+    ),
 ]
 
 
@@ -275,7 +304,7 @@ def test_own_subclasses_inherit_what_they_need() -> None:
 
 @pytest.mark.parametrize("name", ["fedavg", "fedprox", "feddyn", "moon", "ditto", "apfl", "fedadam"])
 def test_others_take_any_steps(name: str) -> None:
-    load_scenario(BASE, [f"learning.algorithm={name}", "learning.optimiser=adam"])
+    load_scenario(BASE, [f"learning.algorithm={name}", "learning.local.optimiser=adam"])
 
 
 def algorithms() -> Iterator[tuple[str, Algorithm]]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import yaml
 from edgefl.commands.explained import describe, sections
 from edgefl.config import registry
 from edgefl.config.component import parameters_of
+from edgefl.config.gone_keys import INTO
 from edgefl.config.yaml_source import parse_value
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.settings import DeviceSettings, RoundSettings
@@ -19,6 +21,7 @@ from edgefl.scenario import presets
 from edgefl.scenario.presets import PRESETS, keys_of_presets
 from edgefl.scenario.scenario import Scenario, dump, load
 from edgefl.studies import planning
+from edgefl.testing.cell import within
 from tests.refusals import refused_at
 
 WORKLOAD = {"payload_bits": 1000, "flops_per_sample": 1}
@@ -31,11 +34,11 @@ LEARNING = {"dataset": "digits", "model": "logistic", "algorithm": "scaffold"}
 # keys of a preset that may be none, and what else has to be said then
 MAY_BE_NONE: dict[str, dict[str, Any]] = {
     "radio.tdd": {},
-    "radio.t310_s": {"radio.rates": "shannon"},
-    "radio.uplink_power_over_share": {},
-    "radio.uplink_p0_dbm": {},
-    "radio.site_noise_figure_db": {},
-    "radio.coverage_margin_db": {},
+    "radio.monitoring.t310_s": {"radio.link.rates": "shannon"},
+    "radio.budget.uplink_power_over_share": {},
+    "radio.budget.uplink_p0_dbm": {},
+    "radio.budget.site_noise_figure_db": {},
+    "radio.monitoring.coverage_margin_db": {},
     "devices.vehicle_above_m_s": {},
 }
 KEYS = [f"{section}.{key}" for section, keys in keys_of_presets().items() for key in keys]
@@ -46,14 +49,14 @@ def scenario(preset: str = "nr", changes: dict[str, Any] | None = None, **sectio
     radio = {"preset": preset}
     data = {**SMALL, "radio": radio, **task, **sections}
     for dotted, value in (changes or {}).items():
-        section, key = dotted.split(".")
-        data[section] = {**data.get(section, {}), key: value}
+        for key in reversed(dotted.split(".")):
+            value = {key: value}
+        data = within(data, value)
     return load(data)
 
 
 def value_of(one: Scenario, dotted: str) -> Any:
-    section, key = dotted.split(".")
-    return getattr(getattr(one, section), key)
+    return attrgetter(dotted)(one)
 
 
 def again(one: Scenario, tmp_path: Path) -> Scenario:
@@ -107,19 +110,19 @@ def test_null_is_none_however_it_is_written(tmp_path: Path) -> None:
 def test_none_in_words_is_null() -> None:
     """So scenarios of earlier versions say it, and their runs are read."""
     words, nulls = (
-        scenario(changes={"radio.tdd": none, "radio.coverage_margin_db": none}).radio
+        scenario(changes={"radio.tdd": none, "radio.monitoring.coverage_margin_db": none}).radio
         for none in ("none", None)
     )
     assert words == nulls
-    with refused_at("radio.uplink_p0_dbm", "null"):
-        scenario(changes={"radio.uplink_p0_dbm": "none"})
+    with refused_at("radio.budget.uplink_p0_dbm", "null"):
+        scenario(changes={"radio.budget.uplink_p0_dbm": "none"})
 
 
 def test_without_t310_no_failure_is_waited_for() -> None:
-    radio = scenario(changes={"radio.t310_s": None, "radio.rates": "shannon"}).radio
-    assert (radio.t310_s, radio.t311_s) == (None, 0.0)
-    with refused_at("radio", "t310_s"):
-        scenario(changes={"radio.t310_s": None})
+    radio = scenario(changes={"radio.monitoring.t310_s": None, "radio.link.rates": "shannon"}).radio
+    assert (radio.monitoring.t310_s, radio.monitoring.t311_s) == (None, 0.0)
+    with refused_at("radio", "set monitoring.t310_s"):
+        scenario(changes={"radio.monitoring.t310_s": None})
 
 
 def test_a_class_has_none_of_what_is_null(tmp_path: Path) -> None:
@@ -144,7 +147,7 @@ def test_a_federation_has_none_of_what_its_rounds_have_null(made: Any, tmp_path:
         "a": {"share": 0.5, "workload": WORKLOAD, "rounds": made({"every_s": None})},
         "b": {"share": 0.5, "workload": WORKLOAD, "rounds": made({"min_updates": 2})},
     }
-    radio = {"sharing": "dynamic", "uplink_power_over_share": "per_resource_block"}
+    radio = {"sharing": "dynamic", "budget": {"uplink_power_over_share": "per_resource_block"}}
     one = scenario(federations=federations, radio=radio, rounds=made({"every_s": 5.0}))
     for each in (one, again(one, tmp_path)):
         assert [each.of_federation(name).rounds.every_s for name in "ab"] == [None, 5.0]
@@ -159,7 +162,7 @@ def test_a_federation_has_none_of_what_its_rounds_have_null(made: Any, tmp_path:
 def test_the_preset_says_what_is_paid(preset: str, counted: tuple[str, str], tmp_path: Path) -> None:
     def paid(one: Scenario) -> tuple[str, str]:
         assert one.learning is not None
-        return one.learning.payload, one.learning.booked
+        return one.learning.cost.payload, one.learning.cost.booked
 
     one = scenario(preset)
     assert paid(one) == paid(again(one, tmp_path)) == counted
@@ -168,10 +171,14 @@ def test_the_preset_says_what_is_paid(preset: str, counted: tuple[str, str], tmp
         "a": {"share": 0.5, "learning": LEARNING},
         "b": {"share": 0.5, "learning": LearningSettings.model_validate(LEARNING)},
     }
-    radio = {"preset": preset, "sharing": "dynamic", "uplink_power_over_share": "per_resource_block"}
+    radio = {
+        "preset": preset,
+        "sharing": "dynamic",
+        "budget": {"uplink_power_over_share": "per_resource_block"},
+    }
     several = scenario(radio=radio, federations=federations)
     assert {paid(several.of_federation(name)) for name in "ab"} == {counted}
-    by_hand = {**LEARNING, "payload": "exchanged", "booked": "nominal"}
+    by_hand = {**LEARNING, "cost": {"payload": "exchanged", "booked": "nominal"}}
     for learning in (by_hand, LearningSettings.model_validate(by_hand)):
         assert paid(scenario(preset, learning=learning)) == ("exchanged", "nominal")
 
@@ -195,7 +202,7 @@ def test_sections_as_objects_are_filled_like_mappings() -> None:
 
 def told(key: str) -> dict[str, Any]:
     """What `describe` says of a key's default, by preset."""
-    section, _, name = key.partition(".")
+    section, _, name = key.rpartition(".")
     lines = describe(key).splitlines()
     line = next((one for one in lines if one.startswith("  default: ")), None)
     if line is None:  # a section of its own: its parent tells
@@ -211,10 +218,11 @@ def read(text: str) -> Any:
 
 def every_default() -> Iterator[tuple[str, Any]]:
     one = scenario()
-    for section in ("cell", "layout", "handover", "devices", "radio", "rounds", "learning", "record"):
-        for name, field in type(getattr(one, section)).model_fields.items():
+    inner = sorted(INTO)  # sections in sections
+    for section in ("cell", "layout", "handover", "devices", "radio", "rounds", "learning", "record", *inner):
+        for name, field in type(attrgetter(section)(one)).model_fields.items():
             if not field.is_required():
-                yield f"{section}.{name}", getattr(getattr(one, section), name)
+                yield f"{section}.{name}", attrgetter(f"{section}.{name}")(one)
 
 
 @pytest.mark.slow

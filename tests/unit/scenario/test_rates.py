@@ -16,22 +16,25 @@ RUN: dict[str, Any] = {
     "name": "rates",
     "devices": {"count": 6},
     "sessions": {"name": "schedule", "count": 2, "rounds": 4},
-    "learning": {"dataset": "digits", "partition": "iid", "model": "logistic", "steps": 1},
+    "learning": {"dataset": "digits", "partition": "iid", "model": "logistic", "local": {"steps": 1}},
 }
 
 
 @pytest.mark.parametrize(
     ("keys", "first"),
     [
-        (["learning.lr_schedule={name: polynomial, rounds: 3}"], 4),
-        (["learning.lr_schedule={name: cosine, rounds: 7}"], 8),
-        (["learning.lr_schedule={name: step, every: 3, factor: 0}"], 4),
-        (["learning.lr_schedule={name: step, every: 5, factor: 0, rounds: 99}"], 6),
-        (["learning.lr_schedule={name: polynomial, rounds: 3, warm_up: 5}"], 4),
-        (["learning.lr_schedule={name: cosine, rounds: 9}", "sessions={name: membership, count: 5}"], 10),
+        (["learning.local.lr_schedule={name: polynomial, rounds: 3}"], 4),
+        (["learning.local.lr_schedule={name: cosine, rounds: 7}"], 8),
+        (["learning.local.lr_schedule={name: step, every: 3, factor: 0}"], 4),
+        (["learning.local.lr_schedule={name: step, every: 5, factor: 0, rounds: 99}"], 6),
+        (["learning.local.lr_schedule={name: polynomial, rounds: 3, warm_up: 5}"], 4),
+        (
+            ["learning.local.lr_schedule={name: cosine, rounds: 9}", "sessions={name: membership, count: 5}"],
+            10,
+        ),
         (
             [
-                "learning.lr_schedule={name: cosine, rounds: 1}",
+                "learning.local.lr_schedule={name: cosine, rounds: 1}",
                 "sessions={name: interval, length_s: 1, count: 2}",
             ],
             2,
@@ -39,20 +42,20 @@ RUN: dict[str, Any] = {
     ],
 )
 def test_a_rate_that_is_certain_to_be_zero_is_refused(keys: list[str], first: int) -> None:
-    with refused_at("learning.lr_schedule", f"round {first} ", "lr_floor") as error:
+    with refused_at("learning.local.lr_schedule", f"round {first} ", "lr_floor") as error:
         load_scenario(RUN, keys)
-    assert "learning.lr_schedule: " in str(error.value)
+    assert "learning.local.lr_schedule: " in str(error.value)
 
 
 @pytest.mark.parametrize(
     "keys",
     [
-        ["learning.lr_schedule={name: polynomial, rounds: 8}"],  # the last round has 1/8
-        ["learning.lr_schedule={name: polynomial, rounds: 3}", "learning.lr_floor=0.01"],
-        ["learning.lr_schedule={name: step, every: 4, factor: 0}"],
-        ["learning.lr_schedule={name: step, every: 1, factor: 0.1}"],
-        ["learning.lr_schedule={name: cosine, rounds: 3}", "learning.lr_power=0"],
-        ["learning.lr_schedule={name: cosine, rounds: 3}", "duration_s=1"],  # may end before
+        ["learning.local.lr_schedule={name: polynomial, rounds: 8}"],  # the last round has 1/8
+        ["learning.local.lr_schedule={name: polynomial, rounds: 3}", "learning.local.lr_floor=0.01"],
+        ["learning.local.lr_schedule={name: step, every: 4, factor: 0}"],
+        ["learning.local.lr_schedule={name: step, every: 1, factor: 0.1}"],
+        ["learning.local.lr_schedule={name: cosine, rounds: 3}", "learning.local.lr_power=0"],
+        ["learning.local.lr_schedule={name: cosine, rounds: 3}", "duration_s=1"],  # may end before
         ["sessions.count=100", "sessions.rounds=100"],
     ],
 )
@@ -70,7 +73,7 @@ def test_rounds_without_a_rate_change_nothing_and_are_noted(algorithm: str, tmp_
     """The model stays to the last bit, c_k too, so that a session with a rate goes on from where they were."""
     keys = [
         f"learning.algorithm={algorithm}",
-        "learning.lr_schedule={name: polynomial, rounds: 3}",
+        "learning.local.lr_schedule={name: polynomial, rounds: 3}",
         "duration_s=1000",  # so that the run's length is not known
     ]
     if algorithm == "feddc":
@@ -86,7 +89,9 @@ def test_rounds_without_a_rate_change_nothing_and_are_noted(algorithm: str, tmp_
 
 
 def test_a_run_with_a_rate_to_its_end_has_no_such_note(tmp_path: Path) -> None:
-    scenario = load_scenario(RUN, ["duration_s=1000", "learning.lr_schedule={name: polynomial, rounds: 8}"])
+    scenario = load_scenario(
+        RUN, ["duration_s=1000", "learning.local.lr_schedule={name: polynomial, rounds: 8}"]
+    )
     assert not notes_about_rates(simulate(scenario, tmp_path / "run", device="cpu"))
 
 
@@ -95,10 +100,10 @@ def test_a_run_with_a_rate_to_its_end_has_no_such_note(tmp_path: Path) -> None:
 def test_no_algorithm_divides_by_a_rate_of_zero(algorithm: str, tmp_path: Path) -> None:
     keys = [
         f"learning.algorithm={algorithm}",
-        "learning.lr_schedule={name: step, every: 1, factor: 0}",
+        "learning.local.lr_schedule={name: step, every: 1, factor: 0}",
         "duration_s=1000",
     ]
-    keys += ["learning.epochs=2"] if algorithm == "flash" else []
+    keys += ["learning.local.epochs=2"] if algorithm == "flash" else []
     keys += ["learning.drift={name: label_swap, at: 2}"] if algorithm == "oracle" else []
     rounds = pd.read_csv(simulate(load_scenario(RUN, keys), tmp_path / "run", device="cpu") / "rounds.csv")
     assert len(rounds) == 8

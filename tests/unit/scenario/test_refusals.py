@@ -153,26 +153,26 @@ layout.federations | some | layout={rings: 1, federations: some}
 layout.radius_m | 6000 m | layout={sites: [[4000, 0]], radius_m: 2000}
 layout.sites | 8250 m | layout={sites: [[4000, 0]]}
 layout | 8 dBi | layout={sectors: 3, antenna_gain_dbi: 5}
-radio.shadowing | spatial | layout={sectors: 3}; radio={preset: journal}
-radio.line_of_sight | spatial | radio={preset: journal, line_of_sight: soft}
+radio.propagation.shadowing | spatial | layout={sectors: 3}; radio={preset: journal}
+radio.propagation.line_of_sight | spatial | radio={preset: journal, propagation: {line_of_sight: soft}}
 radio.carrier_hz | 500000000 | radio.carrier_hz=3.5
 radio.slot_s | 0.01 | radio.slot_s=0.5
 radio.scheduler | fair | radio.scheduler=fair
 radio | 10 | radio.slot_s=0.01
 radio | 140 | devices.mobility={name: static, doppler_speed_m_s: 140}
 devices.density_per_km2 | no device | devices={density_per_km2: 1e-9}
-radio | shadowing | radio={preset: journal, path_loss: free_space, shadowing: spatial, shadowing_std_db: 4}
-radio | does not end | radio={preset: journal, server_power_dbm: -40, noise_figure_db: 20}; cell.radius_m=5000
-radio | t310_s | radio={preset: journal, rates: cqi}
-radio | t310_s | radio={preset: journal, t311_s: 3}
-radio | 0.4 at least | radio={t310_s: 1, t311_s: 0.2}
-radio | downlink_layers | radio={preset: journal, downlink_layers: 2}
-radio | uplink_smallest_part | radio={preset: journal, uplink_smallest_part: 0.5}
-radio | uplink_smallest_part | radio={uplink_power_over_share: per_resource_block, uplink_smallest_part: 0.5}
-radio | coverage_margin_db | radio={preset: journal, coverage_margin_db: 3}
-radio | shadowing | radio={shadowing: round, coverage_margin_db: 3}
+radio | shadowing | radio={preset: journal, path_loss: free_space, propagation: {shadowing: spatial, shadowing_std_db: 4}}
+radio | does not end | radio={preset: journal, budget: {server_power_dbm: -40, noise_figure_db: 20}}; cell.radius_m=5000
+radio | t310_s | radio={preset: journal, link: {rates: cqi}}
+radio.monitoring | t310_s | radio={preset: journal, monitoring: {t311_s: 3}}
+radio.monitoring | 0.4 at least | radio={monitoring: {t310_s: 1, t311_s: 0.2}}
+radio.link | downlink_layers | radio={preset: journal, link: {downlink_layers: 2}}
+radio.link | uplink_smallest_part | radio={preset: journal, link: {uplink_smallest_part: 0.5}}
+radio | uplink_smallest_part | radio={budget: {uplink_power_over_share: per_resource_block}, link: {uplink_smallest_part: 0.5}}
+radio | coverage_margin_db | radio={preset: journal, monitoring: {coverage_margin_db: 3}}
+radio | shadowing | radio={propagation: {shadowing: round}, monitoring: {coverage_margin_db: 3}}
 radio | shannon | radio.scheduler=min_max_latency
-radio | flat | radio={preset: journal, scheduler: min_max_latency, frequency_taps: 2}
+radio | flat | radio={preset: journal, scheduler: min_max_latency, link: {frequency_taps: 2}}
 radio | fidelity | radio={fidelity: renewal, neighbour_load: 0.2}
 radio.scheduler.beta | 'x' | radio.scheduler={name: proportional_fair, beta: 'x'}
 radio.scheduler.beta | < 1 | radio.scheduler={name: proportional_fair, beta: 1}
@@ -181,7 +181,7 @@ radio.scheduler.bta | beta | radio.scheduler={name: proportional_fair, bta: 0.9}
 radio.scheduler.beta | no parameters | radio.scheduler={name: max_rate, beta: 1}
 radio.scheduler | name | radio.scheduler={name: 3}
 radio.path_loss | 'uma' | radio.path_loss=rma
-radio | lowest rate | radio.max_efficiency=0.1
+radio.link | lowest rate | radio.link.max_efficiency=0.1
 radio | sharing | radio={background: {uplink_load: 0.5}, sharing: static}
 radio | one power | radio={preset: journal, background: {uplink_load: 0.5}, sharing: dynamic}
 radio.background.uplink_load | 0.99 | radio.background={uplink_load: 0.99}
@@ -192,12 +192,12 @@ learning.dataset | digits | learning.dataset=digit
 learning.algorithm.mu | -1 | learning.algorithm={name: fedprox, mu: -1}
 learning.algorithm.mu | 10000000 | learning.algorithm={name: fedprox, mu: 1e308}
 learning.algorithm.mu | no parameters | learning.algorithm={name: fedavg, mu: 1}
-learning.lr | finite | learning.lr=.nan
-learning.flops_per_sample | -1 | learning.flops_per_sample=-1
-learning.flops_per_sample | 1000000000000000000 | learning.flops_per_sample=1e308
-learning.flops_per_sample | device | devices.clock_hz=1e6; learning.flops_per_sample=1e15
-learning.steps | 1000000 | learning.steps=1000000000000
-learning.epochs | 100000 | learning.epochs=1000000000
+learning.local.lr | finite | learning.local.lr=.nan
+learning.cost.flops_per_sample | -1 | learning.cost.flops_per_sample=-1
+learning.cost.flops_per_sample | 1000000000000000000 | learning.cost.flops_per_sample=1e308
+learning.cost.flops_per_sample | device | devices.clock_hz=1e6; learning.cost.flops_per_sample=1e15
+learning.local.steps | 1000000 | learning.local.steps=1000000000000
+learning.local.epochs | 100000 | learning.local.epochs=1000000000
 learning.warm_start.scale | 10000000 | learning.warm_start={name: similarity, scale: 1e308}
 learning.warm_start.scale | 0 | learning.warm_start={name: similarity, scale: -1}
 rounds.min_updates | 4 exceeds 3 | learning.warm_start={name: similarity, probe_share: 0.5}; rounds.min_updates=4
@@ -205,11 +205,11 @@ learning.partition | natural | learning.partition=natural
 learning.partition | 749 | seed=1; learning.partition={name: iid, overlap: 0.0}; devices.count=750
 learning.dataset | MNIST | learning.dataset={name: mnist, root: nowhere}
 learning.partition | overlap | learning.partition={name: dirichlet, overlap: 0.3}
-learning.epochs | flash | learning.epochs=null; learning.algorithm=flash
+learning.local.epochs | flash | learning.local.epochs=null; learning.algorithm=flash
 learning.algorithm | drift | learning.algorithm=oracle
 learning.drift.zones | site 3 | learning.drift={name: label_swap, at: 2, zones: [3]}
-learning | devices | learning.scores_every=2; learning.tested_on=labels
-learning | scores_every 2 | learning.scores_every=2; learning.tested_on=devices; learning.test_every=3
+learning.evaluation | devices | learning.evaluation.scores_every=2; learning.evaluation.tested_on=labels
+learning.evaluation | scores_every 2 | learning.evaluation.scores_every=2; learning.evaluation.tested_on=devices; learning.evaluation.every=3
 sessions | validation | sessions={name: early_stopping, count: 1, patience: 2, max_rounds: 9}
 sessions | workload | learning=null; workload={payload_bits: 1, flops_per_sample: 1}; sessions={name: adaptive, count: 1}
 """

@@ -64,15 +64,15 @@ def test_overrides(tmp_path: Path) -> None:
     assert loaded.devices.mobility.doppler_speed_m_s == 3
     assert type(loaded.learning.warm_start).__name__ == "Average"
     for override, message in [
-        ("learning.lr", "--set learning.lr: write dotted.key=value"),
-        ("learning.lr=-1", "--set learning.lr=-1 learning.lr: must be > 0"),
+        ("learning.local.lr", "--set learning.local.lr: write dotted.key=value"),
+        ("learning.local.lr=-1", "--set learning.local.lr=-1 learning.local.lr: must be > 0"),
         ("devices={count: -1}", "--set devices={count: -1} devices.count: must be >= 1"),
-        ("learning.lr.x=1", "'lr' holds 0.01 and has no keys below it"),
+        ("learning.local.lr.x=1", "'lr' holds 0.01 and has no keys below it"),
         ("learnin.lr=1", "--set learnin.lr=1 learnin: unknown key: did you mean 'learning'?"),
         ("learning..lr=1", "is not a dotted key"),
-        ("learning.lr=[", "is not a YAML value"),
+        ("learning.local.lr=[", "is not a YAML value"),
     ]:
-        text = GOOD + "  lr: 0.01\n"
+        text = GOOD + "  local: {lr: 0.01}\n"
         with pytest.raises(EdgeflError) as error:
             scenarios.load(write(tmp_path, text), [override])
         assert message in str(error.value)

@@ -104,7 +104,7 @@ def test_a_data_set_beside_the_scenario(home: Path) -> None:
     text = text.replace(", mobility: {name: trace, path: traces/a.csv}", "")
     dataset = "{name: image_folder, path: pets, height: 8, width: 8}"
     (home / "pets.yaml").write_text(
-        f"{text}learning: {{dataset: {dataset}, model: logistic, partition: iid, steps: 1, batch: 4}}\n"
+        f"{text}learning: {{dataset: {dataset}, model: logistic, partition: iid, local: {{steps: 1, batch: 4}}}}\n"
     )
     run = simulate(load(home / "pets.yaml"), "pets-run", device="cpu")
     assert load(Path(run) / "scenario.yaml").learning.dataset.path == home / "pets"  # type: ignore[union-attr]

@@ -13,6 +13,7 @@ from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import identity
 from edgefl.scenario.scenario import dump, load
 from edgefl.studies import planning
+from edgefl.testing.cell import within
 from tests.refusals import refused_at
 from tests.tools.invariants import check_run
 
@@ -100,14 +101,18 @@ LEARNING = {"dataset": "digits", "model": "logistic", "partition": "iid"}
 
 def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
     """As a whole, be that learning or a workload; who has neither has the scenario's."""
-    own = {**LEARNING, "lr": 0.5}
-    some = scenario(workload=None, learning={**LEARNING, "batch": 7}, federations__b={"classes": ["meter"]})
+    own = within(LEARNING, {"local": {"lr": 0.5}})
+    some = scenario(
+        workload=None,
+        learning=within(LEARNING, {"local": {"batch": 7}}),
+        federations__b={"classes": ["meter"]},
+    )
     b = {"classes": ["meter"], "learning": own}
     for made in (some.with_({"federations.b": b}), scenario(federations__b=b)):
         assert made.of_federation("b").workload is None
         learning = made.of_federation("b").learning
         assert learning is not None
-        assert (learning.lr, learning.batch) == (0.5, 128)
+        assert (learning.local.lr, learning.local.batch) == (0.5, 128)
         assert made.of_federation("a").learning == made.learning
         assert made.of_federation("a").workload == made.workload
     assert some.trains
@@ -138,7 +143,7 @@ def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
                     "sessions": {"name": "early_stopping", "count": 2},
                 }
             },
-            r"federations\.b\.sessions: .*give learning\.validation",
+            r"federations\.b\.sessions: .*give learning\.evaluation\.validation",
         ),
         (
             {

@@ -10,6 +10,7 @@ from edgefl.engine.air.gains import SpatialGains
 from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
+from edgefl.testing.cell import within
 from tests.refusals import refused_at
 from tests.tools.journal import with_journal
 
@@ -38,20 +39,21 @@ def world(seed: int = 1, **sections: Any) -> World:
     ],
 )
 def test_which_cells_have_a_federation(layout: dict[str, Any], federations: int) -> None:
-    assert world(layout=layout, radio={"shadowing": "spatial"}).served == list(range(federations))
+    spatial = {"propagation": {"shadowing": "spatial"}}
+    assert world(layout=layout, radio=spatial).served == list(range(federations))
 
 
 def test_devices_are_dropped_in_the_cell_or_over_the_whole_layout() -> None:
     single = np.linalg.norm(world().movement.positions_m(0.0), axis=1)
     assert 10 <= single.min() < single.max() <= 250
-    several = world(layout={"rings": 1, "isd_m": 200}, radio={"shadowing": "spatial"})
+    several = world(layout={"rings": 1, "isd_m": 200}, radio={"propagation": {"shadowing": "spatial"}})
     assert np.linalg.norm(several.movement.positions_m(0.0), axis=1).max() <= 1.5 * 200
 
 
 def test_a_place_keeps_its_shadowing_and_a_round_draws_its_own() -> None:
     positions_m = np.array([[60.0, 0.0], [0.0, 120.0]])
     for shadowing, same in (("spatial", True), ("round", False)):
-        gains = world(radio={"shadowing": shadowing}).gains
+        gains = world(radio={"propagation": {"shadowing": shadowing}}).gains
         first = gains.of_round(positions_m, [0, 1], 0, (1, "train", 1)).gains_db
         second = gains.of_round(positions_m, [0, 1], 0, (1, "train", 2)).gains_db
         assert np.array_equal(first, second) == same
@@ -60,7 +62,7 @@ def test_a_place_keeps_its_shadowing_and_a_round_draws_its_own() -> None:
 
 
 def test_who_stands_still_is_measured_once_and_counted_each_round() -> None:
-    gains = world(radio={"shadowing_std_db": 0}).gains
+    gains = world(radio={"propagation": {"shadowing_std_db": 0}}).gains
     places_m = np.array([[60.0, 0.0], [0.0, 1.0]])  # the second one is nearer than the path loss allows
     key = (1, "train", 1)
     first, again = gains.of_round(places_m, [0, 1], 0, key), gains.of_round(places_m, [0, 1], 0, key)
@@ -80,9 +82,11 @@ def shadowing_db(site_correlation: float, rings: int, positions_m: np.ndarray) -
     gains = [
         world(
             layout={"rings": rings, "isd_m": 200},
-            radio={"shadowing": "spatial", "site_correlation": site_correlation, **radio},
+            radio=within(
+                {"propagation": {"shadowing": "spatial", "site_correlation": site_correlation}}, radio
+            ),
         ).gains
-        for radio in ({"shadowing_std_db": 0}, {})
+        for radio in ({"propagation": {"shadowing_std_db": 0}}, {})
     ]
     bare, shadowed = (one.power_db(positions_m) for one in gains if isinstance(one, SpatialGains))
     return bare - shadowed
@@ -109,18 +113,18 @@ def gains_of_pair(**radio: Any) -> np.ndarray:
     across = np.stack([np.full(60, 150.0), np.linspace(-120, 120, 60)], axis=1)
     gains = world(
         layout={"sites": [[0, 0], [300, 0]], "radius_m": 450},
-        radio={"preset": "nr", "shadowing_std_db": 0, **radio},
+        radio=within({"preset": "nr", "propagation": {"shadowing_std_db": 0}}, radio),
     ).gains
     assert isinstance(gains, SpatialGains)
     return gains.power_db(across)
 
 
 def test_line_of_sight_towards_two_sites_is_shared_by_half_in_nr() -> None:
-    by_itself, whole = (gains_of_pair(los_site_correlation=share) for share in (0.0, 1.0))
+    by_itself, whole = (gains_of_pair(propagation={"los_site_correlation": share}) for share in (0.0, 1.0))
     assert np.allclose(whole[:, 0], whole[:, 1], atol=1e-3), "as far away, and in sight together"
     assert np.ptp(by_itself, axis=1).max() > 10
     half = gains_of_pair()
-    assert np.array_equal(half, gains_of_pair(los_site_correlation=0.5))
+    assert np.array_equal(half, gains_of_pair(propagation={"los_site_correlation": 0.5}))
     assert not np.array_equal(half, by_itself)
 
 
@@ -133,7 +137,7 @@ def test_a_single_site_shares_its_shadowing_with_nobody() -> None:
 def test_a_links_shadowing_does_not_depend_on_who_takes_part() -> None:
     positions_m = np.array([[60.0, 0.0], [0.0, 120.0], [80.0, 80.0]])
     for shadowing in ("spatial", "round"):
-        gains = world(radio={"shadowing": shadowing}).gains
+        gains = world(radio={"propagation": {"shadowing": shadowing}}).gains
         everyone = gains.of_round(positions_m, [0, 1, 2], 0, (1, "train", 1))
         alone = gains.of_round(positions_m, [2], 0, (1, "train", 1))
         assert alone.gains_db[0] == everyone.gains_db[2]
@@ -169,7 +173,7 @@ def test_without_shadowing_the_gain_is_the_path_loss() -> None:
     positions_m = np.array([[60.0, 0.0], [0.0, 4.0]])
     expected = -UMi().path_loss_db(np.array([60.0, 10.0]), carrier_hz=3.5e9)
     for shadowing in ("spatial", "round"):
-        gains = world(radio={"shadowing": shadowing, "shadowing_std_db": 0}).gains
+        gains = world(radio={"propagation": {"shadowing": shadowing, "shadowing_std_db": 0}}).gains
         assert gains.of_round(positions_m, [0, 1], 0, (1, "train", 1)).gains_db == pytest.approx(expected)
         assert gains.clamped == 1, "4 m is held at the minimum distance, and counted"
 
@@ -178,10 +182,10 @@ def test_who_is_just_beyond_the_edge_takes_the_gain_there() -> None:
     """Until the next look at it a device is present: it may be a step beyond the fields, or the model's range."""
     direction = np.array([0.6, 0.8])
     key = (1, "train", 1)
-    inh = {"path_loss": "inh", "shadowing_std_db": 0.0}
+    inh = {"path_loss": "inh", "propagation": {"shadowing_std_db": 0.0}}
     ends_m = np.sqrt(150.0**2 - 2.0**2)  # of InH, in two dimensions
     for edge_m, sections in [
-        (250.0, {"radio": {"preset": "journal", "shadowing": "spatial"}}),
+        (250.0, {"radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}}}),
         (ends_m, {"radio": inh, "cell": {"radius_m": 149.0}}),
     ]:
         gains = world(**sections).gains
@@ -193,7 +197,7 @@ def test_who_is_just_beyond_the_edge_takes_the_gain_there() -> None:
 
 
 def test_who_is_absent_or_beyond_the_border_is_not_measured() -> None:
-    made = world(layout={"rings": 1, "isd_m": 200}, radio={"shadowing": "spatial"})
+    made = world(layout={"rings": 1, "isd_m": 200}, radio={"propagation": {"shadowing": "spatial"}})
     places_m = np.array([[np.nan, np.nan], [50.0, 20.0], [301.0, 0.0], [300.0, 0.0]])
     power_db = made.gains.power_db(places_m)
     assert np.isneginf(power_db[[0, 2]]).all()

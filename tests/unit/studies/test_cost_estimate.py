@@ -123,7 +123,7 @@ def test_what_comes_before_the_first_round_does_not_cut_a_probe_short(each_s: fl
     clock = itertools.chain([0.0], (60.0 + each_s * number for number in itertools.count()))
     seven = {
         "layout": {"rings": 1, "isd_m": 100},
-        "radio": {"shadowing": "spatial"},
+        "radio": {"propagation": {"shadowing": "spatial"}},
         "devices": {"count": 30},
     }
     found = probe(

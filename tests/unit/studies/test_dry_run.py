@@ -106,7 +106,7 @@ def test_one_probe_for_cases_whose_first_rounds_are_the_same(
         "learning: {dataset: digits, partition: iid, model: logistic}\n"
     )
     starts = "a: {}, b: {learning.warm_start: average}"
-    lr = "c: {learning.lr: 0.5}, d: {learning.lr: 0.5, learning.warm_start: average}"
+    lr = "c: {learning.local.lr: 0.5}, d: {learning.local.lr: 0.5, learning.warm_start: average}"
     (tmp_path / "study.yaml").write_text(
         f"name: s\nscenario: base.yaml\nseeds: [1, 2]\nvariants: {{{starts}, {lr}}}\n"
     )

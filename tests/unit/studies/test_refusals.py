@@ -27,14 +27,14 @@ grid.way.zip | length | grid: {way: {zip: {devices.seed: [1], devices.count: [1,
 grid.x.zip | devices.count has 2, duration_s has 1 | grid: {x: {zip: {devices.count: [5, 6], duration_s: [1]}}}
 grid.x.zip | lists | grid: {x: {zip: {devices.count: 5}}}
 grid.devices.count | '5' | grid: {devices.count: [5, 5]}
-grid.b.lr | 'lr' | grid: {learning.lr: [0.1], b.lr: [0.2]}
-grid.lr.a/b | folder | grid: {lr: {a/b: {learning.lr: 0.1}}}
-learning.lrr | 'lr' | grid: {lr: {low: {learning.lrr: 0.1}}}
-learning.batch | 0 | grid: {learning.batch: [0]}
-learning.lr | true | variants: {a: {learning.lr: true}}
+grid.b.lr | 'lr' | grid: {learning.local.lr: [0.1], b.lr: [0.2]}
+grid.lr.a/b | folder | grid: {lr: {a/b: {learning.local.lr: 0.1}}}
+learning.local.lrr | 'lr' | grid: {lr: {low: {learning.local.lrr: 0.1}}}
+learning.local.batch | 0 | grid: {learning.local.batch: [0]}
+learning.local.lr | true | variants: {a: {learning.local.lr: true}}
 devices.count | 1:30 | variants: {a: {devices.count: 1:30}}
 question.variants | 'a' | question: {metric: energy_j, variants: [a, a], precision: 1, budget: 3}
-choose.key | learning.batch | grid: {learning.lr: [0.1, 0.2]}\nchoose: {key: learning.batch, by: validation}
+choose.key | devices.count | grid: {learning.local.lr: [0.1, 0.2]}\nchoose: {key: devices.count, by: validation}
 """
 
 

@@ -45,7 +45,7 @@ def test_labels_have_the_units_that_tables_have() -> None:
         "rounds.every_s": [600, 3600],
         "devices.battery_j": [50.0, 1500.0],
         "devices.transmit_power_dbm": [-10, 23],
-        "learning.lr": [0.1, 1e-5],
+        "learning.local.lr": [0.1, 1e-5],
         "layout.isd_m": [200, 1200],
     }.items():
         assert point_labels.written(key, values) == units.written(key, values)

@@ -15,7 +15,7 @@ DIGITS = """\
 name: digits
 devices: {count: 8}
 sessions: {name: schedule, count: 2, rounds: 3}
-learning: {dataset: digits, partition: iid, model: logistic, batch: 16}
+learning: {dataset: digits, partition: iid, model: logistic, local: {batch: 16}}
 """
 
 WORLD = """\
@@ -66,7 +66,7 @@ def test_what_goes_down_and_up_is_said(algorithm: str, said: str, digits: Path) 
 def test_what_devices_receive_as_a_session_begins_is_in_the_note_of_costs(
     algorithm: str, digits: Path
 ) -> None:
-    sets = [f"learning.algorithm={algorithm}", "learning.payload=model"]
+    sets = [f"learning.algorithm={algorithm}", "learning.cost.payload=model"]
     (note,) = [one for one in check(digits, overrides=sets)[0].notes if "leave out" in one]
     assert "a further vector on the way down until a device's first update of a session" in note
 

@@ -22,10 +22,8 @@ CYCLES = 8  # FLOPs per cycle
 STRONG = {  # 100 dB and more over the noise: no fade in a hundred million slots takes the cap away
     "preset": "journal",
     "path_loss": "free_space",
-    "shadowing": "spatial",
-    "shadowing_std_db": 0,
-    "noise_dbm_hz": -200,
-    "server_power_dbm": 70,
+    "propagation": {"shadowing": "spatial", "shadowing_std_db": 0},
+    "budget": {"noise_dbm_hz": -200, "server_power_dbm": 70},
 }
 
 
@@ -213,7 +211,7 @@ def drawn(rng: Random) -> tuple[dict[str, Any], dict[str, Any]]:
             **STRONG,
             "bandwidth_hz": case["band_hz"],
             "slot_s": float(SLOT_S),
-            "max_efficiency": float(case["cap"]),
+            "link": {"max_efficiency": float(case["cap"])},
             "sharing": "dynamic" if case["dynamic"] else "static",
             "tdd": tdd,
         },

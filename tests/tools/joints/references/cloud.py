@@ -168,7 +168,7 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
         "server_s": Fraction(server_ms, 1000),
         "duration_s": Fraction(duration_ms or 10**9, 1000),
         "compute_s": [
-            Fraction(learning.steps * many * learning.flops, 8 * clock_hz)
+            Fraction(learning.local.steps * many * learning.flops, 8 * clock_hz)
             for many, clock_hz in zip(learning.sizes, clocks_hz, strict=True)
         ],
     }
@@ -184,7 +184,7 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
             "classes": {f"c{k}": {"count": 1, "clock_hz": hz} for k, hz in enumerate(clocks_hz)},
             "classes_by": "ids",
         },
-        "radio": {**STRONG, "bandwidth_hz": 2e7, "max_efficiency": 1},
+        "radio": {**STRONG, "bandwidth_hz": 2e7, "link": {"max_efficiency": 1}},
         "rounds": {"server_s": server_ms / 1000, "max_wait_s": 1.0},
         "sessions": {"name": "schedule", "count": sessions, "rounds": rounds},
         "cloud": {

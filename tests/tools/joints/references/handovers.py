@@ -164,8 +164,7 @@ def drawn(rng: Random) -> tuple[dict[str, Any], list[Walk], dict[str, Any]]:
         "radio": {
             "preset": "journal",
             "path_loss": "free_space",
-            "shadowing": "spatial",
-            "shadowing_std_db": 0,
+            "propagation": {"shadowing": "spatial", "shadowing_std_db": 0},
         },
         "handover": {
             "a3_offset_db": case["offset_db"],

@@ -97,13 +97,14 @@ class Learning:
             "partition": {"name": "natural", "choice": "largest"},
             "model": "logistic",
             "initial": {"path": str(folder / "first.safetensors")},
-            "steps": self.steps,
-            "batch": MOST_SAMPLES,
-            "momentum": 0,
-            "lr": self.lr,
-            "lr_schedule": "constant",
-            "booked": "processed",
-            "flops_per_sample": self.flops,
+            "local": {
+                "steps": self.steps,
+                "batch": MOST_SAMPLES,
+                "momentum": 0,
+                "lr": self.lr,
+                "lr_schedule": "constant",
+            },
+            "cost": {"booked": "processed", "flops_per_sample": self.flops},
         }
 
 

@@ -19,8 +19,9 @@ from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing import Scripted, SmallWorld, small_world
+from edgefl.testing.cell import within
 
-SHARED = {"preset": "journal", "sharing": "dynamic", "power_over_share": "per_resource_block"}
+SHARED = {"preset": "journal", "sharing": "dynamic", "budget": {"power_over_share": "per_resource_block"}}
 
 
 class Steady(LinkFading):
@@ -98,8 +99,7 @@ def test_users_are_in_their_cell() -> None:
             "radio": {
                 "preset": "journal",
                 **SHARED,
-                "shadowing": "spatial",
-                "shadowing_std_db": 0.0,
+                "propagation": {"shadowing": "spatial", "shadowing_std_db": 0.0},
                 "background": {"users": 60},
             },
             "sessions": {"name": "schedule", "count": 1, "rounds": 1},
@@ -134,10 +134,7 @@ def one_cell(background: dict[str, Any], devices: dict[str, Any] | None = None, 
             "name": "cell",
             "devices": {"count": 2, **(devices or {})},
             "radio": {
-                "preset": "journal",
-                **SHARED,
-                "shadowing_std_db": 0.0,
-                **radio,
+                **within({**SHARED, "propagation": {"shadowing_std_db": 0.0}}, radio),
                 "background": {"users": 400, **background},
             },
             "sessions": {"name": "schedule", "count": 1, "rounds": 1},
@@ -161,7 +158,7 @@ def test_users_have_a_power_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_power_control_holds_for_users_too() -> None:
     """P0 at alpha 1 makes what arrives at the site the same for all that do not need more than they have."""
-    snr = users(one_cell({}, uplink_p0_dbm=-100.0, uplink_alpha=1.0)).snr(0)["uplink"]
+    snr = users(one_cell({}, budget={"uplink_p0_dbm": -100.0, "uplink_alpha": 1.0})).snr(0)["uplink"]
     assert snr == pytest.approx(snr[0])
 
 

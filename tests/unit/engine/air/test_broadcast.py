@@ -9,6 +9,7 @@ from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import DeviceRound, Event, Round
 from edgefl.testing import PAYLOAD_BITS, Scripted, SmallWorld, small_world
+from edgefl.testing.cell import within
 from tests.refusals import refused_at
 
 SLOT_S, SERVER_W, RX_W = 0.5e-3, 10 ** (43 / 10) / 1000, 0.1
@@ -43,13 +44,13 @@ def test_at_the_worst_rate_all_have_it_at_once() -> None:
 
 def test_what_goes_to_all_is_in_no_beam_and_on_one_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RadioSettings, "broadcast_quantile", 0.0)
-    cqi = {"rates": "cqi", "t310_s": 1.0, "snr_gap_db": 2.0}
-    beams = {"array_gain_db": 15.0, "downlink_layers": 4}
+    cqi: dict[str, Any] = {"link": {"rates": "cqi"}, "monitoring": {"t310_s": 1.0}}
+    beams = {"budget": {"array_gain_db": 15.0}, "link": {"downlink_layers": 4}}
     plain, beamed = (
         small_world(
             PLACES,
             learner=Scripted(work=(1, 0, BITS, 0)),
-            radio={"downlink": "broadcast", **cqi, **keys},
+            radio={"downlink": "broadcast", **within(cqi, keys)},
         ).run()
         for keys in ({}, beams)
     )
@@ -99,7 +100,12 @@ def test_different_models_are_not_broadcast() -> None:
 
 def test_nobody_below_the_lowest_rate_holds_up_a_broadcast_or_is_forgotten() -> None:
     """All are out of range: nothing is broadcast, and every link fails after T310."""
-    radio = {"downlink": "broadcast", "rates": "cqi", "t310_s": 0.1, "server_power_dbm": -40.0}
+    radio = {
+        "downlink": "broadcast",
+        "link": {"rates": "cqi"},
+        "monitoring": {"t310_s": 0.1},
+        "budget": {"server_power_dbm": -40.0},
+    }
     small = small_world([240.0, 245.0], learner=Scripted(work=(1, 0, BITS, 0)), radio=radio).run()
     assert [row.outcome for row in small.rows.of[DeviceRound]] == ["failed_downlink"] * 2
     assert len([one for one in small.rows.of[Event] if one.event == "radio_link_failure"]) == 2
@@ -109,9 +115,9 @@ def test_nobody_below_the_lowest_rate_holds_up_a_broadcast_or_is_forgotten() -> 
 def test_a_broadcast_does_not_wait_for_who_is_out_of_range(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fading, the mean rate of the far device is not quite 0: at it the broadcast would last for ever."""
     monkeypatch.setattr(RadioSettings, "broadcast_quantile", 0.0)
-    radio: dict[str, Any] = {"downlink": "broadcast", "rates": "cqi", "t310_s": 0.1}
+    radio: dict[str, Any] = {"downlink": "broadcast", "link": {"rates": "cqi"}, "monitoring": {"t310_s": 0.1}}
     learner = Scripted(work=(1, 0, BITS, 0))
-    radio |= {"server_power_dbm": -20.0}
+    radio |= {"budget": {"server_power_dbm": -20.0}}
     small = small_world([11.0, 245.0], learner=learner, radio=radio, doppler_speed_m_s=10.0).run()
     near, far = small.rows.of[DeviceRound]
     assert (near.outcome, far.outcome) == ("completed", "failed_downlink")

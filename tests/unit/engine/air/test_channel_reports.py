@@ -28,7 +28,9 @@ class Books:
         self.surveys: list[tuple[float, list[int], list[int]]] = []
         self.positions_m = np.zeros((10, 2))
         self.transfers: dict[tuple[ChannelReports, int], AbstractContextManager[None]] = {}
-        rules = RadioLinkMonitoring(RadioSettings(preset="journal", slot_s=SLOT_S, t310_s=None), INTERVAL_S)
+        rules = RadioLinkMonitoring(
+            RadioSettings(preset="journal", slot_s=SLOT_S, monitoring={"t310_s": None}), INTERVAL_S
+        )
         self.reader = GainReader(
             self.env, rules, cast(Budget, self), cast(LargeScaleGains, self), self.heard, shared
         )

@@ -11,21 +11,20 @@ from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, Event, Round
 from edgefl.mobility import Mobility, Movement
 from edgefl.testing import Scripted, SmallWorld, small_world
+from edgefl.testing.cell import within
 
 HZ, N0_W_HZ, DEVICE_W, SERVER_W = 10e6, 10 ** ((-174 - 30) / 10), 10**2.3 / 1000, 10**4.3 / 1000
 MARGIN_DB, GAP_DB, PART = 3.0, 2.0, 1 / 16
 TICK_S = 0.01
 RADIO: dict[str, Any] = {
-    "shadowing": "spatial",
-    "line_of_sight": "never",
-    "rates": "cqi",
-    "snr_gap_db": GAP_DB,
-    "t310_s": 1.0,
-    "power_over_share": "per_resource_block",
-    "uplink_power_over_share": "full",
-    "noise_figure_db": 9.0,
-    "coverage_margin_db": MARGIN_DB,
-    "gain_reading": "interval",
+    "propagation": {"shadowing": "spatial", "line_of_sight": "never"},
+    "link": {"rates": "cqi"},
+    "monitoring": {"t310_s": 1.0, "coverage_margin_db": MARGIN_DB, "gain_reading": "interval"},
+    "budget": {
+        "power_over_share": "per_resource_block",
+        "uplink_power_over_share": "full",
+        "noise_figure_db": 9.0,
+    },
 }
 LOWEST = 10 ** (GAP_DB / 10) * (2 ** EFFICIENCIES[0] - 1)
 
@@ -77,7 +76,7 @@ class _Driving:
 
 
 def at(places_m: list[float], **options: Any) -> SmallWorld:
-    radio = {**RADIO, **options.pop("radio", {})}
+    radio = within(RADIO, options.pop("radio", {}))
     return small_world(places_m, radio=radio, cell={"radius_m": 2000.0}, **options)
 
 
@@ -87,17 +86,19 @@ def test_the_edge_is_where_the_weaker_direction_has_its_margin(part: float) -> N
     down_m, up_m = edge_m(SERVER_W), edge_m(DEVICE_W, part)
     assert up_m < down_m
     places = [up_m - 0.01, up_m + 0.01, down_m + 10.0]
-    small = at(places, radio={"uplink_smallest_part": part})
+    small = at(places, radio={"link": {"uplink_smallest_part": part}})
     network = small.simulation.network
     assert network.present(0) == [0]
     assert network.out_of_coverage(0) == [1, 2]
-    without = at(places, radio={"coverage_margin_db": None, "uplink_smallest_part": part})
+    without = at(
+        places, radio={"monitoring": {"coverage_margin_db": None}, "link": {"uplink_smallest_part": part}}
+    )
     assert without.simulation.network.present(0) == [0, 1, 2]
     assert without.simulation.network.out_of_coverage(0) is None
 
 
 def test_the_downlink_decides_where_it_is_the_weaker_one() -> None:
-    radio = {"server_power_dbm": 13.0}
+    radio = {"budget": {"server_power_dbm": 13.0}}
     down_m = edge_m(SERVER_W / 1000)
     assert down_m < edge_m(DEVICE_W)
     assert at([down_m - 0.01, down_m + 0.01], radio=radio).simulation.network.present(0) == [0]
@@ -116,7 +117,7 @@ def test_who_has_no_link_takes_no_part_and_no_round_waits_for_it() -> None:
         row.latency_s for row in alone.rows.of[Round]
     ]
     # without coverage it is selected, and a round lasts until its timer has run out
-    waited = at([30.0, far_m], policy=policy, radio={"coverage_margin_db": None}).run()
+    waited = at([30.0, far_m], policy=policy, radio={"monitoring": {"coverage_margin_db": None}}).run()
     assert max(row.latency_s for row in waited.rows.of[Round]) >= 1.0
 
 
@@ -201,7 +202,9 @@ def test_interference_takes_coverage_away() -> None:
         edges_m.append(near_m)
         small = small_world(
             [(-near_m + 0.05, 0.0), (-near_m - 0.05, 0.0)],
-            radio={**RADIO, "server_power_dbm": 13.0, "neighbour_load": load, "interference": "slot"},
+            radio=within(
+                RADIO, {"budget": {"server_power_dbm": 13.0}, "neighbour_load": load, "interference": "slot"}
+            ),
             layout={"sites": [[0, 0], [other_m, 0]], "radius_m": 2000.0, "federations": "centre"},
         )
         assert small.simulation.network.present(0) == [0], load

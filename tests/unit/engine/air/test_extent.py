@@ -47,7 +47,7 @@ def test_heights_and_the_smallest_distance_are_the_path_losss(
 ) -> None:
     made = scenario(
         cell={"radius_m": radius_m},
-        radio={"path_loss": name, "shadowing": shadowing, "shadowing_std_db": 0.0},
+        radio={"path_loss": name, "propagation": {"shadowing": shadowing, "shadowing_std_db": 0.0}},
     )
     extent = made.extent
     assert (extent.bs_height_m, extent.ut_height_m, extent.min_distance_m) == (*heights_m, nearest_m)
@@ -60,7 +60,7 @@ def test_heights_and_the_smallest_distance_are_the_path_losss(
 
 def test_uma_at_the_cell_edge_by_hand() -> None:
     """LoS, before the breakpoint: 28 + 22 log10 d3D + 20 log10 3.5 with d3D = hypot(250, 23.5)."""
-    made = scenario(radio={"path_loss": "uma", "shadowing_std_db": 0.0})
+    made = scenario(radio={"path_loss": "uma", "propagation": {"shadowing_std_db": 0.0}})
     gain = World(made, Streams(1)).gains.of_round(np.array([[250.0, 0.0]]), [0], 0, (1, "train", 1))
     breakpoint_m = 4 * 24 * 0.5 * 3.5e9 / 3e8
     assert breakpoint_m > 250
@@ -77,7 +77,10 @@ def test_given_heights_and_distances_are_kept() -> None:
 
 def test_the_world_of_several_cells_reaches_as_far_as_devices_do() -> None:
     """A square's corner, a road's end, a disc: whoever is beyond is absent, and fields are drawn up to there."""
-    cells = {"layout": {"rings": 1, "isd_m": 100}, "radio": {"preset": "journal", "shadowing": "spatial"}}
+    cells = {
+        "layout": {"rings": 1, "isd_m": 100},
+        "radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}},
+    }
     for mobility, reach_m in [
         ({"name": "manhattan", "area_factor": 1.2}, 1.2 * 150 * math.sqrt(2)),
         ({"name": "highway", "offset_m": 20, "lanes": 2, "area_factor": 1.5}, math.hypot(225, 20 + 3 * 4)),

@@ -25,7 +25,7 @@ def gains_of(layout: dict[str, Any]) -> SpatialGains:
             "layout": layout,
             "radio": {
                 "preset": "nr",
-                "line_of_sight": "probabilistic",
+                "propagation": {"line_of_sight": "probabilistic"},
                 "neighbour_load": 0.2 if layout else 0.0,
             },
             "sessions": {"name": "schedule", "count": 1, "rounds": 1},

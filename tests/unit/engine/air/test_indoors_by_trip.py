@@ -28,7 +28,7 @@ class Losses:
                 "name": "walls",
                 "seed": 5,
                 "devices": {"count": count, "mobility": mobility, **KEYS, **keys},
-                "radio": {"preset": "journal", "shadowing": "spatial"},
+                "radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}},
                 "sessions": {"name": "schedule", "count": 1, "rounds": 1},
                 "workload": {"payload_bits": 1, "flops_per_sample": 1},
             }

@@ -15,6 +15,7 @@ from edgefl.channel.transfer import Flow
 from edgefl.engine.air.slot_interference import InterferedLinks
 from edgefl.engine.records import DeviceRound
 from edgefl.testing import Scripted, SmallWorld, small_world
+from edgefl.testing.cell import within
 
 SLOT_S, SERVER_W, DEVICE_W = 0.5e-3, 10 ** (43 / 10) / 1000, 10 ** (23 / 10) / 1000
 NOISE_W = 10 ** ((-174 - 30) / 10) * 10e6
@@ -86,8 +87,8 @@ def world(load: float, interference: str, sharing: str = "static") -> SmallWorld
         learner=Scripted(work=(1, 0, BITS, BITS)),
         layout={"sites": [[0.0, 0.0], [200.0, 0.0]], "radius_m": 300.0},
         radio={
-            "shadowing": "spatial",
-            "power_over_share": "per_resource_block",
+            "propagation": {"shadowing": "spatial"},
+            "budget": {"power_over_share": "per_resource_block"},
             "neighbour_load": load,
             "interference": interference,
             "sharing": sharing,
@@ -105,13 +106,13 @@ class Neighbours:
     own_m, others_m, their_own_m = (60.0, 30.0), (180.0, 145.0), (20.0, 55.0)
 
     def __init__(self, **radio: Any) -> None:
-        self.settings = {
-            "shadowing": "spatial",
-            "power_over_share": "per_resource_block",
-            "uplink_power_over_share": "full",
+        given = {
+            "propagation": {"shadowing": "spatial"},
+            "budget": {"power_over_share": "per_resource_block", "uplink_power_over_share": "full"},
             "neighbour_load": 1.0,
             "interference": "slot",
-        } | radio
+        }
+        self.settings = within(given, radio)
         self.small = small_world(
             list(self.places),
             learner=Scripted(work=(1, 0, 0, FEW_BITS)),
@@ -134,7 +135,7 @@ def test_an_interferer_in_the_uplink_obeys_the_rule_of_its_own_uplink(
     rule: str, p0_dbm: float | None
 ) -> None:
     """On half a band its power is there in full: twice as much per Hz; with power control as its path loss asks."""
-    small = Neighbours(uplink_power_over_share=rule, uplink_p0_dbm=p0_dbm).small.run()
+    small = Neighbours(budget={"uplink_power_over_share": rule, "uplink_p0_dbm": p0_dbm}).small.run()
     p0_w = None if p0_dbm is None else 10 ** (p0_dbm / 10) / 1000
     rows = [row for row in small.rows.of[DeviceRound] if row.device < 2]
     assert len(rows) == 2
@@ -191,9 +192,8 @@ def test_the_rise_over_thermal_is_that_of_a_monte_carlo_of_its_own() -> None:
         learner=Scripted(work=(1, 0, 0, FEW_BITS)),
         layout={"sites": [list(site) for site in sites], "radius_m": 900.0},
         radio={
-            "shadowing": "spatial",
-            "power_over_share": "per_resource_block",
-            "uplink_power_over_share": "full",
+            "propagation": {"shadowing": "spatial"},
+            "budget": {"power_over_share": "per_resource_block", "uplink_power_over_share": "full"},
             "neighbour_load": load,
             "interference": "slot",
         },

@@ -12,15 +12,16 @@ from edgefl.engine.air.layout import LayoutSettings
 from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
+from edgefl.testing.cell import within
 from tests.tools.journal import with_journal
 
-SPATIAL = {"shadowing": "spatial", "line_of_sight": "probabilistic"}
+SPATIAL = {"propagation": {"shadowing": "spatial", "line_of_sight": "probabilistic"}}
 TOWN = [[0, 0], [400, 50], [-120, 310]]
 HEAD = """name: w
 devices: {count: 4}
 sessions: {name: schedule, count: 1, rounds: 2}
 workload: {payload_bits: 100000, flops_per_sample: 1000}
-radio: {preset: journal, shadowing: spatial}
+radio: {preset: journal, propagation: {shadowing: spatial}}
 """
 
 
@@ -56,7 +57,9 @@ def test_sites_stand_where_they_are_put_and_the_world_reaches_a_cell_beyond_them
     assert made.extent.radius_m == pytest.approx(np.hypot(400, 50) + 150)
     assert world({"sites": TOWN, "radius_m": 700}).extent.radius_m == 700
     nearest_m = 20.0 * np.eye(2)[0] + made.sites_m
-    power = power_db(world({"sites": TOWN}, radio={**SPATIAL, "shadowing_std_db": 0}), nearest_m)
+    power = power_db(
+        world({"sites": TOWN}, radio=within(SPATIAL, {"propagation": {"shadowing_std_db": 0}})), nearest_m
+    )
     assert power.argmax(axis=1).tolist() == [0, 1, 2]
 
 
@@ -87,7 +90,9 @@ def test_sites_on_the_hexagons_are_the_hexagons() -> None:
 @pytest.mark.slow
 def test_hundreds_of_sites() -> None:
     grid = [[20.0 * i, 20.0 * j] for i in range(-9, 10) for j in range(-9, 10)]
-    made = world({"sites": grid, "radius_m": 250}, radio={**SPATIAL, "shadowing_std_db": 0})
+    made = world(
+        {"sites": grid, "radius_m": 250}, radio=within(SPATIAL, {"propagation": {"shadowing_std_db": 0}})
+    )
     assert power_db(made, places(250, 20)).shape == (20, 361)
 
 
@@ -127,7 +132,9 @@ def test_panels_see_each_class_at_its_own_height() -> None:
 
 
 def test_other_sectors_of_the_site_interfere() -> None:
-    radio = {**SPATIAL, "shadowing_std_db": 0, "neighbour_load": 0.5, "line_of_sight": "always"}
+    radio = within(
+        SPATIAL, {"propagation": {"shadowing_std_db": 0, "line_of_sight": "always"}, "neighbour_load": 0.5}
+    )
     made = world({"sectors": 3}, radio=radio)
     at_m = places(200, 30)
     linear = 10 ** (power_db(made, at_m).astype(float) / 10)
@@ -136,7 +143,9 @@ def test_other_sectors_of_the_site_interfere() -> None:
 
 
 def test_the_point_of_a_cell_lies_in_it() -> None:
-    made = world({"sites": TOWN, "sectors": 3}, radio={**SPATIAL, "shadowing_std_db": 0})
+    made = world(
+        {"sites": TOWN, "sectors": 3}, radio=within(SPATIAL, {"propagation": {"shadowing_std_db": 0}})
+    )
     assert made.cells_m.shape == (9, 2)
     away_m = np.repeat(made.sites_m, 3, axis=0) + 40 * (made.cells_m - np.repeat(made.sites_m, 3, axis=0))
     assert power_db(made, away_m).argmax(axis=1).tolist() == list(range(9))

@@ -10,6 +10,7 @@ from edgefl.channel.path_loss.umi import UMi
 from edgefl.channel.tdd import Pattern
 from edgefl.engine.records import DeviceRound
 from edgefl.testing import Scripted, SmallWorld, small_world
+from edgefl.testing.cell import within
 
 SLOT_S, HZ, N0_W_HZ = 0.5e-3, 100e6, 10 ** ((-174 - 30) / 10)
 SERVER_W, DEVICE_W = 10 ** (43 / 10) / 1000, 10 ** (23 / 10) / 1000
@@ -18,18 +19,17 @@ FRAME = Pattern("DDDSU", "10:2:2")
 # a radio without shadowing, whose line of sight is everywhere: what is left is what the tests say
 RADIO: dict[str, Any] = {
     "bandwidth_hz": HZ,
-    "rates": "cqi",
-    "snr_gap_db": 2.0,
-    "t310_s": 1.0,
-    "power_over_share": "per_resource_block",
-    "uplink_power_over_share": "full",
-    "noise_figure_db": 9.0,
-    "site_noise_figure_db": 5.0,
-    "array_gain_db": 12.0,
-    "downlink_layers": 4,
-    "uplink_smallest_part": 1 / 16,
-    "uplink_p0_dbm": -80.0,
-    "uplink_alpha": 0.8,
+    "link": {"rates": "cqi", "downlink_layers": 4, "uplink_smallest_part": 1 / 16},
+    "monitoring": {"t310_s": 1.0},
+    "budget": {
+        "power_over_share": "per_resource_block",
+        "uplink_power_over_share": "full",
+        "noise_figure_db": 9.0,
+        "site_noise_figure_db": 5.0,
+        "array_gain_db": 12.0,
+        "uplink_p0_dbm": -80.0,
+        "uplink_alpha": 0.8,
+    },
     "tdd": {"pattern": "DDDSU"},
 }
 
@@ -38,7 +38,7 @@ def world(place_m: float, *, layout: dict[str, Any] | None = None, **radio: Any)
     small = small_world(
         [place_m],
         learner=Scripted(work=(1, 0, BITS, BITS // 40)),
-        radio={**RADIO, **radio},
+        radio=within(RADIO, radio),
         layout=layout or {"antenna_gain_dbi": 5.0},
     ).run()
     (row,) = small.rows.of[DeviceRound]
@@ -108,13 +108,14 @@ def test_beams_are_for_the_wanted_signal_only() -> None:
     ):
         small = small_world(
             [150.0],
-            radio={
-                **RADIO,
-                "array_gain_db": 0.0,
-                "shadowing": "spatial",
-                "neighbour_load": 1.0,
-                **keys,
-            },
+            radio=within(
+                RADIO,
+                {
+                    "budget": {"array_gain_db": 0.0} | keys,
+                    "propagation": {"shadowing": "spatial"},
+                    "neighbour_load": 1.0,
+                },
+            ),
             layout={**layout, "antenna_gain_dbi": gain},
         )
         radio, network = small.simulation.radio, small.simulation.network

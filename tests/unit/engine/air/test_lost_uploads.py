@@ -12,6 +12,7 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 from edgefl.engine.selectors.hungarian import Hungarian
 from edgefl.errors import EdgeflError
 from edgefl.testing import Scripted, SmallWorld, small_world
+from edgefl.testing.cell import within
 from edgefl.testing.decider_contract import CARRIER, candidates_of
 from tests.refusals import refused_at
 
@@ -21,7 +22,7 @@ SCHEDULE = {"name": "schedule", "count": 1, "rounds": ROUNDS}
 
 def world(waterfall_db: float | None, **options: Any) -> SmallWorld:
     """Links without fading, so that each has one probability."""
-    radio = {"uplink_waterfall_db": waterfall_db, **options.pop("radio", {})}
+    radio = within({"link": {"uplink_waterfall_db": waterfall_db}}, options.pop("radio", {}))
     return small_world(
         PLACES_M, policy=SCHEDULE, radio=radio, learner=Scripted(work=(1, 10, 10_000, 10_000)), **options
     )
@@ -101,7 +102,7 @@ def test_hungarian_is_the_best_of_all_assignments() -> None:
 
 
 def test_hungarian_needs_losses() -> None:
-    with pytest.raises(EdgeflError, match=r"set radio\.uplink_waterfall_db"):
+    with pytest.raises(EdgeflError, match=r"set radio\.link\.uplink_waterfall_db"):
         world(None, rules={"selector": {"name": "hungarian", "count": 2}}).run()
     with refused_at("", "up_shares", 1.2):
         world(10.0, rules={"selector": {"name": "hungarian", "count": 2, "widths": [0.6, 0.6]}}).run()

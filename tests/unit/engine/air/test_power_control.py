@@ -19,7 +19,7 @@ def test_a_device_sends_what_its_path_loss_asks_for(rule: str, deadline_s: float
 
     With a deadline that never comes the round runs by processes, without by its plan.
     """
-    radio = {"uplink_p0_dbm": -68.0, "uplink_power_over_share": rule}
+    radio = {"budget": {"uplink_p0_dbm": -68.0, "uplink_power_over_share": rule}}
     small = small_world(
         PLACES, learner=Scripted(work=(1, 0, 1, BITS)), radio=radio, rules={"deadline_s": deadline_s}
     ).run()

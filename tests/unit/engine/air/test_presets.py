@@ -1,5 +1,6 @@
 """The radio's presets: what they fill, what wins, and that a written scenario gives the same one again."""
 
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +31,18 @@ def test_nr_is_the_default() -> None:
 
 def test_nr_fills_what_is_left_out_and_nothing_else() -> None:
     filled = scenario(
-        radio={"preset": "nr", "noise_figure_db": 7.0}, devices={"count": 3, "indoor_share": 0.25}
+        radio={"preset": "nr", "budget": {"noise_figure_db": 7.0}}, devices={"count": 3, "indoor_share": 0.25}
     )
     for section, values in NR.items():
         for key, value in values.items():
             given = {"noise_figure_db": 7.0, "indoor_share": 0.25}.get(key, value)
-            has = getattr(getattr(filled, section), key)
+            has = attrgetter(f"{section}.{key}")(filled)
             if key == "power":
                 assert type(has) is registry.get("power_models", given)
             else:
                 assert has == (TddSettings(**given) if key == "tdd" else given)
     # 0.86 x 0.97 of the bits are payload, and a tenth of the blocks goes twice
-    assert filled.radio.goodput == pytest.approx(0.86 * 0.97 / 1.1)
+    assert filled.radio.link.goodput == pytest.approx(0.86 * 0.97 / 1.1)
 
 
 def test_nobody_is_indoors_where_there_are_no_walls() -> None:
@@ -87,18 +88,24 @@ def test_idle_power_is_deep_sleep_and_paging() -> None:
     cycle_ms, deep = 1280.0, SLEEPS[0]
     assert deep.transition_unit_s == 0.45
     units = deep.units + (deep.transition_unit_s * 1e3 + 5 * RECEIVE / 3) / cycle_ms
-    assert NR["devices"]["idle_power_w"] == pytest.approx(units * TR38840().unit_w, rel=0.05)
+    assert NR["devices"]["idle_power_w"] == pytest.approx(units * TR38840.unit_w, rel=0.05)
 
 
 def test_what_cannot_go_together_is_not_filled_in() -> None:
     assert scenario(layout={"sectors": 3}, radio=nr()).layout.antenna_gain_dbi == 0.0
     dynamic = scenario(radio=nr(sharing="dynamic")).radio
-    assert dynamic.uplink_p0_dbm is None
-    assert dynamic.uplink_smallest_part == 0.0625
-    spread = scenario(radio=nr(sharing="dynamic", uplink_power_over_share="per_resource_block")).radio
-    assert (spread.uplink_p0_dbm, spread.uplink_smallest_part) == (-80.0, 1.0)
-    shannon = scenario(radio=nr(rates="shannon")).radio
-    assert (shannon.downlink_layers, shannon.uplink_smallest_part, shannon.coverage_margin_db) == (
+    assert dynamic.budget.uplink_p0_dbm is None
+    assert dynamic.link.uplink_smallest_part == 0.0625
+    spread = scenario(
+        radio=nr(sharing="dynamic", budget={"uplink_power_over_share": "per_resource_block"})
+    ).radio
+    assert (spread.budget.uplink_p0_dbm, spread.link.uplink_smallest_part) == (-80.0, 1.0)
+    shannon = scenario(radio=nr(link={"rates": "shannon"})).radio
+    assert (
+        shannon.link.downlink_layers,
+        shannon.link.uplink_smallest_part,
+        shannon.monitoring.coverage_margin_db,
+    ) == (
         1,
         1.0,
         None,

@@ -50,7 +50,7 @@ def test_journal_powers_over_thermal_noise() -> None:
 
 
 def test_noise_figure_and_margin_raise_the_noise() -> None:
-    plain, noisy = snr(), snr(noise_figure_db=7.0, interference_margin_db=3.0)
+    plain, noisy = snr(), snr(budget={"noise_figure_db": 7.0, "interference_margin_db": 3.0})
     for direction in ("downlink", "uplink"):
         assert noisy[direction] == pytest.approx(plain[direction] / 10)
 
@@ -78,14 +78,16 @@ def test_neighbours_send_as_many_shares_as_this_cell(down_bits: list[int]) -> No
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_power_per_resource_block_is_once_the_neighbours_power(sharing: str) -> None:
     load, gains = 0.4, 10 ** (GAINS_DB / 10)
-    links = opened([1, 1], neighbour_load=load, power_over_share="per_resource_block", sharing=sharing)
+    links = opened(
+        [1, 1], neighbour_load=load, budget={"power_over_share": "per_resource_block"}, sharing=sharing
+    )
     assert links.snr["downlink"] == pytest.approx(SERVER_W * gains / (NOISE_W + load * SERVER_W * OTHERS))
     assert not links.neighbours.any()
 
 
 def test_a_dynamic_band_is_told_what_each_share_of_the_neighbours_adds() -> None:
     load, gains = 0.4, 10 ** (GAINS_DB / 10)
-    links = opened([1, 1], neighbour_load=load, sharing="dynamic", noise_figure_db=7.0)
+    links = opened([1, 1], neighbour_load=load, sharing="dynamic", budget={"noise_figure_db": 7.0})
     floor_w = NOISE_W * 10**0.7
     assert links.snr["downlink"] == pytest.approx(SERVER_W * gains / floor_w)
     assert links.neighbours == pytest.approx(load * SERVER_W * OTHERS / floor_w)

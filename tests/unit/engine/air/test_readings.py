@@ -12,6 +12,7 @@ import pytest
 from pydantic import Field
 
 from edgefl.channel.path_loss.umi import UMi
+from edgefl.engine.air.radio_settings import LinkSettings
 from edgefl.engine.records import DeviceRound, Event, Round
 from edgefl.mobility import Mobility, Movement
 from edgefl.rng import Streams
@@ -21,7 +22,13 @@ SLOT_S, READING_SLOTS, T310_SLOTS = 0.5e-3, 400, 2000
 SERVER_W, DEVICE_W, RX_W = 10 ** (43 / 10) / 1000, 10 ** (23 / 10) / 1000, 0.1
 EXACT = 1e-9
 BITS = 100_000_000
-FOLLOW = {"gain_reading": "interval"}
+FOLLOW = {"monitoring": {"gain_reading": "interval"}}
+
+
+@pytest.fixture(autouse=True)
+def without_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link is out of sync below what CQI 1 carries by Shannon."""
+    monkeypatch.setattr(LinkSettings, "snr_gap_db", 0.0)
 
 
 class Jumping(Mobility):
@@ -87,8 +94,12 @@ def test_a_transfer_has_the_gain_of_the_last_reading(sharing: str) -> None:
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_a_link_below_the_lowest_rate_carries_nothing_until_a_reading_finds_it_better(sharing: str) -> None:
-    weak = {"t310_s": 1.0, "snr_gap_db": 0.0, "server_power_dbm": -22.0, "sharing": sharing}
-    small = world(240.0, 11.0, 0.3, **weak, **FOLLOW)
+    weak = {
+        "monitoring": {"t310_s": 1.0, **FOLLOW["monitoring"]},
+        "budget": {"server_power_dbm": -22.0},
+        "sharing": sharing,
+    }
+    small = world(240.0, 11.0, 0.3, **weak)
     weak_w = 10 ** (-22 / 10) / 1000
     # CQI 1, QPSK at 78/1024, needs 2^0.1523 - 1
     lowest = 2**0.1523 - 1
@@ -105,7 +116,11 @@ def test_a_link_below_the_lowest_rate_carries_nothing_until_a_reading_finds_it_b
 def test_a_link_fails_after_t310_with_what_it_did_booked(sharing: str, moves: bool) -> None:
     """At 0.3 s the link falls below the lowest rate; read at 0.4 s, it is given up at 1.4 s, and the round ends."""
     first_m = 11.0 if moves else 240.0
-    options = {"t310_s": 1.0, "snr_gap_db": 0.0, "server_power_dbm": -22.0, "sharing": sharing, **FOLLOW}
+    options = {
+        "monitoring": {"t310_s": 1.0, **FOLLOW["monitoring"]},
+        "budget": {"server_power_dbm": -22.0},
+        "sharing": sharing,
+    }
     small = world(first_m, 240.0, 0.3, **options)
     weak_w = 10 ** (-22 / 10) / 1000
     stalled = 2 * READING_SLOTS if moves else 0
@@ -123,7 +138,7 @@ def test_a_link_fails_after_t310_with_what_it_did_booked(sharing: str, moves: bo
 
 def test_after_a_failure_the_device_is_away_for_the_interruption() -> None:
     """The second round begins when the device has a link again: 50 ms after its first has failed, at 1 s."""
-    weak = {"t310_s": 1.0, "snr_gap_db": 0.0, "server_power_dbm": -40.0}
+    weak = {"monitoring": {"t310_s": 1.0}, "budget": {"server_power_dbm": -40.0}}
     small = small_world(
         [240.0],
         learner=Scripted(work=(1, 0, BITS, 0)),
@@ -136,13 +151,20 @@ def test_after_a_failure_the_device_is_away_for_the_interruption() -> None:
 
 
 def test_an_uplink_fails_by_the_power_of_the_device() -> None:
-    small = world(240.0, 240.0, 9.0, up_bits=1000, t310_s=0.1, snr_gap_db=0.0, server_power_dbm=43.0)
+    small = world(
+        240.0,
+        240.0,
+        9.0,
+        up_bits=1000,
+        monitoring={"t310_s": 0.1},
+        budget={"server_power_dbm": 43.0},
+    )
     assert small.rows.of[DeviceRound][0].outcome == "completed"
     small = small_world(
         [240.0],
         learner=Scripted(work=(1, 0, 1000, 1000)),
         devices={"transmit_power_dbm": -40.0},
-        radio={"t310_s": 0.1, "snr_gap_db": 0.0},
+        radio={"monitoring": {"t310_s": 0.1}},
     ).run()
     (row,) = small.rows.of[DeviceRound]
     assert (row.outcome, row.uplink_bits) == ("failed_uplink", 0)

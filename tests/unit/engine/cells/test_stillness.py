@@ -27,7 +27,7 @@ WORLD: dict[str, Any] = {
     "seed": 1,
     "duration_s": 600.0,
     "layout": {"rings": 1, "isd_m": 400, "sectors": 3, "federations": "centre"},
-    "radio": {"preset": "journal", "shadowing": "spatial"},
+    "radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}},
     "devices": {
         "count": 12,
         "mobility": COMMUTE,

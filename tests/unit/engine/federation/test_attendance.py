@@ -10,25 +10,23 @@ from pydantic import Field
 from edgefl.engine.records import CONNECTING, OUT_OF_COVERAGE, DeviceRound, Event, Round
 from edgefl.mobility import Mobility, Movement
 from edgefl.testing import Scripted, SmallWorld, small_world
+from edgefl.testing.cell import within
 
 NEAR_M, FAR_M = 30.0, 1900.0
 T310_S, LATENCY_S, EXACT = 1.0, 0.05, 1e-9
 ROUNDS = {"name": "schedule", "count": 1, "rounds": 3}
 RADIO: dict[str, Any] = {
-    "shadowing": "spatial",
-    "line_of_sight": "never",
-    "rates": "cqi",
-    "t310_s": T310_S,
-    "t311_s": 0.0,
-    "noise_figure_db": 9.0,
-    "gain_reading": "interval",
+    "propagation": {"shadowing": "spatial", "line_of_sight": "never"},
+    "link": {"rates": "cqi"},
+    "monitoring": {"t310_s": T310_S, "t311_s": 0.0, "gain_reading": "interval"},
+    "budget": {"noise_figure_db": 9.0},
 }
 WORK = (1, 0, 20_000, 20_000)
 
 
 def weak(**options: Any) -> SmallWorld:
     """Device 0 near the site, and device 1 where no bit arrives: its link fails T310 after its first slot."""
-    radio = {**RADIO, **options.pop("radio", {})}
+    radio = within(RADIO, options.pop("radio", {}))
     given = {"policy": ROUNDS, "learner": Scripted(work=WORK), **options}
     return small_world([NEAR_M, FAR_M], radio=radio, cell={"radius_m": 2000.0}, **given).run()
 
@@ -42,7 +40,7 @@ def test_who_has_lost_the_link_is_in_every_round(
 ) -> None:
     """A round lasts T310 from its first slot, or to its deadline; the next begins LATENCY_S or a pause later."""
     patience = {
-        "t311_s": 0.0 if deadline_s is None else 1.0
+        "monitoring": {"t311_s": 0.0 if deadline_s is None else 1.0}
     }  # with T311 it looks for a cell until the deadline
     small = weak(rules={"pause_s": pause_s, "deadline_s": deadline_s}, radio=patience)
     lasts_s = T310_S if deadline_s is None else deadline_s
@@ -56,12 +54,12 @@ def test_who_has_lost_the_link_is_in_every_round(
 
 
 def test_no_round_waits_for_who_has_no_coverage_or_cannot_fail() -> None:
-    covered = weak(radio={"coverage_margin_db": 3.0})
+    covered = weak(radio={"monitoring": {"coverage_margin_db": 3.0}})
     assert covered.rows.further[CONNECTING] == [0, 0, 0]
     assert covered.rows.further[OUT_OF_COVERAGE] == [1, 1, 1]
     starts_s, ends_s = ([getattr(row, key) for row in covered.rows.of[Round]] for key in ("start_s", "end_s"))
     assert starts_s[1:] == ends_s[:-1]
-    never = weak(radio={"rates": "shannon", "t310_s": None})
+    never = weak(radio={"link": {"rates": "shannon"}, "monitoring": {"t310_s": None}})
     assert CONNECTING not in never.rows.further
 
 
@@ -124,7 +122,10 @@ def test_after_a_handover_it_is_the_same_where_links_can_fail(may_fail: bool) ->
     small = small_world(
         [20.0, 240.0],
         devices={"mobility": Stepping(at_s=0.3)},
-        radio={"shadowing": "spatial", "gain_reading": "interval", "t310_s": 1.0 if may_fail else None},
+        radio={
+            "propagation": {"shadowing": "spatial"},
+            "monitoring": {"gain_reading": "interval", "t310_s": 1.0 if may_fail else None},
+        },
         layout={"sites": [[0.0, 0.0], [251.0, 0.0]], "radius_m": 400.0},
         handover={"time_to_trigger_s": 0.1, "handover_latency_s": latency_s},
         policy={"name": "schedule", "count": 1, "rounds": 60},

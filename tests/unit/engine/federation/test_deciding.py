@@ -9,13 +9,14 @@ from pydantic import Field, PrivateAttr
 from edgefl.channel.rates import spectral_efficiency
 from edgefl.config import registry
 from edgefl.engine.power_models.phone_5g import Phone5G
+from edgefl.engine.power_models.tr38840 import TR38840
 from edgefl.engine.records import DeviceRound, Round
 from edgefl.engine.selectors import Candidates, Decider, Decision, Memory
 from edgefl.engine.selectors._allocation import least_energy, least_time
 from edgefl.engine.selectors._resources import uploads
 from edgefl.testing import Scripted, small_world
 from tests.refusals import refused_at
-from tests.tools.constants import with_constants
+from tests.tools.constants import made, with_constants
 
 SLOT_S = 0.5e-3
 PLACES_M = [60.0, 90.0, 120.0]
@@ -226,7 +227,7 @@ DECIDERS = [
 NEEDS = {"fedcs": {"deadline_s": 100.0}, "power_of_choice": {"count": 2, "d": 3}}
 # what costs nothing there: the radio, computing, both
 FREE = {
-    "radio": {"power": {"name": "tr38840", "unit_w": 0.0}},
+    "radio": {"power": made(TR38840, unit_w=0.0)},
     "bits": {"power": with_constants(Phone5G, base_w=0.0)()},
     "computing": {"capacitance": 0.0},
     "all": {"power": with_constants(Phone5G, base_w=0.0, send_w_per_mbit_s=0.0)(), "capacitance": 0.0},
@@ -248,7 +249,7 @@ def test_deciders_with_every_power_model_and_with_what_costs_nothing(selector: s
                 devices=FREE.get(devices, {"power": devices}),
                 learner=Scripted(work=work, scalars=losses),
                 record={"energy_excess": True},
-                radio={"uplink_waterfall_db": 0.023} if selector == "hungarian" else {},
+                radio={"link": {"uplink_waterfall_db": 0.023}} if selector == "hungarian" else {},
             ).run()
         rows, excess_j = run.rows.of[DeviceRound], run.rows.further["energy_excess_j"]
         spent_j = sum(row.energy_tx_j + row.energy_compute_j for row in rows)
@@ -273,14 +274,11 @@ def test_deciders_where_a_link_carries_nothing(selector: str) -> None:
             learner=learner,
             record={"energy_excess": True},
             radio={
-                "shadowing": "spatial",
-                "line_of_sight": "never",
-                "rates": "cqi",
-                "t310_s": 1.0,
-                "t311_s": 0.0,
-                "noise_figure_db": 9.0,
-                "gain_reading": "interval",
-                **({"uplink_waterfall_db": 0.023} if selector == "hungarian" else {}),
+                "propagation": {"shadowing": "spatial", "line_of_sight": "never"},
+                "link": {"rates": "cqi"},
+                "monitoring": {"t310_s": 1.0, "t311_s": 0.0, "gain_reading": "interval"},
+                "budget": {"noise_figure_db": 9.0},
+                **({"link": {"uplink_waterfall_db": 0.023}} if selector == "hungarian" else {}),
             },
         ).run()
     rows = run.rows.of[DeviceRound]

@@ -98,8 +98,7 @@ class Cells:
                 "radio": {
                     "preset": "journal",
                     "bandwidth_hz": 10e6,
-                    "shadowing": "spatial",
-                    "shadowing_std_db": 0.0,
+                    "propagation": {"shadowing": "spatial", "shadowing_std_db": 0.0},
                 },
                 "rounds": {"max_wait_s": PATIENCE_S, **dict(rules)},
                 "sessions": {"name": "schedule", "count": 2, "rounds": 2},

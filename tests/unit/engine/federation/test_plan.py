@@ -28,8 +28,8 @@ radio = st.fixed_dictionaries(
         "fidelity": st.sampled_from(["slot", "renewal", "auto"]),
         "tdd": st.sampled_from([None, {}, {"pattern": "DSUUD"}]),
         "slot_s": st.sampled_from([0.5e-3, 0.125e-3, 1e-3]),
-        "shadowing_std_db": st.sampled_from([0.0, 4.0]),
-        "uplink_waterfall_db": st.sampled_from([None, 20.0]),
+        "propagation": st.fixed_dictionaries({"shadowing_std_db": st.sampled_from([0.0, 4.0])}),
+        "link": st.fixed_dictionaries({"uplink_waterfall_db": st.sampled_from([None, 20.0])}),
     }
 )
 
@@ -91,7 +91,7 @@ def worked(
         "fidelity": "renewal",
         "tdd": {},
         "slot_s": 0.125e-3,
-        "shadowing_std_db": 4.0,
+        "propagation": {"shadowing_std_db": 4.0},
     },
     doppler_speed_m_s=1.0,
     seed=1557595,
@@ -134,7 +134,9 @@ def test_a_plan_is_what_the_processes_return(
 @pytest.mark.parametrize("taps", [1, 2])
 def test_a_large_round_takes_some_devices_after_the_others(at_once: int, taps: int) -> None:
     """The numbers are the same to the last bit, and the fading of no link stays in memory."""
-    options: dict[str, Any] = {"radio": {"preset": "journal", "fidelity": "slot", "frequency_taps": taps}}
+    options: dict[str, Any] = {
+        "radio": {"preset": "journal", "fidelity": "slot", "link": {"frequency_taps": taps}}
+    }
     works = {id_: (1, 100 * id_, 40_000 * id_, 90_000) for id_ in range(MOST)}
     distances_m = [20.0 + 40.0 * id_ for id_ in range(MOST)]
     whole = worked(distances_m, works, True, 1, **options)

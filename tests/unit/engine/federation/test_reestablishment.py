@@ -14,12 +14,13 @@ import pytest
 from pydantic import Field
 
 from edgefl.channel.path_loss.umi import UMi
-from edgefl.engine.air.radio_settings import RadioSettings
+from edgefl.engine.air.radio_settings import LinkSettings, RadioSettings
 from edgefl.engine.power_models.phone_5g import Phone5G
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round
 from edgefl.mobility import Mobility, Movement
 from edgefl.rng import Streams
 from edgefl.testing import Scripted, SmallWorld, small_world
+from edgefl.testing.cell import within
 from tests.tools.constants import with_constants
 
 SLOT_S, LOST, FAILED, FOUND = 0.5e-3, 800, 2800, 3600
@@ -32,6 +33,12 @@ BITS = 20_000_000
 SITES: dict[str, Any] = {"sites": [[0.0, 0.0], [251.0, 0.0]], "radius_m": 400.0}
 TAIL = with_constants(Phone5G, receive_w_per_mbit_s=0.0)(tail_s=10, tail_w=1)
 NEAR_0, NEAR_1, NOWHERE = 11.0, 240.0, -240.0  # x; beyond site 0 no site is near
+
+
+@pytest.fixture(autouse=True)
+def without_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link is out of sync below what CQI 1 carries by Shannon."""
+    monkeypatch.setattr(LinkSettings, "snr_gap_db", 0.0)
 
 
 class Going(Mobility):
@@ -74,15 +81,14 @@ def world(
         [NEAR_0],
         learner=Scripted(work=work),
         devices={"mobility": Going(steps=[(0.0, NEAR_0), *later]), **(devices or {})},
-        radio={
-            "shadowing": "spatial",
-            "gain_reading": "interval",
-            "server_power_dbm": WEAK_DBM,
-            "snr_gap_db": 0.0,
-            "t310_s": 1.0,
-            "t311_s": 3.0,
-            **(radio or {}),
-        },
+        radio=within(
+            {
+                "propagation": {"shadowing": "spatial"},
+                "monitoring": {"gain_reading": "interval", "t310_s": 1.0, "t311_s": 3.0},
+                "budget": {"server_power_dbm": WEAK_DBM},
+            },
+            radio or {},
+        ),
         handover={"policy": "finish", "time_to_trigger_s": 5.12, **(handover or {})},
         layout=SITES,
         **sections,
@@ -180,7 +186,7 @@ def test_an_uplink_sends_with_the_devices_power_and_listens_in_between() -> None
     small = world(
         (0.3, NEAR_1),
         work=(1, 0, 1000, BITS),
-        radio={"server_power_dbm": 43.0},
+        radio={"budget": {"server_power_dbm": 43.0}},
         devices={"transmit_power_dbm": WEAK_DBM},
     ).run()
     part = row(small)
@@ -231,7 +237,10 @@ def test_where_nobody_moves_one_attempt_tells_all() -> None:
     small = small_world(
         [240.0],
         learner=Scripted(work=(1, 0, BITS, 0)),
-        radio={"server_power_dbm": -40.0, "snr_gap_db": 0.0, "t310_s": 1.0, "t311_s": 3.0},
+        radio={
+            "budget": {"server_power_dbm": -40.0},
+            "monitoring": {"t310_s": 1.0, "t311_s": 3.0},
+        },
         devices={"idle_power_w": IDLE_W},
         rules={"deadline_s": 1e6},
     )
@@ -273,7 +282,7 @@ def test_who_has_given_up_selects_the_strongest_cell() -> None:
     small = world(
         (0.3, NEAR_1),
         work=(1, 0, 1000, BITS),
-        radio={"server_power_dbm": 43.0, "interference_margin_db": 40.0},
+        radio={"budget": {"server_power_dbm": 43.0, "interference_margin_db": 40.0}},
         devices={"transmit_power_dbm": -40.0},
         handover={"handover_latency_s": 0.25},
     ).run()
@@ -316,7 +325,7 @@ def test_a_stall_that_ends_before_t310_is_counted_too() -> None:
 
 def test_the_sites_send_while_there_is_a_link() -> None:
     """With one power over the band: 1.4 s at site 0, and at site 1 as long as the rest takes."""
-    small = world((0.3, NEAR_1), radio={"power_over_share": "per_resource_block"}).run()
+    small = world((0.3, NEAR_1), radio={"budget": {"power_over_share": "per_resource_block"}}).run()
     sent_s = row_end_s(small) - 0.4
     (round_,) = small.rows.of[Round]
     assert round_.energy_server_j == pytest.approx(WEAK_W * sent_s)
@@ -335,7 +344,7 @@ def test_the_ledger_has_what_passed_without_a_link() -> None:
 
 
 def test_the_preset_looks_for_a_cell_and_the_journals_links_never_fail() -> None:
-    nr, journal = RadioSettings(preset="nr"), RadioSettings(preset="journal")
+    nr, journal = (RadioSettings(preset=preset).monitoring for preset in ("nr", "journal"))
     assert (nr.t310_s, nr.t311_s, nr.reestablishment_s) == (1.0, 3.0, 0.4)
     assert (journal.t310_s, journal.t311_s) == (None, 0.0)
 
@@ -347,7 +356,9 @@ def test_who_looks_for_a_cell_has_no_tail() -> None:
     assert row(small).energy_tail_j == pytest.approx(10.0)
 
 
-@pytest.mark.parametrize("rules", [{"t311_s": 0.0}, {"t311_s": 0.5}], ids=["at once", "after T311"])
+@pytest.mark.parametrize(
+    "rules", [{"monitoring": {"t311_s": 0.0}}, {"monitoring": {"t311_s": 0.5}}], ids=["at once", "after T311"]
+)
 def test_what_ends_without_a_connection_has_no_tail(rules: dict[str, Any]) -> None:
     """One rule, whether a device looks for another cell after a failure or gives its part up."""
     small = world((0.3, NOWHERE), devices={"power": TAIL}, radio=rules).run()

@@ -423,7 +423,7 @@ def test_the_server_pays_full_power_for_every_share(sharing: str) -> None:
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_power_per_resource_block_is_one_full_power_over_the_band(sharing: str) -> None:
-    radio = {"sharing": sharing, "power_over_share": "per_resource_block"}
+    radio = {"sharing": sharing, "budget": {"power_over_share": "per_resource_block"}}
     world = World([50.0, 240.0], radio=radio).run()
     longest_s = max(r.downlink_end_s for r in world.rows.of[DeviceRound])
     assert world.rows.of[Round][0].energy_server_j == pytest.approx(SERVER_W * longest_s)
@@ -445,7 +445,7 @@ def test_one_flow_at_a_time_is_one_share(scheduler: str) -> None:
 @pytest.mark.parametrize("power", ["full", "per_resource_block"])
 def test_the_server_sends_in_the_downlinks_slots_of_a_frame(sharing: str, power: str) -> None:
     """Devices receive as long as their share is sent: the joules of both are in one proportion."""
-    radio = {"sharing": sharing, "power_over_share": power, "tdd": {}}
+    radio = {"sharing": sharing, "budget": {"power_over_share": power}, "tdd": {}}
     world = World([50.0, 240.0], radio=radio).run()
     airtimes_s = [row.energy_rx_j / RX_W for row in world.rows.of[DeviceRound]]
     assert all(
@@ -611,7 +611,7 @@ def test_a_tdd_frame_serves_each_direction_in_its_slots_and_only_these_cost_ener
 
 def test_power_per_resource_block_divides_the_power() -> None:
     full = World([240.0, 241.0]).run()
-    spread = World([240.0, 241.0], radio={"power_over_share": "per_resource_block"}).run()
+    spread = World([240.0, 241.0], radio={"budget": {"power_over_share": "per_resource_block"}}).run()
     for row, rival in zip(spread.rows.of[DeviceRound], full.rows.of[DeviceRound], strict=True):
         # half the power on half the band: the SNR of the whole band, half its bits
         slots = math.ceil(PAYLOAD_BITS / (full.bits_per_slot(row.device, TX_W, 1) / 2))
@@ -620,9 +620,9 @@ def test_power_per_resource_block_divides_the_power() -> None:
 
 
 def test_a_cap_and_a_noise_figure_slow_transfers_down() -> None:
-    capped = World([50.0], radio={"max_efficiency": 2.0}).run().rows.of[DeviceRound][0]
+    capped = World([50.0], radio={"link": {"max_efficiency": 2.0}}).run().rows.of[DeviceRound][0]
     assert capped.downlink_end_s == pytest.approx(math.ceil(PAYLOAD_BITS / (10e6 * SLOT_S * 2)) * SLOT_S)
-    noisy = World([240.0], radio={"noise_figure_db": 10.0}).run()
+    noisy = World([240.0], radio={"budget": {"noise_figure_db": 10.0}}).run()
     row = noisy.rows.of[DeviceRound][0]
     snr = 2 ** (noisy.bits_per_slot(0, TX_W, 1) / (10e6 * SLOT_S)) - 1
     slots = math.ceil(PAYLOAD_BITS / (10e6 * SLOT_S * math.log2(1 + snr / 10)))

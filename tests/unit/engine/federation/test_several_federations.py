@@ -19,7 +19,7 @@ from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
-from edgefl.testing.cell import HAND_RADIO, Placed, Rows, Scripted
+from edgefl.testing.cell import HAND_RADIO, Placed, Rows, Scripted, within
 
 SLOT_S = 0.5e-3
 MODEL_S, COMPUTE_S = 0.3, 0.08  # alone in the band
@@ -42,7 +42,9 @@ def two(
                 "count": devices,
                 "mobility": Placed(places_m=[(20.0 + k, 0.0) for k in range(devices)]),
             },
-            "radio": {**HAND_RADIO, "sharing": "dynamic", "max_efficiency": 1.0, **(radio or {})},
+            "radio": within(
+                {**HAND_RADIO, "sharing": "dynamic", "link": {"max_efficiency": 1.0}}, radio or {}
+            ),
             "rounds": dict(rules or {}),
             "sessions": {"name": "schedule", "count": 1, "rounds": 1},
             "workload": {"payload_bits": 1, "flops_per_sample": 1},
@@ -103,9 +105,9 @@ def test_a_weight_does_not_count_where_the_other_sends_nothing(weights: tuple[fl
     ],
 )
 def test_each_server_is_billed_for_its_part_of_the_power(rule: str, a_s: float, b_s: float) -> None:
-    rows, world = two(weights=(3.0, 1.0), radio={"power_over_share": rule})
+    rows, world = two(weights=(3.0, 1.0), radio={"budget": {"power_over_share": rule}})
     radio = world.scenario.radio
-    server_w = dbm_to_watt(radio.server_power_dbm)
+    server_w = dbm_to_watt(radio.budget.server_power_dbm)
     billed = [row.energy_server_j for row in rows.of[Round]]
     assert billed == pytest.approx([server_w * a_s, server_w * b_s], rel=1e-9)
 
@@ -171,7 +173,7 @@ def test_tiers_are_of_a_federations_own_devices() -> None:
                     "old": {"flops_per_cycle": 1},
                 },
             },
-            "radio": {**HAND_RADIO, "sharing": "dynamic", "max_efficiency": 1.0},
+            "radio": {**HAND_RADIO, "sharing": "dynamic", "link": {"max_efficiency": 1.0}},
             "sessions": {"name": "schedule", "count": 1, "rounds": 4},
             "workload": {"payload_bits": 1, "flops_per_sample": 1},
             "federations": {

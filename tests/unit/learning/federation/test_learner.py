@@ -2,8 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,59 +13,22 @@ import torch
 from torch import Tensor, nn
 
 from edgefl.config import registry
-from edgefl.contract import REPORTED_LOSS, Evaluation, Now, Opening, SessionStart, StageFacts
+from edgefl.contract import REPORTED_LOSS, Evaluation, Now, Opening, StageFacts
 from edgefl.errors import Divergence
 from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.federation.stages import TrainStage
 from edgefl.learning.federation.trainer import Trainer
-from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.models import Model
-from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, Staying
-from edgefl.learning.settings import LearningSettings
+from edgefl.learning.partitions import Staying
 from edgefl.learning.warm_starts import OpeningModel
 from edgefl.learning.warm_starts.similarity import Similarity
-from edgefl.rng import Streams
 from tests.refusals import refused_at
+from tests.unit.learning import digits_cell
+from tests.unit.learning.digits_cell import DEVICES, EVERYONE, begin, data_of, opened, round_of, settings_of
 from tests.unit.learning.six_devices import ALGORITHMS, QUICK
 
-DEVICES = 12
-EVERYONE = list(range(DEVICES))
-CPU = torch.device("cpu")
-
-
-SETTINGS: dict[str, Any] = {
-    "dataset": "digits",
-    "model": "logistic",
-    "partition": {"name": "dirichlet", "alpha": 0.5, "overlap": 0.0},
-    "batch": 16,
-    "lr": 0.05,
-}
-
-
-def learner(threads: int = 1, **changes: Any) -> TorchLearner:
-    if changes.get("algorithm") == "oracle":
-        changes = {"drift": {"at": 2}, **changes}
-    learning = LearningSettings(**{**SETTINGS, "warm_start": "similarity", **changes})
-    training_data = TrainingData(learning, CPU, devices=DEVICES, threads=threads)
-    return TorchLearner(learning, training_data, streams=Streams(5))
-
-
-def begin(
-    one: TorchLearner,
-    number: int = 1,
-    ids: Sequence[int] = EVERYONE,
-    longest: int = 5,
-    reports: bool = False,
-) -> Iterator[Any]:
-    """The stages of a session."""
-    return one.session(SessionStart(number, tuple(ids), longest, reports))
-
-
-def pilot(one: TorchLearner, **how: Any) -> TrainStage:
-    """The only stage of session 1."""
-    stage = next(begin(one, **how))
-    assert isinstance(stage, TrainStage)
-    return stage
+learner = partial(digits_cell.learner, warm_start="similarity")
+pilot = opened  # the only stage of session 1
 
 
 @dataclass(frozen=True)
@@ -95,17 +59,16 @@ def session(one: TorchLearner, number: int, rounds: int, ids: Sequence[int] = EV
         stages.append(facts)
         for _ in range(facts.rounds or rounds):
             done[facts.phase] += 1
-            stage.train(ids, done[facts.phase])
-            stage.aggregate(ids)
+            round_of(stage, ids, done[facts.phase])
         played = (one.model.clone(), stage.evaluate(), stage.trainer)
     return Played(stages, *played)
 
 
 def test_payload_is_32_bits_a_parameter() -> None:
-    one = learner()
+    one = learner(cost={"flops_per_sample": 123.0})
     assert one.parameters == 64 * 10 + 10
     assert one.payload_bits == 32 * 650
-    assert learner(flops_per_sample=123.0).flops_per_sample == 123.0
+    assert one.flops_per_sample == 123.0
 
 
 def test_algorithm_1_session_by_session() -> None:
@@ -155,18 +118,18 @@ def test_aggregation_weighs_by_data_size() -> None:
 
 
 def test_learning_rate_decays_to_zero_within_a_session() -> None:
-    stage = pilot(learner(lr=0.4, lr_power=2.0), ids=[0], longest=10)
+    stage = pilot(learner(local={"lr": 0.4, "lr_power": 2.0}), ids=[0], longest=10)
     used = []
     for round_ in (1, 6):
         stage.train([0], round_)
         used.append(stage.federation.model.waiting_round([0]).lr)
     assert used == pytest.approx([0.4, 0.4 * 0.25])
     assert stage.trainer.learning_rate(11, longest=10) == 0.0
-    assert pilot(learner(lr_power=0.0)).trainer.learning_rate(1, longest=5) == 0.05
+    assert pilot(learner(local={"lr_power": 0.0})).trainer.learning_rate(1, longest=5) == 0.05
 
 
 def test_learning_rate_follows_the_progress_that_the_policy_tells() -> None:
-    stage = pilot(learner(lr=0.4, lr_power=2.0), ids=[0], longest=10)
+    stage = pilot(learner(local={"lr": 0.4, "lr_power": 2.0}), ids=[0], longest=10)
     stage.train([0], 1, Now(time_s=60.0, progress=0.5))
     assert stage.federation.model.waiting_round([0]).lr == 0.4 * 0.25, "whatever the round's number"
     assert stage.federation.now.round.moment.time_s == 60.0
@@ -208,7 +171,7 @@ def test_loss_of_the_zero_model_is_log_c() -> None:
 
 
 def test_reported_losses_are_those_of_the_model_received() -> None:
-    one = learner(batch=10_000)  # the first batch is all a device has
+    one = learner(local={"batch": 10_000})  # the first batch is all a device has
     ids = [0, 3, 5]
     stage = pilot(one, ids=ids, reports=True)
     received = one.model.clone()
@@ -230,8 +193,7 @@ def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
     one = learner(algorithm="local_only", drift=drift, warm_start="previous", partition="iid")
     stage = pilot(one)
     for round_ in (1, 2):
-        stage.train(EVERYONE[:5], round_)
-        stage.aggregate(EVERYONE[:5])
+        round_of(stage, EVERYONE[:5], round_)
     found = stage.evaluate(EVERYONE)
     trainer, moment = stage.trainer, stage.federation.now.round.moment
     rows = stage.federation.model.deployed(EVERYONE, trainer.samples(EVERYONE, moment))
@@ -250,11 +212,6 @@ def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
 # ---- every warm start with every algorithm
 
 
-def epochs_of(algorithm: str) -> int | None:
-    """For one that stops after an epoch."""
-    return 2 if registry.get("algorithms", algorithm)().keeps_apart() else None
-
-
 # each with one that reads the other's: MOON adds a term to the anchor's, HypCluster has several models
 PAIRS = [
     *((name, "similarity") for name in registry.names("algorithms")),
@@ -271,7 +228,7 @@ PAIRS = [
     [pytest.param(*pair, marks=[pytest.mark.slow] * (pair[0] not in QUICK)) for pair in dict.fromkeys(PAIRS)],
 )
 def test_every_warm_start_goes_with_every_algorithm(algorithm: str, warm_start: str) -> None:
-    one = learner(algorithm=algorithm, warm_start=warm_start, epochs=epochs_of(algorithm))
+    one = learner(algorithm=algorithm, warm_start=warm_start)
     for number in range(1, 5):
         played = session(one, number, 3)
         assert torch.isfinite(played.final).all()
@@ -285,7 +242,7 @@ def test_probes_leave_no_trace(algorithm: str) -> None:
     """Session 2 opens with the current model whatever the warm start; so its end is the same, to the bit."""
     finals = []
     for warm_start in ("previous", {"name": "similarity", "probe_rounds": 2}):
-        one = learner(algorithm=algorithm, warm_start=warm_start, epochs=epochs_of(algorithm))
+        one = learner(algorithm=algorithm, warm_start=warm_start)
         finals.append([session(one, number, 3).final for number in (1, 2)])
     assert all(torch.equal(a, b) for a, b in zip(*finals, strict=True))
 
@@ -296,8 +253,7 @@ def test_the_second_probe_round_knows_the_first(name: str) -> None:
     one = learner(algorithm=name, warm_start={"name": "similarity", "probe_rounds": 2})
     session(one, 1, 3)
     probe = next(begin(one, 2, longest=3))
-    probe.train(EVERYONE, 1)
-    probe.aggregate(EVERYONE)
+    round_of(probe)
     (vector,) = registry.get("algorithms", name).device_vectors
     own = probe.federation.probe.devices.rows(vector, EVERYONE, torch.zeros(one.parameters))
     assert own.abs().max() > 0
@@ -307,7 +263,7 @@ def test_continuous_holds_on_to_what_was_known() -> None:
     """On the classes of session 1, the final model's distribution stays nearer to the model it came from."""
     divergences = []
     for warm_start in ("previous", {"name": "continuous", "coefficient": 20.0}):
-        one = learner(warm_start=warm_start, lr=0.02)
+        one = learner(warm_start=warm_start, local={"lr": 0.02})
         before, after = session(one, 1, 10), session(one, 2, 10)
         test, known = before.trainer.training_data.test, before.opening.labels
         inputs = test.normalised(torch.arange(len(test.y))).flatten(1)
@@ -358,8 +314,7 @@ def test_the_check_keeps_the_better_model(arrived: list[int], monkeypatch: pytes
     monkeypatch.setattr(Similarity, "opening", lambda self, *args: useless)
     stages = begin(one, 4, longest=3)
     probe = next(stages)
-    probe.train(EVERYONE, 1)
-    probe.aggregate(EVERYONE)
+    round_of(probe)
     check = next(stages)
     check.train(EVERYONE, 2)
     if arrived:
@@ -386,9 +341,8 @@ def test_the_check_leaves_a_good_construction_alone() -> None:
 
 
 def test_a_devices_vectors_follow_it_into_another_cell() -> None:
-    settings = LearningSettings(**SETTINGS, algorithm="scaffold")
-    training_data = TrainingData(settings, CPU, devices=DEVICES)
-    here, there = (TorchLearner(settings, training_data, streams=Streams(5)) for _ in range(2))
+    training_data = data_of(settings_of(algorithm="scaffold"))
+    here, there = (digits_cell.learner(data=training_data, algorithm="scaffold") for _ in range(2))
     session(here, 1, 2, ids=[0, 1, 2])
     zero = torch.zeros(here.parameters)
     own = training_data.states.of(lambda: 1).rows("control", [1], zero)
@@ -403,20 +357,22 @@ def test_a_devices_vectors_follow_it_into_another_cell() -> None:
 
 
 def test_iterations_of_local_epochs_depend_on_the_data() -> None:
-    stage = pilot(learner(epochs=2, algorithm="fednova"), longest=3)
+    stage = pilot(learner(local={"epochs": 2}, algorithm="fednova"), longest=3)
     local = stage.train(EVERYONE, 1)
     sizes = stage.trainer.device_data.sizes(EVERYONE)
     assert local.iterations == tuple(2 * math.ceil(sizes[id_] / 16) for id_ in EVERYONE)
     assert len(set(local.iterations)) > 1
     assert local.samples == tuple(2 * sizes[id_] for id_ in EVERYONE), "every sample once per epoch"
-    nominal = pilot(learner(epochs=2, algorithm="fednova", booked="nominal"), longest=3).train(EVERYONE, 1)
+    nominal = pilot(
+        learner(local={"epochs": 2}, algorithm="fednova", cost={"booked": "nominal"}), longest=3
+    ).train(EVERYONE, 1)
     assert nominal.samples == tuple(16 * steps for steps in local.iterations), "e B (J 27)"
 
 
 def test_what_is_processed_is_booked() -> None:
     """e = 5 steps, B = 64: a device with D < B takes all D in every step, another its epoch's last batch short."""
     batch, steps = 64, 5
-    stage = pilot(learner(batch=batch), longest=3)
+    stage = pilot(learner(local={"batch": batch}), longest=3)
     sizes = stage.trainer.device_data.sizes(EVERYONE)
 
     def processed(held: int) -> int:
@@ -427,7 +383,7 @@ def test_what_is_processed_is_booked() -> None:
     assert local.samples == tuple(processed(sizes[id_]) for id_ in EVERYONE)
     assert local.iterations == (steps,) * DEVICES
     assert min(local.samples) < steps * batch, "the test can tell them apart"
-    nominal = pilot(learner(batch=batch, booked="nominal"), longest=3).train(EVERYONE, 1)
+    nominal = pilot(learner(local={"batch": batch}, cost={"booked": "nominal"}), longest=3).train(EVERYONE, 1)
     assert nominal.samples == (steps * batch,) * DEVICES
 
 
@@ -447,7 +403,7 @@ def test_models_that_a_loss_compares_with_run_forward_for_a_third(
     """A forward pass is a third of forward and backward: e B samples count e B (1 + models / 3), rounded up."""
     trained, expected = [], []
     for booked in ("processed", "all"):
-        one = learner(booked=booked, **changes)
+        one = learner(cost={"booked": booked}, **changes)
         session(one, 1, 1)
         stage = next(stage for stage in begin(one, 2) if isinstance(stage, TrainStage))
         expected.append(stage.expected(EVERYONE).samples)
@@ -459,13 +415,12 @@ def test_models_that_a_loss_compares_with_run_forward_for_a_third(
 @pytest.mark.parametrize(("booked", "payload"), [("all", "exchanged"), ("processed", "model")])
 def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> None:
     """Two models come down and run forward, two losses go up; as the journal counts, a model each way and a step."""
-    one = learner(warm_start=SURE, batch=64, booked=booked, payload=payload)
+    one = learner(warm_start=SURE, local={"batch": 64}, cost={"booked": booked, "payload": payload})
     for number in range(1, 4):
         session(one, number, 3)
     stages = begin(one, 4)
     probe = next(stages)
-    probe.train(EVERYONE, 1)
-    probe.aggregate(EVERYONE)
+    round_of(probe)
     check = next(stages)
     local = check.train(EVERYONE, 2)
     sizes = check.trainer.device_data.sizes(EVERYONE)
@@ -482,26 +437,19 @@ def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> No
 class Fifteen(Staying):
     """15 samples for device 0, none for device 1, all others for the rest."""
 
-    def assign(
-        self,
-        labels: np.ndarray,
-        devices: int,
-        session: int,
-        streams: Streams,
-        inputs: PartitionInputs = NO_INPUTS,
-    ) -> list[np.ndarray]:
+    def assign(self, labels: np.ndarray, devices: int, *how: Any) -> list[np.ndarray]:
         rest = np.array_split(np.arange(15, len(labels)), devices - 2)
         return [np.arange(15), np.arange(0), *rest]
 
 
 def test_a_device_of_15_samples_computes_on_15_whatever_the_batch() -> None:
     """e = 5, B = 128, in training and in probe rounds: all 15 in every step."""
-    one = learner(batch=128, partition=Fifteen(), warm_start=SURE)
+    one = learner(local={"batch": 128}, partition=Fifteen(), warm_start=SURE)
     stage = pilot(one, longest=3)
     assert stage.train([0, 1], 1).samples == (5 * 15, 0)
-    nominal = pilot(learner(batch=128, partition=Fifteen(), booked="nominal"), longest=3)
+    nominal = pilot(learner(local={"batch": 128}, partition=Fifteen(), cost={"booked": "nominal"}), longest=3)
     assert nominal.train([0, 1], 1).samples == (5 * 128, 0)
-    other = learner(batch=128, partition=Fifteen(), warm_start=SURE)
+    other = learner(local={"batch": 128}, partition=Fifteen(), warm_start=SURE)
     session(other, 1, 3)
     probe = next(begin(other, 2))
     assert probe.facts.phase == "probe"
@@ -517,7 +465,7 @@ def test_what_is_expected_to_be_sent_is_sent(algorithm: Any) -> None:
 
 def test_the_payload_counts_all_that_is_exchanged_or_one_model() -> None:
     assert learner(algorithm="scaffold").payload_bits == 2 * 32 * 650
-    assert learner(algorithm="scaffold", payload="model").payload_bits == 32 * 650
+    assert learner(algorithm="scaffold", cost={"payload": "model"}).payload_bits == 32 * 650
     assert learner(algorithm="fedacg").payload_bits == 32 * 650
 
 
@@ -527,14 +475,7 @@ class Uneven(Staying):
     def key(self, session: int) -> int:
         return min(session, 2)
 
-    def assign(
-        self,
-        labels: np.ndarray,
-        devices: int,
-        session: int,
-        streams: Streams,
-        inputs: PartitionInputs = NO_INPUTS,
-    ) -> list[np.ndarray]:
+    def assign(self, labels: np.ndarray, devices: int, session: int, *how: Any) -> list[np.ndarray]:
         nothing = np.arange(0)
         if session > 1:
             return [nothing] * devices
@@ -543,7 +484,7 @@ class Uneven(Staying):
 
 def test_a_device_without_data_does_nothing() -> None:
     for booked in ("nominal", "processed"):
-        one = learner(warm_start="previous", partition=Uneven(), booked=booked)
+        one = learner(warm_start="previous", partition=Uneven(), cost={"booked": booked})
         stage = pilot(one, ids=[3, 4], longest=3, reports=True)
         local = stage.train([3, 4], 1)
         assert (local.iterations, local.samples) == ((5, 0), (5 * 16, 0))
@@ -561,10 +502,8 @@ def test_a_device_without_data_does_nothing() -> None:
 
 
 def test_divergence_names_the_device_and_holds_the_last_finite_model() -> None:
-    one = learner(lr=100.0, algorithm={"name": "fedprox", "mu": 1e9})
-    with pytest.raises(
-        Divergence, match=r"session 1, pilot round \d+: .* device \d+ .*lower learning\.lr"
-    ) as error:
+    one = learner(local={"lr": 100.0}, algorithm={"name": "fedprox", "mu": 1e9})
+    with refused_at("", "session 1, pilot round", "device", "learning.local.lr", kind=Divergence) as error:
         session(one, 1, 40)
     assert torch.isfinite(error.value.last["model"]).all()
     assert torch.equal(error.value.last["model"], one.model)
@@ -604,19 +543,20 @@ def test_statistics_are_sent_averaged_and_used_in_tests() -> None:
 
 
 def test_batch_norm_refuses_batches_of_one() -> None:
-    with refused_at("learning.batch"):
-        learner(model=Normed(), batch=1)
+    with refused_at("learning.local.batch"):
+        learner(model=Normed(), local={"batch": 1})
 
 
 def test_one_step_probes_are_a_gradient() -> None:
     """A single step without momentum over all data of each device: G_s = -lr x the gradient at w_pilot."""
-    one = learner(steps=1, batch=10_000, momentum=0.0, partition={"name": "iid", "overlap": 0.0})
+    one = learner(
+        local={"steps": 1, "batch": 10_000, "momentum": 0.0}, partition={"name": "iid", "overlap": 0.0}
+    )
     session(one, 1, 2)
     pilot_model = one.model.clone()
     stages = begin(one, 2)
     probe = next(stages)
-    probe.train(EVERYONE, 1)
-    probe.aggregate(EVERYONE)
+    round_of(probe)
     next(stages)
     held = np.concatenate([probe.trainer.device_data.samples(id_) for id_ in EVERYONE])
     train = probe.trainer.training_data.train

@@ -14,7 +14,7 @@ SCENARIO = """
 name: measured
 devices: {count: 3}
 sessions: {name: schedule, count: 1, rounds: 4}
-learning: {dataset: digits, model: logistic, steps: 2, batch: 8, lr: 0.05, momentum: 0}
+learning: {dataset: digits, model: logistic, local: {steps: 2, batch: 8, lr: 0.05, momentum: 0}}
 """
 
 
@@ -26,10 +26,7 @@ def rounds_of(folder: Path, *overrides: str) -> pd.DataFrame:
 
 
 @pytest.mark.slow
-def test_measuring_is_every_nth_round_and_changes_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(TheoryRecording, "samples", 1000)
+def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -> None:
     plain = rounds_of(tmp_path / "plain")
     measured = rounds_of(tmp_path / "measured", "learning.theory.every=2")
     assert not set(COLUMNS) & set(plain)
@@ -52,7 +49,9 @@ def test_noise_shrinks_with_the_batch_as_a_draw_without_replacement(
     monkeypatch.setattr(TheoryRecording, "samples", 1000)
     measure = ("learning.partition=iid", "learning.theory.every=1", "sessions.rounds=1")
     noises = [
-        rounds_of(tmp_path / str(batch), *measure, f"learning.batch={batch}")["theory_noise_steps"].iloc[0]
+        rounds_of(tmp_path / str(batch), *measure, f"learning.local.batch={batch}")[
+            "theory_noise_steps"
+        ].iloc[0]
         for batch in (8, 16)
     ]
     assert 2 * (1 - 8 / 600) / (1 - 16 / 600) < noises[0] / noises[1] < 2 * (1 - 8 / 300) / (1 - 16 / 300)
