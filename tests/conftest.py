@@ -17,6 +17,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["EDGEFL_ALLOW_CODE"] = "1"
 
 
+# what is loaded and collected stays; looked through again and again it costs a worker more than a second
+gc.disable()
+
 GOLDEN = "tests/golden/"  # where each case is a run
 
 
@@ -52,3 +55,4 @@ def pytest_collection_finish() -> None:
     """Keep all modules and tests that are loaded by now out of the garbage collector's rounds."""
     gc.collect()
     gc.freeze()
+    gc.enable()

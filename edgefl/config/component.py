@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, create_model
@@ -40,6 +41,12 @@ def parameters_of(cls: type[AnyComponent]) -> type[BaseModel]:
     """Return the pydantic model of a component's parameters: types, ranges, defaults and descriptions."""
     if issubclass(cls, BaseModel):
         return cls
+    one: Any = cls  # mypy takes a dataclass itself for as little hashable as its values
+    return _parameters(one)
+
+
+@cache  # to make a class takes longer than to read the rest of a scenario
+def _parameters(cls: Any) -> type[BaseModel]:
     types = get_type_hints(cls)
     declared: dict[str, Any] = {each.name: (types[each.name], each) for each in fields(cls) if each.init}
     return create_model(cls.__name__, __base__=Strict, **declared)

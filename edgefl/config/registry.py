@@ -76,6 +76,7 @@ def name_of(kind: str, component: AnyComponent) -> str:
     return last if package == PACKAGES[kind] else f"{module}:{cls}"
 
 
+@cache
 def base(kind: str) -> type[AnyComponent]:
     """Return the base class of a kind: the class in its package that directly extends a Component."""
     package = importlib.import_module(PACKAGES[kind])
@@ -117,6 +118,7 @@ def _entry_points(kind: str) -> dict[str, str]:
     return {point.name: point.value for point in entry_points(group=f"edgefl.{kind}")}
 
 
+@cache
 def _only_component(kind: str, module_name: str) -> type[AnyComponent]:
     module, parent = importlib.import_module(module_name), base(kind)
     classes = _classes(module, parent)

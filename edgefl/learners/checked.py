@@ -41,6 +41,10 @@ class Where:
         """Return a place further in."""
         return replace(self, **further)
 
+    def wrong(self, what: str) -> EdgeflError:
+        """Return the error that tells what does not fit there, and what would."""
+        return EdgeflError(f"{self}: {what}")
+
     def __str__(self) -> str:
         session = f", session {self.session}" if self.session else ""
         round_ = f", {self.phase} round {self.round}" if self.round else ""
@@ -53,8 +57,8 @@ class CheckedStage:
     def __init__(self, stage: Any, start: SessionStart, where: Where) -> None:
         missing = [name for name in VERBS if not hasattr(stage, name)]
         if missing:
-            raise EdgeflError(
-                f"{where}: yielded {type(stage).__name__}, which has no {' and no '.join(missing)}; a stage has"
+            raise where.wrong(
+                f"yielded {type(stage).__name__}, which has no {' and no '.join(missing)}; a stage has"
                 f" {', '.join(VERBS)} (edgefl.contract.Stage)"
             )
         self._stage: Stage = stage
@@ -66,13 +70,13 @@ class CheckedStage:
         self._where = self._where.at(round=round_)
         local = _local_round(self._stage.train(tuple(ids), round_, now), tuple(ids), self._where)
         if self._start.reports and self.facts.evaluates and REPORTED_LOSS not in local.scalars:
-            raise EdgeflError(
-                f"{self._where}: the scenario's sessions end by the devices' losses: put these of the model they"
+            raise self._where.wrong(
+                f"the scenario's sessions end by the devices' losses: put these of the model they"
                 f" receive into LocalRound.scalars[{REPORTED_LOSS!r}]"
             )
         if self._start.norms and self.facts.evaluates and REPORTED_NORM not in local.scalars:
-            raise EdgeflError(
-                f"{self._where}: the scenario's selector asks for the lengths of updates: put these into"
+            raise self._where.wrong(
+                f"the scenario's selector asks for the lengths of updates: put these into"
                 f" LocalRound.scalars[{REPORTED_NORM!r}]"
             )
         return local
@@ -80,14 +84,14 @@ class CheckedStage:
     def expected(self, ids: Sequence[int]) -> Expected:
         expected = getattr(self._stage, "expected", None)
         if expected is None:
-            raise EdgeflError(
-                f"{self._where}: the scenario's selector asks what devices would do in a round: give the stage"
+            raise self._where.wrong(
+                "the scenario's selector asks what devices would do in a round: give the stage"
                 " expected(ids) (edgefl.contract.ForetellingStage), or take a selector that does not ask"
             )
         told = expected(tuple(ids))
         if not isinstance(told, Expected) or tuple(told.ids) != tuple(ids):
-            raise EdgeflError(
-                f"{self._where}: expected() gave {quoted(told)}; return an edgefl.contract.Expected of the ids asked"
+            raise self._where.wrong(
+                f"expected() gave {quoted(told)}; return an edgefl.contract.Expected of the ids asked"
             )
         for name in ("held", "samples", "down_bits", "up_bits"):
             _as_many(self._where, name, getattr(told, name), ids)
@@ -96,8 +100,8 @@ class CheckedStage:
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
         uploaded = getattr(self._stage, "uploaded", None)
         if uploaded is None:
-            raise EdgeflError(
-                f"{self._where}: a column of train() comes after {UPLOAD!r}: give the stage uploaded(ids), which"
+            raise self._where.wrong(
+                f"a column of train() comes after {UPLOAD!r}: give the stage uploaded(ids), which"
                 " fills it (edgefl.contract.AccountingStage)"
             )
         columns = {}
@@ -114,13 +118,13 @@ class CheckedStage:
         if evaluation is None:
             return None
         if not isinstance(evaluation, Evaluation):
-            raise EdgeflError(
-                f"{self._where}: evaluate() gave {type(evaluation).__name__}; return an"
+            raise self._where.wrong(
+                f"evaluate() gave {type(evaluation).__name__}; return an"
                 " edgefl.contract.Evaluation, or None where nothing is tested"
             )
         accuracy = _scalar(self._where, "accuracy", evaluation.accuracy)
         if accuracy is not None and not 0 <= accuracy <= 1:
-            raise EdgeflError(f"{self._where}: evaluate() gave accuracy {accuracy:g}; it is a share, 0 to 1")
+            raise self._where.wrong(f"evaluate() gave accuracy {accuracy:g}; it is a share, 0 to 1")
         scalars = {name: _scalar(self._where, name, value) for name, value in evaluation.scalars.items()}
         return Evaluation(accuracy, _scalar(self._where, "loss", evaluation.loss), scalars)
 
@@ -134,8 +138,8 @@ def checked_number(where: Where, name: str, value: Any, *, whole: bool = False, 
     number = _plain(value)
     fits = isinstance(number, int) if whole else isinstance(number, int | float) and math.isfinite(number)
     if not fits or isinstance(number, bool) or number < least:
-        raise EdgeflError(
-            f"{where}: {name} is {quoted(value)}; {'an integer' if whole else 'a number'} from {least} on"
+        raise where.wrong(
+            f"{name} is {quoted(value)}; {'an integer' if whole else 'a number'} from {least} on"
         )
     return number if whole else float(number)
 
@@ -151,8 +155,8 @@ def facts_of(where: Where, facts: Any) -> dict[str, Any]:
     except (TypeError, ValueError):
         same = False
     if not same:
-        raise EdgeflError(
-            f"{where}: state() gave facts that JSON does not give back: use text keys, numbers, texts and lists, and"
+        raise where.wrong(
+            "state() gave facts that JSON does not give back: use text keys, numbers, texts and lists, and"
             " arrays for the rest"
         )
     return dict(facts)
@@ -160,27 +164,23 @@ def facts_of(where: Where, facts: Any) -> dict[str, Any]:
 
 def _facts(facts: Any, where: Where) -> StageFacts:
     if not isinstance(facts, StageFacts):
-        raise EdgeflError(
-            f"{where}: a stage's facts are {type(facts).__name__}; make them edgefl.contract.StageFacts"
-        )
+        raise where.wrong(f"a stage's facts are {type(facts).__name__}; make them edgefl.contract.StageFacts")
     if not isinstance(facts.phase, str) or not facts.phase.isidentifier():
-        raise EdgeflError(f"{where}: phase is {quoted(facts.phase)}; name it as Python names things: train")
+        raise where.wrong(f"phase is {quoted(facts.phase)}; name it as Python names things: train")
     if facts.rounds is not None:
         checked_number(where, f"rounds of {facts.phase}", facts.rounds, whole=True, least=1)
     if not 0 < facts.share <= 1:
-        raise EdgeflError(f"{where}: share of {facts.phase} is {facts.share}; above 0, at most 1")
+        raise where.wrong(f"share of {facts.phase} is {facts.share}; above 0, at most 1")
     return facts
 
 
 def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
     if not isinstance(local, LocalRound):
-        raise EdgeflError(
-            f"{where}: train() gave {type(local).__name__}; return an edgefl.contract.LocalRound"
-        )
+        raise where.wrong(f"train() gave {type(local).__name__}; return an edgefl.contract.LocalRound")
     given = tuple(_plain(id_) for id_ in local.ids)
     if given != ids:
-        raise EdgeflError(
-            f"{where}: train() answered for devices {quoted(given)} and was asked about {quoted(ids)}: return the"
+        raise where.wrong(
+            f"train() answered for devices {quoted(given)} and was asked about {quoted(ids)}: return the"
             " ids as they were given, and what each of them does in this order"
         )
     work = {}
@@ -197,20 +197,18 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
         scalars[name] = tuple(_scalar(where, name, value) for value in values)
     for name, what in local.after.items():
         if name not in scalars or what not in (TRAINING, AGGREGATION, UPLOAD):
-            raise EdgeflError(
-                f"{where}: after[{name!r}] is {quoted(what)}; name one of the scalars, and {TRAINING!r},"
+            raise where.wrong(
+                f"after[{name!r}] is {quoted(what)}; name one of the scalars, and {TRAINING!r},"
                 f" {AGGREGATION!r} or {UPLOAD!r}"
             )
     for name, samples in local.averaged.items():
         for column in (name, samples):
             if column not in scalars:
-                raise EdgeflError(
-                    f"{where}: averaged[{name!r}] is {quoted(samples)}; name two of the scalars"
-                )
+                raise where.wrong(f"averaged[{name!r}] is {quoted(samples)}; name two of the scalars")
     not_finite = tuple(_plain(id_) for id_ in local.not_finite)
     if not set(not_finite) <= set(ids):
-        raise EdgeflError(
-            f"{where}: not_finite is {quoted(not_finite)}; name some of the devices asked about, {quoted(ids)}"
+        raise where.wrong(
+            f"not_finite is {quoted(not_finite)}; name some of the devices asked about, {quoted(ids)}"
         )
     return LocalRound(
         ids,
@@ -225,7 +223,7 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
 def _as_many(where: Where, name: str, values: Any, ids: Sequence[int]) -> None:
     if not hasattr(values, "__len__") or isinstance(values, Mapping) or len(values) != len(ids):
         given = f"{len(values)} values" if hasattr(values, "__len__") else quoted(values)
-        raise EdgeflError(f"{where}: {name} has {given} for {len(ids)} devices: give one for each")
+        raise where.wrong(f"{name} has {given} for {len(ids)} devices: give one for each")
 
 
 def _scalar(where: Where, name: str, value: Any) -> float | None:
@@ -233,10 +231,10 @@ def _scalar(where: Where, name: str, value: Any) -> float | None:
         return None
     number = _plain(value)
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise EdgeflError(f"{where}: {name} is {quoted(value)}; a number, or None for an empty cell")
+        raise where.wrong(f"{name} is {quoted(value)}; a number, or None for an empty cell")
     if not math.isfinite(number):
-        raise EdgeflError(
-            f"{where}: {name} is {number}: training has left the finite numbers; take smaller steps, or None for an"
+        raise where.wrong(
+            f"{name} is {number}: training has left the finite numbers; take smaller steps, or None for an"
             " empty cell"
         )
     return float(number)

@@ -79,12 +79,11 @@ class ModelKeeper:
                 draft.unlink(missing_ok=True)
 
     def _tested(self, path: Path, evaluation: Evaluation) -> None:
-        from edgefl.learning.federation import kept_models
         from edgefl.learning.modules import model_files
 
         every, learner = self._record.models, self._learners[path]
         if isinstance(every, int):
-            if (number := kept_models.round_of_run(learner)) % every == 0:
+            if (number := learner.federation.now.round.moment.round) % every == 0:
                 self._write(path, f"-round{number}")
             return
         accuracy = evaluation.scalars.get(VALIDATION_SCORE, evaluation.accuracy)
@@ -104,7 +103,7 @@ class ModelKeeper:
         from edgefl.learning.modules import model_files
 
         learner = self._learners[of]
-        about, inputs = {**kept_models.about(learner), **further}, kept_models.inputs_of(learner)
+        about, inputs = {**kept_models.about(learner), **further}, learner.trainer.training_data.inputs
         for kind, tensors in kept_models.collections(learner, personal=self._record.personal_models):
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
             path = of.with_name(f"{of.name}{suffix}{ending}.safetensors")

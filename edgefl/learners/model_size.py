@@ -12,7 +12,7 @@ from edgefl.errors import about
 from edgefl.learners.building import may_have_gpu
 from edgefl.learning import memory
 from edgefl.learning.augmentation import Augmentation
-from edgefl.learning.data.dealt_by_group import DealtByGroup
+from edgefl.learning.data.dealt_by_group import device_data_of
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Dataset
@@ -91,17 +91,17 @@ def _sized(
     inputs = PartitionInputs(data.train.groups, members.homes_m, world.cells_m, members.kept)
     payload = Payload(settings.cost.bits_per_parameter, settings.cost.payload == "exchanged")
     flops = settings.cost.flops_per_sample
-    partition, streams = settings.partition, world.streams
-    device_data: DeviceData
-    if data.by_group is not None:
-        device_data = DealtByGroup(
-            partition, data.by_group, data.num_classes, members.count, streams, kept=inputs.kept
-        )
-    else:
-        labels = task.kinds(data.train.y)
-        device_data = DeviceData(partition, labels, members.count, streams, inputs, members.populations)
     return _SizedLearner(
-        device_data,
+        device_data_of(
+            settings.partition,
+            task.kinds(data.train.y),
+            data.by_group,
+            data.num_classes,
+            members.count,
+            world.streams,
+            inputs,
+            members.populations,
+        ),
         payload.bits(size.parameters, 0, settings.algorithm.vectors_up),
         float(size.flops_per_sample) if flops == "counted" else flops,
         size.parameters,

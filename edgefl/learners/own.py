@@ -24,7 +24,7 @@ a run that was left starts anew, and run.json says so.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -33,12 +33,10 @@ from edgefl.contract import Learner, SessionStart, Stage
 from edgefl.engine.settings import WorkloadSettings
 from edgefl.errors import EdgeflError
 from edgefl.learners.checked import CheckedStage, Where, checked_number, facts_of
+from edgefl.learning.tensors import Tensor
 from edgefl.rng import Streams
 from edgefl.run_directory.snapshot import TrainingParts
 from edgefl.scenario.world import World
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 __all__ = ["Assignment"]
 
@@ -81,8 +79,8 @@ class OutsideLearner:
         self._where = Where(name, cell)
         missing = [attribute for attribute in NEEDED if not hasattr(learner, attribute)]
         if missing:
-            raise EdgeflError(
-                f"{self._where}: has no {' and no '.join(missing)};"
+            raise self._where.wrong(
+                f"has no {' and no '.join(missing)};"
                 f" a learner has {', '.join(NEEDED)} (edgefl.contract.Learner)"
             )
         self._learner = learner
@@ -92,8 +90,8 @@ class OutsideLearner:
         self.flops_per_sample = checked_number(self._where, "flops_per_sample", learner.flops_per_sample)
         some = [method for method in RESUMABLE if hasattr(learner, method)]
         if some and len(some) < len(RESUMABLE):
-            raise EdgeflError(
-                f"{self._where}: has {' and '.join(some)}; a learner that can go on where a run was left has all of"
+            raise self._where.wrong(
+                f"has {' and '.join(some)}; a learner that can go on where a run was left has all of"
                 f" {', '.join(RESUMABLE)}, any other none of them"
             )
         self.resumable = bool(some)
@@ -108,14 +106,14 @@ class OutsideLearner:
         where = self._where.at(session=start.number)
         stages = self._learner.session(start)
         if not hasattr(stages, "__iter__"):
-            raise EdgeflError(f"{where}: session() gave {type(stages).__name__}; yield its stages")
+            raise where.wrong(f"session() gave {type(stages).__name__}; yield its stages")
         for stage in stages:
             checked = CheckedStage(stage, start, where)
             endless = endless or checked.facts.rounds is None
             yield checked
         if not endless:
-            raise EdgeflError(
-                f"{where}: no stage has rounds=None: one goes on until the scenario's session policy ends the session"
+            raise where.wrong(
+                "no stage has rounds=None: one goes on until the scenario's session policy ends the session"
             )
 
     def stages(self) -> Iterator[Stage]:
@@ -124,7 +122,7 @@ class OutsideLearner:
         for stage in self._learner.stages():
             yield CheckedStage(stage, facts_of_session, self._where)
 
-    def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return its state as a snapshot holds it."""
         import torch
 
@@ -133,7 +131,7 @@ class OutsideLearner:
             self._where, facts
         )
 
-    def restore(self, tensors: Mapping[str, "Tensor"], facts: Mapping[str, Any]) -> None:
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """Let it go on from a snapshot."""
         self._learner.restore({name: tensor.numpy() for name, tensor in tensors.items()}, dict(facts))
 

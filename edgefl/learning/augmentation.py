@@ -1,14 +1,12 @@
 """Images that are seen a little otherwise in each step of local training."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from edgefl.errors import EdgeflError
-
-if TYPE_CHECKING:  # settings are read without PyTorch
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class Augmentation:
@@ -52,7 +50,7 @@ class Augmentation:
             own[there] = rng.integers(self.views, size=int(there.sum()))
         return views
 
-    def seen(self, images: "Tensor", views: "Tensor") -> "Tensor":
+    def seen(self, images: Tensor, views: Tensor) -> Tensor:
         """Return images [n, ..., height, width] as they are seen in these views [n]."""
         import torch
 

@@ -90,14 +90,16 @@ class RoundChance:
 
     def of_devices(self, verb: str, ids: Sequence[int]) -> Chance:
         """Return what these devices draw in a verb."""
-        streams = self.streams
-        if streams is None:
-            return NO_CHANCE
-        return Chance(lambda id_: streams(verb, id_ or 0, *self.at), ids, self.torch_device)
+        return self._of(verb, ids)
 
     def of_server(self, verb: str) -> Chance:
         """Return what the server draws in a verb."""
+        return self._of(verb, None)
+
+    def _of(self, verb: str, ids: Sequence[int] | None) -> Chance:
         streams = self.streams
         if streams is None:
             return NO_CHANCE
-        return Chance(lambda _: streams(verb, "server", *self.at), None, self.torch_device)
+        return Chance(
+            lambda id_: streams(verb, "server" if id_ is None else id_, *self.at), ids, self.torch_device
+        )

@@ -42,8 +42,8 @@ def require(needs: Sequence[Need], available: float | None = None) -> None:
         return
     largest = max(needs, key=lambda need: need.size)
     raise EdgeflError(
-        f"needs at least {gb(total)} of memory, {gb(largest.size)} of it for {largest.what};"
-        f" {gb(available)} are available here",
+        f"needs at least {_gb(total)} of memory, {_gb(largest.size)} of it for {largest.what};"
+        f" {_gb(available)} are available here",
         largest.place,
     )
 
@@ -132,5 +132,5 @@ def _lines(path: Path) -> list[str]:
         return []  # not on this system
 
 
-def gb(size: float) -> str:
+def _gb(size: float) -> str:
     return f"{size / 1e9:,.3g} GB" if size < 1e14 else f"{size / 1e12:,.0f} TB"

@@ -8,21 +8,17 @@ upload that begins counts, whatever becomes of it; where the server adds it, wha
 data that a device holds; where a partition deals anew, it begins anew, as it does in another run.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
 from edgefl.config.scenario_fields import Section
 from edgefl.learning.chance import Chance
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 # further column of devices.csv: of all updates of the device so far, this one too, that an observer has seen
 EPSILON = "epsilon"

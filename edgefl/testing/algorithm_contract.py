@@ -1,15 +1,18 @@
 """Check the contract of algorithms: each verb of a first round, with what it may be given."""
 
 import copy
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from edgefl.learning.algorithms import Algorithm, Received, ServerState, Trained, Updates
 from edgefl.learning.chance import RoundChance
-from edgefl.learning.local.handed import Handed
+from edgefl.learning.updates.device_states import DeviceStates
+from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.rng import Streams
 from edgefl.testing.conformance import must, must_be_shaped, same
 from edgefl.testing.learning_contracts import PARAMETERS, ROUNDING, output_term
@@ -18,50 +21,12 @@ USES = ("models", "mean", "updates")
 CHANCE = RoundChance(Streams(4), (1, "train", 1), torch.device("cpu"))
 
 
-class _Members:
-    """Devices that have never kept anything."""
-
-    def __init__(self, algorithm: Algorithm) -> None:
-        self._vectors = Handed.own(
-            algorithm, dict.fromkeys(algorithm.device_vectors, torch.zeros(PARAMETERS))
-        )
-
-    def mean(self, name: str) -> Tensor:
-        self._vectors.check(name)
-        return torch.zeros(PARAMETERS)
-
-    def shift(self, name: str, by: Tensor) -> None:
-        self._vectors.check(name)
-
-    def forget(self, name: str) -> None:
-        self._vectors.check(name)
+DEVICES = (0, 1, 2)
+NOTHING = torch.zeros(PARAMETERS)
 
 
-class _Newcomers:
-    """The devices of a first round."""
-
-    ids = (0, 1, 2)
-    starting = torch.ones(3, dtype=torch.bool)
-    rng = CHANCE.of_devices("receive", ids)
-
-    def __init__(self, algorithm: Algorithm) -> None:
-        nothing = torch.zeros(PARAMETERS)
-        self._vectors = Handed.own(algorithm, dict.fromkeys(algorithm.device_vectors, nothing))
-        self._notes = Handed.remembered(algorithm, dict.fromkeys(algorithm.remembered(), nothing))
-
-    def own(self, name: str, missing: Tensor) -> Tensor:
-        self._vectors.check(name)
-        return missing.expand(len(self.ids), -1).clone()
-
-    def remembered(self, name: str, missing: float) -> Tensor:
-        self._notes.check(name)
-        return torch.full((len(self.ids),), missing)
-
-    def losses(self, models: Tensor) -> Tensor:
-        return torch.rand(len(self.ids), len(models))
-
-    def accuracies(self, models: Tensor) -> Tensor:
-        return torch.rand(len(self.ids), len(models))
+def _losses(models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
+    return torch.rand(len(samples), len(models))
 
 
 def algorithms(algorithm: Algorithm) -> None:
@@ -74,11 +39,15 @@ def algorithms(algorithm: Algorithm) -> None:
     must(algorithm.uses in USES, f"uses is {algorithm.uses!r}: one of {', '.join(USES)}")
     must(0 <= algorithm.keeps_apart() < 1, "keeps_apart() is a share of the samples, in [0, 1)")
     torch.manual_seed(0)
-    devices = _Newcomers(algorithm)
-    model, many = torch.randn(PARAMETERS), len(devices.ids)
-    state = dict(algorithm.init_state(model, {}, _Members(algorithm)))
+    # devices that have never kept anything, in their first round
+    states, samples = DeviceStates(len(DEVICES), torch.device("cpu")), [np.arange(1)] * len(DEVICES)
+    members = SessionMembers(algorithm, states, dict.fromkeys(DEVICES, 1), NOTHING)
+    rng = CHANCE.of_devices("receive", DEVICES)
+    devices = RoundReceivers(algorithm, DEVICES, {*DEVICES}, states, samples, _losses, NOTHING, rng)
+    model, many = torch.randn(PARAMETERS), len(DEVICES)
+    state = dict(algorithm.init_state(model, {}, members))
     lent = copy.deepcopy(state)
-    joined = algorithm.join(state, _Members(algorithm), _Members(algorithm))
+    joined = algorithm.join(state, members, members)
     must(
         set(joined) == set(state) and same(lent, state),
         f"join() gave a state of {sorted(joined)}, of {sorted(state)}: keep names, and make new tensors",
@@ -144,8 +113,8 @@ def _one_round(
     shares = torch.tensor([0.5, 0.25, 0.25])
     notes = {**received.notes, **sent.notes}
     must(
-        all(name in notes and notes[name].shape == (many,) for name in algorithm.remembered()),
-        f"remembers {list(algorithm.remembered())}: note them in receive() or upload(), one number per device, [K]",
+        all(name in notes and notes[name].shape == (many,) for name in algorithm.remembers),
+        f"remembers {list(algorithm.remembers)}: note them in receive() or upload(), one number per device, [K]",
     )
     rng = CHANCE.of_server("aggregate")
     updates = Updates(rows=sent.rows, shares=shares, coverage=1.0, notes=notes, rng=rng, **told)

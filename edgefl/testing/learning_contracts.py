@@ -175,8 +175,7 @@ def models(model: Model) -> None:
             torch.allclose(written, module((x - mean) * scale), atol=GRADIENT_ROUNDING),
             "logits() are not those of the module for (x - mean) scale: correct them, or leave them to it",
         )
-    knows_terms = type(model).gradients_with_terms is not Model.gradients_with_terms
-    if knows_terms or type(model).gradients is not Model.gradients:
+    if type(model).gradients is not Model.gradients:
         layout = TensorLayout.of(module)
         rows = 0.1 * torch.randn(2, layout.size)
         x, y = torch.rand(2, 3, *shape), torch.randint(classes, (2, 3))
@@ -188,14 +187,12 @@ def models(model: Model) -> None:
             torch.allclose(written, derived, atol=GRADIENT_ROUNDING),
             "gradients() are not those of the module's loss: correct them, or leave them to autograd",
         )
-        if knows_terms:  # that compare with one model for all devices, and with one for each
+        if model.knows_terms:  # that compare with one model for all devices, and with one for each
             others = 0.1 * torch.randn(3, layout.size)
             at = (module, layout, rows, x, y, weight, [_Distance((others[0],)), _Distance((others[1:],))])
             must(
-                torch.allclose(
-                    model.gradients_with_terms(*at), derived_gradients(*at), atol=GRADIENT_ROUNDING
-                ),
-                "gradients_with_terms() are not those of the loss with its terms: correct them, or leave them out",
+                torch.allclose(model.gradients(*at), derived_gradients(*at), atol=GRADIENT_ROUNDING),
+                "gradients() are not those of the loss with its terms: correct them, or do not say knows_terms",
             )
 
 
@@ -218,7 +215,7 @@ def derived_gradients(
     weight: Tensor,
     terms: Sequence[OutputTerm],
 ) -> Tensor:
-    """Compute what `Model.gradients_with_terms` has to give, by autograd and one device after the other."""
+    """Compute what `Model.gradients` has to give, by autograd and one device after the other."""
     gradients = torch.empty_like(rows)
     for k, row in enumerate(rows.clone().requires_grad_()):
         own = run(module, layout.views(row), x[k])

@@ -37,6 +37,7 @@ PARAMETERS: dict[str, dict[str, list[Any]]] = {
     "fedpaq": {"bits": [4, 8]},
     "powersgd": {"rank": [2, 4]},
 }
+NUMBERS = (1, 2, 5, 10, 15, 18)  # draws in which every server and every codec comes up
 SHARE = 2 / 3  # of the accuracy without codecs, that is reached at least; a guess has an eighth of it
 
 
@@ -90,8 +91,15 @@ def ended(data: dict[str, Any], out: Path) -> tuple[float, float]:
     return float(last.accuracy), float(last.loss)
 
 
+def test_every_server_and_codec_comes_up() -> None:
+    draws = [drawn(number) for number in NUMBERS]
+    assert {draw["rounds"]["server"]["name"] for draw in draws} == {*registry.names("servers")}
+    codecs = [value["name"] for draw in draws for key, value in draw["learning"].items() if "codec" in key]
+    assert {*codecs} == {*registry.names("codecs")}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", NUMBERS)
 def test_codecs_learn_with_everything(number: int, tmp_path: Path) -> None:
     data = drawn(number)
     whole = {key: value for key, value in data["learning"].items() if not key.endswith("_codec")}

@@ -9,7 +9,7 @@ import yaml
 from edgefl.config import registry
 from edgefl.config.units import UNITS
 from edgefl.scenario.scenario import Scenario
-from tests.end_to_end.pages import LANGUAGES, ROOT, blocks_of, follow, scenario_of
+from tests.tools.pages import LANGUAGES, ROOT, blocks_of, follow, scenario_of
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.config import registry
-from tests.end_to_end.language_server import NODE, PROGRAM, Server, language_server
+from tests.tools.language_server import NODE, PROGRAM, Server, language_server
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FILES = [*sorted(SCENARIOS.glob("*.yaml")), *sorted(SCENARIOS.glob("studies/*.yaml"))]

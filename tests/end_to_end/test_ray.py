@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from edgefl.engine.records import Round
-from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
 from edgefl.studies import IncompleteStudy, StudyOptions, plan, run
 from edgefl.studies.on_ray import MOST_LOSSES, OnRay
 from edgefl.studies.states import State, state_of
+from tests.refusals import refused_at
 from tests.tools.kill import differences
 
 pytestmark = pytest.mark.slow
@@ -181,5 +181,5 @@ def test_a_run_that_fails_is_told(cluster: Any, study: Path, tmp_path: Path) -> 
 
 
 def test_no_gpu_for_a_share_of_one(cluster: Any, study: Path, tmp_path: Path) -> None:
-    with pytest.raises(EdgeflError, match=r"--gpus 0.25: the cluster has no GPU"):
+    with refused_at("--gpus 0.25", "GPU"):
         run(plan(study), tmp_path / "out", StudyOptions(executor=OnRay(gpus=0.25)))

@@ -13,7 +13,7 @@ from PIL import Image
 from edgefl.analysis import compare
 from edgefl.analysis.reports.comparison import FIGURE_NUMBERS
 from edgefl.config import registry
-from tests.end_to_end.pages import ROOT, blocks_of, checkout, run, there
+from tests.tools.pages import ROOT, blocks_of, checkout, run, there
 
 README = (ROOT / "README.md").read_text()
 SETUP = ("make ",)

@@ -18,8 +18,8 @@ from edgefl.analysis.reports.moving import draw_moving
 from edgefl.commands.cli import main
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import load
-from tests.end_to_end.chromium import PROGRAM, Page, browser
 from tests.refusals import refused_at
+from tests.tools.chromium import PROGRAM, Page, browser
 
 pytestmark = pytest.mark.slow
 in_browser = pytest.mark.skipif(

@@ -14,7 +14,7 @@ FAULTS = (
         "a device begins each round with an optimizer of its own",
         f"{UNIT}local/test_local_training.py::test_nothing_is_left_over_from_the_last_round",
         "no bit",
-        edited("edgefl.learning.local.chunk_training:state_of", ".zero_()", ""),
+        edited("edgefl.learning.local.chunk_training:_state_of", ".zero_()", ""),
     ),
     Fault(
         "learning.server_momentum",
@@ -77,8 +77,8 @@ FAULTS = (
         f"{UNIT}test_adaptive_servers.py::test_fifty_steps_follow_the_definition",
         "1e-6 of the largest parameter",
         edited(
-            f"{ALGORITHMS}._adaptive_server:AdaptiveServer.aggregate",
-            "(square.sqrt() + self.tau)",
+            f"{ALGORITHMS}._adaptive_server:AdaptiveServer.denominator",
+            "square.sqrt() + self.tau",
             "square.sqrt()",
         ),
     ),
@@ -130,7 +130,7 @@ FAULTS = (
         "learning.softmax_sign",
         "similar sessions weigh least",
         "journal paper: softmax of -R times distance",
-        f"{UNIT}test_warm_starts.py::test_similarity_weighs_by_a_softmax_of_distances",
+        f"{UNIT}test_warm_starts.py::test_openings_by_hand",
         "1e-6 of a weight",
         edited(
             "edgefl.learning.warm_starts.similarity:Similarity.opening",
@@ -258,7 +258,7 @@ FAULTS = (
         "learning.index_bits",
         "places of chosen numbers cost a bit less each",
         "ceil(log2 M) bits a place",
-        f"{UNIT}test_codecs.py::test_bits_of_the_others_are_those_of_their_places_levels_and_signs",
+        f"{UNIT}test_codecs.py::test_bits_of_a_logistic_model_by_hand",
         "no bit",
         edited(
             "edgefl.learning.codecs:index_bits",
@@ -294,6 +294,6 @@ FAULTS = (
         "Mann and Whitney: ties count half",
         f"{UNIT}scores/test_metrics.py::test_auc_is_the_share_of_pairs_in_order",
         "1e-12 of the area",
-        edited("edgefl.learning.scores.metrics:auc", "(ends - (count - 1) / 2)[place]", "ends[place]"),
+        edited("edgefl.learning.scores.metrics:_auc", "(ends - (count - 1) / 2)[place]", "ends[place]"),
     ),
 )

@@ -84,31 +84,36 @@ def try_case(
     base = rng.choice((bases.STUDY, bases.STUDY, bases.GRID, bases.MOVING, bases.LEFT))
     with tempfile.TemporaryDirectory(prefix="edgefl-damage-") as scratch:
         folder = Path(scratch)
+        shutil.copytree(bases.made(whole, base), folder / base)
         for file in whole.glob("*.yaml"):
             shutil.copy(file, folder)
-        shutil.copytree(whole / base, folder / base)
         done = "; ".join(damage(folder / base, rng) for _ in range(rng.choice((1, 1, 1, 2, 3))))
         for command in commands(base, folder):
             ended = _call(command, folder)
             if verbose:
                 print(number, done, command, ended.code, ended.err.strip()[-300:], flush=True)
-            if rule := broken(ended, base, known(base).get(" ".join(command), "")):
+            line = " ".join(command)
+            if rule := broken(ended, base, partial(_said_of_whole, known, base, line)):
                 said = f"{ended.err[-900:]}{ended.crash[-1500:]}"
-                yield rule, f"case {number}: {done}\n{' '.join(command)}: {ended.code}\n{said}"
+                yield rule, f"case {number}: {done}\n{line}: {ended.code}\n{said}"
         restore_rights(folder / base)
 
 
-def broken(ended: CallResult, base: str, known: str) -> str:
+def _said_of_whole(known: Callable[[str], Mapping[str, str]], base: str, line: str) -> str:
+    return known(base).get(line, "")
+
+
+def broken(ended: CallResult, base: str, known: Callable[[], str]) -> str:
     """Name the rule that a command's end breaks; empty: none.
 
     Args:
-        known: what the command says about a directory that is whole.
+        known: what the command says about a directory that is whole; asked only where that matters.
     """
     if ended.crash or "Traceback" in ended.err:
         return "no traceback"
     if ended.code not in CODES:
         return "exit code 0, 2 or 3"
-    if ended.code == 2 and base not in ended.err and ended.err != known:
+    if ended.code == 2 and base not in ended.err and ended.err != known():
         return "errors name a file"
     return ""
 
@@ -135,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="only the case of this number")
     parser.add_argument(
-        "--whole", type=Path, help="folder of the whole directories; made where it is missing"
+        "--whole", type=Path, help="folder of the whole directories; made where they are missing"
     )
     parser.add_argument("--verbose", action="store_true", help="print how each command ended")
     options = parser.parse_args(arguments)
@@ -144,9 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     savefig, Figure.savefig = Figure.savefig, _left_empty  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory(prefix="edgefl-whole-") as scratch:
         whole = options.whole or Path(scratch)
-        if not (whole / bases.LEFT).exists():
-            whole.mkdir(exist_ok=True)
-            bases.make(whole)
+        whole.mkdir(exist_ok=True)
         known = cache(partial(refusals, whole))
         for number in range(options.cases) if options.only is None else [options.only]:
             for rule, detail in try_case(options.seed, number, whole, known, options.verbose):

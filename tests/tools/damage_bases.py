@@ -65,11 +65,16 @@ workload: {payload_bits: 2000000, flops_per_sample: 1000}
 """
 
 
-def make(folder: Path) -> None:
-    """Make them, with their files beside; in each a run is left before its end, in a study with a claim on it."""
-    for name, text in {"digits": SCENARIO, "moving": MOVING_SCENARIO, **PLANS}.items():
-        (folder / f"{name}.yaml").write_text(text)
-    for name in PLANS:
+def made(folder: Path, name: str) -> Path:
+    """Return a whole directory of this name, made if it is missing, with its files beside it.
+
+    In each but the run of moving devices a run is left before its end, in a study with a claim on it.
+    """
+    if (folder / name).exists():
+        return folder / name
+    for file, text in {"digits": SCENARIO, "moving": MOVING_SCENARIO, **PLANS}.items():
+        (folder / f"{file}.yaml").write_text(text)
+    if name in PLANS:
         plan = studies.plan(folder / f"{name}.yaml")
         last = plan.runs[-1]
         ends = _Interruption(last.label if name == STUDY else "")
@@ -80,16 +85,19 @@ def make(folder: Path) -> None:
             studies.run(plan, folder / name, options)
         if name == STUDY:
             _claim(folder / name / "claims" / last.path / "1.json")
-    simulate(load(folder / "moving.yaml"), folder / MOVING, device="cpu")
-    ends = _Interruption("")
-    with suppress(Interrupted):
-        simulate(
-            load(folder / "digits.yaml"),
-            folder / LEFT,
-            device="cpu",
-            every=OFTEN,
-            on_round=lambda row: ends.told("", row),
-        )
+    elif name == MOVING:
+        simulate(load(folder / "moving.yaml"), folder / MOVING, device="cpu")
+    else:
+        ends = _Interruption("")
+        with suppress(Interrupted):
+            simulate(
+                load(folder / "digits.yaml"),
+                folder / LEFT,
+                device="cpu",
+                every=OFTEN,
+                on_round=lambda row: ends.told("", row),
+            )
+    return folder / name
 
 
 class _Interruption:

@@ -32,7 +32,7 @@ class Feature:
 
 
 FEATURES = {
-    "codecs": Feature(r"codec|Codec|compression|Compression", ("learning/codecs", "updates/compression"), 5),
+    "codecs": Feature(r"codec|Codec|compression|Compression", ("learning/codecs", "updates/transfers"), 5),
     "deciders": Feature(
         r"[Dd]ecider|Deciding|selectors import .*Decision|Candidates|deciding|Expected\b|Outlook\b|asks_loss"
         r"|asks_norm",

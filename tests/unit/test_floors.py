@@ -27,6 +27,7 @@ FLOORS = [
 ]
 # Rooms within the two largest, likewise; the few flat files there are values that all of theirs know.
 LEARNING = [
+    ["tensors"],
     ["user_cache", "augmentation", "chance", "finite", "hands", "memory", "partial_work"],
     ["modules", "partitions", "optimisers"],
     ["privacy", "codecs", "models", "datasets", "lr_schedules"],

@@ -8,10 +8,8 @@ statistics) is averaged by the learner and never reaches an algorithm. `OutputTe
 the exception.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from edgefl.config.component import Component
 from edgefl.learning.algorithms._exchanged import (
@@ -26,9 +24,7 @@ from edgefl.learning.algorithms._exchanged import (
 )
 from edgefl.learning.chance import Chance
 from edgefl.learning.models import OutputTerm
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 __all__ = [
     "Algorithm",
@@ -84,10 +80,6 @@ class Algorithm(Component):
     vectors_up: ClassVar[int] = 1
     # vectors that a device receives besides in a session, until an update of it has arrived
     vectors_at_start: ClassVar[int] = 0
-
-    def remembered(self) -> tuple[str, ...]:
-        """Return the names of notes that each device remembers; overridden where parameters say which."""
-        return self.remembers
 
     # ---- a session begins
 

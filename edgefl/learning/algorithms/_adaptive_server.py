@@ -1,17 +1,13 @@
 """The adaptive server optimizer of FedAdagrad, FedAdam and FedYogi."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from edgefl.learning.algorithms import Members, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class AdaptiveServer(FedAvg):
@@ -53,5 +49,14 @@ class AdaptiveServer(FedAvg):
         change = self.change(updates)
         mean = self.beta1 * state["mean"] + (1 - self.beta1) * change
         square = self.next_square(state["square"], change.square())
-        step = self.server_lr * mean / (square.sqrt() + self.tau)
-        return model + step, {"mean": mean, "square": square}
+        below, further = self.denominator(square, change, state)
+        step = self.rate(updates) * mean / below
+        return model + step, {"mean": mean, "square": square, **further}
+
+    def denominator(self, square: Tensor, change: Tensor, state: ServerState) -> tuple[Tensor, ServerState]:
+        """Return what m+ is divided by, from v+ and Delta [M] each, and what else the state holds then."""
+        return square.sqrt() + self.tau, {}
+
+    def rate(self, updates: Updates) -> float:
+        """Return eta for these updates."""
+        return self.server_lr

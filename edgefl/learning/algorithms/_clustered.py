@@ -1,15 +1,11 @@
 """Train several global models: each device trains the one that suits its data best."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from edgefl.learning.algorithms import Notes, Received, Receivers, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 # columns of devices.csv
 CLUSTER, LOWEST_LOSS = "cluster", "lowest_loss"

@@ -1,19 +1,15 @@
 """What the verbs of an algorithm are given and give back: what devices receive, how they trained, what they sent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol, Self
 
 from edgefl.learning.chance import NO_CHANCE, Chance
+from edgefl.learning.tensors import Tensor
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-ServerState = Mapping[str, "Tensor"]
+ServerState = Mapping[str, Tensor]
 # what an algorithm notes about each device of a round: name -> [K, ...]
-Notes = Mapping[str, "Tensor"]
+Notes = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -46,8 +42,19 @@ class Sent:
     bits: Tensor | None = None
 
 
+class _AtARate:
+    """What was trained at a learning rate."""
+
+    lr: float | Tensor
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the round's learning rate was 0: no device has moved, and nothing may be divided by the rate."""
+        return isinstance(self.lr, float) and self.lr == 0
+
+
 @dataclass(frozen=True)
-class Trained:
+class Trained(_AtARate):
     """The results of k devices whose local training is done, in order of device id.
 
     local: [k, M] local models.
@@ -70,12 +77,7 @@ class Trained:
     notes: Notes
     rng: Chance = NO_CHANCE
 
-    @property
-    def at_rest(self) -> bool:
-        """Whether the round's learning rate was 0: no device has moved, and nothing may be divided by the rate."""
-        return isinstance(self.lr, float) and self.lr == 0
-
-    def part(self, begin: int, end: int) -> Trained:
+    def part(self, begin: int, end: int) -> Self:
         """Return the results of some of the devices."""
         return replace(
             self,
@@ -90,7 +92,7 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Updates:
+class Updates(_AtARate):
     """What reached the server from K devices, in order of device id.
 
     rows: [K, M] what they sent: their local models, unless the algorithm's `upload` says otherwise.
@@ -119,11 +121,6 @@ class Updates:
     local: Tensor | None = None
     received: Tensor | None = None
     staleness: int = 0
-
-    @property
-    def at_rest(self) -> bool:
-        """Whether the round's learning rate was 0: no device has moved, and nothing may be divided by the rate."""
-        return isinstance(self.lr, float) and self.lr == 0
 
     def mean(self) -> Tensor:
         """Return [M] the mean of what was sent, by data size (J 5)."""
@@ -178,6 +175,3 @@ class Receivers(Protocol):
 
     def losses(self, models: Tensor) -> Tensor:
         """Compute the mean loss [K, C] of C models [C, M] on each device's training data; 0 without data."""
-
-    def accuracies(self, models: Tensor) -> Tensor:
-        """Compute their accuracy [K, C] likewise; asked of the same models, it costs no further pass."""

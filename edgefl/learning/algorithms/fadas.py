@@ -1,17 +1,13 @@
 """AMSGrad at a server whose updates are stale, with smaller steps where they are very stale."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from edgefl.learning.algorithms import Members, ServerState, Updates
-from edgefl.learning.algorithms._adaptive_server import AdaptiveServer
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.algorithms.fedadam import FedAdam
+from edgefl.learning.tensors import Tensor
 
 
-class Fadas(AdaptiveServer):
+class Fadas(FedAdam):
     """The server steps by AMSGrad along the mean change Delta of a buffer, less far where an update is very stale.
 
     m+ = beta1 m + (1 - beta1) Delta, v+ = beta2 v + (1 - beta2) Delta^2, u+ = max(u, v+),
@@ -25,25 +21,16 @@ class Fadas(AdaptiveServer):
 
     uses: ClassVar[str] = "updates"
 
-    beta2: ClassVar[float] = 0.99  # share of the mean of squared changes kept; Reddi et al.
     patience: ClassVar[int | None] = 1  # tau_c, largest staleness at full step; None: the paper's plain FADAS
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         state = super().init_state(start, last, members)
         return {**state, "largest": state["square"]}
 
-    def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
-        return self.beta2 * square + (1 - self.beta2) * change_squared
+    def rate(self, updates: Updates) -> float:
+        within = self.patience is None or updates.staleness <= self.patience
+        return self.server_lr if within else min(self.server_lr, 1 / updates.staleness)
 
-    def rate(self, staleness: int) -> float:
-        """Return eta where the stalest update has this staleness."""
-        within = self.patience is None or staleness <= self.patience
-        return self.server_lr if within else min(self.server_lr, 1 / staleness)
-
-    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
-        change = self.change(updates)
-        mean = self.beta1 * state["mean"] + (1 - self.beta1) * change
-        square = self.next_square(state["square"], change.square())
+    def denominator(self, square: Tensor, change: Tensor, state: ServerState) -> tuple[Tensor, ServerState]:
         largest = state["largest"].maximum(square)
-        step = self.rate(updates.staleness) * mean / (largest.sqrt() + self.tau)
-        return model + step, {"mean": mean, "square": square, "largest": largest}
+        return largest.sqrt() + self.tau, {"largest": largest}

@@ -1,15 +1,11 @@
 """Adagrad at the server."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from edgefl.learning.algorithms._adaptive_server import AdaptiveServer
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class FedAdagrad(AdaptiveServer):

@@ -1,17 +1,13 @@
 """Local drift decoupling and correction."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from edgefl.learning.algorithms import Members, Received, Receivers, ServerState, Trained, Updates
 from edgefl.learning.algorithms.scaffold import Scaffold
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class FedDc(Scaffold):

@@ -1,18 +1,12 @@
 """Several global models; a device whose loss jumps starts a new one."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from edgefl.learning.algorithms import Members, Notes, Receivers, ServerState, Updates
 from edgefl.learning.algorithms._clustered import CLUSTER, LOWEST_LOSS, Clustered, shifted
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-# further column of devices.csv
+from edgefl.learning.tensors import Tensor
 
 
 class FedDrift(Clustered):
@@ -37,6 +31,8 @@ class FedDrift(Clustered):
     Where no loss jumps, or with models = 1, it is FedAvg.
     """
 
+    remembers: ClassVar = (LOWEST_LOSS,)
+
     delta: float = Field(
         1.0,
         gt=0,
@@ -45,9 +41,6 @@ class FedDrift(Clustered):
     )
     models: int = Field(5, ge=1, le=100, description="most models that there can be")
     window: ClassVar[int] = 20  # rounds in which devices that meet a new concept train the same new model
-
-    def remembered(self) -> tuple[str, ...]:
-        return (LOWEST_LOSS,)
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         import torch

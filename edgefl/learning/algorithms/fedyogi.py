@@ -1,13 +1,9 @@
 """Yogi at the server."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from edgefl.learning.algorithms._adaptive_server import AdaptiveServer
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class FedYogi(AdaptiveServer):

@@ -1,16 +1,12 @@
 """FLASH: an adaptive server that steps further when the devices' changes grow, and devices that stop early."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
-from edgefl.learning.algorithms import Members, ServerState, Updates
+from edgefl.learning.algorithms import Members, ServerState
 from edgefl.learning.algorithms.fedadam import FedAdam
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class Flash(FedAdam):
@@ -57,17 +53,12 @@ class Flash(FedAdam):
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {**super().init_state(start, last, members), "disparity": start.new_zeros(start.shape)}
 
-    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+    def denominator(self, square: Tensor, change: Tensor, state: ServerState) -> tuple[Tensor, ServerState]:
         import torch
 
-        change = self.change(updates)
-        mean = self.beta1 * state["mean"] + (1 - self.beta1) * change
-        before = state["square"]
-        square = self.next_square(before, change.square())
-        gap = change.square() - square
+        before, gap = state["square"], change.square() - square
         moved = gap.abs() + before
         beta3 = torch.where(moved > 0, before / moved, 1.0)
         disparity = beta3 * state["disparity"] + (1 - beta3) * gap
         room = (square.sqrt() - self.disparity * disparity).clamp_min(0.0)
-        after = {"mean": mean, "square": square, "disparity": disparity}
-        return model + self.server_lr * mean / (room + self.tau), after
+        return room + self.tau, {"disparity": disparity}

@@ -1,16 +1,12 @@
 """Several global models; each device trains the one with the lowest loss on its data."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from edgefl.learning.algorithms import Members, Notes, Receivers, ServerState
 from edgefl.learning.algorithms._clustered import Clustered, shifted
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class HypCluster(Clustered):

@@ -1,15 +1,11 @@
 """No exchange: each device trains alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from edgefl.learning.algorithms import Received, Receivers, ServerState, Trained, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class LocalOnly(FedAvg):

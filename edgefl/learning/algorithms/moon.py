@@ -1,18 +1,14 @@
 """Model-contrastive federated learning."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.models import Outputs, OutputTerm
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 SHORTEST = 1e-8  # a representation of length zero has no direction: its cosines are zero
 

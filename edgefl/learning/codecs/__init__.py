@@ -5,22 +5,17 @@ each device remembers for its next round. It states how far what is decoded may 
 that is fed back, on the way down or as a residual, shrinks from round to round.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from edgefl.config.component import Component
 from edgefl.errors import EdgeflError, about
 from edgefl.learning.chance import Chance
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 __all__ = [
     "Chance",

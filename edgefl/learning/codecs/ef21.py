@@ -1,17 +1,12 @@
 """Send how a device's change differs from its last one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from edgefl.learning.codecs import Chance, Codec, Coded, Contraction, Sizes, index_bits
 from edgefl.learning.codecs.top_k import kept, largest
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 ESTIMATE = "estimate"
 

@@ -1,15 +1,9 @@
 """Round each number of a change at random to evenly spaced values."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
 from edgefl.learning.codecs import Chance, FeedbackCodec, Sizes, Unbiased, damping_of
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class FedPaq(FeedbackCodec):

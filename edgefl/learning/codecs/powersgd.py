@@ -1,17 +1,12 @@
 """Send a change of low rank."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from edgefl.learning.codecs import RESIDUAL, Chance, Codec, Coded, Contraction, Sizes
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 FACTOR = "factor"
 

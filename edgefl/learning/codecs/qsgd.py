@@ -1,16 +1,12 @@
 """Round each number of a change at random to a few levels."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from edgefl.learning.codecs import Chance, FeedbackCodec, Sizes, Unbiased, damping_of
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class Qsgd(FeedbackCodec):

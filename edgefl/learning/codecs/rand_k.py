@@ -1,9 +1,5 @@
 """Send some changes that are chosen at random."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
 from edgefl.learning.codecs import (
@@ -15,9 +11,7 @@ from edgefl.learning.codecs import (
     index_bits,
 )
 from edgefl.learning.codecs.top_k import kept
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 SEED_BITS = 64
 

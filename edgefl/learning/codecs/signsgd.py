@@ -1,13 +1,7 @@
 """Send the sign of each change."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from edgefl.learning.codecs import Chance, Contraction, FeedbackCodec, Sizes
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class SignSgd(FeedbackCodec):

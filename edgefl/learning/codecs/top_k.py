@@ -1,15 +1,9 @@
 """Send the largest changes alone."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
 from edgefl.learning.codecs import Chance, Contraction, FeedbackCodec, Sizes, index_bits
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class TopK(FeedbackCodec):

@@ -1,25 +1,18 @@
 """Devices that hold a group of the data set each, whose samples are made when a device takes part."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edgefl.errors import EdgeflError, about
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.datasets import SamplesByGroup
-from edgefl.learning.partitions import Partition
+from edgefl.learning.partitions import Partition, PartitionInputs
 from edgefl.rng import Streams
 
-
-class Pool(Protocol):
-    """The place in memory where samples of a few groups stand."""
-
-    def bring(self, groups: Sequence[int]) -> None:
-        """Make the samples of these groups stand there, and no others, unless they do."""
-
-    def rows(self, group: int) -> np.ndarray:
-        """Return the places at which the samples of a group stand since they were brought."""
+if TYPE_CHECKING:
+    from edgefl.learning.data.sample_pool import SamplePool
 
 
 class DealtByGroup(DeviceData):
@@ -40,7 +33,7 @@ class DealtByGroup(DeviceData):
         classes: int,
         devices: int,
         streams: Streams,
-        pool: Pool | None = None,
+        pool: "SamplePool | None" = None,
         kept: np.ndarray | None = None,
     ) -> None:
         with about("learning", "partition"):
@@ -52,7 +45,7 @@ class DealtByGroup(DeviceData):
                     " test_groups, huggingface without on_demand)"
                 )
         self._groups = groups
-        self._by_group, self._classes, self._pool, self._kept_share = by_group, classes, pool, kept
+        self._by_group, self._classes, self._pool = by_group, classes, pool
         self._streams = streams
         held = by_group.sizes[groups]
         if kept is not None:
@@ -88,11 +81,8 @@ class DealtByGroup(DeviceData):
         return _SizesOf(self._held, devices)
 
     def _of_device(self, device: int, rows: np.ndarray) -> np.ndarray:
-        """Return those of its group's samples that a device keeps, as `DeviceData` draws them."""
-        if len(rows) == self._held[device]:
-            return rows
-        order = self._streams("samples kept", self.key, device).permutation(len(rows))
-        return np.sort(rows[order[: self._held[device]]])
+        """Return those of its group's samples that a device keeps."""
+        return self._some(rows, int(self._held[device]), device, self.key)
 
 
 class _SizesOf(Mapping[int, int]):
@@ -122,3 +112,20 @@ class _SizesOf(Mapping[int, int]):
 def total(sizes: Mapping[int, int]) -> int:
     """Return the samples of all devices together."""
     return sizes.total() if isinstance(sizes, _SizesOf) else sum(sizes.values())
+
+
+def device_data_of(
+    partition: Partition,
+    labels: np.ndarray,
+    by_group: SamplesByGroup | None,
+    classes: int,
+    devices: int,
+    streams: Streams,
+    inputs: PartitionInputs,
+    populations: Sequence[range] = (),
+    pool: "SamplePool | None" = None,
+) -> DeviceData:
+    """Deal the training samples to the devices: all at once, or a group to each where they are made on demand."""
+    if by_group is not None:
+        return DealtByGroup(partition, by_group, classes, devices, streams, pool, inputs.kept)
+    return DeviceData(partition, labels, devices, streams, inputs, populations)

@@ -54,14 +54,15 @@ class DeviceData:
             turns = enumerate(self._populations, start=1) if self._populations else [(session, everybody)]
             dealt = [samples for turn, ids in turns for samples in self._dealt(turn, ids)]
             if self._facts.kept is not None:
-                dealt = [self._kept(samples, device, key) for device, samples in enumerate(dealt)]
+                dealt = [
+                    self._some(samples, max(1, round(self._facts.kept[device] * len(samples))), device, key)
+                    for device, samples in enumerate(dealt)
+                ]
             self._samples = dealt
             self._key = key
 
-    def _kept(self, samples: np.ndarray, device: int, key: int) -> np.ndarray:
-        """Draw the share of its samples that a device keeps, at least one."""
-        assert self._facts.kept is not None
-        number = max(1, round(self._facts.kept[device] * len(samples)))
+    def _some(self, samples: np.ndarray, number: int, device: int, key: int) -> np.ndarray:
+        """Draw so many of its samples, which a device keeps."""
         if number == len(samples):
             return samples
         order = self._streams("samples kept", key, device).permutation(len(samples))

@@ -38,8 +38,4 @@ def split_off(data: Data, share: float | None, kinds: np.ndarray | None = None) 
             f" {'all' if taken.all() else 'none'} of the {len(taken)} training samples",
             ("learning", "evaluation", "validation"),
         )
-    return replace(data, train=_some(train, ~taken)), _some(train, taken)
-
-
-def _some(split: Split, chosen: np.ndarray) -> Split:
-    return Split(split.x[chosen], split.y[chosen], None if split.groups is None else split.groups[chosen])
+    return replace(data, train=train.part(~taken)), train.part(taken)

@@ -5,6 +5,7 @@ read published files, which `_files` finds, downloads and verifies.
 """
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -31,6 +32,17 @@ class Split:
     x: np.ndarray
     y: np.ndarray
     groups: np.ndarray | None = None
+
+    def part(self, rows: np.ndarray) -> "Split":
+        """Return some of the samples, by their places or a bool for each."""
+        return Split(self.x[rows], self.y[rows], None if self.groups is None else self.groups[rows])
+
+    @classmethod
+    def joined(cls, parts: Sequence["Split"]) -> "Split":
+        """Return the samples of parts, one behind the other; all of them say groups, or none does."""
+        x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y"))
+        groups = [part.groups for part in parts if part.groups is not None]
+        return cls(x, y, np.concatenate(groups) if groups else None)
 
 
 class SamplesByGroup(Protocol):
@@ -101,9 +113,10 @@ class Dataset(Component):
         """Return how much memory the samples take at least, in bytes, as far as the parameters alone tell."""
         return 0
 
-    @abstractmethod
     def check(self) -> None:
         """Check that the files are on this machine, at the cost of a few `stat` calls; download nothing.
+
+        Of data that come with edgefl, or are generated, there is nothing to check.
 
         Raises:
             EdgeflError: files missing.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgefl.learning.datasets import Data, Split
-from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, root_of
+from edgefl.learning.datasets._files import Archive, FileDataset, FileSet
 from edgefl.learning.datasets._images import image_data, labelled_images
 
 # what Python 2 wrote into these files, and nothing else: an array, its type, its bytes
@@ -31,8 +31,6 @@ class Cifar(FileDataset):
     LABELS: ClassVar[bytes]
     NAMES: ClassVar[bytes]
 
-    root: Path | None = root_of("the files or their archive")
-
     def parse(self, paths: Mapping[str, Path]) -> Data:
         *batches, meta = self.read(paths, unpickle)
         *files, last = (paths[name] for name in self.FILES.md5)
@@ -41,10 +39,7 @@ class Cifar(FileDataset):
             self.made(path, read_batch, batch, self.LABELS, len(names))
             for path, batch in zip(files, batches, strict=True)
         )
-        whole = Split(
-            np.concatenate([batch.x for batch in train]), np.concatenate([batch.y for batch in train])
-        )
-        return image_data(whole, test, names)
+        return image_data(Split.joined(train), test, names)
 
 
 def cifar_files(name: str, folder: str, archive: str, archive_md5: str, md5: Mapping[str, str]) -> FileSet:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, ClassVar, ParamSpec, TypeVar
+from typing import ClassVar, ParamSpec, TypeVar
 
 from pydantic import Field
 
@@ -83,7 +83,11 @@ class FileDataset(Dataset):
 
     FILES: ClassVar[FileSet]
 
-    root: Path | None = None
+    root: Path | None = Field(
+        None,
+        description="folder that holds the files, as they are published or in their archive; empty: search the usual"
+        " places",
+    )
 
     @abstractmethod
     def parse(self, paths: Mapping[str, Path]) -> Data:
@@ -121,11 +125,6 @@ class FileDataset(Dataset):
         except Exception as error:
             reason = error if isinstance(error, OSError | ValueError) else repr(error)
             raise EdgeflError(f"{path}: not as {self.files().name} has it: {reason}") from error
-
-
-def root_of(files: str) -> Any:
-    """Declare the parameter `root` of a data set: the folder that holds these files."""
-    return Field(None, description=f"folder that holds {files}; empty: search the usual places")
 
 
 def locate(files: FileSet, root: Path | None = None, *, download: bool = False) -> dict[str, Path]:

@@ -98,7 +98,7 @@ def split_off(split: Split, share: float, stream: str) -> tuple[Split, Split]:
             f"a test_share of {share:g} leaves one side of {count} samples empty: take another, or more"
         )
     order = Streams(0)("test samples", stream).permutation(count)
-    return _part(split, np.sort(order[tests:])), _part(split, np.sort(order[:tests]))
+    return split.part(np.sort(order[tests:])), split.part(np.sort(order[:tests]))
 
 
 def complete(
@@ -152,10 +152,6 @@ def scaling(x: np.ndarray, scale: Scale) -> tuple[np.ndarray, np.ndarray]:
     std = np.where(varies, std, 1)
     shape = () if len(axes) == x.ndim else mean.shape[1:]
     return mean.astype(np.float32).reshape(shape), std.astype(np.float32).reshape(shape)
-
-
-def _part(split: Split, rows: np.ndarray) -> Split:
-    return Split(split.x[rows], split.y[rows], None if split.groups is None else split.groups[rows])
 
 
 def _are_numbers(names: Sequence[str]) -> bool:

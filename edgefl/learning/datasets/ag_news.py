@@ -2,12 +2,11 @@
 
 import csv
 import io
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from edgefl.learning.datasets._files import FileSet, root_of
+from edgefl.learning.datasets._files import FileSet
 from edgefl.learning.datasets._text import TextDataset
 
 
@@ -32,7 +31,6 @@ class AgNews(TextDataset):
     )
     NAMES = ("World", "Sports", "Business", "Sci/Tech")
 
-    root: Path | None = root_of("train.csv and test.csv")
     length: ClassVar[int] = 128  # words of a text that are kept
 
     def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:

@@ -32,9 +32,7 @@ class Diabetes(Dataset):
     def load(self) -> Data:
         with np.load(FILE) as file:
             x, y, tests = file["x"], file["y"], file["tests"]
-        train, test = Split(x[~tests], y[~tests]), Split(x[tests], y[tests])
+        whole = Split(x, y)
+        train, test = whole.part(~tests), whole.part(tests)
         mean, std = train.x.mean(0, dtype=np.float64), train.x.std(0, dtype=np.float64)
         return Data(train, test, 1, mean.astype(np.float32), std.astype(np.float32), OUTPUT)
-
-    def check(self) -> None:
-        """Check nothing: the samples come with edgefl."""

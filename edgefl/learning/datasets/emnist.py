@@ -45,10 +45,6 @@ class Emnist(FileDataset):
     published, so files that lie unpacked are checked by their format and counts.
     """
 
-    root: Path | None = Field(
-        None,
-        description="folder that holds the files or gzip.zip, or torchvision's root; empty: usual places",
-    )
     split: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] = Field(
         "byclass", description="byclass, bymerge, balanced, letters, digits or mnist"
     )

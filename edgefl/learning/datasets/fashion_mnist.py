@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from edgefl.learning.datasets import Data
-from edgefl.learning.datasets._files import FileDataset, FileSet, root_of
+from edgefl.learning.datasets._files import FileDataset, FileSet
 from edgefl.learning.datasets._idx import read_idx
 
 # of the training samples, whose bytes the md5 fixes
@@ -45,8 +45,6 @@ class FashionMnist(FileDataset):
         system=Path("/usr/share/datasets/fashion-mnist"),
         url="http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
     )
-
-    root: Path | None = root_of("the files, or torchvision's root")
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         return Data(*read_idx(self, paths, len(CLOTHES)), len(CLOTHES), MEAN, STD, CLOTHES)

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
-from edgefl.learning.datasets._files import FileDataset, FileSet, root_of
+from edgefl.learning.datasets._files import FileDataset, FileSet
 from edgefl.learning.datasets._images import image_data, labelled_images
 from edgefl.learning.datasets.emnist import ALL
 
@@ -36,8 +37,6 @@ class Femnist(FileDataset):
             " && cp -r data/train data/test {cache}"
         ),
     )
-
-    root: Path | None = root_of("train/ and test/")
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         users = {name: self._users(paths[name].parent) for name in (TRAIN, TEST)}
@@ -85,11 +84,11 @@ def read_writers(content: bytes) -> dict[str, Split]:
 
 
 def _join(users: dict[str, Split], number: dict[str, int], folder: Path) -> Split:
-    samples = {user: users[user] for user in sorted(users) if len(users[user].y)}
+    samples = [
+        replace(users[user], groups=np.full(len(users[user].y), number[user]))
+        for user in sorted(users)
+        if len(users[user].y)
+    ]
     if not samples:
         raise EdgeflError(f"{folder}: no samples")
-    return Split(
-        np.concatenate([split.x for split in samples.values()]),
-        np.concatenate([split.y for split in samples.values()]),
-        np.concatenate([np.full(len(split.y), number[user]) for user, split in samples.items()]),
-    )
+    return Split.joined(samples)

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.learning.datasets import Data
-from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, root_of
+from edgefl.learning.datasets._files import Archive, FileDataset, FileSet
 from edgefl.learning.datasets._idx import read_idx
 from edgefl.learning.datasets._images import DIGITS, image_data
 
@@ -38,7 +38,6 @@ class Mnist(FileDataset):
         url="https://ossci-datasets.s3.amazonaws.com/mnist/",
     )
 
-    root: Path | None = root_of("the files, or torchvision's root")
     pixels: Literal["standardised", "unit"] = Field(
         "standardised", description="what a model sees: mean 0 and deviation 1, or 0 to 1"
     )

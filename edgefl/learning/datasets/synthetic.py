@@ -10,6 +10,7 @@ from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.rng import Streams
 
 FEATURES, CLASSES = 60, 10
+LABELS = tuple(str(label) for label in range(CLASSES))
 SIZE_MEAN, SIZE_STD, SIZE_LEAST = 4.0, 2.0, 50  # of the log-normal sizes
 AT_ONCE = 1024  # samples that are drawn together
 TEST_SHARE = 10  # one in ten samples of each group is for testing
@@ -53,38 +54,25 @@ class Synthetic(Dataset):
     def load(self) -> Data:
         if self.test_groups is not None:
             return self._on_demand(self.test_groups)
-        streams = Streams(self.data_seed)
-        drawn = [draw(self.alpha, self.beta, streams("synthetic", group)) for group in range(self.groups)]
-        train, test = (
-            Split(
-                np.concatenate([x[part(len(y))] for x, y in drawn]),
-                np.concatenate([y[part(len(y))] for _, y in drawn]),
-                np.concatenate([np.full(len(y[part(len(y))]), group) for group, (_, y) in enumerate(drawn)]),
-            )
-            for part in (_first, _last)
-        )
-        groups = tuple(str(group) for group in range(self.groups))
-        return Data.unscaled(train, test, tuple(str(label) for label in range(CLASSES)), groups)
+        drawn = [self.drawn(group) for group in range(self.groups)]
+        train, test = (Split.joined([one.part(part(one)) for one in drawn]) for part in (_first, _last))
+        return Data.unscaled(train, test, LABELS, tuple(str(group) for group in range(self.groups)))
 
     def _on_demand(self, tested: int) -> Data:
-        groups = _Groups(self)
-        drawn = [groups.drawn(group) for group in range(tested)]
-        test = Split(
-            np.concatenate([x[_last(len(y))] for x, y in drawn]),
-            np.concatenate([y[_last(len(y))] for _, y in drawn]),
-            np.concatenate([np.full(len(y[_last(len(y))]), group) for group, (_, y) in enumerate(drawn)]),
-        )
-        labels = tuple(str(label) for label in range(CLASSES))
-        return replace(Data.unscaled(groups.of(0), test, labels), by_group=groups)
+        groups, drawn = _Groups(self), map(self.drawn, range(tested))
+        test = Split.joined([one.part(_last(one)) for one in drawn])
+        return replace(Data.unscaled(groups.of(0), test, LABELS), by_group=groups)
+
+    def drawn(self, group: int) -> Split:
+        """Return all samples of a group, those for testing too."""
+        x, y = _draw(self.alpha, self.beta, Streams(self.data_seed)("synthetic", group))
+        return Split(x, y, np.full(len(y), group))
 
     def least_bytes(self) -> int:
         if self.test_groups is not None:
             return 8 * self.groups
         # drawn group by group, then joined, both in memory; with the label and the group of each sample
         return 2 * self.groups * SIZE_LEAST * (FEATURES * 4 + 8 + 8)
-
-    def check(self) -> None:
-        """Check nothing: the data are generated."""
 
 
 class _Groups:
@@ -93,21 +81,17 @@ class _Groups:
     content = ""
 
     def __init__(self, dataset: Synthetic) -> None:
-        self._dataset, self._streams = dataset, Streams(dataset.data_seed)
-        streams = self._streams.in_turn(("synthetic",), dataset.groups)
+        self._dataset = dataset
+        streams = Streams(dataset.data_seed).in_turn(("synthetic",), dataset.groups)
         sizes = np.fromiter((_size(rng) for rng in streams), np.int64, dataset.groups)
         self.sizes = sizes - sizes // TEST_SHARE
 
-    def drawn(self, group: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return all samples of a group, those for testing too."""
-        return draw(self._dataset.alpha, self._dataset.beta, self._streams("synthetic", group))
-
     def of(self, group: int) -> Split:
-        x, y = self.drawn(group)
-        return Split(x[_first(len(y))], y[_first(len(y))])
+        drawn = self._dataset.drawn(group)
+        return replace(drawn.part(_first(drawn)), groups=None)
 
 
-def draw(alpha: float, beta: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _draw(alpha: float, beta: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Draw the samples [n, 60] float32 and labels [n] int64 of one group."""
     size = _size(rng)
     model_mean, input_mean = rng.normal(0, alpha), rng.normal(0, beta)
@@ -130,9 +114,11 @@ def _size(rng: np.random.Generator) -> int:
     return SIZE_LEAST + int(np.exp(rng.normal(SIZE_MEAN, SIZE_STD)))
 
 
-def _first(samples: int) -> slice:
-    return slice(samples - samples // TEST_SHARE)
+def _last(drawn: Split) -> np.ndarray:
+    """Return which of a group's samples are for testing."""
+    count = len(drawn.y)
+    return np.arange(count) >= count - count // TEST_SHARE
 
 
-def _last(samples: int) -> slice:
-    return slice(samples - samples // TEST_SHARE, None)
+def _first(drawn: Split) -> np.ndarray:
+    return ~_last(drawn)

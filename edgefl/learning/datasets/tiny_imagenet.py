@@ -11,7 +11,7 @@ import numpy as np
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._archives import archive_of
-from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, root_of
+from edgefl.learning.datasets._files import Archive, FileDataset, FileSet
 from edgefl.learning.datasets._images import image_data
 
 CLASSES, WORDS, ANNOTATIONS = "wnids.txt", "words.txt", "val/val_annotations.txt"
@@ -42,8 +42,6 @@ class TinyImagenet(FileDataset):
             md5="90528d7ca1a48142e341f4ef8d21d0de",
         ),
     )
-
-    root: Path | None = root_of("train/ and val/, or the .zip")
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         place = paths[CLASSES].parent

@@ -1,21 +1,18 @@
 """What a cell's learner is made of, by the settings: module, local training, drift, the devices' own test data."""
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.data.dealt_by_group import DealtByGroup
 from edgefl.learning.data.device_data import DeviceData
+from edgefl.learning.datasets import Split
 from edgefl.learning.drifts import Drift, DriftState
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.local.cost import tried
 from edgefl.learning.local.local_training import LocalTraining
-from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.partitions import PartitionInputs
@@ -86,52 +83,25 @@ def drift_state(
     return DriftState(drift, devices, streams("drift").permutation(devices), zones, cell)
 
 
-def device_data_of(
-    settings: LearningSettings,
-    training_data: TrainingData,
-    streams: Streams,
-    inputs: PartitionInputs,
-    populations: Sequence[range] = (),
-) -> DeviceData:
-    """Deal the training samples to the devices: all at once, or a group to each where they are made on demand."""
-    devices, by_group = training_data.devices, training_data.by_group
-    if by_group is not None:
-        classes, pool = training_data.classes, training_data.pool
-        return DealtByGroup(settings.partition, by_group, classes, devices, streams, pool, inputs.kept)
-    return DeviceData(settings.partition, training_data.labels, devices, streams, inputs, populations)
-
-
 def device_tests(
     settings: LearningSettings,
     training_data: TrainingData,
     device_data: DeviceData,
     streams: Streams,
-    labels: np.ndarray,
-    groups: np.ndarray | None,
+    split: Split | None,
 ) -> DeviceTests | None:
-    """Make the test data of each device from samples of these labels, if devices are tested on their own."""
-    if settings.evaluation.tested_on == "labels":
+    """Make the test data of each device from these samples, if there are any, and devices are tested on their own."""
+    if split is None or settings.evaluation.tested_on == "labels":
         return None
     return DeviceTests(
         device_data,
-        labels,
-        groups,
+        training_data.task.kinds(split.y),
+        split.groups,
         training_data.labels,
         training_data.groups,
         count=settings.evaluation.samples,
         streams=streams,
     )
-
-
-def device_validation(
-    settings: LearningSettings, training_data: TrainingData, device_data: DeviceData, streams: Streams
-) -> DeviceTests | None:
-    """Make the validation data of each device, if there are any, and devices are tested on their own."""
-    split = training_data.validation_split
-    if split is None:
-        return None
-    kinds = training_data.task.kinds(split.y)
-    return device_tests(settings, training_data, device_data, streams, kinds, split.groups)
 
 
 def local_training(settings: LearningSettings, training_data: TrainingData, module: Any) -> LocalTraining:
@@ -140,22 +110,18 @@ def local_training(settings: LearningSettings, training_data: TrainingData, modu
     Raises:
         EdgeflError: the model cannot be trained with these settings.
     """
+    local = settings.local
     training = LocalTraining(
         training_data.model,
         module,
         training_data.train,
-        UpdateRule(
-            settings.local.momentum,
-            settings.local.optimiser,
-            settings.local.weight_decay,
-            settings.local.clip_norm,
-        ),
-        batching=settings.local.batching,
-        precision=Precision(settings.local.precision == "bf16"),
-        memory_bytes=int(settings.local.memory_gb * 1e9) if settings.local.memory_gb else None,
+        UpdateRule(local.momentum, local.optimiser, local.weight_decay, local.clip_norm),
+        batching=local.batching,
+        bf16=local.precision == "bf16",
+        memory_bytes=int(local.memory_gb * 1e9) if local.memory_gb else None,
         threads=training_data.threads,
         task=training_data.task,
     )
-    if settings.local.batch < training.smallest_batch:
+    if local.batch < training.smallest_batch:
         raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", "local", "batch"))
     return training

@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from torch import Tensor
+from torch.func import functional_call
 
 from edgefl.contract import LocalRound
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.federation.federation import RoundFacts
 from edgefl.learning.federation.round_work import booked
 from edgefl.learning.federation.trainer import Trainer
-from edgefl.learning.scores.evaluation import first_batch_losses
 from edgefl.learning.updates.updates import TrainedRound
 
 
@@ -50,8 +51,21 @@ def compare(
     return LocalRound(tuple(ids), tuple(steps.tolist()), counted, *bits), losses
 
 
+@torch.no_grad()
 def _first_losses(
     trainer: Trainer, models: Tensor, batches: Batches, positions: Sequence[int]
 ) -> list[float]:
-    data = trainer.training_data.train
-    return first_batch_losses(trainer.module, trainer.layout, models, data, batches, positions)
+    """Compute the mean loss of each device's first mini-batch, before any local step.
+
+    Args:
+        models: [M + Q] one model for all of these devices, or [n, M + Q] one for each.
+        positions: [n] positions of the devices in `batches`; each has at least one batch.
+    """
+    losses, train = [], trainer.training_data.train
+    for k, position in enumerate(positions):
+        size = batches.sizes[position, 0]
+        rows = torch.from_numpy(batches.rows[position, 0, :size]).to(train.x.device)
+        tensors = trainer.layout.views(models if models.dim() == 1 else models[k])
+        logits = functional_call(trainer.module, tensors, (train.normalised(rows),))
+        losses.append(train.task.loss(logits, train.y[rows], "mean"))
+    return torch.stack(losses).tolist() if losses else []

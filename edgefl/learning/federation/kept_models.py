@@ -7,16 +7,11 @@ import torch
 from torch import Tensor
 
 from edgefl.learning.federation.learner import TorchLearner
-from edgefl.learning.modules.model_files import Inputs, stacked_state, whole_state
+from edgefl.learning.modules.model_files import stacked_state, whole_state
 from edgefl.learning.updates.rows import blocks
 
 GLOBAL, SERVED, PERSONAL = "global", "served", "personal"
 DEVICES, MODEL_OF = "devices", "model_of_device"
-
-
-def inputs_of(learner: TorchLearner) -> Inputs:
-    """Return what the models of a learner take."""
-    return learner.trainer.training_data.inputs
 
 
 def about(learner: TorchLearner) -> dict[str, Any]:
@@ -28,13 +23,8 @@ def about(learner: TorchLearner) -> dict[str, Any]:
         "session": at.session,
         "phase": at.phase,
         "round": at.round,
-        "round_of_run": round_of_run(learner),
+        "round_of_run": now.round.moment.round,  # of the global model
     }
-
-
-def round_of_run(learner: TorchLearner) -> int:
-    """Return how many rounds of the global model a cell has had."""
-    return learner.federation.now.round.moment.round
 
 
 def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str, Mapping[str, Tensor]]]:

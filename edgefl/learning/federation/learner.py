@@ -1,7 +1,8 @@
 """The learner that trains with PyTorch: models, data, algorithm and warm start behind the contract's Learner."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,20 +11,19 @@ from torch import Tensor
 from edgefl.config import registry
 from edgefl.contract import VALIDATION_SCORE, Evaluation, Opening, SessionStart, Stage
 from edgefl.errors import EdgeflError
+from edgefl.learning.data.dealt_by_group import device_data_of
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.drifts import Drift, Moment
 from edgefl.learning.federation.cell_building import (
     build_module,
-    device_data_of,
     device_tests,
-    device_validation,
     drift_state,
     local_training,
     refuse_outputs,
 )
 from edgefl.learning.federation.clairvoyance import TrainBothStage
 from edgefl.learning.federation.federation import Federation, Progress, RoundFacts, SessionFacts, TensorState
-from edgefl.learning.federation.stages import CheckStage, ProbeStage, TrainStage, WatchedStage, construct
+from edgefl.learning.federation.stages import CheckStage, ProbeStage, TrainStage, construct
 from edgefl.learning.federation.trainer import Trainer
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.local.cost import flops_per_sample
@@ -33,11 +33,11 @@ from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.scores.metrics import BEST
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.updates.compression import Compression
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
-from edgefl.learning.updates.privacy_account import release_of
+from edgefl.learning.updates.privacy_account import Release
 from edgefl.learning.updates.trained_model import TrainedModel
+from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
 from edgefl.rng import Streams
 
@@ -51,6 +51,10 @@ class TorchLearner:
         cell: its cell, for drifts by cell.
         populations: device ids of each standing population; none: all devices are one.
         kept: [devices] share of the training samples dealt to each that it keeps; None: all.
+
+    Attributes:
+        federation: the models of the cell, and how far its session has come.
+        trainer: what the cell trains and tests its models with.
     """
 
     def __init__(
@@ -98,8 +102,19 @@ class TorchLearner:
             self.parameters, layout.statistics.size, settings.algorithm.vectors_up
         )
         inputs = PartitionInputs(training_data.groups, homes_m, sites_m, kept)
-        device_data = device_data_of(settings, training_data, streams, inputs, populations)
-        self._trainer = Trainer(
+        device_data = device_data_of(
+            settings.partition,
+            training_data.labels,
+            training_data.by_group,
+            training_data.classes,
+            training_data.devices,
+            streams,
+            inputs,
+            populations,
+            training_data.pool,
+        )
+        tests_of = partial(device_tests, settings, training_data, device_data, streams)
+        self.trainer = Trainer(
             settings=settings,
             training_data=training_data,
             device_data=device_data,
@@ -111,18 +126,11 @@ class TorchLearner:
             payload_bits=self.payload_bits,
             cell=cell,
             drift_state=drift_state(settings.drift, inputs, training_data.devices, cell, streams),
-            device_tests=device_tests(
-                settings,
-                training_data,
-                device_data,
-                streams,
-                training_data.test_labels,
-                training_data.test_groups,
-            ),
-            device_validation=device_validation(settings, training_data, device_data, streams),
+            device_tests=tests_of(training_data.test_split),
+            device_validation=tests_of(training_data.validation_split),
         )
         self._initial = layout.flatten(module)
-        self._federation = Federation(self._trained_model(training_data.states, self._initial), self._initial)
+        self.federation = Federation(self._trained_model(training_data.states, self._initial), self._initial)
         if settings.algorithm.knows_drift:
             if settings.drift is None:
                 raise EdgeflError(
@@ -131,35 +139,27 @@ class TorchLearner:
                 )
             # with buffers of its own: both models' updates wait for the server at the same time
             again = local_training(settings, training_data, module)
-            self._federation.twin = self._trained_model(
+            self.federation.twin = self._trained_model(
                 training_data.new_states(), self._initial, again, "twin"
             )
 
     @property
     def model(self) -> Tensor:
         """[M + Q] the global model."""
-        return self._federation.model.model
-
-    @property
-    def federation(self) -> Federation:
-        """The models of the cell, and how far its session has come."""
-        return self._federation
-
-    @property
-    def trainer(self) -> Trainer:
-        """What the cell trains and tests its models with."""
-        return self._trainer
+        return self.federation.model.model
 
     @property
     def train_stage(self) -> TrainStage:
         """The stage of training, as it would be now."""
-        kind = TrainStage if self._federation.twin is None else TrainBothStage
-        return kind(self._trainer, self._federation, self._warm_start)
+        kind = TrainStage if self.federation.twin is None else TrainBothStage
+        stage = kind(self.trainer, self.federation, self._warm_start)
+        stage.watch = self.watch
+        return stage
 
     @property
     def device_data(self) -> DeviceData:
         """The samples of each device."""
-        return self._trainer.device_data
+        return self.trainer.device_data
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session: probes and a check where the warm start wants them, then training.
@@ -167,13 +167,13 @@ class TorchLearner:
         Raises:
             EdgeflError: the session's devices hold no data.
         """
-        device_data, federation = self._trainer.device_data, self._federation
+        device_data, federation = self.trainer.device_data, self.federation
         device_data.deal(start.number)
         labels = device_data.labels(start.ids)
         if not labels:
             raise EdgeflError(f"no device of session {start.number} has any data", ("learning", "partition"))
         last, known = federation.now, federation.now.labels
-        self._trainer.training_data.serve(self._trainer.cell, start.ids)
+        self.trainer.training_data.serve(self.trainer.cell, start.ids)
         federation.gradient = federation.probe = None
         federation.previous = federation.model.model
         if start.number == self._settings.pilot_sessions + 1 and self._settings.after_pilot == "restart":
@@ -203,34 +203,35 @@ class TorchLearner:
 
     def stages(self) -> Iterator[Stage]:
         """Yield the stages of the open session, from the present one on; then close the session."""
-        train = TrainStage if self._federation.twin is None else TrainBothStage
-        kinds: dict[str, Callable[..., Stage]] = {"probe": ProbeStage, "check": CheckStage, "train": train}
-        now = self._federation.now
+        kinds: dict[str, Callable[..., Stage]] = {"probe": ProbeStage, "check": CheckStage}
+        now = self.federation.now
         while now.stage:
-            stage = kinds[now.stage](self._trainer, self._federation, self._warm_start)
-            yield stage if self.watch is None else cast(Stage, WatchedStage(stage, self.watch))
+            if now.stage == "train":
+                yield self.train_stage
+            else:
+                yield kinds[now.stage](self.trainer, self.federation, self._warm_start)
             if now.stage == "train":
                 self._close()
-            elif now.stage == "probe" and self._warm_start.checks(self._federation.saved):
+            elif now.stage == "probe" and self._warm_start.checks(self.federation.saved):
                 now.stage = "check"
             else:
                 self._open_training()
 
     def state(self) -> TensorState:
         """Return the learner's state, for a snapshot."""
-        return self._federation.state()
+        return self.federation.state()
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """Replace the learner's state by what `state` gave."""
-        probe = self._trained_model(self._trainer.training_data.new_states(), self._initial)
-        self._federation.restore(tensors, facts, probe)
+        probe = self._trained_model(self.trainer.training_data.new_states(), self._initial)
+        self.federation.restore(tensors, facts, probe)
         # a run with another warm start, from which this one goes on, may have kept more
-        self._federation.saved = self._warm_start.retain(self._federation.saved)
-        self._trainer.device_data.deal(max(1, self._federation.now.session.number))
+        self.federation.saved = self._warm_start.retain(self.federation.saved)
+        self.trainer.device_data.deal(max(1, self.federation.now.session.number))
 
     @property
     def _is_pilot(self) -> bool:
-        return self._federation.now.session.number <= self._settings.pilot_sessions
+        return self.federation.now.session.number <= self._settings.pilot_sessions
 
     @property
     def _probes(self) -> bool:
@@ -238,7 +239,7 @@ class TorchLearner:
 
     def _restart(self) -> None:
         """Go back to the untrained model: the session that opens has no predecessor."""
-        federation = self._federation
+        federation = self.federation
         for one in (federation.model, federation.twin):
             if one is not None:
                 one.model, one.state = self._initial, {}
@@ -251,55 +252,62 @@ class TorchLearner:
         training: LocalTraining | None = None,
         name: str = "model",
     ) -> TrainedModel:
-        trainer, settings = self._trainer, self._settings
+        trainer, settings = self.trainer, self._settings
         devices = devices.of(lambda: trainer.device_data.key)
         return TrainedModel(
             training or trainer.training,
             settings.algorithm,
             devices,
             model,
-            Compression(settings, trainer.layout, self._payload, devices),
+            Transfers(
+                settings.algorithm,
+                trainer.layout,
+                self._payload,
+                devices,
+                settings.uplink_codec,
+                settings.downlink_codec,
+            ),
             trainer.streams.below("chance", trainer.cell, name),
-            release_of(settings.privacy, trainer.layout, devices),
+            Release(settings.privacy, trainer.layout, devices),
         )
 
     def _open_probe(self) -> None:
-        federation, now = self._federation, self._federation.now
+        federation, now = self.federation, self.federation.now
         if federation.pilot is None:
             federation.pilot = self._warm_start.pilot(federation.finals, self._initial)
             federation.finals = []
         # with new device vectors too: a probe starts afresh and leaves no trace
-        federation.probe = self._trained_model(self._trainer.training_data.new_states(), federation.pilot)
-        federation.probe.open(federation.pilot, self._trainer.device_data.sizes(now.members))
+        federation.probe = self._trained_model(self.trainer.training_data.new_states(), federation.pilot)
+        federation.probe.open(federation.pilot, self.trainer.device_data.sizes(now.members))
         now.stage = "probe"
 
     def _open_training(self) -> None:
         """Make the session's opening model, and begin training."""
-        federation, now = self._federation, self._federation.now
-        sizes = self._trainer.device_data.sizes(now.members)
+        federation, now = self.federation, self.federation.now
+        sizes = self.trainer.device_data.sizes(now.members)
         name, opening = "", OpeningModel(federation.model.model, {})
         if not self._is_pilot:
             name = registry.name_of("warm_starts", self._warm_start)
-            opening = construct(self._trainer, federation, self._warm_start)
+            opening = construct(self.trainer, federation, self._warm_start)
             if now.check.prefer_previous(sizes):
                 opening = OpeningModel(federation.model.model, {now.session.number - 1: 1.0})
         federation.probe = None
         federation.model.open(opening.model, sizes)
         if federation.twin is not None:
             federation.twin.open(federation.twin.model, sizes)
-        tested = self._trainer.test(opening.model, now.labels, now.round.moment, sorted(now.members))
+        tested = self.trainer.test(opening.model, now.labels, now.round.moment, sorted(now.members))
         now.opening = Opening(name, opening.weights, now.labels, tested.accuracy, tested.loss)
         now.stage = "train"
 
     def _close(self) -> None:
         """End the session, and save its last model for warm starts."""
-        federation, now = self._federation, self._federation.now
+        federation, now = self.federation, self.federation.now
         if self._is_pilot:
             # whatever the warm start: runs that differ in it alone share their pilot sessions
-            tested = self._trainer.test(self.model, now.labels, now.round.moment, sorted(now.members))
-            judged = self._trainer.validate(
-                self.model, now.labels, now.round.moment, sorted(now.members)
-            ).get(VALIDATION_SCORE, tested.accuracy)
+            tested = self.trainer.test(self.model, now.labels, now.round.moment, sorted(now.members))
+            judged = self.trainer.validate(self.model, now.labels, now.round.moment, sorted(now.members)).get(
+                VALIDATION_SCORE, tested.accuracy
+            )
             federation.finals.append(Final(self.model, judged or 0.0))
         else:
             federation.saved.append(Saved(now.session.number, self.model, federation.gradient))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +17,6 @@ from edgefl.contract import (
     Expected,
     LocalRound,
     Now,
-    Stage,
     StageFacts,
     Staleness,
 )
@@ -105,7 +103,12 @@ class _SessionStage:
 
 
 class TrainStage(_SessionStage):
-    """The stage of training the global model; in the first P sessions its phase is called pilot."""
+    """The stage of training the global model; in the first P sessions its phase is called pilot.
+
+    watch: called with every test of the global model, once it is made; None: nobody is.
+    """
+
+    watch: Callable[[Evaluation], None] | None = None
 
     @property
     def facts(self) -> StageFacts:
@@ -175,7 +178,10 @@ class TrainStage(_SessionStage):
         if trainer.device_tests is not None and trainer.settings.algorithm.keeps_own_model():
             evaluation = trainer.with_personal(evaluation, model, tested, moment)
         measured = now.measured or self._measured(list(model.waiting.values()))
-        return replace(evaluation, scalars={**evaluation.scalars, **measured})
+        evaluation = replace(evaluation, scalars={**evaluation.scalars, **measured})
+        if self.watch is not None:
+            self.watch(evaluation)
+        return evaluation
 
     def submit(self) -> int:
         return self._cloud.send(self.trainer.cell, self.federation.model.model)
@@ -253,22 +259,6 @@ def _told(local: LocalRound) -> LocalRound:
         for name, values in local.scalars.items()
     }
     return replace(local, scalars=scalars)
-
-
-class WatchedStage:
-    """A stage of which somebody is told every test of the global model, once it is made."""
-
-    def __init__(self, stage: Stage, watch: Callable[[Evaluation], None]) -> None:
-        self._stage, self._watch = stage, watch
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stage, name)
-
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        evaluation = self._stage.evaluate(present)
-        if evaluation is not None:
-            self._watch(evaluation)
-        return evaluation
 
 
 class ProbeStage(_SessionStage):

@@ -48,8 +48,8 @@ def measure(trainer: "Trainer", last: "TrainedRound", made: Tensor, at: "At") ->
     assert trainer.settings.theory is not None
     module, layout, split = trainer.module, trainer.layout, trainer.training_data.train
     rows = [torch.from_numpy(last.batches.samples[k]).to(split.y.device) for k in positions]
-    before = [gradient(module, layout, last.start, split, own) for own in rows]
-    after = [gradient(module, layout, made, split, own) for own in rows]
+    before = [_gradient(module, layout, last.start, split, own) for own in rows]
+    after = [_gradient(module, layout, made, split, own) for own in rows]
     sizes = np.array([len(own) for own in rows], dtype=float)
     steps = np.array([last.models.steps[k] for k in positions], dtype=float)
     batch = np.minimum(trainer.settings.local.batch, sizes)
@@ -57,7 +57,7 @@ def measure(trainer: "Trainer", last: "TrainedRound", made: Tensor, at: "At") ->
     for k, own in zip(positions, rows, strict=True):
         order = trainer.streams("theory", last.ids[k], *at).permutation(len(own))
         some = own[torch.from_numpy(order[: trainer.settings.theory.samples]).to(own.device)]
-        variances.append(variance(module, layout, last.start, split, some))
+        variances.append(_variance(module, layout, last.start, split, some))
     shares = sizes / sizes.sum()
     noise = shares * (1 - batch / sizes) * np.array(variances) / batch
     moved = float((layout.split(made)[0] - layout.split(last.start)[0]).norm())
@@ -94,7 +94,7 @@ def of_gradients(
     }
 
 
-def gradient(
+def _gradient(
     module: nn.Module, layout: ModelLayout, model: Tensor, split: SplitInMemory, rows: Tensor
 ) -> tuple[float, Tensor]:
     """Return the mean loss over samples [n] at a model [M + Q], and its gradient [M], in evaluation mode."""
@@ -111,11 +111,11 @@ def gradient(
     return total / len(rows), slope / len(rows)
 
 
-def variance(
+def _variance(
     module: nn.Module, layout: ModelLayout, model: Tensor, split: SplitInMemory, rows: Tensor
 ) -> float:
     """Return the sample variance of the gradients of single samples, sum over the coordinates; 0 of one sample."""
     if len(rows) < 2:
         return 0.0
-    each = torch.stack([gradient(module, layout, model, split, row[None])[1] for row in rows])
+    each = torch.stack([_gradient(module, layout, model, split, row[None])[1] for row in rows])
     return float(each.var(dim=0, correction=1).sum())

@@ -67,7 +67,6 @@ class TrainingData:
         self.model = settings.model
         self.hands = Hands(1 if torch_device.type == "cuda" else threads)
         self.devices, self.ids = devices, range(devices) if ids is None else ids
-        self.test_labels, self.test_groups = self.task.kinds(data.test.y), data.test.groups
         augmentation = Augmentation() if settings.local.augmentation else None
         if augmentation is not None:
             augmentation.check(self.input_shape)
@@ -75,7 +74,7 @@ class TrainingData:
         self.pool = None if data.by_group is None else SamplePool(data.by_group, self.train, threads)
         self.test = self._in_memory(data.test, data, settings.drift)
         self.validation = None if validation is None else self._in_memory(validation, data, settings.drift)
-        self.validation_split = validation
+        self.test_split, self.validation_split = data.test, validation
         # shared by all cells: a device that changes the cell takes its own vectors along
         self.states = self.new_states()
         self._cell_of = np.full(devices, -1)  # the last in whose session it was; -1: none

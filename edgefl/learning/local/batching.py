@@ -20,15 +20,12 @@ CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 SHIPPED = ("torch.nn.", "edgefl.learning.models.")
 
 
-def choose(
-    module: nn.Module, together: int, torch_device: torch.device, channels_last: bool = False
-) -> Literal["stacked", "sequential"]:
+def choose(module: nn.Module, together: int, torch_device: torch.device) -> Literal["stacked", "sequential"]:
     """Choose how `learning.local.batching: auto` trains the devices of a round: by rules, without any timing.
 
     Devices are trained one by one, everywhere:
         - if the model has layers that neither PyTorch nor edgefl ships: vmap may not follow what they do;
         - if it has recurrent layers or embedding bags, which vmap runs one by one itself, with detours;
-        - if images lie channels last, which stacked training does not support;
     and on a CPU:
         - if it has convolutions;
         - if fewer than 10 would be stacked, because fewer take part in the round or fit a chunk (each with its
@@ -64,7 +61,7 @@ def choose(
         together: devices that would be stacked: a round's, or those that fit a chunk.
     """
     layers = list(module.modules())
-    if channels_last or any(isinstance(layer, (*RECURRENT, nn.EmbeddingBag)) for layer in layers):
+    if any(isinstance(layer, (*RECURRENT, nn.EmbeddingBag)) for layer in layers):
         return "sequential"
     if not all(f"{type(layer).__module__}.".startswith(SHIPPED) for layer in layers):
         return "sequential"

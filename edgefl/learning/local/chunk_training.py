@@ -8,7 +8,7 @@ from torch import Tensor
 
 from edgefl.learning import memory
 from edgefl.learning.data.data_in_memory import SampleReader, SplitInMemory
-from edgefl.learning.local.gradients import ChunkBatches, GradientSteps, Kernel
+from edgefl.learning.local.gradients import Batch, GradientSteps, Kernel
 from edgefl.learning.local.local_task import LocalModels, LocalTask
 from edgefl.learning.local.update_rule import UpdateRule
 
@@ -54,7 +54,7 @@ class ChunkTraining:
         """Train the devices at these positions of the round."""
         task, worker, result = self._task, self._worker, self._models.rows
         self._rows = worker.room("local models", len(positions), self._layout.size, result)
-        self._state = state_of(worker, self._rule, "local", len(positions), result)
+        self._state = _state_of(worker, self._rule, "local", len(positions), result)
         self._rows.copy_(task.received(positions))
         if task.optimiser is not None:
             *vectors, self._before = _of_state(task.optimiser(positions), self._state)
@@ -108,19 +108,19 @@ class ChunkTraining:
                 going = self._stopping.going(positions[:active], step, rows)
                 if going is not None:
                     break
-        put(self._models.rows, positions, rows)
+        _put(self._models.rows, positions, rows)
         if self._before is not None and self._models.optimiser is not None:
             done = torch.from_numpy(self._models.steps[positions]).to(self._before).unsqueeze(1)
-            put(self._models.optimiser, positions, torch.cat([*self._state, self._before + done], dim=1))
+            _put(self._models.optimiser, positions, torch.cat([*self._state, self._before + done], dim=1))
         if personal is not None:
             personal.put(positions)
         if going is None and end < steps[0]:
             going = np.flatnonzero(steps > end).tolist()
         if going is None:
             return [], step
-        self._rows, self._state = closed(self._rows, going), [closed(one, going) for one in self._state]
+        self._rows, self._state = in_front(self._rows, going), [in_front(one, going) for one in self._state]
         if self._before is not None:
-            self._before = closed(self._before, going)
+            self._before = in_front(self._before, going)
         if personal is not None:
             personal.close(going)
         return [positions[k] for k in going], step + 1
@@ -140,7 +140,7 @@ class _PersonalModels:
         layout = worker.kernel.layout
         count = len(positions)
         self._rows = worker.room("personal models", count, layout.size, result)
-        self._state = state_of(worker, rule, "personal", count, result)
+        self._state = _state_of(worker, rule, "personal", count, result)
         self._points = worker.room("points", count, layout.size, result)
         self._rows.copy_(task.personal(positions))
         self._points.copy_(self._rows)
@@ -171,12 +171,12 @@ class _PersonalModels:
         """Write the models into the round's result, with the statistics of the points."""
         layout = self._worker.kernel.layout
         layout.split(self._rows)[1].copy_(layout.split(self._points)[1])
-        put(self._result, positions, self._rows)
+        _put(self._result, positions, self._rows)
 
     def close(self, going: Sequence[int]) -> None:
         """Keep only the rows that go on."""
-        self._rows, self._state = closed(self._rows, going), [closed(one, going) for one in self._state]
-        self._points = closed(self._points, going)
+        self._rows, self._state = in_front(self._rows, going), [in_front(one, going) for one in self._state]
+        self._points = in_front(self._points, going)
 
 
 class _EarlyStopping:
@@ -236,7 +236,7 @@ def _gradient_steps(
     """Start the gradients of the devices' losses at rows [k, M + Q], for some steps."""
     batches = task.batches
     # a step's batches lie together: [steps, k, B]
-    places = together(positions)
+    places = _together(positions)
     samples, weight = (
         torch.from_numpy(all_steps[places, steps.start : steps.stop].swapaxes(0, 1))
         .to(rows.device)
@@ -249,7 +249,7 @@ def _gradient_steps(
         views = ways.to(rows.device, torch.int64).contiguous()
     return worker.kernel.start(
         rows,
-        ChunkBatches(
+        Batch(
             worker.reader,
             samples,
             worker.reader.labels(samples),
@@ -262,7 +262,7 @@ def _gradient_steps(
     )
 
 
-def state_of(worker: Worker, rule: UpdateRule, name: str, count: int, like: Tensor) -> list[Tensor]:
+def _state_of(worker: Worker, rule: UpdateRule, name: str, count: int, like: Tensor) -> list[Tensor]:
     """Return the optimiser's state of some models, vectors [count, M] of zeros."""
     size = worker.kernel.layout.parameters.size
     names = [f"{name} state {i}" for i in range(rule.optimiser.vectors)]
@@ -275,19 +275,20 @@ def _of_state(kept: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
     return [*vectors, steps.clone()]
 
 
-def put(result: Tensor, positions: Sequence[int], rows: Tensor) -> None:
+def _put(result: Tensor, positions: Sequence[int], rows: Tensor) -> None:
     """Write rows to their positions in the result."""
-    result[together(positions)] = rows
+    result[_together(positions)] = rows
 
 
-def together(positions: Sequence[int]) -> slice | list[int]:
+def _together(positions: Sequence[int]) -> slice | list[int]:
     """Return positions as one slice where they lie together: it makes no copy."""
     span = range(positions[0], positions[-1] + 1)
     return slice(span.start, span.stop) if list(positions) == list(span) else list(positions)
 
 
-def closed(rows: Tensor, going: Sequence[int]) -> Tensor:
-    """Move the rows at ascending places `going` to the front: in place, as memory is full; return them."""
-    for place, row in enumerate(going):
-        rows[place] = rows[row]
-    return rows[: len(going)]
+def in_front(rows: Tensor, positions: Sequence[int]) -> Tensor:
+    """Move the rows at ascending positions to the front: in place, as a second [K, M] may not fit; return them."""
+    if len(positions) < len(rows):
+        for place, position in enumerate(positions):
+            rows[place] = rows[position]
+    return rows[: len(positions)]

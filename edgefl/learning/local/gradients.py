@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -14,10 +14,9 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from edgefl.learning.data.data_in_memory import SampleReader
 from edgefl.learning.local.batching import RECURRENT
-from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.terms import pushed, run, weighted
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
-from edgefl.learning.modules.convolutions import images_at_once, read_channels_last
+from edgefl.learning.modules.convolutions import images_at_once, read_channels_last, wants_channels_last
 from edgefl.learning.modules.layers import hand_in_dropout
 from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.objective import CLASSIFICATION
@@ -32,36 +31,8 @@ GradientSteps = Callable[[int, int], Tensor]
 
 
 @dataclass(frozen=True)
-class ChunkBatches:
-    """All mini-batches of a chunk of devices, on the torch device.
-
-    samples, y, weight, sizes, views: of each step, as in `Batch`.
-    """
-
-    reader: SampleReader
-    samples: Tensor
-    y: Tensor
-    weight: Tensor
-    sizes: Sequence[Sequence[int]]
-    generators: Sequence[torch.Generator]
-    views: Tensor | None = None
-
-    def at(self, step: int, active: int) -> "Batch":
-        """Return the mini-batches of the first devices in one step."""
-        return Batch(
-            self.reader,
-            self.samples[step, :active],
-            self.y[step, :active],
-            self.weight[step, :active],
-            self.sizes[step][:active],
-            self.generators[:active],
-            None if self.views is None else self.views[step, :active],
-        )
-
-
-@dataclass(frozen=True)
 class Batch:
-    """One mini-batch of each of k devices, on the torch device.
+    """One mini-batch of each of k devices, on the torch device; or one for each of their steps, [steps, k, ...].
 
     samples: [k, B] indices into the data; 0 where padded.
     weight: [k, B] weights that sum to one per device; 0 where padded.
@@ -74,9 +45,21 @@ class Batch:
     samples: Tensor
     y: Tensor
     weight: Tensor
-    sizes: Sequence[int]
+    sizes: Any
     generators: Sequence[torch.Generator]
     views: Tensor | None = None
+
+    def at(self, step: int, active: int) -> "Batch":
+        """Return the mini-batches of the first devices in one of the steps."""
+        return Batch(
+            self.reader,
+            self.samples[step, :active],
+            self.y[step, :active],
+            self.weight[step, :active],
+            self.sizes[step][:active],
+            self.generators[:active],
+            None if self.views is None else self.views[step, :active],
+        )
 
     def inputs(self, size: int | None = None) -> Tensor:
         """Return the normalised inputs [k, B, ...] of the first samples; overwritten by the next call."""
@@ -97,7 +80,7 @@ class Kernel(ABC):
         self,
         model: Model,
         module: nn.Module,
-        precision: Precision,
+        bf16: bool,
         example: Tensor,
         task: Task = CLASSIFICATION,
     ) -> None:
@@ -105,7 +88,7 @@ class Kernel(ABC):
         self.model = model
         self.module = copy.deepcopy(module)
         self.layout = ModelLayout.of(module)
-        self.precision = precision
+        self._bf16, self._torch_device = bf16, example.device
         self._recurrent = any(isinstance(layer, RECURRENT) for layer in self.module.modules())
         self.dropout = hand_in_dropout(self.module)
         if self.dropout:
@@ -117,7 +100,7 @@ class Kernel(ABC):
     def _prepare(self) -> None:  # noqa: B027  # not all ways need anything
         """Make ready what this way of computing gradients needs of its module."""
 
-    def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> GradientSteps:
+    def start(self, rows: Tensor, batches: Batch, terms: Sequence[OutputTerm]) -> GradientSteps:
         """Start a chunk: return a function that computes the gradients at the models rows [k, M + Q] in a step.
 
         The caller updates the models between the steps; the number of active devices may only fall.
@@ -135,7 +118,7 @@ class Kernel(ABC):
 
     def _autocast(self, torch_device: torch.device) -> torch.autocast:
         # no cache: it would keep casts of parameters that change meanwhile
-        return torch.autocast(torch_device.type, torch.bfloat16, self.precision.bf16, cache_enabled=False)
+        return torch.autocast(torch_device.type, torch.bfloat16, self._bf16, cache_enabled=False)
 
     def _masks(self, batch: Batch) -> dict[str, Tensor]:
         """Draw dropout masks [k, B, *shape] by name, each device's from its own generator, without padding."""
@@ -168,20 +151,14 @@ class Kernel(ABC):
 
     def loss(self, row: Tensor, reader: SampleReader, samples: Tensor) -> Tensor:
         """Compute the mean loss [] of model [M + Q] over samples [n], in evaluation mode."""
-        return self.score(row, reader, samples)[0]
-
-    def score(self, row: Tensor, reader: SampleReader, samples: Tensor) -> tuple[Tensor, float]:
-        """Compute the mean loss [] and the score of model [M + Q] over samples [n], in evaluation mode."""
         self.module.eval()
-        task, tensors = self.task, self.layout.views(row)
-        total, scores = row.new_zeros(()), 0.0
+        total, tensors = row.new_zeros(()), self.layout.views(row)
         with self._autocast(row.device):
             for some in samples.split(self._tested_at_once):
-                logits, y = run(self.module, tensors, reader.normalised(some)).logits, reader.labels(some)
-                total += task.loss(logits.float(), y, "sum")
-                scores += task.total(logits, y)
+                logits = run(self.module, tensors, reader.normalised(some)).logits
+                total += self.task.loss(logits.float(), reader.labels(some), "sum")
         self.module.train()
-        return total / len(samples), scores / len(samples)
+        return total / len(samples)
 
     def _references(self, terms: Sequence[OutputTerm], batch: Batch) -> list[list[Outputs]]:
         return [[self.outputs(rows, batch) for rows in term.references] for term in terms]
@@ -190,12 +167,12 @@ class Kernel(ABC):
 class ByHand(Kernel):
     """Gradients that the model itself writes out, all devices of a chunk in one call."""
 
-    def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> GradientSteps:
+    def start(self, rows: Tensor, batches: Batch, terms: Sequence[OutputTerm]) -> GradientSteps:
         if self.model.writes_out() != "stepper":
             return super().start(rows, batches, terms)
         reader = batches.reader
         inputs = reader.raw if reader.scaling else reader.normalised
-        narrows = self.model.leaves_out_padding and narrowed(batches)
+        narrows = self.model.leaves_out_padding and _narrowed(batches)
         steps = self.model.stepper(
             ChunkOfDevices(
                 layout=self.layout.parameters,
@@ -219,14 +196,14 @@ class ByHand(Kernel):
 
     def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
         at = (self.module, self.layout.parameters, rows, batch.inputs(), batch.y, batch.weight)
-        return self.model.gradients_with_terms(*at, terms) if terms else self.model.gradients(*at)
+        return self.model.gradients(*at, terms) if terms else self.model.gradients(*at)
 
 
 class Stacked(Kernel):
     """Automatic differentiation under vmap, all devices of a chunk in one call."""
 
     def _prepare(self) -> None:
-        if self.precision.bf16:
+        if self._bf16:
             # vmap's batch norm makes weights of its input's type, which must be that of the statistics
             for layer in self.module.modules():
                 if isinstance(layer, _BatchNorm):
@@ -289,7 +266,7 @@ class OneByOne(Kernel):
     at_once = 1
 
     def _prepare(self) -> None:
-        if self.precision.channels_last:
+        if wants_channels_last(self.model.channels_last_gain, self._torch_device, "all"):
             read_channels_last(self.module)
         named = dict(self.module.named_parameters())
         self._parameters = [named[name] for name in self.layout.parameters.names]
@@ -329,7 +306,7 @@ class OneByOne(Kernel):
         self._bound = place
 
 
-def narrowed(batches: ChunkBatches) -> bool:
+def _narrowed(batches: Batch) -> bool:
     """Return whether batches are computed without padding that all devices have: where that pays."""
     on_cpu, widest = batches.samples.device.type == "cpu", batches.samples.shape[2]
     return on_cpu and batches.reader.numbers >= NARROWED_FROM and widest <= NARROWED_UP_TO

@@ -16,7 +16,6 @@ from edgefl.learning.local.batching import CHUNK_BYTES, Batching, choose
 from edgefl.learning.local.chunk_training import ChunkTraining, Worker
 from edgefl.learning.local.gradients import ByHand, Kernel, OneByOne, Stacked
 from edgefl.learning.local.local_task import LocalModels, LocalTask
-from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.modules.module_facts import (
@@ -44,6 +43,7 @@ class LocalTraining:
         rule: how a gradient becomes a step.
         batching: `stacked` takes the devices of a chunk together, `sequential` one after the other; for
             `auto` see `batching.choose`.
+        bf16: whether products and convolutions are in bfloat16.
         memory_bytes: memory for a chunk of stacked devices; None: `CHUNK_BYTES`.
         threads: chunks trained at the same time; always 1 on a GPU.
         task: what devices minimise; other than the cross-entropy by automatic differentiation only.
@@ -61,7 +61,7 @@ class LocalTraining:
         rule: UpdateRule,
         *,
         batching: Batching = "auto",
-        precision: Precision | None = None,
+        bf16: bool = False,
         memory_bytes: int | None = None,
         threads: int = 1,
         task: Task = CLASSIFICATION,
@@ -72,14 +72,14 @@ class LocalTraining:
         self._train = train
         self._rule = rule
         self._batching = batching
-        self._precision = (precision or Precision()).settled(model, train.x.device)
+        self._bf16 = bf16
         self._memory_bytes = memory_bytes or CHUNK_BYTES[train.x.device.type]
         self._hands = Hands(1 if train.x.device.type == "cuda" else threads)
         self._workers: dict[type[Kernel], list[Worker]] = {}
         self._buffers: dict[str, Tensor] = {}
         self.layout = ModelLayout.of(module)
         self.smallest_batch = smallest_batch(module)
-        if self._precision.bf16 and train.x.device.type == "cpu":
+        if bf16 and train.x.device.type == "cpu":
             refuse_wrong_bf16_gradients(module, example(train.x))
 
     @torch.no_grad()
@@ -120,15 +120,15 @@ class LocalTraining:
         return models
 
     @torch.no_grad()
-    def scores(self, models: Tensor, samples: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
-        """Compute losses (mean) and accuracies [K, C] of models [C, M + Q] on each device's samples; 0 without."""
+    def losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
+        """Compute the mean losses [K, C] of models [C, M + Q] on each device's samples; 0 without."""
         (worker,) = self._workers_with(OneByOne, 1)
-        losses, accuracies = models.new_zeros(2, len(samples), len(models))
+        losses = models.new_zeros(len(samples), len(models))
         for k, indices in enumerate(samples):
             rows = torch.from_numpy(indices).to(models.device)
             for c, row in enumerate(models if len(indices) else ()):
-                losses[k, c], accuracies[k, c] = worker.kernel.score(row, worker.reader, rows)
-        return losses, accuracies
+                losses[k, c] = worker.kernel.loss(row, worker.reader, rows)
+        return losses
 
     @property
     def state_size(self) -> int:
@@ -164,13 +164,13 @@ class LocalTraining:
 
     def _kind(self, task: LocalTask) -> type[Kernel]:
         written = self._model.writes_out_terms() if task.has_terms() else self._model.writes_out()
-        if written and of_cross_entropy(self._task) and not self._precision.bf16:
+        if written and of_cross_entropy(self._task) and not self._bf16:
             return ByHand
         way: Any = self._batching
         if way == "auto":
             count, _, batch = task.batches.rows.shape
             together = min(count, self.chunk(batch))
-            way = choose(self._module, together, self._train.x.device, bool(self._precision.channels_last))
+            way = choose(self._module, together, self._train.x.device)
         return Stacked if way == "stacked" else OneByOne
 
     @cached_property
@@ -196,7 +196,7 @@ class LocalTraining:
             refuse_hidden_parameters(self._module, example(self._train.x))
         while len(workers) < count:
             sample = example(self._train.x)
-            kernel = kind(self._model, self._module, self._precision, sample, self._task)
+            kernel = kind(self._model, self._module, self._bf16, sample, self._task)
             workers.append(Worker(kernel, self._train))
         return workers[:count]
 

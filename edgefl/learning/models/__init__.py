@@ -119,6 +119,8 @@ class Model(Component):
     # the sizes at which the papers use the model; `edgefl describe` counts its parameters there
     typical_input: ClassVar[tuple[int, ...]]
     typical_classes: ClassVar[int]
+    # whether the `gradients` that it writes out go for a loss with further terms, too
+    knows_terms: ClassVar[bool] = False
     # whether its `stepper` takes inputs that end with the last sample of the devices read, without padding behind
     leaves_out_padding: ClassVar[bool] = False
     # where it is faster on a CPU with images in channels-last order
@@ -139,18 +141,26 @@ class Model(Component):
         return None
 
     def gradients(
-        self, module: nn.Module, layout: TensorLayout, rows: Tensor, x: Tensor, y: Tensor, weight: Tensor
+        self,
+        module: nn.Module,
+        layout: TensorLayout,
+        rows: Tensor,
+        x: Tensor,
+        y: Tensor,
+        weight: Tensor,
+        terms: Sequence[OutputTerm] = (),
     ) -> Tensor:
         """Compute the gradients of each device's weighted loss, by automatic differentiation.
 
         A model without statistics and dropout may write its gradients out by hand: local training then
-        takes these, for a whole chunk of devices at once, wherever the loss has no further terms; for those
-        there is `gradients_with_terms`.
+        takes these, for a whole chunk of devices at once.
 
         Args:
             rows: [k, M] local models.
             x: [k, B, *input_shape] normalised inputs; y: [k, B] labels.
             weight: [k, B] weights that sum to one per device; 0 marks padding.
+            terms: of these k devices; each adds the sum over a device's samples of weight times itself. There are
+                some only for a model that `knows_terms`.
 
         Returns:
             [k, M].
@@ -165,28 +175,6 @@ class Model(Component):
 
         result: Tensor = vmap(grad(loss))(rows, x, y, weight)
         return result
-
-    def gradients_with_terms(
-        self,
-        module: nn.Module,
-        layout: TensorLayout,
-        rows: Tensor,
-        x: Tensor,
-        y: Tensor,
-        weight: Tensor,
-        terms: Sequence[OutputTerm],
-    ) -> Tensor:
-        """Compute by hand the gradients of a loss that has further terms.
-
-        For models that write out `gradients`; the arguments are those.
-
-        Args:
-            terms: of these k devices; each adds the sum over a device's samples of weight times itself.
-
-        Returns:
-            [k, M].
-        """
-        raise NotImplementedError
 
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
         """Start the written-out gradients of all steps of a chunk of devices, with further terms of the loss.
@@ -237,4 +225,4 @@ class Model(Component):
     @classmethod
     def writes_out_terms(cls) -> bool:
         """Return whether what this model writes out goes for a loss with further terms, too."""
-        return cls.writes_out() == "stepper" or cls.gradients_with_terms is not Model.gradients_with_terms
+        return cls.writes_out() == "stepper" or cls.knows_terms

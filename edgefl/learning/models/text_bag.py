@@ -39,7 +39,7 @@ class TextBag(Model):
         nn.init.zeros_(head.bias)
         return with_head(_Bag(self.vocabulary, self.width), head)
 
-    def gradients(
+    def gradients(  # type: ignore[override]  # it knows no terms
         self, module: nn.Module, layout: TensorLayout, rows: Tensor, x: Tensor, y: Tensor, weight: Tensor
     ) -> Tensor:
         # By hand, because autograd first makes a dense gradient of all embeddings and then copies it into

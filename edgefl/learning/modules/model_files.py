@@ -6,7 +6,7 @@ A file is the whole `state_dict` of the module, what is frozen included, and its
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -202,25 +202,19 @@ def _fitting(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, part
         EdgeflError: none fits, or, unless partial, not all do.
     """
     own = module.state_dict()
-    lacking = [name for name in own if name not in given]
-    strange = [name for name in given if name not in own]
-    unlike = [name for name in own if name in given and _like(own[name]) != _like(given[name])]
-    fitting = [name for name in own if name in given and name not in unlike]
-    differ = [f"has {name} {_shown(given[name], own[name])}" for name in unlike[:SHOWN]]
+    fitting = [name for name in own if name in given and _like(own[name]) == _like(given[name])]
     if not fitting:
         raise EdgeflError(
-            f"{path}: no tensor of it fits the model, whose first ones are {_shaped(own)}; the file's are"
-            f" {_shaped(given)}: take the model that it is of"
+            f"{path}: no tensor of it fits the model, whose first ones are {_some(own, own)}; the file's are"
+            f" {_some(given, given)}: take the model that it is of"
         )
-    if (lacking or strange or unlike) and not partial:
-        what = [
-            f"lacks {_some(lacking)}" if lacking else "",
-            f"has {_some(strange)}, which the model has not" if strange else "",
-            *differ,
-        ]
+    lacking = [name for name in own if name not in given]
+    strange = [name for name in given if name not in fitting]
+    if (lacking or strange) and not partial:
         raise EdgeflError(
-            f"{path}: does not fit the model: {'; '.join(filter(None, what))}; take the model that it is of, or, to"
-            " begin with what fits, partial: true"
+            f"{path}: does not fit the model: it lacks {_some(lacking, own)}, and has {_some(strange, given)}, which"
+            f" the model has not or as {_some([name for name in strange if name in own], own)}; take the model that"
+            " it is of, or, to begin with what fits, partial: true"
         )
     return fitting
 
@@ -230,23 +224,12 @@ def _like(tensor: Tensor) -> tuple[torch.Size, bool, bool]:
     return tensor.shape, tensor.is_floating_point(), tensor.is_complex()
 
 
-def _shown(given: Tensor, own: Tensor) -> str:
-    if given.shape != own.shape:
-        return f"{list(given.shape)} for {list(own.shape)}"
-    return f"as {str(given.dtype).removeprefix('torch.')} for {str(own.dtype).removeprefix('torch.')}"
-
-
-def _shaped(tensors: Mapping[str, Tensor]) -> str:
+def _some(names: Collection[str], of: Mapping[str, Tensor]) -> str:
     """Return names and shapes: those of another data set's model have the names and not the shapes."""
-    more = f" and {len(tensors) - SHOWN} more" if len(tensors) > SHOWN else ""
-    some = [(name, tensors[name]) for name in [*tensors][:SHOWN]]
-    return ", ".join(f"{quoted(name)} {list(one.shape)}{_kind(one)}" for name, one in some) + more
+    shown = [f"{quoted(name)} {list(of[name].shape)}{_kind(of[name])}" for name in [*names][:SHOWN]]
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(shown) + more or "nothing"
 
 
 def _kind(tensor: Tensor) -> str:
     return "" if tensor.is_floating_point() else f" of {str(tensor.dtype).removeprefix('torch.')}"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(map(quoted, names[:SHOWN])) + more

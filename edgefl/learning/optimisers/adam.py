@@ -1,14 +1,10 @@
 """Adaptive moment estimation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from edgefl.learning.optimisers import Optimiser, Step
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class Adam(Optimiser):

@@ -1,14 +1,8 @@
 """Adam with decoupled weight decay."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from edgefl.learning.optimisers import Step
 from edgefl.learning.optimisers.adam import Adam
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class AdamW(Adam):

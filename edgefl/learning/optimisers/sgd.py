@@ -1,17 +1,13 @@
 """Stochastic gradient descent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from edgefl.learning.optimisers import Optimiser, Step
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class Sgd(Optimiser):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgefl.config.component import Component
+from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 
 __all__ = ["NO_INPUTS", "Partition", "PartitionInputs", "Staying", "by_device"]
@@ -112,6 +113,30 @@ class Staying(Partition):
 
     def session_labels(self, session: int, num_classes: int, streams: Streams) -> np.ndarray:
         return np.arange(num_classes)
+
+    def assign(
+        self,
+        labels: np.ndarray,
+        devices: int,
+        session: int,
+        streams: Streams,
+        inputs: PartitionInputs = NO_INPUTS,
+    ) -> list[np.ndarray]:
+        owner = self.owners(labels, devices, streams, inputs)
+        counts = np.bincount(owner[owner >= 0], minlength=devices)
+        if empty := np.flatnonzero(counts == 0).tolist():
+            raise EdgeflError(
+                f"{len(empty)} of {devices} devices would hold no samples, device {empty[0]} first: take fewer"
+                " devices or a larger data set"
+            )
+        given = np.flatnonzero(owner >= 0)
+        return by_device(given, owner[given], devices)
+
+    def owners(
+        self, labels: np.ndarray, devices: int, streams: Streams, inputs: PartitionInputs
+    ) -> np.ndarray:
+        """Return [n] the device that holds each sample, -1: none does; the arguments are those of `assign`."""
+        raise NotImplementedError
 
 
 def by_device(samples: np.ndarray, owner: np.ndarray, devices: int) -> list[np.ndarray]:

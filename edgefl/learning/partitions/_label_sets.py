@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.partitions import NO_INPUTS, Partition, PartitionInputs, by_device
+from edgefl.learning.partitions import NO_INPUTS, Partition, PartitionInputs
 from edgefl.rng import Streams
 
 LISTED = 12  # the most feasible overlaps that an error message writes out
@@ -149,22 +149,6 @@ def deal_evenly(
     """
     turn = rng.permutation(devices)
     owner[rng.permutation(samples)] = turn[np.arange(len(samples)) % len(turn)]
-
-
-def held_by(owner: np.ndarray, devices: int) -> list[np.ndarray]:
-    """Return the samples that each device owns; an owner of -1 is nobody.
-
-    Raises:
-        EdgeflError: a device owns none.
-    """
-    counts = np.bincount(owner[owner >= 0], minlength=devices)
-    if empty := np.flatnonzero(counts == 0).tolist():
-        raise EdgeflError(
-            f"{len(empty)} of {devices} devices would hold no samples, device {empty[0]} first: take fewer"
-            " devices or a larger data set"
-        )
-    given = np.flatnonzero(owner >= 0)
-    return by_device(given, owner[given], devices)
 
 
 def require_samples(samples: int, devices: int, per_device: int = 1) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, Staying
-from edgefl.learning.partitions._label_sets import deal_evenly, held_by
+from edgefl.learning.partitions import PartitionInputs, Staying
+from edgefl.learning.partitions._label_sets import deal_evenly
 from edgefl.rng import Streams
 
 
@@ -31,14 +31,9 @@ class ByZone(Staying):
         description="labels of each zone; empty: the zones divide the labels, none has two zones",
     )
 
-    def assign(
-        self,
-        labels: np.ndarray,
-        devices: int,
-        session: int,
-        streams: Streams,
-        inputs: PartitionInputs = NO_INPUTS,
-    ) -> list[np.ndarray]:
+    def owners(
+        self, labels: np.ndarray, devices: int, streams: Streams, inputs: PartitionInputs
+    ) -> np.ndarray:
         zone_of, zones = self._homes(inputs)
         if len(zone_of) != devices:
             raise EdgeflError(f"{len(zone_of)} positions are known of {devices} devices")
@@ -49,7 +44,7 @@ class ByZone(Staying):
             holders = np.flatnonzero(known[zone_of, label])
             if len(holders):
                 deal_evenly(owner, np.flatnonzero(labels == label), holders, rng)
-        return held_by(owner, devices)
+        return owner
 
     def _homes(self, inputs: PartitionInputs) -> tuple[np.ndarray, int]:
         """Return [N] the zone of each device's home, and the number of zones."""

@@ -37,14 +37,14 @@ class DirichletMix(RecurringLabels):
         dealt: list[np.ndarray] = [pool[:0]] * devices
         used = np.zeros(len(piles), np.int64)
         for device in rng.permutation(devices):
-            taken = drawn(mixes[device], count, sizes - used, rng)
+            taken = _drawn(mixes[device], count, sizes - used, rng)
             parts = [pile[u : u + t] for pile, u, t in zip(piles, used, taken, strict=True)]
             dealt[device] = np.sort(np.concatenate(parts))
             used += taken
         return dealt
 
 
-def drawn(mix: np.ndarray, count: int, left: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _drawn(mix: np.ndarray, count: int, left: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw how many samples of each label [C] make `count`, by shares [C], with no more than are left [C] of each."""
     taken = np.zeros_like(left)
     while (missing := count - int(taken.sum())) > 0:

@@ -3,8 +3,7 @@
 import numpy as np
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, Staying
-from edgefl.learning.partitions._label_sets import held_by
+from edgefl.learning.partitions import PartitionInputs, Staying
 from edgefl.rng import Streams
 
 
@@ -15,14 +14,9 @@ class Distinct(Staying):
     ten each of 100. Source: the journal paper, appendix E; the early version, section 6.
     """
 
-    def assign(
-        self,
-        labels: np.ndarray,
-        devices: int,
-        session: int,
-        streams: Streams,
-        inputs: PartitionInputs = NO_INPUTS,
-    ) -> list[np.ndarray]:
+    def owners(
+        self, labels: np.ndarray, devices: int, streams: Streams, inputs: PartitionInputs
+    ) -> np.ndarray:
         classes = int(labels.max()) + 1
         if devices > classes:
             raise EdgeflError(
@@ -31,4 +25,4 @@ class Distinct(Staying):
             )
         owner_of_label = np.empty(classes, np.int64)
         owner_of_label[streams("label_sets").permutation(classes)] = np.arange(classes) % devices
-        return held_by(owner_of_label[labels], devices)
+        return owner_of_label[labels]

@@ -3,8 +3,8 @@
 import numpy as np
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, Staying
-from edgefl.learning.partitions._label_sets import deal_evenly, held_by
+from edgefl.learning.partitions import PartitionInputs, Staying
+from edgefl.learning.partitions._label_sets import deal_evenly
 from edgefl.rng import Streams
 
 
@@ -19,14 +19,9 @@ class Half(Staying):
     Source: the journal paper, appendix E; the early version, section 6.
     """
 
-    def assign(
-        self,
-        labels: np.ndarray,
-        devices: int,
-        session: int,
-        streams: Streams,
-        inputs: PartitionInputs = NO_INPUTS,
-    ) -> list[np.ndarray]:
+    def owners(
+        self, labels: np.ndarray, devices: int, streams: Streams, inputs: PartitionInputs
+    ) -> np.ndarray:
         if devices < 2:
             raise EdgeflError("two halves need at least 2 devices")
         classes = int(labels.max()) + 1
@@ -43,7 +38,7 @@ class Half(Staying):
             # a label of both sets is cut in two halves first, whatever the sizes of the populations
             for half, part in zip(have, np.array_split(samples, len(have)), strict=True):
                 deal_evenly(owner, part, half, rng)
-        return held_by(owner, devices)
+        return owner
 
     def _common(self, classes: int) -> int:
         """Return how many labels both halves have."""

@@ -6,8 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, Staying
-from edgefl.learning.partitions._label_sets import held_by
+from edgefl.learning.partitions import PartitionInputs, Staying
 from edgefl.rng import Streams
 
 
@@ -26,14 +25,9 @@ class Natural(Staying):
         1, ge=1, le=1_000_000_000, description="groups with fewer training samples are left out"
     )
 
-    def assign(
-        self,
-        labels: np.ndarray,
-        devices: int,
-        session: int,
-        streams: Streams,
-        inputs: PartitionInputs = NO_INPUTS,
-    ) -> list[np.ndarray]:
+    def owners(
+        self, labels: np.ndarray, devices: int, streams: Streams, inputs: PartitionInputs
+    ) -> np.ndarray:
         if inputs.groups is None:
             raise EdgeflError(
                 "the natural partition needs a data set that names the origin of each sample: shakespeare,"
@@ -42,7 +36,7 @@ class Natural(Staying):
         counts = np.bincount(inputs.groups)
         device_of = np.full(len(counts), -1)
         device_of[self.groups_of(counts, devices, streams)] = np.arange(devices)
-        return held_by(device_of[inputs.groups], devices)
+        return device_of[inputs.groups]
 
     def groups_of(self, sizes: np.ndarray, devices: int, streams: Streams) -> np.ndarray:
         groups = np.flatnonzero(sizes >= self.min_samples)

@@ -5,8 +5,8 @@ from typing import ClassVar
 import numpy as np
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, Staying
-from edgefl.learning.partitions._label_sets import deal_evenly, held_by
+from edgefl.learning.partitions import PartitionInputs, Staying
+from edgefl.learning.partitions._label_sets import deal_evenly
 from edgefl.rng import Streams
 
 
@@ -26,14 +26,9 @@ class TwoShard(Staying):
 
     bundles: ClassVar[int] = 10  # no more than there are labels
 
-    def assign(
-        self,
-        labels: np.ndarray,
-        devices: int,
-        session: int,
-        streams: Streams,
-        inputs: PartitionInputs = NO_INPUTS,
-    ) -> list[np.ndarray]:
+    def owners(
+        self, labels: np.ndarray, devices: int, streams: Streams, inputs: PartitionInputs
+    ) -> np.ndarray:
         classes = int(labels.max()) + 1
         bundles = min(self.bundles, classes)
         if bundles < 2 or 2 * devices < bundles:
@@ -50,7 +45,7 @@ class TwoShard(Staying):
         for label, bundle in enumerate(bundle_of_label):
             holders = np.flatnonzero((pairs == bundle).any(axis=1))
             deal_evenly(owner, np.flatnonzero(labels == label), holders, rng)
-        return held_by(owner, devices)
+        return owner
 
 
 def _pairs(shards: np.ndarray, rng: np.random.Generator) -> np.ndarray:

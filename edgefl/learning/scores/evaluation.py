@@ -1,15 +1,12 @@
-"""Testing models: on the test data of some labels, or on devices' training data."""
+"""Testing models on the test data of some labels."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call
+from torch import Tensor
 
-from edgefl.learning.data.batches import Batches
 from edgefl.learning.data.data_in_memory import SplitInMemory
-from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.scores.tester import ModelTester
 
 
@@ -74,30 +71,3 @@ def _by_model(models: Tensor, drifted: np.ndarray) -> list[tuple[Tensor, float, 
     distinct, which = torch.unique(models, dim=0, return_inverse=True)
     of = which.cpu().numpy()
     return [(one, float((of == i).mean()), float(drifted[of == i].mean())) for i, one in enumerate(distinct)]
-
-
-@torch.no_grad()
-def first_batch_losses(
-    module: nn.Module,
-    layout: ModelLayout,
-    models: Tensor,
-    train: SplitInMemory,
-    batches: Batches,
-    positions: Sequence[int],
-) -> list[float]:
-    """Compute the mean loss of each device's first mini-batch, before any local step.
-
-    The module must be in evaluation mode.
-
-    Args:
-        models: [M + Q] one model for all of these devices, or [n, M + Q] one for each.
-        positions: [n] positions of the devices in `batches`; each has at least one batch.
-    """
-    losses = []
-    for k, position in enumerate(positions):
-        size = batches.sizes[position, 0]
-        rows = torch.from_numpy(batches.rows[position, 0, :size]).to(train.x.device)
-        tensors = layout.views(models if models.dim() == 1 else models[k])
-        logits = functional_call(module, tensors, (train.normalised(rows),))
-        losses.append(train.task.loss(logits, train.y[rows], "mean"))
-    return torch.stack(losses).tolist() if losses else []

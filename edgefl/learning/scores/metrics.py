@@ -24,12 +24,12 @@ def measure(
     return {name: METRICS[name](logits, y) for name in names}
 
 
-def top5(logits: Tensor, y: Tensor) -> float:
+def _top5(logits: Tensor, y: Tensor) -> float:
     """Return the share of samples whose label has one of the five largest logits [n, C], C > 5."""
     return float((logits.topk(BEST, dim=1).indices == y[:, None]).any(1).double().mean())
 
 
-def macro_f1(logits: Tensor, y: Tensor) -> float:
+def _macro_f1(logits: Tensor, y: Tensor) -> float:
     """Return the mean over the labels that occur of F1 = 2 TP / (2 TP + FP + FN)."""
     found, scores = logits.argmax(1), []
     for label in torch.unique(y).tolist():
@@ -38,7 +38,7 @@ def macro_f1(logits: Tensor, y: Tensor) -> float:
     return sum(scores) / len(scores)
 
 
-def auc(logits: Tensor, y: Tensor) -> float:
+def _auc(logits: Tensor, y: Tensor) -> float:
     """Return the mean over the labels that occur of the area under the ROC curve, one label against the others.
 
     It is the probability that a sample of the label has a larger softmax output for it than one of another label has;
@@ -58,9 +58,9 @@ def auc(logits: Tensor, y: Tensor) -> float:
     return sum(areas) / len(areas)
 
 
-def perplexity(logits: Tensor, y: Tensor) -> float:
+def _perplexity(logits: Tensor, y: Tensor) -> float:
     """Return exp of the mean cross-entropy: among how many equally likely labels the model is as unsure."""
     return float(CLASSIFICATION.loss(logits, y, "mean").exp())
 
 
-METRICS = {"top5": top5, "macro_f1": macro_f1, "auc": auc, "perplexity": perplexity}
+METRICS = {"top5": _top5, "macro_f1": _macro_f1, "auc": _auc, "perplexity": _perplexity}

@@ -28,16 +28,13 @@ class ModelTester:
         model: what the module is made by; it may write its logits out.
         module: on the torch device, in evaluation mode.
         hands: that test blocks at the same time; a single one on a GPU.
-        channels_last: order of images on a CPU; None: as is faster.
     """
 
-    def __init__(
-        self, model: Model, module: nn.Module, hands: Hands, channels_last: bool | None = None
-    ) -> None:
+    def __init__(self, model: Model, module: nn.Module, hands: Hands) -> None:
         self._model = model
         self._modules = [module]
         torch_device = next(module.parameters()).device
-        if wants_channels_last(channels_last, model.channels_last_gain, torch_device, "tests"):
+        if wants_channels_last(model.channels_last_gain, torch_device, "tests"):
             self._modules = [_with_same_tensors(module)]  # others go on with theirs as it is
             read_channels_last(self._modules[0])
         self._hands = hands

@@ -1,18 +1,14 @@
 """Tasks: what a model's outputs are held against. Loss and score of each stand in one file, and nowhere else."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from edgefl.config.component import Component
 from edgefl.learning.datasets import Data
-
-if TYPE_CHECKING:  # what the data are is checked without PyTorch
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 __all__ = ["Task"]
 

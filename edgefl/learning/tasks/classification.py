@@ -1,17 +1,13 @@
 """To which of C classes a sample belongs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data
 from edgefl.learning.tasks import Reduction, Task
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 VECTOR = 16  # float32 numbers that the widest processors take at once
 

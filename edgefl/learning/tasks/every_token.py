@@ -1,19 +1,15 @@
 """Which word, or character, comes next, at each position of a text."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data
 from edgefl.learning.tasks import Task
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class EveryToken(Task):

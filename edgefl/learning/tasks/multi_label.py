@@ -1,17 +1,13 @@
 """Which of several labels a sample has: none, some or all."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data
 from edgefl.learning.tasks import Task
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class MultiLabel(Task):

@@ -1,8 +1,6 @@
 """A number for each sample."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from pydantic import Field, PrivateAttr
@@ -11,9 +9,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data
 from edgefl.learning.finite import require_finite
 from edgefl.learning.tasks import Task
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from edgefl.learning.tensors import Tensor
 
 
 class Regression(Task):

@@ -10,13 +10,14 @@ from torch import Tensor
 from edgefl.learning.algorithms import Algorithm, Notes, Received, Sent, ServerState, Trained
 from edgefl.learning.chance import Chance, RoundChance
 from edgefl.learning.data.batches import Batches
-from edgefl.learning.local.handed import Handed
+from edgefl.learning.local.handed import NOTES, OWN, Handed
 from edgefl.learning.local.local_task import LocalTask, Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.updates.device_states import DeviceStates
+from edgefl.learning.updates.privacy_account import Release
 from edgefl.learning.updates.rows import blocks, like_rows, notes_at
-from edgefl.learning.updates.transfers import Release, Transfers
+from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.updates.updates import LocalResult, TrainedRound
 
 LOCAL_MODEL = "last local model"
@@ -164,7 +165,7 @@ class DeviceSide:
         """Return the vectors [k, M] that the algorithm keeps on these devices; zeros where there are none yet."""
         zero = torch.zeros_like(like)
         vectors = {name: self._devices.rows(name, ids, zero) for name in self._algorithm.device_vectors}
-        return Handed.own(self._algorithm, vectors)
+        return Handed(self._algorithm, OWN, vectors)
 
     def trained_personal(self, round_: TrainedRound) -> Tensor:
         """Return the own models [K, M + Q] of a round's devices after training, before any is aggregated.
@@ -192,7 +193,7 @@ class DeviceSide:
     def noted(self, round_: TrainedRound, positions: Sequence[int]) -> Notes:
         """Return the notes of these devices, those of `Received` and those of `Sent`."""
         noted = notes_at(positions, round_.notes[0]) | notes_at(positions, round_.notes[1])
-        return Handed.notes(self._algorithm, noted)
+        return Handed(self._algorithm, NOTES, noted)
 
     def trained(self, round_: TrainedRound, positions: Sequence[int], local: Tensor, rng: Chance) -> Trained:
         """Return the algorithm's view of these devices' training."""
@@ -204,7 +205,7 @@ class DeviceSide:
             iterations=like_rows(steps, local),
             travel=like_rows(self._training.travel(steps), local),
             lr=round_.lr,
-            notes=Handed.notes(self._algorithm, notes_at(positions, round_.notes[0])),
+            notes=Handed(self._algorithm, NOTES, notes_at(positions, round_.notes[0])),
             rng=rng,
         )
 
@@ -230,7 +231,7 @@ class DeviceSide:
             self._devices.keep(OPTIMISER, ids, optimiser)
         self._transfers.keep(ids, memory, trained.start)
         noted = self.noted(round_, positions)
-        for name in algorithm.remembered():
+        for name in algorithm.remembers:
             self._devices.keep(name, ids, noted[name].to(rows.dtype).unsqueeze(1))
         for begin, end in blocks(len(ids), trained.local):
             if personal is not None:
@@ -238,7 +239,7 @@ class DeviceSide:
             if algorithm.device_vectors:
                 own = self.own(ids[begin:end], trained.local[0])
                 some = trained.part(begin, end)
-                some = replace(some, notes=Handed.notes(algorithm, some.notes))
+                some = replace(some, notes=Handed(algorithm, NOTES, some.notes))
                 kept = algorithm.keep(some, sent[begin:end], state, own)
                 for name, vectors in kept.items():
                     own.check(name)

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from edgefl.learning.updates.rows import blocks
+
 # Vectors of all devices that would need more than this share of a GPU's memory stay in the CPU's.
 CUDA_SHARE = 0.25
 BLOCK_BYTES = 64_000_000
@@ -78,7 +80,7 @@ class DeviceStates:
     def mean(self, name: str, ids: Sequence[int], weights: np.ndarray, like: Tensor) -> Tensor:
         """Return [n] the weighted sum of the devices' rows, zeros where there is none; a tensor like `like`."""
         total = torch.zeros_like(like)
-        for begin, end in self._blocks(len(ids), like):
+        for begin, end in blocks(len(ids), like, BLOCK_BYTES):
             share = torch.as_tensor(weights[begin:end], dtype=like.dtype, device=like.device)
             total += share @ self.rows(name, ids[begin:end], torch.zeros_like(like))
         return total
@@ -87,7 +89,7 @@ class DeviceStates:
         """Add `by` [n] to the devices' rows, or to zeros where there is none; do nothing if no device has a row."""
         if name not in self._tables:
             return
-        for begin, end in self._blocks(len(ids), by):
+        for begin, end in blocks(len(ids), by, BLOCK_BYTES):
             block = ids[begin:end]
             self.keep(name, block, self.rows(name, block, torch.zeros_like(by)).add_(by))
 
@@ -108,10 +110,6 @@ class DeviceStates:
                 kept, ids = name.removesuffix("/ids"), tensors[name].tolist()
                 self.keep(kept, ids, tensors[f"{kept}/rows"])
                 self._tables[kept].data[ids] = tensors[f"{kept}/data"].numpy()
-
-    def _blocks(self, count: int, like: Tensor) -> list[tuple[int, int]]:
-        size = max(1, BLOCK_BYTES // (4 * max(1, like.numel())))
-        return [(begin, min(begin + size, count)) for begin in range(0, count, size)]
 
     def _new_table(self, size: int) -> _Table:
         known, data = np.zeros(self._population, dtype=bool), np.zeros(self._population, dtype=np.int64)

@@ -10,7 +10,7 @@ from torch import Tensor
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.chance import NO_CHANCE, Chance
 from edgefl.learning.data.dealt_by_group import total
-from edgefl.learning.local.handed import Handed
+from edgefl.learning.local.handed import OWN, REMEMBERED, Handed
 from edgefl.learning.updates.device_states import DeviceStates
 
 
@@ -24,7 +24,7 @@ class SessionMembers:
     def __init__(
         self, algorithm: Algorithm, devices: DeviceStates, samples: Mapping[int, int], like: Tensor
     ) -> None:
-        self._vectors = Handed.own(algorithm, dict.fromkeys(algorithm.device_vectors, like))
+        self._vectors = Handed(algorithm, OWN, dict.fromkeys(algorithm.device_vectors, like))
         self._devices = devices
         self._samples = samples
         self._like = like
@@ -52,7 +52,7 @@ class SessionMembers:
 
 
 class RoundReceivers:
-    """The devices of a round; `tested` counts the samples that each ran forward for `losses` and `accuracies`.
+    """The devices of a round; `tested` counts the samples that each ran forward for `losses`.
 
     What the algorithm names neither in `device_vectors` nor among what devices remember is an error, as above.
     """
@@ -64,27 +64,23 @@ class RoundReceivers:
         starting: Set[int],
         devices: DeviceStates,
         samples: Sequence[np.ndarray],
-        scores: Callable[[Tensor, Sequence[np.ndarray]], tuple[Tensor, Tensor]],
+        losses: Callable[[Tensor, Sequence[np.ndarray]], Tensor],
         like: Tensor,
         rng: Chance = NO_CHANCE,
     ) -> None:
         self.ids, self.rng = ids, rng
         self._starting = starting
-        self._vectors = Handed.own(algorithm, dict.fromkeys(algorithm.device_vectors, like))
-        self._notes = Handed.remembered(algorithm, dict.fromkeys(algorithm.remembered(), like))
+        self._vectors = Handed(algorithm, OWN, dict.fromkeys(algorithm.device_vectors, like))
+        self._notes = Handed(algorithm, REMEMBERED, dict.fromkeys(algorithm.remembers, like))
         self._like = like
         self._devices = devices
         self._samples = samples
-        self._scores = scores
-        self._tested = np.zeros((2, len(ids)), dtype=np.int64)
+        self._losses = losses
+        self.tested = np.zeros(len(ids), dtype=np.int64)
 
     @cached_property
     def starting(self) -> Tensor:
         return torch.tensor([id_ in self._starting for id_ in self.ids], device=self._devices.torch_device)
-
-    @property
-    def tested(self) -> np.ndarray:
-        return self._tested.max(0)
 
     def own(self, name: str, missing: Tensor) -> Tensor:
         self._vectors.check(name)
@@ -95,11 +91,5 @@ class RoundReceivers:
         return self._devices.rows(name, self.ids, self._like.new_full((1,), missing)).squeeze(1)
 
     def losses(self, models: Tensor) -> Tensor:
-        return self._scored(0, models)
-
-    def accuracies(self, models: Tensor) -> Tensor:
-        return self._scored(1, models)
-
-    def _scored(self, which: int, models: Tensor) -> Tensor:
-        self._tested[which] += len(models) * np.array([len(indices) for indices in self._samples])
-        return self._scores(models, self._samples)[which]
+        self.tested += len(models) * np.array([len(indices) for indices in self._samples], dtype=np.int64)
+        return self._losses(models, self._samples)

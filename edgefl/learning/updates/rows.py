@@ -11,34 +11,16 @@ from edgefl.learning.algorithms import Notes
 AT_ONCE_BYTES = 256_000_000  # of devices' vectors in one call of `upload` or `keep`
 
 
-def blocks(count: int, like: Tensor) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of pieces of `count` rows as long as those of `like`, each within AT_ONCE_BYTES."""
-    size = max(1, AT_ONCE_BYTES // (4 * like.shape[-1]))
+def blocks(count: int, like: Tensor, most: int = AT_ONCE_BYTES) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of pieces of `count` rows as long as those of `like`, each within `most` bytes."""
+    size = max(1, most // (4 * max(1, like.shape[-1])))
     for begin in range(0, count, size):
         yield begin, min(begin + size, count)
-
-
-def in_front(rows: Tensor, positions: Sequence[int]) -> Tensor:
-    """Move the rows at ascending positions to the front: in place, as a second [K, M] may not fit; return them."""
-    if len(positions) < len(rows):
-        for k, position in enumerate(positions):
-            rows[k] = rows[position]
-    return rows[: len(positions)]
-
-
-def take(rows: Tensor, positions: Sequence[int]) -> Tensor:
-    """Return a copy of the rows at these positions."""
-    return rows[list(positions)]
 
 
 def notes_at(positions: Sequence[int], notes: Notes) -> dict[str, Tensor]:
     """Return the notes of the devices at these positions."""
     return {name: note[list(positions)] for name, note in notes.items()}
-
-
-def numbers(stated: Tensor | None, otherwise: int, count: int) -> np.ndarray:
-    """Return [count] the stated numbers; None: one for all."""
-    return np.full(count, otherwise) if stated is None else stated.cpu().numpy()
 
 
 def like_rows(values: np.ndarray, rows: Tensor) -> Tensor:

@@ -12,7 +12,8 @@ from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.chance import NO_CHANCE, Chance, RoundChance
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.data.dealt_by_group import total
-from edgefl.learning.local.handed import Handed
+from edgefl.learning.local.chunk_training import in_front
+from edgefl.learning.local.handed import STATE, Handed
 from edgefl.learning.local.local_task import Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
@@ -20,9 +21,10 @@ from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.learning.updates.payload import Payload
-from edgefl.learning.updates.rows import in_front, like_rows, take
+from edgefl.learning.updates.privacy_account import Release
+from edgefl.learning.updates.rows import like_rows
 from edgefl.learning.updates.tiers import TierModels
-from edgefl.learning.updates.transfers import Release, Transfers
+from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.updates.updates import LocalResult, TrainedRound, Update, joined, parts, rebased, towards
 from edgefl.rng import Streams
 
@@ -72,8 +74,8 @@ class TrainedModel:
         self._algorithm = algorithm
         self.devices = devices
         self._streams = streams
-        self._transfers = transfers or Transfers(algorithm, training.layout, Payload())
-        self._release = release or Release()
+        self._transfers = transfers or Transfers(algorithm, training.layout, Payload(), devices)
+        self._release = release or Release(None, training.layout, devices)
         self.side = DeviceSide(training, algorithm, devices, self._transfers, self._release)
         self.model = model
         self.state = {}
@@ -88,7 +90,7 @@ class TrainedModel:
 
     @state.setter
     def state(self, state: ServerState) -> None:
-        self._state = Handed.state(self._algorithm, state)
+        self._state = Handed(self._algorithm, STATE, state)
 
     def open(self, model: Tensor, samples: Mapping[int, int]) -> None:
         """Begin a session with this model and these devices (id -> number of samples)."""
@@ -213,7 +215,11 @@ class TrainedModel:
         if not (as_they_are and together):
             round_, positions = joined(taken), list(range(len(taken)))
         # a second [K, M] may not fit the memory; but rows of which others wait must stay where they are
-        put = take if any(update.round is round_ for update in self.waiting.values()) else in_front
+        shared = any(update.round is round_ for update in self.waiting.values())
+
+        def put(rows: Tensor, positions: Sequence[int]) -> Tensor:
+            return rows[list(positions)] if shared else in_front(rows, positions)
+
         ids = [round_.ids[k] for k in positions]
         rows = put(round_.rows, positions)
         parameters, statistics = layout.split(rows)
@@ -329,14 +335,14 @@ class TrainedModel:
     ) -> RoundReceivers:
         parameters, _ = self._training.layout.split(self.model)
         return RoundReceivers(
-            self._algorithm, ids, self.starting, self.devices, samples, self._scores, parameters, rng
+            self._algorithm, ids, self.starting, self.devices, samples, self._losses, parameters, rng
         )
 
     def _members(self, samples: Mapping[int, int]) -> SessionMembers:
         parameters, _ = self._training.layout.split(self.model)
         return SessionMembers(self._algorithm, self.devices, samples, parameters)
 
-    def _scores(self, models: Tensor, samples: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+    def _losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
         _, statistics = self._training.layout.split(self.model)
         whole = torch.cat([models, statistics.expand(len(models), -1)], dim=1)
-        return self._training.scores(whole, samples)
+        return self._training.losses(whole, samples)

@@ -1,38 +1,83 @@
-"""What travels between server and devices in a round: here whole models, as the algorithm makes them."""
+"""What travels between server and devices in a round: whole models, or what codecs make of them, up and down."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
+import torch
 from torch import Tensor
 
+from edgefl.config import registry
+from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Algorithm, Received, Sent, ServerState
-from edgefl.learning.chance import RoundChance
+from edgefl.learning.chance import Chance, RoundChance
+from edgefl.learning.codecs import Codec, Coded, Sizes, fed_back
 from edgefl.learning.modules.parameters import ModelLayout
+from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
-from edgefl.learning.updates.rows import numbers
+from edgefl.learning.updates.rows import blocks
+
+HELD = "model received"  # what a device has received last, in a round whose update was aggregated
 
 
 class Transfers:
-    """Models that travel whole; base of what sends others in their place.
+    """The models that travel, what codecs make of them, and what devices keep for that.
+
+    Further vectors of an algorithm, such as SCAFFOLD's control variates, and statistics are sent whole.
 
     Args:
-        layout: of a model with its statistics, which travel whole in any case.
+        layout: of a model with its statistics.
         payload: bits of a transfer.
+        devices: where devices keep what codecs remember.
+        uplink, downlink: codec of each way; None: models travel whole.
 
     Attributes:
         changes_upload: whether the server decodes something else than devices send.
+
+    Raises:
+        EdgeflError: a codec whose errors are fed back does not state them, or no damping bounds them.
     """
 
-    changes_upload = False
-
-    def __init__(self, algorithm: Algorithm, layout: ModelLayout, payload: Payload) -> None:
-        self._algorithm, self._layout, self._payload = algorithm, layout, payload
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        layout: ModelLayout,
+        payload: Payload,
+        devices: DeviceStates,
+        uplink: Codec | None = None,
+        downlink: Codec | None = None,
+    ) -> None:
+        self._algorithm, self._layout, self._payload, self._devices = algorithm, layout, payload, devices
+        self._uplink, self._downlink = uplink, downlink
+        self._sizes = Sizes(tuple(map(tuple, layout.parameters.shapes)), payload.bits_per_parameter)
+        self.changes_upload = uplink is not None
+        for one in fed_back(uplink, downlink, differences=algorithm.sends_differences):
+            one.check(self._sizes)
 
     def down(
         self, received: Received, ids: Sequence[int], chance: RoundChance
     ) -> tuple[Received, Tensor | None]:
         """Return what devices have of the models sent to them, and the models that were meant; None: the same."""
-        return received, None
+        codec, count = self._downlink, self._sizes.count
+        if codec is None:
+            return received, None
+        if received.bits is not None:
+            raise self._counts_itself("downlink_codec")
+        whole = received.start.expand(len(ids), -1)
+        start, bits = whole.clone(), torch.full((len(ids),), self._sizes.bits * count, device=whole.device)
+        held = [k for k, there in enumerate(self._devices.has(HELD, ids)) if there]
+        for begin, end in blocks(len(held), whole):
+            some = held[begin:end]
+            those = [ids[k] for k in some]
+            last = self._devices.rows(HELD, those, whole[0])
+            rng = chance.of_devices("downlink codec", those)
+            coded = self._difference("downlink_codec", codec, whole[some] - last, rng)
+            start[some], bits[some] = _decoded(coded.rows, last, whole[some]), coded.bits
+        meant = received.start
+        if meant.dim() == 1 and torch.equal(start, whole):
+            start = meant  # one for all, after all
+        vectors = self._algorithm.vectors_down if received.vectors is None else received.vectors
+        return replace(received, start=start, bits=bits + self._others(vectors)), meant
 
     def up(
         self, sent: Sent, start: Tensor, ids: Sequence[int], chance: RoundChance
@@ -41,14 +86,35 @@ class Transfers:
 
         They remember it, [k, n] by name, if it is aggregated: see `keep`.
         """
-        return sent, {}
+        codec = self._uplink
+        if codec is None:
+            return sent, {}
+        if sent.bits is not None:
+            raise self._counts_itself("uplink_codec")
+        rng, change = chance.of_devices("uplink codec", ids), sent.rows - start
+        if self._algorithm.sends_differences:
+            coded = self._difference("uplink_codec", codec, change, rng)
+        else:
+            memory = {
+                name: self._devices.rows(_kept(name), ids, change.new_zeros(size))
+                for name, size in codec.memory(self._sizes).items()
+            }
+            coded = self._encoded("uplink_codec", codec, change, memory, rng)
+        rows = _decoded(coded.rows, start.expand_as(sent.rows), sent.rows)
+        bits = coded.bits + self._others(self._algorithm.vectors_up)
+        return Sent(rows, sent.notes, bits), coded.memory
 
     def keep(self, ids: Sequence[int], memory: Mapping[str, Tensor], start: Tensor) -> None:
         """Let these devices, whose update is aggregated, keep their memory of `up`, and what they received."""
+        for name, rows in memory.items():
+            self._devices.keep(_kept(name), ids, rows)
+        if self._downlink is not None:
+            self._devices.keep(HELD, ids, start.expand(len(ids), -1))
 
     def down_bits(self, received: Received, count: int) -> np.ndarray:
         """Return [count] the bits that devices receive."""
-        return self._bits(numbers(received.vectors, self._algorithm.vectors_down, count), received.bits)
+        stated, usual = received.vectors, self._algorithm.vectors_down
+        return self._bits(np.full(count, usual) if stated is None else stated.cpu().numpy(), received.bits)
 
     def up_bits(self, sent: Sent | None, count: int) -> np.ndarray:
         """Return [count] the bits that devices send; None: their local models."""
@@ -66,8 +132,14 @@ class Transfers:
         return int(down[0]), int(up[0])
 
     def _expected_up(self, like: Tensor, chance: RoundChance) -> Tensor | None:
-        """Return [1] the bits of an upload as far as they depend on its numbers; None: they do not."""
-        return None
+        """Return [1] the bits of a change of normal numbers, like `like` [M]; None: they do not depend on numbers."""
+        codec = self._uplink
+        if codec is None:
+            return None
+        change = chance.of_devices("expected change", [0]).normal(self._sizes.count).to(like.dtype)
+        memory = {name: like.new_zeros(1, size) for name, size in codec.memory(self._sizes).items()}
+        coded = self._encoded("uplink_codec", codec, change, memory, chance.of_devices("expected bits", [0]))
+        return coded.bits + self._others(self._algorithm.vectors_up)
 
     def _bits(self, vectors: np.ndarray, stated: Tensor | None) -> np.ndarray:
         layout = self._layout
@@ -77,45 +149,46 @@ class Transfers:
         statistics_bits = self._payload.bits_per_parameter * layout.statistics.size
         return stated.cpu().numpy().astype(np.int64) + statistics_bits
 
+    def _others(self, vectors: Tensor | int) -> Tensor | int:
+        """Return the bits of vectors beside the model, sent whole where they count."""
+        return (vectors - 1) * self._sizes.bits * self._sizes.count if self._payload.exchanged else 0
 
-class Release:
-    """Updates that are let out as they are, without an account; base of what limits them and keeps one.
+    def _difference(self, key: str, codec: Codec, change: Tensor, rng: Chance) -> Coded:
+        """Code differences to what the receiver has: of what is left out the next one is the memory."""
+        memory = {
+            name: change.new_zeros(len(change), size) for name, size in codec.memory(self._sizes).items()
+        }
+        coded = self._encoded(key, codec, change, memory, rng)
+        # with a memory, what is decoded is damped already
+        rows = coded.rows if memory else codec.damped(coded.rows, change, self._sizes)
+        return Coded(rows, coded.bits)
 
-    Attributes:
-        changes_upload: whether `limited` changes rows.
-    """
+    def _encoded(
+        self, key: str, codec: Codec, change: Tensor, memory: dict[str, Tensor], rng: Chance
+    ) -> Coded:
+        coded = codec.encode(change, memory, rng, self._sizes)
+        right = coded.rows.shape == change.shape and coded.bits.shape == change.shape[:1]
+        if not right or set(coded.memory) != set(memory):
+            raise EdgeflError(
+                f"encode() gave rows {tuple(coded.rows.shape)}, bits {tuple(coded.bits.shape)} and a memory of"
+                f" {sorted(coded.memory)} for changes {tuple(change.shape)} and {sorted(memory)}: a row and a number"
+                " for each device, and what memory() names",
+                ("learning", key),
+            )
+        return coded
 
-    changes_upload = False
+    def _counts_itself(self, key: str) -> EdgeflError:
+        name = registry.name_of("algorithms", self._algorithm)
+        return EdgeflError(
+            f"{name} says itself how many bits travel: leave the codec out, or take another algorithm",
+            ("learning", key),
+        )
 
-    def limited(self, rows: Tensor, start: Tensor, ids: Sequence[int], chance: RoundChance) -> Tensor:
-        """Return what these devices, which had received `start`, let out of what they would send [k, M]."""
-        return rows
 
-    def averaged(self, rows: Tensor, shares: Tensor, chance: RoundChance) -> Tensor:
-        """Return updates [K, M] whose mean by shares [K] is what the server lets out."""
-        return rows
+def _kept(name: str) -> str:
+    return f"uplink codec: {name}"
 
-    def columns(
-        self, ids: Sequence[int], trained: np.ndarray
-    ) -> tuple[Mapping[str, np.ndarray], Mapping[str, str]]:
-        """Return the account's columns if these updates are let out, and the stage after which each column holds.
 
-        Args:
-            trained: [k] bool, whether a device did a local step.
-
-        Returns:
-            [k] values by name, and stage by name; a column without values is told by `uploaded`.
-        """
-        return {}, {}
-
-    def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
-        """Charge an upload of each of these devices, in this order; return the account's columns then.
-
-        Args:
-            ids: a device may be named more than once.
-            samples: that each holds; without any, what it sends tells nothing.
-        """
-        return {}
-
-    def keep(self, ids: Sequence[int]) -> None:
-        """Charge updates of these devices that are aggregated."""
+def _decoded(change: Tensor, base: Tensor, whole: Tensor) -> Tensor:
+    """Return base + change; to the last bit `whole`, whose change it is, wherever it has arrived as it was."""
+    return torch.where(change == whole - base, whole, base + change)

@@ -1,16 +1,12 @@
 """The unweighted mean of the saved models."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
+from edgefl.learning.tensors import Tensor
 from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 class Average(WarmStart):

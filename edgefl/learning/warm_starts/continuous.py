@@ -1,18 +1,14 @@
 """Continue from the last session's model, and keep what it has learned by distillation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from edgefl.learning.models import Outputs, OutputTerm
+from edgefl.learning.tensors import Tensor
 from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 class Continuous(WarmStart):

@@ -1,14 +1,10 @@
 """Continue from the last session's model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from edgefl.learning.tensors import Tensor
 from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 class Previous(WarmStart):

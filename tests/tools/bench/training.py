@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -21,7 +21,6 @@ from edgefl.learning.datasets import Split
 from edgefl.learning.local.batching import Batching
 from edgefl.learning.local.cost import flops_per_sample
 from edgefl.learning.local.local_training import LocalTraining, finish
-from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.processor import has_bf16
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
@@ -69,20 +68,27 @@ CNN = TrainingTask(
 )
 RESNET = TrainingTask("ResNet-18, 3x32x32", Resnet18(), (3, 32, 32), 100, 320, 5, 64, rounds=1)
 SMALL_RESNET = replace(RESNET, devices=5)  # a round of it on a CPU, about 4 s with one thread
-# name -> the model and the precision with which it is trained; None: float32
-Ways = Mapping[str, tuple[Model, Precision | None]]
+# name -> the model, and whether it is trained in bfloat16
+Ways = Mapping[str, tuple[Model, bool]]
 # in each, the first way is that of a run
-# the order of images is the faster one, see `wants_channels_last`, where nothing is said
+
+
+class AsImagesLie(SvhnCnn):
+    """The network whose convolutions read images in the order in which they lie."""
+
+    channels_last_gain: ClassVar = "none"
+
+
 OF_CNN: Ways = {
-    "": (CNN.model, None),
-    ", as images lie": (CNN.model, Precision(channels_last=False)),
-    ", bf16": (CNN.model, Precision(bf16=True)),
+    "": (CNN.model, False),
+    ", as images lie": (AsImagesLie(variant="early"), False),
+    ", bf16": (CNN.model, True),
 }
 ON_A_CPU: Sequence[tuple[TrainingTask, Ways]] = (
-    (LOGISTIC, {"": (LOGISTIC.model, None)}),
-    (MLP2, {"": (MLP2.model, None)}),
+    (LOGISTIC, {"": (LOGISTIC.model, False)}),
+    (MLP2, {"": (MLP2.model, False)}),
     (CNN, OF_CNN),
-    (SMALL_RESNET, {"": (RESNET.model, None), ", bf16": (RESNET.model, Precision(bf16=True))}),
+    (SMALL_RESNET, {"": (RESNET.model, False), ", bf16": (RESNET.model, True)}),
 )
 ON_A_GPU = (LOGISTIC, replace(CNN, devices=100), RESNET)
 
@@ -137,11 +143,8 @@ def shortened(task: TrainingTask) -> TrainingTask:
 
 def possible(ways: Ways) -> Ways:
     """Leave out bfloat16 where this machine lacks its instructions: it is far slower without."""
-
-    def can(precision: Precision | None) -> bool:
-        return precision is None or not precision.bf16 or has_bf16() is not False
-
-    return {name: way for name, way in ways.items() if can(way[1])}
+    slow = has_bf16() is False
+    return {name: (model, bf16) for name, (model, bf16) in ways.items() if not (bf16 and slow)}
 
 
 def work_of(task: TrainingTask) -> Work:
@@ -164,7 +167,7 @@ def beside_peak(
     jobs: dict[str, Callable[[], float]] = {
         "PyTorch loop": Loop(task, data, torch_device),
         "edgefl": Ours(task, data, 1, torch_device=torch_device, batching="auto"),
-        "edgefl, bf16": Ours(task, data, 1, Precision(bf16=True), torch_device=torch_device, batching="auto"),
+        "edgefl, bf16": Ours(task, data, 1, True, torch_device=torch_device, batching="auto"),
     }
     measured = _measured(task, jobs, repeats)
     samples = task.devices * task.steps * task.batch
@@ -204,9 +207,9 @@ def _beside_loop(
     jobs: dict[str, Callable[[], float]] = {RIVAL: Loop(task, data)}
     threads_of = {RIVAL: 1}
     for count in sorted({1, threads}):
-        for name, (model, precision) in ways.items():
+        for name, (model, bf16) in ways.items():
             ours = f"edgefl, {count} thread{'s' * (count > 1)}{name}"
-            jobs[ours], threads_of[ours] = Ours(replace(task, model=model), data, count, precision), count
+            jobs[ours], threads_of[ours] = Ours(replace(task, model=model), data, count, bf16), count
     work, floors_s = work_of(task), {count: list[float]() for count in sorted({1, threads}) if floor}
 
     def measure_floor() -> float:
@@ -256,7 +259,7 @@ class Ours:
         task: TrainingTask,
         data: Split,
         threads: int,
-        precision: Precision | None = None,
+        bf16: bool = False,
         algorithm: Algorithm | None = None,
         torch_device: torch.device = CPU,
         batching: Batching = "sequential",
@@ -269,7 +272,7 @@ class Ours:
             split,
             UpdateRule(MOMENTUM),
             batching=batching,
-            precision=precision,
+            bf16=bf16,
             threads=threads,
         )
         states = DeviceStates(task.devices, split.x.device)

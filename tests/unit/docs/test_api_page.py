@@ -10,7 +10,7 @@ from inspect import isclass, isfunction, ismodule
 import pytest
 
 from edgefl.config import registry
-from tests.end_to_end.pages import ROOT, blocks_of
+from tests.tools.pages import ROOT, blocks_of
 
 PAGE = (ROOT / "docs" / "api.md").read_text()
 PACKAGES = {"edgefl": "edgefl", "edgefl.channel": "channel", "edgefl.analysis": "analysis"}  # name: folder

@@ -3,7 +3,7 @@
 import re
 
 from edgefl.config import registry
-from tests.end_to_end.pages import ROOT
+from tests.tools.pages import ROOT
 from tests.unit.test_floors import FLOORS
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from tests.end_to_end.pages import ROOT, blocks_of
+from tests.tools.pages import ROOT, blocks_of
 
 Keys = tuple[str, ...]
 MOST_PATHS, MOST_NAMES = 420, 335

@@ -71,11 +71,11 @@ def test_a_law_can_be_left_out(law: radio.Law) -> None:
 @pytest.mark.usefixtures("fields_once")
 def test_small_runs_fill_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(radio, "LAWS", radio.LAWS[::14])
-    rows = cells(radio.laws(map, small, seeds=(1, 2)))
+    rows = cells(radio.laws(map, small, seeds=(1,)))
     assert len(rows) == len(radio.LAWS) + 2
     assert rows[0][-2:] == ["1", "1"]
     for row in rows:
-        assert float(row[3].split(" ± ")[0]) > 0
+        assert float(row[3]) > 0
 
 
 def test_means_have_their_standard_errors() -> None:

@@ -19,7 +19,6 @@ from flwr.clientapp import ClientApp
 
 import edgefl
 from edgefl import flower
-from edgefl.errors import EdgeflError
 from tests.refusals import refused_at
 
 SCENARIO: dict[str, Any] = {
@@ -78,7 +77,7 @@ def run(tmp_path: Path, answer: Answer, initial: Any = (GOOD,)) -> Any:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (sends(np.zeros(1, np.float32)), r"reply of device 1 has arrays of shapes \[\(1,\)\]"),
+        (sends(np.zeros(1, np.float32)), "reply of device 1 has arrays of shapes [(1,)]"),
         (sends(np.zeros((), np.float32)), "shapes"),
         (sends(np.zeros((3, 1), np.float32)), "shapes"),
         (sends(np.zeros(2, np.float32)), "shapes"),
@@ -101,7 +100,7 @@ def run(tmp_path: Path, answer: Answer, initial: Any = (GOOD,)) -> Any:
         (raises(MemoryError()), "raised MemoryError"),
         (lambda message: None, "gave NoneType: return one"),
         (lambda message: [message] * 2, "gave list: return one"),
-        (lambda message: Message(Error(1, "bad"), reply_to=message), r"an error \(bad\)"),
+        (lambda message: Message(Error(1, "bad"), reply_to=message), "an error (bad)"),
         (lambda message: Message(RecordDict({}), reply_to=message), "no 'num-examples'"),
     ],
 )
@@ -110,7 +109,7 @@ def test_an_answer_that_is_none_is_one_error(answer: Answer, why: str | None, tm
     if why is None:
         run(tmp_path, answer)
         return
-    with pytest.raises(EdgeflError, match=why):
+    with refused_at("", why):
         run(tmp_path, answer)
 
 
@@ -124,7 +123,7 @@ def test_an_update_that_is_not_finite_stays_out_of_the_model(spoilt: float, tmp_
 
 @pytest.mark.parametrize("initial", [[np.full(3, np.nan)], [np.array(["a"])], [np.array([None])], 3, "abc"])
 def test_a_first_model_that_is_none_is_refused(initial: Any, tmp_path: Path) -> None:
-    with pytest.raises(EdgeflError, match="initial"):
+    with refused_at("", "initial"):
         run(tmp_path, sends(GOOD), initial)
 
 
@@ -135,7 +134,7 @@ def test_older_clients_are_looked_at_alike(tmp_path: Path) -> None:
 
     app = ClientApp(lambda context: Hostile(int(context.node_config["partition-id"])).to_client())
     learner = flower.learner(app, old.FedAvg(**ONE_OLD))
-    with pytest.raises(EdgeflError, match=r"reply of device 0 has arrays of shapes \[\(1,\)\]"):
+    with refused_at("", "device 0", "[(1,)]"):
         edgefl.simulate(edgefl.load_scenario(SCENARIO), tmp_path / "run", learner=learner)
 
 

@@ -14,7 +14,6 @@ import pytest
 import edgefl
 from edgefl.analysis.runs.reading import EXACT
 from edgefl.contract import BEGIN, Evaluation, LocalRound, Now, Opening, SessionStart, StageFacts
-from edgefl.errors import EdgeflError
 from edgefl.learners.own import Assignment
 from edgefl.run_directory.snapshot import Every
 from edgefl.testing import ContractError, assignment, check_learner
@@ -113,7 +112,7 @@ def test_it_may_report_losses_where_sessions_end_by_them(tmp_path: Path) -> None
     scenario = edgefl.load_scenario(SCENARIO, adaptive)
     out = edgefl.simulate(scenario, tmp_path / "run", learner=Reporting)
     assert pd.read_csv(out / "devices.csv").loss_received.notna().all()
-    with pytest.raises(EdgeflError, match=r"LocalRound.scalars\['loss_received'\]"):
+    with refused_at("", "LocalRound.scalars['loss_received']"):
         edgefl.simulate(scenario, tmp_path / "silent", learner=Ridge)
     with refused_at("", "workload"):
         edgefl.simulate(scenario, tmp_path / "nobody")
@@ -136,7 +135,7 @@ def test_each_federation_has_a_learner_of_its_own(tmp_path: Path) -> None:
     out = edgefl.simulate(scenario, tmp_path / "run", learner=make)
     assert cells == list(range(7))
     assert pd.read_csv(out / "rounds.csv").cell.nunique() > 1
-    with pytest.raises(EdgeflError, match="is one learner, and 7 cells have a federation"):
+    with refused_at("", "7 cells"):
         edgefl.simulate(scenario, tmp_path / "one", learner=Ridge(assignment()))
 
 
@@ -190,48 +189,48 @@ BAD: list[tuple[Any, str]] = [
     (changed(lambda one: replace(one, ids=(99, *one.ids[1:]))), "answered for devices"),
     (
         changed(lambda one: replace(one, iterations=(-1, *one.iterations[1:]))),
-        "iterations of device .* is -1",
+        "iterations of device",
     ),
     (changed(lambda one: replace(one, samples=one.samples[:-1])), "samples has 7 values for 8 devices"),
     (
         changed(lambda one: replace(one, up_bits=(0.5, *one.up_bits[1:]))),
-        "up_bits of device .* is 0.5; an integer",
+        "up_bits of device",
     ),
     (changed(lambda one: replace(one, down_bits=5)), "down_bits has 5 for 8 devices"),
     (changed(lambda one: replace(one, scalars={"loss": (float("nan"),) * 8})), "left the finite numbers"),
     (changed(lambda one: replace(one, scalars={"loss": "abcdefgh"})), "loss is 'a'; a number, or None"),
     (
         changed(lambda one: replace(one, after={"nowhere": "training"})),
-        "after.'nowhere'. is 'training'; name one",
+        "after['nowhere'] is 'training'",
     ),
     (
         changed(lambda one: replace(one, scalars={"loss": (0.1,) * 8}, averaged={"loss": "nowhere"})),
-        "averaged.'loss'. is 'nowhere'; name two of the scalars",
+        "averaged['loss'] is 'nowhere'",
     ),
-    (changed(lambda one: None), r"train\(\) gave NoneType; return an edgefl.contract.LocalRound"),
-    (evaluating(0.5), r"evaluate\(\) gave float"),
+    (changed(lambda one: None), "train() gave NoneType"),
+    (evaluating(0.5), "evaluate() gave float"),
     (evaluating(Evaluation(50.0, None)), "accuracy 50; it is a share"),
     (evaluating(Evaluation(None, float("inf"))), "loss is inf"),
     (of(payload_bits=0), "payload_bits is 0; an integer from 1 on"),
     (of(payload_bits=1.5), "payload_bits is 1.5; an integer"),
     (of(flops_per_sample=float("nan")), "flops_per_sample is nan; a number from 0 on"),
     (NoWork, "has no flops_per_sample and no payload_bits"),
-    (3, "has no session.. and cannot be called"),
-    (of(session=lambda self, start: None), r"session\(\) gave NoneType; yield its stages"),
+    (3, "has no session() and cannot be called"),
+    (of(session=lambda self, start: None), "session() gave NoneType"),
     (staged(), "no stage has rounds=None"),
     (staged(object()), "which has no facts and no train"),
     (of(facts={"phase": "train"}), "facts are dict; make them edgefl.contract.StageFacts"),
     (of(facts=StageFacts("train round", None)), "phase is 'train round'; name it"),
     (of(facts=StageFacts("train", 0)), "rounds of train is 0; an integer from 1 on"),
     (of(facts=StageFacts("train", None, share=0)), "share of train is 0"),
-    (of(state=property()), r"has restore and stages; a learner that can go on"),
+    (of(state=property()), "has restore and stages"),
 ]
 
 
 @pytest.mark.parametrize(("learner", "message"), BAD, ids=[message[:30] for _, message in BAD])
 def test_a_bad_learner_gets_one_message(learner: Any, message: str, tmp_path: Path) -> None:
     scenario = edgefl.load_scenario(SCENARIO, ["sessions.count=1", "sessions.rounds=1"])
-    with pytest.raises(EdgeflError, match=message):
+    with refused_at("", message):
         edgefl.simulate(scenario, tmp_path / "run", learner=learner)
 
 
@@ -287,16 +286,16 @@ class Lost(Ridge):
     ("learner", "message"),
     [
         (Guessing, "draw from Assignment.streams"),
-        (Counted, r"let evaluate\(\) change nothing"),
-        (Forgetful, r"put all that training changes into state\(\)"),
+        (Counted, "let evaluate() change nothing"),
+        (Forgetful, "into state()"),
         (Wavering, "give the same columns in all rounds"),
         (Untold, "JSON does not give back"),
-        (Lost, r"stages\(\) of a restored learner yields none"),
+        (Lost, "stages() of a restored learner"),
         (BAD[2][0], "iterations of device 0 is -1"),
     ],
 )
 def test_the_check_says_what_to_change(learner: Any, message: str) -> None:
-    with pytest.raises(ContractError, match=message):
+    with refused_at("", message, kind=ContractError):
         check_learner(learner)
 
 

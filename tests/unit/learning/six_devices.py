@@ -1,14 +1,22 @@
-"""Six devices with small images, and a model that has no gradients of its own."""
+"""Six devices with small images, what trains them, and a model that has no gradients of its own."""
+
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from torch import nn
 
 from edgefl.config import registry
+from edgefl.learning.data.data_in_memory import SplitInMemory
+from edgefl.learning.datasets import Split
+from edgefl.learning.local.local_training import LocalTraining
+from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 
 SIDE, CLASSES, SAMPLES, DEVICES = 6, 3, 120, 6
 LR, RHO, BATCH = 0.05, 0.9, 8
+MEAN, STD = 100.0, 50.0
 
 rng = np.random.default_rng(0)
 X = rng.integers(0, 256, (SAMPLES, 2, SIDE, SIDE), dtype=np.uint8)
@@ -34,3 +42,13 @@ class Plain(Model):
         module.add_module("features", nn.Sequential(nn.Flatten(), nn.Linear(2 * SIDE * SIDE, 7), nn.Tanh()))
         module.add_module("head", nn.Linear(7, classes))
         return module
+
+
+def training(
+    model: Model, rule: UpdateRule | None = None, x: np.ndarray = X, **options: Any
+) -> LocalTraining:
+    """Make what trains a model, whose initial parameters are always the same, on these devices' data."""
+    torch.manual_seed(1)
+    module = model.build((2, SIDE, SIDE), CLASSES)
+    data = SplitInMemory(Split(x, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
+    return LocalTraining(model, module, data, rule or UpdateRule(RHO), **options)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from edgefl.config import registry
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.data.batches import Batches, draw_batches, keep_apart, steps_per_epoch
@@ -24,6 +25,7 @@ from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.updates.updates import LocalResult
+from tests.tools.constants import made
 
 INPUTS, CLASSES, SAMPLES, DEVICES = 6, 3, 105, 7
 M = CLASSES * (INPUTS + 1)
@@ -45,6 +47,11 @@ SIZES = np.array([len(own) for own in OWN], dtype=float)
 P = SIZES / SIZES.sum()
 
 # ---- ours
+
+
+def named(name: str, **parameters: Any) -> Algorithm:
+    """Make an algorithm with these parameters, and constants of its class."""
+    return made(registry.get("algorithms", name), **parameters)  # type: ignore[no-any-return]
 
 
 def plan(algorithm: Algorithm, ids: Sequence[int], round_: int, smallest: int = 1) -> Batches:
@@ -71,7 +78,7 @@ def track(
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), CPU)
     training = LocalTraining(model, module, data, UpdateRule(RHO), **options)
     states = DeviceStates(DEVICES, CPU)
-    transfers = Transfers(algorithm, training.layout, payload or Payload())
+    transfers = Transfers(algorithm, training.layout, payload or Payload(), states)
     one = TrainedModel(training, algorithm, states, training.layout.flatten(module), transfers)
     one.open(one.model, HELD)
     return one, states

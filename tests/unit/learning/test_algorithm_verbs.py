@@ -19,7 +19,7 @@ from edgefl.learning.algorithms.hypcluster import HypCluster
 from edgefl.learning.algorithms.local_only import LocalOnly
 from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.data.batches import keep_apart
-from edgefl.learning.local.handed import Handed
+from edgefl.learning.local.handed import STATE, Handed
 from edgefl.learning.models import Model
 from edgefl.learning.updates.device_side import PERSONAL_MODEL
 from edgefl.learning.updates.payload import Payload
@@ -75,26 +75,26 @@ def one_round(algorithm: Algorithm, **options: Any) -> LocalResult:
     return one.train(ALL, plan(algorithm, ALL, 1, smallest=2), LR, [])
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"batching": "sequential"}, {"threads": 3, "memory_bytes": 1}, {"threads": 2, "memory_bytes": 3000}],
-    ids=str,
-)
 @pytest.mark.parametrize("algorithm", [APFL, DITTO, EarlyStopping()], ids=name_of)
-def test_neither_way_nor_company_matters(algorithm: Algorithm, options: dict[str, Any]) -> None:
+def test_neither_way_nor_company_nor_threads_matter(algorithm: Algorithm) -> None:
     """Statistics and masks of the personal models too; devices that stop early leave the others as they are."""
-    stacked, other = one_round(algorithm, batching="stacked"), one_round(algorithm, **options)
-    assert stacked.steps.tolist() == other.steps.tolist()
-    for ours, theirs in zip(_models(stacked), _models(other), strict=True):
-        assert float((ours - theirs).abs().max()) < 1e-4 * float(theirs.abs().max())
+    stacked, *others = (
+        one_round(algorithm, **options)
+        for options in (
+            {"batching": "stacked"},
+            {"batching": "sequential"},
+            {"threads": 2, "memory_bytes": 3000},
+            {"threads": 1, "memory_bytes": 1},
+            {"threads": 3, "memory_bytes": 1},
+        )
+    )
+    for other in others:
+        assert stacked.steps.tolist() == other.steps.tolist()
+        for ours, theirs in zip(_models(stacked), _models(other), strict=True):
+            assert float((ours - theirs).abs().max()) < 1e-4 * float(theirs.abs().max())
+    assert all(torch.equal(a, b) for a, b in zip(_models(others[2]), _models(others[3]), strict=True))
     if not algorithm.trains_personal:
         assert len(set(stacked.steps // plan(algorithm, ALL, 1, smallest=2).per_epoch)) > 1, "some stop early"
-
-
-@pytest.mark.parametrize("algorithm", [APFL, EarlyStopping()], ids=name_of)
-def test_threads_do_not_matter(algorithm: Algorithm) -> None:
-    first, second = (one_round(algorithm, threads=threads, memory_bytes=1) for threads in (1, 3))
-    assert all(torch.equal(a, b) for a, b in zip(_models(first), _models(second), strict=True))
 
 
 def test_the_local_models_masks_stay_as_they_are_without_personal_models() -> None:
@@ -259,7 +259,7 @@ def test_a_verb_that_asks_for_what_is_not_there_names_the_algorithm(
 
 
 def test_an_error_in_a_verb_survives_the_way_to_another_process() -> None:
-    handed = pickle.loads(pickle.dumps(Handed.state(Scaffold(), {"control": torch.zeros(2)})))
+    handed = pickle.loads(pickle.dumps(Handed(Scaffold(), STATE, {"control": torch.zeros(2)})))
     with refused_at("learning.algorithm", "scaffold", "'c'", "only control"):
         handed["c"]
 

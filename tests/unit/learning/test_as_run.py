@@ -1,16 +1,14 @@
 """Settings with which the session papers' authors ran theirs, where these differ from the papers' text."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from pydantic import ValidationError
 
-from edgefl.contract import BEGIN, SessionStart
 from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.federation.stages import TrainStage
-from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.models import Outputs
 from edgefl.learning.modules.parameters import TensorLayout
 from edgefl.learning.partitions._label_sets import RecurringLabels
@@ -20,31 +18,19 @@ from edgefl.learning.warm_starts import Saved
 from edgefl.learning.warm_starts.continuous import Continuous
 from edgefl.learning.warm_starts.similarity import Similarity
 from edgefl.rng import Streams
-from edgefl.testing.cell import within
+from tests.refusals import refused_at
+from tests.unit.learning import digits_cell
+from tests.unit.learning.digits_cell import DEVICES, EVERYONE, begin, opened, round_of
 
-DEVICES = 12
-EVERYONE = tuple(range(DEVICES))
-
-
-def learner(**changes: Any) -> TorchLearner:
-    given: dict[str, Any] = {
-        "dataset": "digits",
-        "model": "logistic",
-        "partition": {"name": "dirichlet_mix", "overlap": 0.0},
-        "local": {"batch": 16, "lr": 0.05},
-    }
-    learning = LearningSettings(**within(given, changes))
-    training_data = TrainingData(learning, torch.device("cpu"), devices=DEVICES)
-    return TorchLearner(learning, training_data, streams=Streams(5))
+learner = partial(digits_cell.learner, partition={"name": "dirichlet_mix", "overlap": 0.0})
 
 
 def play(one: TorchLearner, number: int, rounds: int = 2) -> list[TrainStage]:
     """Play a session in which every update arrives; return its stages of training."""
     trained = []
-    for stage in one.session(SessionStart(number, EVERYONE, rounds, False)):
+    for stage in begin(one, number, longest=rounds):
         for round_ in range(1, (stage.facts.rounds or rounds) + 1):
-            stage.train(EVERYONE, round_, BEGIN)
-            stage.aggregate(EVERYONE)
+            round_of(stage, number=round_)
         if isinstance(stage, TrainStage):
             trained.append(stage)
     return trained
@@ -65,9 +51,9 @@ def test_a_rate_over_the_run_goes_on_in_the_next_session() -> None:
     one = learner(local={"lr": 0.2, "lr_schedule": {"name": "polynomial", "rounds": 8}})
     found = []
     for number in (1, 2, 3):
-        for stage in one.session(SessionStart(number, EVERYONE, 2, False)):
+        for stage in begin(one, number, longest=2):
             for round_ in range(1, (stage.facts.rounds or 2) + 1):
-                stage.train(EVERYONE, round_, BEGIN)
+                stage.train(EVERYONE, round_)
                 if isinstance(stage, TrainStage):
                     found.append(stage.federation.model.waiting_round(EVERYONE).lr)
                 stage.aggregate(EVERYONE)
@@ -82,7 +68,7 @@ def test_a_probe_has_a_rate_of_its_own() -> None:
         one = learner(local=local, warm_start="similarity")
         play(one, 1, rounds=1)
         play(one, 2, rounds=1)
-        gradient = one._federation.saved[0].gradient
+        gradient = one.federation.saved[0].gradient
         assert gradient is not None
         return gradient
 
@@ -95,20 +81,18 @@ def test_a_probe_has_a_rate_of_its_own() -> None:
 def test_a_round_is_at_most_one_pass_over_a_devices_data() -> None:
     """Half of the digits to train on: some 59 samples a device; in batches of 25 these are 25, 25 and the rest."""
     one = learner(local={"batch": 25, "one_pass": True})
-    stage = next(one.session(SessionStart(1, EVERYONE, 5, False)))
-    local = stage.train(EVERYONE, 1, BEGIN)
+    stage = opened(one)
+    local = stage.train(EVERYONE, 1)
     held = [len(one.device_data.samples(id_)) for id_ in EVERYONE]
     assert all(50 < count < 75 for count in held)
     assert local.iterations == (3,) * DEVICES
     assert local.samples == tuple(held)
     few = learner(local={"batch": 25, "one_pass": True, "steps": 2})
-    assert next(few.session(SessionStart(1, EVERYONE, 5, False))).train(EVERYONE, 1, BEGIN).iterations == (
-        (2,) * DEVICES
-    )
+    assert opened(few).train(EVERYONE, 1).iterations == (2,) * DEVICES
 
 
 def test_one_pass_and_epochs_exclude_each_other() -> None:
-    with pytest.raises(ValidationError, match="give one of the two"):
+    with refused_at("one_pass", "epochs"):
         LearningSettings(dataset="digits", model="logistic", local={"one_pass": True, "epochs": 2})
 
 
@@ -121,12 +105,11 @@ def test_a_restart_is_a_run_without_pilot() -> None:
     untrained = piloted.model.clone()
     play(piloted, 1)
     assert not torch.equal(piloted.model, untrained)
-    stage = next(piloted.session(SessionStart(2, EVERYONE, 2, False)))
+    stage = opened(piloted, 2, longest=2)
     assert torch.equal(piloted.model, untrained)
     assert stage.facts.opening is not None
-    for one, of in ((stage, piloted), (next(fresh.session(SessionStart(2, EVERYONE, 2, False))), fresh)):
-        one.train(EVERYONE, 1, BEGIN)
-        one.aggregate(EVERYONE)
+    for one, of in ((stage, piloted), (opened(fresh, 2, longest=2), fresh)):
+        round_of(one)
         assert not torch.equal(of.model, untrained)
     assert torch.equal(piloted.model, fresh.model)
 
@@ -136,8 +119,7 @@ def test_a_restarted_session_distils_the_model_of_zeros() -> None:
     for classes, terms in (("all", 1), ("known", 0)):
         one = learner(after_pilot="restart", warm_start={"name": "continuous", "classes": classes})
         play(one, 1)
-        stage = next(one.session(SessionStart(2, EVERYONE, 2, False)))
-        assert isinstance(stage, TrainStage)
+        stage = opened(one, 2, longest=2)
         anchors = stage._terms()
         assert len(anchors) == terms
         assert not any(anchor.references[0].any() for anchor in anchors)

@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Received, Receivers, Sent, ServerState, Trained, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.chance import NO_CHANCE, RoundChance
 from edgefl.rng import Streams
+from tests.refusals import refused_at
 from tests.unit.learning.federation.test_resume import SESSIONS, goes_on_after_any_round, settings
 
 CPU = torch.device("cpu")
@@ -72,7 +72,7 @@ def test_draws_follow_their_laws() -> None:
 
 
 def test_where_nothing_may_be_left_to_chance_it_is_refused() -> None:
-    with pytest.raises(EdgeflError, match="draw in receive, upload, keep or aggregate"):
+    with refused_at("learning.algorithm", "stream"):
         NO_CHANCE.uniform(3)
 
 
@@ -85,7 +85,7 @@ class Noisy(FedAvg):
         return Received(model + 0.01 * devices.rng.normal(len(model)))
 
     def deployed(self, model: Tensor, state: ServerState, devices: Receivers) -> Tensor:
-        with pytest.raises(EdgeflError, match="no stream to draw from"):
+        with refused_at("learning.algorithm", "stream"):
             devices.rng.normal()
         return model
 

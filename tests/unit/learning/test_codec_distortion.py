@@ -5,18 +5,17 @@ from typing import Any
 
 import pytest
 import torch
-from pydantic import ValidationError
 from torch import Tensor
 
 from edgefl.config import registry
 from edgefl.config.component import build
 from edgefl.contract import SessionStart
-from edgefl.errors import EdgeflError
 from edgefl.learning.chance import Chance, RoundChance
 from edgefl.learning.codecs import Codec, Contraction, FeedbackCodec, Sizes, Unbiased
 from edgefl.learning.codecs.qsgd import Qsgd
 from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario
+from tests.refusals import refused_at
 from tests.unit.learning.federation.test_resume import Cell, settings
 
 M = 64
@@ -192,7 +191,7 @@ def test_a_codec_that_states_nothing_is_refused_when_its_scenario_is_read() -> N
             "downlink_codec": Silent(),
         },
     }
-    with pytest.raises(ValidationError, match=r"does not state how far .*, or leave it out"):
+    with refused_at("", "Silent", "leave it out"):
         Scenario.model_validate(scenario)
 
 
@@ -223,6 +222,5 @@ def test_what_states_no_bound_is_refused_where_its_errors_are_fed_back(
     if remedy is None:
         next(Cell(how).one.session(SessionStart(1, (0, 1), longest=1))).train([0, 1], 1)
         return
-    with pytest.raises(EdgeflError, match=f"{words}.*, {remedy}$") as told:
+    with refused_at(f"learning.{way}", words, remedy):
         Cell(how)
-    assert told.value.place == ("learning", way)

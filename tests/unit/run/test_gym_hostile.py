@@ -92,7 +92,7 @@ def test_a_seed_that_is_none_is_refused(seed: Any) -> None:
     ],
 )
 def test_a_setting_that_is_none_is_refused(how: dict[str, Any]) -> None:
-    with pytest.raises(EdgeflError, match=next(iter(how))):
+    with refused_at("", next(iter(how))):
         RoundEnv(SMALL, **how)
 
 
@@ -107,7 +107,7 @@ def test_a_copy_has_a_run_of_its_own(again: Callable[[RoundEnv], RoundEnv]) -> N
     other = again(env)
     assert env.reset(seed=1)[1] == other.reset(seed=1)[1]
     assert np.array_equal(env.step(ALL)[0], other.step(ALL)[0])
-    with pytest.raises(EdgeflError, match="cannot be copied"):
+    with refused_at("", "cannot be copied"):
         again(env)
     for one in (env, other):
         one.close()
@@ -120,13 +120,13 @@ def test_a_run_that_failed_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     env.reset(seed=1)
     with monkeypatch.context() as patched:
         patched.setattr(env, "decision", lambda *_: Decision([99]))
-        with pytest.raises(EdgeflError, match=r"chose \[99\]"):
+        with refused_at("", "[99]"):
             env.step(ALL)
 
     told: list[str] = []
 
     def go_on() -> None:
-        with pytest.raises(EdgeflError, match=r"reset\(\) it"):
+        with refused_at("", "reset()"):
             env.step(ALL)
         env.close()
         env.reset(seed=1)

@@ -63,7 +63,7 @@ def test_fewer_rows_change_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("devices", ["some", 0, 1.5, True])
 def test_what_is_no_choice(devices: Any) -> None:
-    with pytest.raises(ValueError, match="devices"):
+    with refused_at("", "devices"):
         RecordSettings(devices=devices)
 
 

@@ -95,7 +95,7 @@ def test_a_complete_run(run: RunDirectory) -> None:
     found = about(run.path)
     assert (found["status"], found["wall_s"], found["notes"]) == ("completed", 1.5, ["none"])
     assert "process" not in found
-    with pytest.raises(EdgeflError, match="is complete"):
+    with refused_at("", run.path):
         RunDirectory(run.path, scenario().described, {}, resume=True)
 
 

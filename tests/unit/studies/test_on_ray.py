@@ -14,6 +14,7 @@ from edgefl.run_directory.status import this_process
 from edgefl.studies import StudyOptions, plan, run
 from edgefl.studies.on_ray import OnRay, _connected, _Mailbox, _Reports
 from edgefl.studies.run_locks import BEAT_S, RunLocks
+from tests.refusals import refused_at
 from tests.tools.called import code_of
 from tests.tools.forked import loaded_after
 
@@ -65,7 +66,7 @@ def test_another_ones_claim_stays(tmp_path: Path) -> None:
 
 def test_without_ray_it_says_how_to_get_it(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(EdgeflError, match=r"pip install 'edgefl-cosim\[ray\]'"):
+    with refused_at("", "pip install 'edgefl-cosim[ray]'"):
         run(plan(study), study.with_name("out"), StudyOptions(executor=OnRay()))
 
 

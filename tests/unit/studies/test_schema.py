@@ -11,9 +11,9 @@ from edgefl.config import registry
 from edgefl.config.component import meaning
 from edgefl.config.units import unit_of
 from edgefl.config.yaml_nodes import read
-from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario
 from edgefl.studies.schema import DIALECT, schema
+from tests.refusals import refused_at
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 FILES = [*sorted(SCENARIOS.glob("*.yaml")), *sorted(SCENARIOS.glob("studies/*.yaml"))]
@@ -116,7 +116,7 @@ def test_a_component_that_needs_parameters_has_no_short_form() -> None:
 
 
 def test_there_is_no_other_schema() -> None:
-    with pytest.raises(EdgeflError, match="no schema 'scenari': did you mean 'scenario'"):
+    with refused_at("", "'scenari'", "'scenario'"):
         schema("scenari")
 
 

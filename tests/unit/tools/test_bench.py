@@ -118,7 +118,7 @@ def test_radio_reports_slots_and_presets(monkeypatch: pytest.MonkeyPatch) -> Non
     }
     for name, small in {**small_sizes, "SLOT_TRANSFERS": 1}.items():
         monkeypatch.setattr(radio, name, small)
-    monkeypatch.setattr(radio, "presets", partial(radio.presets, rounds=1, repeats=1, devices=7))
+    monkeypatch.setattr(radio, "presets", partial(radio.presets, rounds=1, repeats=1, devices=40))
     figures = radio.run()
     ours = [name for name in figures["slots"] if name.startswith("edgefl")]
     assert len(ours) == 5

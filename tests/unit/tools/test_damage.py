@@ -22,7 +22,7 @@ from tests.tools.fuzz_calls import CallResult
     ],
 )
 def test_each_rule_can_be_broken(ended: CallResult, rule: str) -> None:
-    assert damage.broken(ended, "a-study", "known") == rule
+    assert damage.broken(ended, "a-study", lambda: "known") == rule
 
 
 @pytest.mark.slow

@@ -52,10 +52,10 @@ def test_operators_constants_and_bounds_in_bodies_are_changed_and_nothing_else(f
 
 @pytest.mark.slow
 def test_fewer_are_the_first_of_more_and_a_seed_gives_the_same() -> None:
-    some = drawn(1, 3)
+    some = drawn(1, 3, ["channel", "analysis"])
     of_channel = [one for one in some if one.room == "channel"]
     assert drawn(1, 5, ["channel"])[:3] == of_channel
-    assert Counter(one.room for one in some) == {"channel": 3, "engine": 3, "learning": 3, "analysis": 3}
+    assert Counter(one.room for one in some) == {"channel": 3, "analysis": 3}
     assert drawn(2, 3, ["channel"]) != of_channel
 
 

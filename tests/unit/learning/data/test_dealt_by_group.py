@@ -13,7 +13,6 @@ from edgefl import load_scenario, simulate
 from edgefl.engine.records import Round
 from edgefl.engine.selectors import Candidates
 from edgefl.engine.selectors.uniform import Uniform
-from edgefl.errors import EdgeflError
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.data.dealt_by_group import DealtByGroup, total
 from edgefl.learning.data.device_data import DeviceData
@@ -25,6 +24,7 @@ from edgefl.rng import Streams
 from edgefl.run.resuming import resume
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
+from tests.refusals import refused_at
 from tests.tools import kill
 
 GROUPS, DEVICES = 40, 25
@@ -142,13 +142,14 @@ def test_a_cohort_of_a_million_is_drawn_uniformly() -> None:
     ("key", "value"),
     [
         ("partition", "iid"),
-        ("evaluation", {"validation": 0.1}),
-        ("evaluation", {"tested_on": "devices"}),
+        ("evaluation.validation", 0.1),
+        ("evaluation.tested_on", "devices"),
         ("drift", {"name": "label_swap", "at": 2}),
     ],
 )
 def test_what_needs_all_samples_is_refused_at_its_key(tmp_path: Path, key: str, value: Any) -> None:
     described = scenario(test_groups=5)
-    described["learning"][key] = value
-    with pytest.raises(EdgeflError, match=f"learning.{key}.*synthetic without test_groups"):
+    section, _, own = key.rpartition(".")
+    described["learning"] |= {section: {own: value}} if section else {key: value}
+    with refused_at(f"learning.{key}", "test_groups"):
         simulate(described, tmp_path / "run", device="cpu")

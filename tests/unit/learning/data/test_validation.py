@@ -1,12 +1,11 @@
 """Validation samples: whose they are, and that nobody trains or is tested on them."""
 
 import numpy as np
-import pytest
 
-from edgefl.errors import EdgeflError
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets.digits import Digits
+from tests.refusals import refused_at
 
 SHARE = 0.2
 
@@ -40,6 +39,6 @@ def test_each_group_gives_its_share_where_there_are_groups() -> None:
 def test_nothing_on_one_side_is_refused() -> None:
     split = Split(np.zeros((4, 1), np.float32), np.arange(4))
     data = Data.unscaled(split, split, ("a", "b", "c", "d"))
-    with pytest.raises(EdgeflError, match=r"a share of 0.1 of each label is none of the 4 training samples"):
+    with refused_at("learning.evaluation.validation", "0.1 of each label", "4 training samples"):
         split_off(data, 0.1)
     assert split_off(data, None) == (data, None)

@@ -2,8 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,59 +13,22 @@ import torch
 from torch import Tensor, nn
 
 from edgefl.config import registry
-from edgefl.contract import REPORTED_LOSS, Evaluation, Now, Opening, SessionStart, StageFacts
+from edgefl.contract import REPORTED_LOSS, Evaluation, Now, Opening, StageFacts
 from edgefl.errors import Divergence
 from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.federation.stages import TrainStage
 from edgefl.learning.federation.trainer import Trainer
-from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.models import Model
-from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, Staying
-from edgefl.learning.settings import LearningSettings
+from edgefl.learning.partitions import Staying
 from edgefl.learning.warm_starts import OpeningModel
 from edgefl.learning.warm_starts.similarity import Similarity
-from edgefl.rng import Streams
-from edgefl.testing.cell import within
 from tests.refusals import refused_at
+from tests.unit.learning import digits_cell
+from tests.unit.learning.digits_cell import DEVICES, EVERYONE, begin, data_of, opened, round_of, settings_of
 from tests.unit.learning.six_devices import ALGORITHMS, QUICK
 
-DEVICES = 12
-EVERYONE = list(range(DEVICES))
-CPU = torch.device("cpu")
-
-
-SETTINGS: dict[str, Any] = {
-    "dataset": "digits",
-    "model": "logistic",
-    "partition": {"name": "dirichlet", "alpha": 0.5, "overlap": 0.0},
-    "local": {"batch": 16, "lr": 0.05},
-}
-
-
-def learner(threads: int = 1, **changes: Any) -> TorchLearner:
-    if changes.get("algorithm") == "oracle":
-        changes = {"drift": {"at": 2}, **changes}
-    learning = LearningSettings(**within(SETTINGS, {"warm_start": "similarity", **changes}))
-    training_data = TrainingData(learning, CPU, devices=DEVICES, threads=threads)
-    return TorchLearner(learning, training_data, streams=Streams(5))
-
-
-def begin(
-    one: TorchLearner,
-    number: int = 1,
-    ids: Sequence[int] = EVERYONE,
-    longest: int = 5,
-    reports: bool = False,
-) -> Iterator[Any]:
-    """The stages of a session."""
-    return one.session(SessionStart(number, tuple(ids), longest, reports))
-
-
-def pilot(one: TorchLearner, **how: Any) -> TrainStage:
-    """The only stage of session 1."""
-    stage = next(begin(one, **how))
-    assert isinstance(stage, TrainStage)
-    return stage
+learner = partial(digits_cell.learner, warm_start="similarity")
+pilot = opened  # the only stage of session 1
 
 
 @dataclass(frozen=True)
@@ -95,17 +59,16 @@ def session(one: TorchLearner, number: int, rounds: int, ids: Sequence[int] = EV
         stages.append(facts)
         for _ in range(facts.rounds or rounds):
             done[facts.phase] += 1
-            stage.train(ids, done[facts.phase])
-            stage.aggregate(ids)
+            round_of(stage, ids, done[facts.phase])
         played = (one.model.clone(), stage.evaluate(), stage.trainer)
     return Played(stages, *played)
 
 
 def test_payload_is_32_bits_a_parameter() -> None:
-    one = learner()
+    one = learner(cost={"flops_per_sample": 123.0})
     assert one.parameters == 64 * 10 + 10
     assert one.payload_bits == 32 * 650
-    assert learner(cost={"flops_per_sample": 123.0}).flops_per_sample == 123.0
+    assert one.flops_per_sample == 123.0
 
 
 def test_algorithm_1_session_by_session() -> None:
@@ -230,8 +193,7 @@ def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
     one = learner(algorithm="local_only", drift=drift, warm_start="previous", partition="iid")
     stage = pilot(one)
     for round_ in (1, 2):
-        stage.train(EVERYONE[:5], round_)
-        stage.aggregate(EVERYONE[:5])
+        round_of(stage, EVERYONE[:5], round_)
     found = stage.evaluate(EVERYONE)
     trainer, moment = stage.trainer, stage.federation.now.round.moment
     rows = stage.federation.model.deployed(EVERYONE, trainer.samples(EVERYONE, moment))
@@ -250,11 +212,6 @@ def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
 # ---- every warm start with every algorithm
 
 
-def epochs_of(algorithm: str) -> int | None:
-    """For one that stops after an epoch."""
-    return 2 if registry.get("algorithms", algorithm)().keeps_apart() else None
-
-
 # each with one that reads the other's: MOON adds a term to the anchor's, HypCluster has several models
 PAIRS = [
     *((name, "similarity") for name in registry.names("algorithms")),
@@ -271,7 +228,7 @@ PAIRS = [
     [pytest.param(*pair, marks=[pytest.mark.slow] * (pair[0] not in QUICK)) for pair in dict.fromkeys(PAIRS)],
 )
 def test_every_warm_start_goes_with_every_algorithm(algorithm: str, warm_start: str) -> None:
-    one = learner(algorithm=algorithm, warm_start=warm_start, local={"epochs": epochs_of(algorithm)})
+    one = learner(algorithm=algorithm, warm_start=warm_start)
     for number in range(1, 5):
         played = session(one, number, 3)
         assert torch.isfinite(played.final).all()
@@ -285,7 +242,7 @@ def test_probes_leave_no_trace(algorithm: str) -> None:
     """Session 2 opens with the current model whatever the warm start; so its end is the same, to the bit."""
     finals = []
     for warm_start in ("previous", {"name": "similarity", "probe_rounds": 2}):
-        one = learner(algorithm=algorithm, warm_start=warm_start, local={"epochs": epochs_of(algorithm)})
+        one = learner(algorithm=algorithm, warm_start=warm_start)
         finals.append([session(one, number, 3).final for number in (1, 2)])
     assert all(torch.equal(a, b) for a, b in zip(*finals, strict=True))
 
@@ -296,8 +253,7 @@ def test_the_second_probe_round_knows_the_first(name: str) -> None:
     one = learner(algorithm=name, warm_start={"name": "similarity", "probe_rounds": 2})
     session(one, 1, 3)
     probe = next(begin(one, 2, longest=3))
-    probe.train(EVERYONE, 1)
-    probe.aggregate(EVERYONE)
+    round_of(probe)
     (vector,) = registry.get("algorithms", name).device_vectors
     own = probe.federation.probe.devices.rows(vector, EVERYONE, torch.zeros(one.parameters))
     assert own.abs().max() > 0
@@ -358,8 +314,7 @@ def test_the_check_keeps_the_better_model(arrived: list[int], monkeypatch: pytes
     monkeypatch.setattr(Similarity, "opening", lambda self, *args: useless)
     stages = begin(one, 4, longest=3)
     probe = next(stages)
-    probe.train(EVERYONE, 1)
-    probe.aggregate(EVERYONE)
+    round_of(probe)
     check = next(stages)
     check.train(EVERYONE, 2)
     if arrived:
@@ -386,9 +341,8 @@ def test_the_check_leaves_a_good_construction_alone() -> None:
 
 
 def test_a_devices_vectors_follow_it_into_another_cell() -> None:
-    settings = LearningSettings(**SETTINGS, algorithm="scaffold")
-    training_data = TrainingData(settings, CPU, devices=DEVICES)
-    here, there = (TorchLearner(settings, training_data, streams=Streams(5)) for _ in range(2))
+    training_data = data_of(settings_of(algorithm="scaffold"))
+    here, there = (digits_cell.learner(data=training_data, algorithm="scaffold") for _ in range(2))
     session(here, 1, 2, ids=[0, 1, 2])
     zero = torch.zeros(here.parameters)
     own = training_data.states.of(lambda: 1).rows("control", [1], zero)
@@ -466,8 +420,7 @@ def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> No
         session(one, number, 3)
     stages = begin(one, 4)
     probe = next(stages)
-    probe.train(EVERYONE, 1)
-    probe.aggregate(EVERYONE)
+    round_of(probe)
     check = next(stages)
     local = check.train(EVERYONE, 2)
     sizes = check.trainer.device_data.sizes(EVERYONE)
@@ -484,14 +437,7 @@ def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> No
 class Fifteen(Staying):
     """15 samples for device 0, none for device 1, all others for the rest."""
 
-    def assign(
-        self,
-        labels: np.ndarray,
-        devices: int,
-        session: int,
-        streams: Streams,
-        inputs: PartitionInputs = NO_INPUTS,
-    ) -> list[np.ndarray]:
+    def assign(self, labels: np.ndarray, devices: int, *how: Any) -> list[np.ndarray]:
         rest = np.array_split(np.arange(15, len(labels)), devices - 2)
         return [np.arange(15), np.arange(0), *rest]
 
@@ -529,14 +475,7 @@ class Uneven(Staying):
     def key(self, session: int) -> int:
         return min(session, 2)
 
-    def assign(
-        self,
-        labels: np.ndarray,
-        devices: int,
-        session: int,
-        streams: Streams,
-        inputs: PartitionInputs = NO_INPUTS,
-    ) -> list[np.ndarray]:
+    def assign(self, labels: np.ndarray, devices: int, session: int, *how: Any) -> list[np.ndarray]:
         nothing = np.arange(0)
         if session > 1:
             return [nothing] * devices
@@ -564,9 +503,7 @@ def test_a_device_without_data_does_nothing() -> None:
 
 def test_divergence_names_the_device_and_holds_the_last_finite_model() -> None:
     one = learner(local={"lr": 100.0}, algorithm={"name": "fedprox", "mu": 1e9})
-    with pytest.raises(
-        Divergence, match=r"session 1, pilot round \d+: .* device \d+ .*lower learning\.local\.lr"
-    ) as error:
+    with refused_at("", "session 1, pilot round", "device", "learning.local.lr", kind=Divergence) as error:
         session(one, 1, 40)
     assert torch.isfinite(error.value.last["model"]).all()
     assert torch.equal(error.value.last["model"], one.model)
@@ -619,8 +556,7 @@ def test_one_step_probes_are_a_gradient() -> None:
     pilot_model = one.model.clone()
     stages = begin(one, 2)
     probe = next(stages)
-    probe.train(EVERYONE, 1)
-    probe.aggregate(EVERYONE)
+    round_of(probe)
     next(stages)
     held = np.concatenate([probe.trainer.device_data.samples(id_) for id_ in EVERYONE])
     train = probe.trainer.training_data.train

@@ -26,10 +26,7 @@ def rounds_of(folder: Path, *overrides: str) -> pd.DataFrame:
 
 
 @pytest.mark.slow
-def test_measuring_is_every_nth_round_and_changes_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(TheoryRecording, "samples", 1000)
+def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -> None:
     plain = rounds_of(tmp_path / "plain")
     measured = rounds_of(tmp_path / "measured", "learning.theory.every=2")
     assert not set(COLUMNS) & set(plain)

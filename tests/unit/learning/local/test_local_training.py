@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +12,6 @@ from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from edgefl.config import registry
-from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.algorithms.moon import Moon
@@ -24,7 +23,6 @@ from edgefl.learning.local.chunk_training import ChunkTraining
 from edgefl.learning.local.gradients import ByHand, OneByOne, Stacked
 from edgefl.learning.local.local_task import LocalTask
 from edgefl.learning.local.local_training import LocalTraining
-from edgefl.learning.local.precision import Precision
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import ChunkOfDevices, Model, OutputTerm
 from edgefl.learning.models.logistic import Logistic
@@ -35,21 +33,22 @@ from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.warm_starts.continuous import Continuous
 from tests.refusals import refused_at
 from tests.unit.learning.six_devices import (
-    ALGORITHMS,
     BATCH,
     CLASSES,
     DEVICES,
     HELD,
     LR,
+    MEAN,
     OWN,
+    QUICK,
     RHO,
     SIDE,
+    STD,
     Plain,
     X,
-    Y,
+    training,
 )
 
-MEAN, STD = 100.0, 50.0
 STEPS = [4, 1, 3, 4, 2, 4]
 ROUNDING = 1e-5  # float32 training of a few steps, summed in another order; models are of order 1
 BF16 = 2.0**-8  # rounding of a product's inputs
@@ -71,14 +70,11 @@ MODELS = [Logistic(), Plain(), Convolutions()]
 
 
 def name_of(value: object) -> str:
-    return type(value).__name__ if isinstance(value, Model | Algorithm) else ""
+    return type(value).__name__ if isinstance(value, Model | Algorithm) else str(value)
 
 
-def training(model: Model, **options: Any) -> LocalTraining:
-    torch.manual_seed(1)
-    module = model.build((2, SIDE, SIDE), CLASSES)
-    data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
-    return LocalTraining(model, module, data, UpdateRule(RHO), **options)
+# every algorithm; a quick run takes one of each kind
+ALGORITHMS = registry.names("algorithms")
 
 
 def start_of(train: LocalTraining) -> Tensor:
@@ -92,9 +88,9 @@ def batches(train: LocalTraining, round_: int = 0, ids: list[int] | None = None)
     return draw_batches(samples, [STEPS[k] for k in ids], BATCH, generators, train.smallest_batch)
 
 
-def ends(train: LocalTraining, task: LocalTask) -> Tensor:
-    """[K, M + Q] local models."""
-    return train.run(task).rows
+def ends(train: LocalTraining, task: LocalTask | None = None) -> Tensor:
+    """[K, M + Q] local models, by default of a round of FedAvg."""
+    return train.run(task or LocalTask(start_of(train), batches(train), LR, FedAvg())).rows.clone()
 
 
 def rounds(train: LocalTraining, algorithm: Algorithm, terms: list[OutputTerm]) -> tuple[Tensor, Tensor]:
@@ -119,20 +115,6 @@ def distillation(train: LocalTraining) -> OutputTerm:
 # ---- the ways agree
 
 
-@pytest.mark.parametrize("model", MODELS[1:], ids=name_of)  # the first has gradients written out: see below
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_stacked_and_sequential_agree(model: Model, name: str) -> None:
-    """For every algorithm, with the distillation of `continuous` on top."""
-    algorithm = registry.get("algorithms", name)()
-    found = []
-    for batching in ("stacked", "sequential"):
-        train = training(model, batching=batching)
-        found.append(rounds(train, algorithm, [distillation(train)]))
-    for stacked, sequential in zip(*found, strict=True):
-        scale = float(sequential.abs().max())
-        assert float((stacked - sequential).abs().max()) < ROUNDING * scale * 10
-
-
 def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
     """Training by this kernel, whatever would be chosen."""
     train = training(model, **options)
@@ -140,18 +122,31 @@ def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
     return train
 
 
-@pytest.mark.parametrize("model", [Logistic(), Mlp2(hidden=6)], ids=name_of)
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_gradients_by_hand_are_those_of_autograd(model: Model, name: str) -> None:
-    """Devices with unequal batches and numbers of steps."""
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        # what an algorithm does is the same for all models: each meets one, one of each kind meets them all
+        *((name, Plain()) for name in ALGORITHMS),
+        *(
+            (name, model)
+            for name in (*QUICK, "hypcluster")
+            for model in (Convolutions(), Logistic(), Mlp2(hidden=6))
+        ),
+    ],
+    ids=name_of,
+)
+def test_the_ways_agree(name: str, model: Model) -> None:
+    """Devices with unequal batches and numbers of steps, with the distillation of `continuous` on top."""
     algorithm = registry.get("algorithms", name)()
-    by_hand, stacked, one = (
+    by_hand = [ByHand] if model.writes_out() else []
+    *others, one = (
         rounds(train, algorithm, [distillation(train)])
-        for train in (kernels(model, kind) for kind in (ByHand, Stacked, OneByOne))
+        for train in (kernels(model, kind) for kind in (*by_hand, Stacked, OneByOne))
     )
-    for ours, theirs in ((by_hand, stacked), (by_hand, one)):
-        for a, b in zip(ours, theirs, strict=True):
-            assert float((a - b).abs().max()) < ROUNDING * 10
+    for other in others:
+        for ours, theirs in zip(other, one, strict=True):
+            scale = 1.0 if by_hand else float(theirs.abs().max())
+            assert float((ours - theirs).abs().max()) < ROUNDING * scale * 10
 
 
 @pytest.mark.parametrize(("mean", "std"), [(MEAN, STD), (0.0, 1.0)])
@@ -181,7 +176,7 @@ def test_threads_do_not_matter(model: Model, batching: str) -> None:
     found = []
     for threads in (1, 3):
         train = training(model, batching=batching, threads=threads, memory_bytes=1)
-        found.append(ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg())).clone())
+        found.append(ends(train))
     assert torch.equal(*found)
 
 
@@ -194,7 +189,7 @@ def test_neither_chunks_nor_neighbours_matter(model: Model) -> None:
     def previous(devices: Sequence[int]) -> Tensor:
         return earlier.expand(len(devices), -1)
 
-    together = ends(train, LocalTask(start_of(train), batches(train), LR, Moon(), previous=previous)).clone()
+    together = ends(train, LocalTask(start_of(train), batches(train), LR, Moon(), previous=previous))
     for k in range(DEVICES):
         work = LocalTask(start_of(train), batches(train, 0, [k]), LR, Moon(), previous=previous)
         torch.testing.assert_close(ends(train, work)[0], together[k], atol=ROUNDING * 10, rtol=0)
@@ -207,16 +202,14 @@ def test_neither_chunks_nor_neighbours_matter(model: Model) -> None:
 def test_nothing_is_left_over_from_the_last_round() -> None:
     for model in MODELS:
         train = training(model, batching="stacked")
-        work = LocalTask(start_of(train), batches(train), LR, FedAvg())
-        first = ends(train, work).clone()
-        assert torch.equal(ends(train, work), first)
+        assert torch.equal(ends(train), ends(train))
 
 
 def test_devices_can_start_from_models_of_their_own() -> None:
     for model in MODELS:
         train = training(model, batching="stacked")
         starts = start_of(train) + 0.1 * torch.rand(DEVICES, train.layout.size)
-        together = ends(train, LocalTask(starts, batches(train), LR, FedAvg())).clone()
+        together = ends(train, LocalTask(starts, batches(train), LR, FedAvg()))
         for k in (0, 4):
             alone = ends(train, LocalTask(starts[k], batches(train, 0, [k]), LR, FedAvg()))
             torch.testing.assert_close(alone[0], together[k], atol=ROUNDING * 10, rtol=0)
@@ -258,7 +251,7 @@ def test_dropout_masks_are_the_devices_own() -> None:
     """Another seed gives another end; the same seed the same, whoever trains beside it."""
     train = training(Convolutions(), batching="stacked")
     plan = batches(train)
-    first = ends(train, LocalTask(start_of(train), plan, LR, FedAvg())).clone()
+    first = ends(train, LocalTask(start_of(train), plan, LR, FedAvg()))
     plan.seeds[2] += 1
     second = ends(train, LocalTask(start_of(train), plan, LR, FedAvg()))
     differs = (first != second).any(1)
@@ -312,7 +305,6 @@ def test_the_choice_is_by_layers_sizes_and_processor() -> None:
     assert choose(dense, STACKED_FROM - 1, cpu) == "sequential"
     assert choose(conv, 100, cpu) == "sequential"
     assert choose(dense, 1, cuda) == choose(conv, 1, cuda) == "stacked"
-    assert choose(conv, 1, cuda, channels_last=True) == "sequential"
     for name in ("lstm", "text_bag"):
         ours = registry.get("models", name)(**SMALL[name]).build((9,), 3)
         assert choose(ours, 100, cpu) == choose(ours, 100, cuda) == "sequential"
@@ -359,11 +351,11 @@ class Unstackable(Plain):
 
 def test_a_model_that_cannot_be_stacked_goes_one_by_one() -> None:
     train = training(Unstackable())
-    ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
+    ends(train)
     assert list(train._workers) == [OneByOne]
     train = training(Unstackable(), batching="stacked")
     with refused_at("learning.local.batching"):
-        ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
+        ends(train)
 
 
 def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
@@ -377,9 +369,7 @@ def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
     ends_of = {}
     for memory_bytes in (1, 20_000, 10**9):
         train = training(Logistic(), memory_bytes=memory_bytes)
-        ends_of[train.chunk(BATCH)] = ends(
-            train, LocalTask(start_of(train), batches(train), LR, FedAvg())
-        ).clone()
+        ends_of[train.chunk(BATCH)] = ends(train)
     assert len(ends_of) == 3
     found = list(ends_of.values())
     largest = max(MEAN, 255 - MEAN) / STD  # input
@@ -425,59 +415,55 @@ def test_a_chunk_that_a_gpu_cannot_hold_is_an_error_and_not_a_smaller_chunk(
     monkeypatch.setattr(ChunkTraining, "run", full)
     train = training(Plain())
     with refused_at("learning.local.memory_gb"):
-        ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
+        ends(train)
 
 
 # ---- precision
+
+
+class Smooth(Plain):
+    """A convolution without batch norm, read as images lie or channels last."""
+
+    last: bool
+
+    @property
+    def channels_last_gain(self) -> str:  # type: ignore[override]
+        return "all" if self.last else "none"
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return nn.Sequential(nn.Conv2d(2, 4, 3), nn.Tanh(), nn.Flatten(), nn.Linear(64, classes))
 
 
 @pytest.mark.parametrize("batching", ["stacked", "sequential"])
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_bf16_is_float32_but_for_rounding(batching: str, channels_last: bool) -> None:
     """Updates agree to some roundings of their inputs; parameters themselves stay in float32."""
-
-    class Smooth(Plain):
-        def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-            layers = [nn.Conv2d(2, 4, 3), nn.Tanh(), nn.Flatten(), nn.Linear(64, classes)]
-            return nn.Sequential(*layers)
-
     updates = []
     for bf16 in (False, True):
-        train = training(Smooth(), batching=batching, precision=Precision(bf16, channels_last and bf16))
+        train = training(Smooth(last=channels_last and bf16), batching=batching, bf16=bf16)
         start = start_of(train)
-        updates.append(ends(train, LocalTask(start, batches(train), LR, FedAvg())) - start)
+        updates.append(ends(train) - start)
     exact, rounded = updates
     error = float((rounded - exact).norm() / exact.norm())
     assert 0 < error < 4 * BF16
 
 
-def test_channels_last_changes_nothing_but_rounding() -> None:
-    found = []
-    for channels_last in (False, True):
+def test_a_model_that_gains_by_it_is_trained_channels_last_to_rounding() -> None:
+    found = {}
+    for gain in ("none", "tests", "all"):
         train = training(
-            Convolutions(), batching="sequential", precision=Precision(channels_last=channels_last)
+            type("Gaining", (Convolutions,), {"channels_last_gain": gain, "__module__": __name__})()
         )
-        found.append(ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg())).clone())
-    torch.testing.assert_close(*found, atol=ROUNDING * 10, rtol=0)
-
-
-@pytest.mark.parametrize("gain", ["none", "tests", "all"])
-def test_without_a_word_a_model_that_gains_by_it_is_trained_channels_last(gain: str) -> None:
-    class Gaining(Convolutions):
-        channels_last_gain: ClassVar = gain
-
-    ends_of = {}
-    for asked in (None, False, True):
-        train = training(Gaining(), precision=Precision(channels_last=asked))
-        ends_of[asked] = ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg())).clone()
-    assert not torch.equal(ends_of[False], ends_of[True])
-    assert torch.equal(ends_of[None], ends_of[gain == "all"])
+        found[gain] = ends(train)
+    assert torch.equal(found["none"], found["tests"])
+    assert not torch.equal(found["none"], found["all"])
+    torch.testing.assert_close(found["none"], found["all"], atol=ROUNDING * 10, rtol=0)
 
 
 def test_bf16_is_refused_where_its_gradients_are_wrong() -> None:
     """Small images shrink to a pixel before ResNet-18's last stride."""
     with refused_at("learning.local.precision"):
-        training(Resnet18(), precision=Precision(bf16=True))
+        training(Resnet18(), bf16=True)
     training(Resnet18())
 
 
@@ -485,11 +471,9 @@ def test_bf16_goes_with_batch_norm_stacked_and_one_by_one() -> None:
     """Both ways err from float32 by as much as bfloat16 rounds, over a few layers."""
     updates = {}
     for batching, bf16 in (("sequential", False), ("sequential", True), ("stacked", True)):
-        train = training(Convolutions(), batching=batching, precision=Precision(bf16=bf16))
+        train = training(Convolutions(), batching=batching, bf16=bf16)
         start = start_of(train)
-        updates[batching, bf16] = (
-            ends(train, LocalTask(start, batches(train), LR, FedAvg())) - start
-        ).clone()
+        updates[batching, bf16] = (ends(train) - start).clone()
     exact = updates["sequential", False]
     for batching in ("sequential", "stacked"):
         error = float((updates[batching, True] - exact).norm() / exact.norm())
@@ -497,8 +481,8 @@ def test_bf16_goes_with_batch_norm_stacked_and_one_by_one() -> None:
 
 
 def test_bf16_goes_through_autograd_also_for_logistic_regression() -> None:
-    train = training(Logistic(), precision=Precision(bf16=True), batching="stacked")
-    ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
+    train = training(Logistic(), bf16=True, batching="stacked")
+    ends(train)
     assert list(train._workers) == [Stacked]
 
 
@@ -518,15 +502,16 @@ INPUT = {
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no batched embedding bag
 @pytest.mark.parametrize(
-    "name",
+    ("name", "algorithm", "devices"),
     [
-        pytest.param(name, marks=[pytest.mark.slow] * (name == "resnet18"))
+        pytest.param(name, *how, marks=[pytest.mark.slow] * (name == "resnet18"))
         for name in registry.names("models")
         if name not in ("resnet34", "factory")
+        for how in ((Moon(), 2), (FedAvg(), 1))
+        if name != "resnet18" or how[1] == 2
     ],
+    ids=name_of,
 )
-@pytest.mark.parametrize("algorithm", [FedAvg(), Moon()], ids=["fedavg", "moon"])
-@pytest.mark.parametrize("devices", [1, 2])
 def test_every_model_trains_alike_stacked_and_one_by_one(
     name: str, algorithm: Algorithm, devices: int
 ) -> None:
@@ -616,8 +601,8 @@ class _Sliced(nn.Module):
 
 def test_a_module_that_hides_its_parameters_is_not_stacked() -> None:
     train = training(Sliced(), batching="stacked")
-    with pytest.raises(EdgeflError, match=r"weights.0, weights.1 would not be trained.*or choose sequential"):
-        ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
+    with refused_at("learning.local.batching", "weights.0, weights.1", "sequential"):
+        ends(train)
     train = training(Sliced(), batching="sequential")
     start = start_of(train)
-    assert bool((ends(train, LocalTask(start, batches(train), LR, FedAvg())) != start).any(1).all())
+    assert bool((ends(train) != start).any(1).all())

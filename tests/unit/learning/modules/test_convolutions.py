@@ -18,25 +18,21 @@ ROUNDING = 1e-4  # relative to the largest: sums of 4,608 products at most, in a
 
 
 @pytest.mark.parametrize(
-    ("asked", "gain", "torch_device", "work", "order"),
+    ("gain", "torch_device", "work", "order"),
     [
-        (None, "all", CPU, "all", LAST),
-        (None, "all", CPU, "tests", LAST),
-        (None, "tests", CPU, "all", LYING),
-        (None, "tests", CPU, "tests", LAST),
-        (None, "none", CPU, "tests", LYING),
-        (None, "all", CUDA, "all", LYING),
-        (True, "none", CPU, "all", LAST),
-        (True, "none", CUDA, "all", LAST),
-        (True, "all", CUDA, "tests", LYING),
-        (False, "all", CPU, "all", LYING),
-        (False, "all", CPU, "tests", LYING),
+        ("all", CPU, "all", LAST),
+        ("all", CPU, "tests", LAST),
+        ("tests", CPU, "all", LYING),
+        ("tests", CPU, "tests", LAST),
+        ("none", CPU, "tests", LYING),
+        ("all", CUDA, "all", LYING),
+        ("all", CUDA, "tests", LYING),
     ],
 )
-def test_the_order_is_by_setting_model_and_processor(
-    asked: bool | None, gain: Any, torch_device: torch.device, work: Any, order: bool
+def test_the_order_is_by_model_and_processor(
+    gain: Any, torch_device: torch.device, work: Any, order: bool
 ) -> None:
-    assert wants_channels_last(asked, gain, torch_device, work) == order
+    assert wants_channels_last(gain, torch_device, work) == order
 
 
 @pytest.mark.parametrize("shape", [(28, 28), (1, 28, 28), (3, 32, 32)])

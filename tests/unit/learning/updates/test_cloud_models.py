@@ -8,48 +8,30 @@ import pytest
 import torch
 from torch import Tensor
 
-from edgefl.contract import SessionStart
-from edgefl.learning.federation.learner import TorchLearner
-from edgefl.learning.federation.stages import TrainStage
-from edgefl.learning.federation.training_data import TrainingData
-from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.cloud_models import CloudModels
-from edgefl.rng import Streams
-from edgefl.testing.cell import within
+from tests.unit.learning.digits_cell import CPU, DEVICES, data_of, learner, opened, round_of, settings_of
 
-CPU = torch.device("cpu")
-DEVICES, ROUNDS = 12, 4
+ROUNDS = 4
 # one model is a mean of 12 rows, the other a mean of means: some 12 roundings of 6e-8 a round, of numbers up to 1
 ROUNDING = ROUNDS * DEVICES * 2.0**-24
-
-
-def cell(data: TrainingData, number: int, ids: Sequence[int], settings: LearningSettings) -> TrainStage:
-    learner = TorchLearner(settings, data, streams=Streams(5), cell=number)
-    stage = next(iter(learner.session(SessionStart(1, tuple(ids), ROUNDS))))
-    assert isinstance(stage, TrainStage)
-    return stage
 
 
 def trained(
     cells: Sequence[Sequence[int]], clouded: bool = True, every: int = 1, **changes: Any
 ) -> list[Tensor]:
     """The models of cells with these devices, all of which take part in every round."""
-    given: dict[str, Any] = {
-        "dataset": "digits",
-        "model": "logistic",
-        "partition": {"name": "dirichlet", "alpha": 0.3},
-        "local": {"batch": 16, "lr": 0.05},
-    }
-    settings = LearningSettings(**within(given, changes))
-    data = TrainingData(settings, CPU, devices=DEVICES, threads=1)
-    stages = [cell(data, number, ids, settings) for number, ids in enumerate(cells)]
+    changes["partition"] = {"name": "dirichlet", "alpha": 0.3}
+    data = data_of(settings_of(**changes))
+    stages = [
+        opened(learner(data=data, cell=number, **changes), ids=ids, longest=ROUNDS)
+        for number, ids in enumerate(cells)
+    ]
     cloud = CloudModels(CPU)
     for stage in stages:
         stage.federation.cloud = cloud if clouded else None
     for number in range(1, ROUNDS + 1):
         for stage, ids in zip(stages, cells, strict=True):
-            stage.train(ids, number)
-            stage.aggregate(ids)
+            round_of(stage, ids, number)
         if clouded and number % every == 0:
             assert all(stage.submit() for stage in stages)
             for stage in stages:

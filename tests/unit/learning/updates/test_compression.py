@@ -9,13 +9,24 @@ from torch import Tensor
 
 from edgefl.config import registry
 from edgefl.contract import SessionStart
-from edgefl.learning.updates.compression import HELD
+from edgefl.learning.updates.transfers import HELD
 from edgefl.learning.updates.updates import TrainedRound, joined
 from tests.unit.learning.federation.test_resume import DEVICES, Cell, settings
 
 CODECS = registry.names("codecs")
 ROUNDS = 40
 ALL = tuple(range(DEVICES))
+
+
+def played(algorithm: str, rounds: int = ROUNDS, **how: str) -> Any:
+    """Return the stage of a training that several tests look at, and none takes further."""
+    key = (algorithm, rounds, *sorted(how.items()))
+    if key not in PLAYED:
+        PLAYED[key] = play(algorithm, rounds, **how)
+    return PLAYED[key]
+
+
+PLAYED: dict[Any, Any] = {}
 
 
 def play(algorithm: str, rounds: int = ROUNDS, parameters: dict[str, Any] | None = None, **how: Any) -> Any:
@@ -58,7 +69,7 @@ EPS = float(torch.finfo(torch.float32).eps)
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_scaffolds_control_is_the_mean_of_its_devices_whatever_they_receive(codec: str) -> None:
-    stage = play("scaffold", downlink_codec=codec)
+    stage = played("scaffold", downlink_codec=codec)
     assert off(stage.federation.model.state["control"], kept_mean(stage, "control")) < IDENTITY
 
 
@@ -79,7 +90,7 @@ def test_server_and_devices_sum_the_same_whichever_way_is_coded(
     algorithm: str, vector: str, scale: float, way: str, codec: str
 ) -> None:
     """To the rounding of differences of float32 models, one in each round."""
-    stage = play(algorithm, **{way: codec})
+    stage = played(algorithm, **{way: codec})
     apart = stage.federation.model.state[vector] - kept_mean(stage, vector)
     assert float(apart.norm()) < ROUNDS * EPS * scale * float(model_of(stage).norm())
 
@@ -92,7 +103,7 @@ def test_what_is_fedavg_without_a_codec_is_fedavg_with_one_on_the_way_down(
     """fedavgm without momentum; FedNova, as all take as many steps."""
     parameters = {"beta": 0.0} if algorithm == "fedavgm" else {}
     coded = model_of(play(algorithm, 10, parameters, downlink_codec=codec))
-    plain = model_of(play("fedavg", 10, downlink_codec=codec))
+    plain = model_of(played("fedavg", 10, downlink_codec=codec))
     assert off(coded, plain) < IDENTITY
 
 

@@ -1,68 +1,45 @@
 """Who counts in a session: devices that join it, that leave it, and what they remember of which data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from edgefl.contract import SessionStart
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.feddyn import FedDyn
 from edgefl.learning.algorithms.moon import Moon
 from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.federation.stages import TrainStage
-from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.scores.evaluation import evaluate
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.device_side import LOCAL_MODEL
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.rng import Streams
-from edgefl.testing.cell import within
+from tests.unit.learning import digits_cell
+from tests.unit.learning.digits_cell import CPU, DEVICES, begin, round_of
 
-DEVICES = 12
-CPU = torch.device("cpu")
 ROUNDING = 3e-6  # float32 sums of a dozen vectors of order 1, ten rounds long; without join: 0.01 and more
 
 CORRECTING: list[tuple[Algorithm, str]] = [(Scaffold(), "control"), (FedDyn(alpha=0.2), "gradient")]
 
 
 def learner(algorithm: Any, populations: Sequence[range] = (), **changes: Any) -> TorchLearner:
-    given: dict[str, Any] = {
-        "dataset": "digits",
-        "model": "logistic",
-        "partition": {"name": "dirichlet", "alpha": 0.3},  # data stay with their device
-        "local": {
-            "batch": 16,
-            "steps": 3,
-            "lr": 0.05,
-            "lr_power": 0,
-        },
-        "cost": {"flops_per_sample": 1.0},
-        "algorithm": algorithm,
-    }
-    learning = LearningSettings(**within(given, changes))
-    training_data = TrainingData(learning, CPU, devices=DEVICES)
-    return TorchLearner(learning, training_data, streams=Streams(5), populations=populations)
+    standing = {"name": "dirichlet", "alpha": 0.3}  # data stay with their device
+    given = {"partition": standing, "local": {"steps": 3, "lr_power": 0}, "algorithm": algorithm, **changes}
+    return digits_cell.learner(populations=populations, **given)
 
 
-def stages(one: TorchLearner, number: int, ids: Sequence[int]) -> Iterator[Any]:
-    return one.session(SessionStart(number, tuple(ids), longest=10))
-
-
-def opened(one: TorchLearner, number: int, ids: Sequence[int]) -> TrainStage:
-    stage = next(stages(one, number, ids))
-    assert isinstance(stage, TrainStage)
-    return stage
+opened = partial(digits_cell.opened, longest=10)
 
 
 def session(one: TorchLearner, number: int, ids: Sequence[int], rounds: int = 3) -> None:
-    for stage in stages(one, number, ids):
+    for stage in begin(one, number, ids, longest=10):
         for round_ in range(1, rounds + 1):
-            stage.train(ids, round_)
-            stage.aggregate(ids)
+            round_of(stage, ids, round_)
 
 
 def vectors(stage: TrainStage, name: str) -> np.ndarray:
@@ -122,8 +99,7 @@ def test_who_was_there_before_does_not_join(
     for number in (1, 2):
         stage = opened(one, number, [0, 1, 2, 3])
         for round_, ids in enumerate(([0, 1], [2], [0, 1, 2, 3]), start=1):
-            stage.train(ids, round_)
-            stage.aggregate(ids)
+            round_of(stage, ids, round_)
 
 
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
@@ -132,8 +108,7 @@ def test_to_join_twice_is_to_join_once(algorithm: Algorithm, name: str) -> None:
     one = learner(algorithm)
     session(one, 1, [7, 8, 9])
     stage = opened(one, 2, [0, 1, 2])
-    stage.train([0, 1, 2], 1)
-    stage.aggregate([0, 1, 2])
+    round_of(stage, [0, 1, 2])
     track, device_data = stage.federation.model, stage.trainer.device_data
     once = []
     for _ in range(2):
@@ -259,7 +234,7 @@ A, B = range(5), range(5, 12)
 
 def test_populations_hold_the_deals_of_the_first_sessions_for_good() -> None:
     partition = {"name": "dirichlet", "alpha": 0.3, "overlap": 0.2}
-    both = learner("fedavg", [A, B], partition=partition)._trainer.device_data
+    both = learner("fedavg", [A, B], partition=partition).trainer.device_data
     held = [both.samples(id_).tolist() for id_ in (*A, *B)]
     for number, ids in enumerate((A, B), start=1):
         of = LearningSettings(dataset="digits", model="logistic", partition=partition).partition
@@ -273,9 +248,7 @@ def test_populations_hold_the_deals_of_the_first_sessions_for_good() -> None:
 
 
 def test_what_stands_anyway_is_dealt_to_all_populations_together() -> None:
-    alone, both = (
-        learner("fedavg", groups, partition="half")._trainer.device_data for groups in ([], [A, B])
-    )
+    alone, both = (learner("fedavg", groups, partition="half").trainer.device_data for groups in ([], [A, B]))
     assert all(np.array_equal(alone.samples(id_), both.samples(id_)) for id_ in (*A, *B))
 
 
@@ -291,10 +264,9 @@ def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> 
     assert (remembered[A].any(axis=1) == [len(own) > 0 for own in held]).all()
     assert not remembered[B].any()
     for round_ in (1, 2):
-        left.train(B, round_)
-        left.aggregate(B)
+        round_of(left, B, round_)
     fresh = learner(algorithm, [A, B], partition=partition)
-    fresh._trainer.training_data.restore(*one._trainer.training_data.state())
+    fresh.trainer.training_data.restore(*one.trainer.training_data.state())
     fresh.restore(*one.state())
     for now in (one, fresh):
         stage = opened(now, 3, A)
@@ -314,17 +286,15 @@ def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> 
 def test_who_comes_back_from_another_cell_joins_again(algorithm: Algorithm, name: str) -> None:
     """It brings other vectors than it left with, of which the first cell's server has not heard."""
     here = learner(algorithm)
-    there = TorchLearner(here._settings, here._trainer.training_data, streams=Streams(5), cell=1)
+    there = learner(algorithm, data=here.trainer.training_data, cell=1)
     stage, other = opened(here, 1, [0, 1, 2]), opened(there, 1, [5, 6])
     for round_ in (1, 2):
-        stage.train([0, 1, 2], round_)
-        stage.aggregate([0, 1, 2])
+        round_of(stage, [0, 1, 2], round_)
         other.train([2, 5, 6], round_)
         assert off(other, name) < ROUNDING
         other.aggregate([2, 5, 6])
     assert off(stage, name) > 100 * ROUNDING
-    stage.train([0, 1], 3)
-    stage.aggregate([0, 1])
+    round_of(stage, [0, 1], 3)
     stage.train([0, 2], 4)
     assert off(stage, name) < ROUNDING
     stage.aggregate([0, 2])
@@ -336,15 +306,14 @@ def test_a_round_that_is_trained_again_has_taken_its_newcomers_in(algorithm: Alg
     """While its local models were on their way, one of them has moved on to another cell's session."""
     one = learner(algorithm)
     session(one, 1, [5, 6])
-    there = TorchLearner(one._settings, one._trainer.training_data, streams=Streams(5), cell=1)
+    there = learner(algorithm, data=one.trainer.training_data, cell=1)
     stage = opened(one, 2, [0, 1])
-    stage.train([0, 1, 5], 1)
-    stage.aggregate([0, 1, 5])
+    round_of(stage, [0, 1, 5])
     stage.train([0, 1, 5], 2)
     before = stage.federation.model.waiting_round([0, 1, 5]).rows.clone()
     opened(there, 1, [5, 7])
     fresh = learner(algorithm)
-    fresh._trainer.training_data.restore(*one._trainer.training_data.state())
+    fresh.trainer.training_data.restore(*one.trainer.training_data.state())
     fresh.restore(*one.state())
     again = next(fresh.stages())
     again.train([0, 1, 5], 2)

@@ -11,28 +11,19 @@ from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.algorithms.moon import Moon
 from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.data.batches import Batches, draw_batches
-from edgefl.learning.data.data_in_memory import SplitInMemory
-from edgefl.learning.datasets import Split
-from edgefl.learning.local.local_training import LocalTraining
-from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.updates.device_side import LOCAL_MODEL
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.trained_model import TrainedModel
-from tests.unit.learning.six_devices import BATCH, CLASSES, DEVICES, HELD, LR, OWN, RHO, SIDE, Plain, X, Y
+from tests.unit.learning.six_devices import BATCH, DEVICES, HELD, LR, OWN, Plain, X, training
 
-CPU = torch.device("cpu")
 ROUNDING = 1e-6
 FIRST, SECOND = [0, 2, 3], [1, 4]
 
 
 def trained_model(algorithm: Algorithm | None = None, x: np.ndarray = X) -> TrainedModel:
-    torch.manual_seed(1)
-    module = Plain().build((2, SIDE, SIDE), CLASSES)
-    data = SplitInMemory(Split(x, Y), np.float32(100.0), np.float32(50.0), CPU)
-    training = LocalTraining(Plain(), module, data, UpdateRule(RHO))
-    model = TrainedModel(
-        training, algorithm or FedAvg(), DeviceStates(DEVICES, CPU), training.layout.flatten(module)
-    )
+    local = training(Plain(), x=x)
+    begin = local.layout.flatten(local._module)
+    model = TrainedModel(local, algorithm or FedAvg(), DeviceStates(DEVICES, torch.device("cpu")), begin)
     model.open(model.model, HELD)
     return model
 

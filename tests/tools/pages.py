@@ -42,8 +42,9 @@ SMALLER = {
     "drift_by_cell": (
         "learning.dataset=digits",
         "learning.partition.samples=20",
-        "learning.drift.at=40",
-        "duration_s=80",
+        "learning.drift.at=28",
+        "learning.local.epochs=2",
+        "duration_s=60",
     ),
 }
 

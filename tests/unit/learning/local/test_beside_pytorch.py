@@ -1,0 +1,164 @@
+"""Devices together, one by one, and PyTorch's own loop come to the same models, whatever is learned."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from edgefl import load_scenario
+from edgefl.contract import SessionStart
+from edgefl.learning.augmentation import Augmentation
+from edgefl.learning.data.data_in_memory import SplitInMemory
+from edgefl.learning.datasets import Data, Dataset, Split
+from edgefl.learning.updates.updates import TrainedRound
+from edgefl.run.plan import prepare
+from edgefl.testing.cell import within
+
+CLOSE = 1e-6
+EPS = torch.finfo(torch.float32).eps
+
+
+class Noisy(Dataset):
+    """Forty samples of six numbers, for any task."""
+
+    learns: str
+
+    @property
+    def task(self) -> str:
+        return self.learns
+
+    def load(self) -> Data:
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(50, 6)).astype(np.float32)
+        z = x @ rng.normal(size=(6, 3)) + rng.normal(size=(50, 3))
+        y = {
+            "regression": (10 + 5 * z[:, 0]).astype(np.float32),
+            "multi_label": (z > 0).astype(np.float32),
+        }.get(self.learns, z.argmax(1))
+        whole, tests = Split(x, y), np.arange(50) >= 40
+        names = tuple("a" if self.learns == "regression" else "abc")
+        return Data.unscaled(whole.part(~tests), whole.part(tests), names)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is learned, and PyTorch's loss of outputs and targets as data sets have them."""
+
+    learning: dict[str, Any]
+    loss: Callable[[Tensor, Tensor], Tensor]
+    devices: int = 4
+    mu: float = 0.0  # of FedProx
+    close: float = CLOSE
+    steps: int = 50
+
+    def trained(self, **further: Any) -> tuple[Any, TrainedRound]:
+        plain = {"partition": "iid", "local": {"steps": self.steps}}
+        settings = within(within(plain, self.learning), further)
+        scenario = {"name": "one", "devices": {"count": self.devices}, "learning": settings}
+        scenario["sessions"] = {"name": "schedule", "count": 1, "rounds": 1}
+        learner = prepare(load_scenario(scenario), device="cpu").learner
+        ids = tuple(range(self.devices))
+        next(iter(learner.session(SessionStart(1, ids, 1)))).train(ids, 1)
+        return learner, learner.federation.model.waiting_round(ids)
+
+
+def squared(outputs: Tensor, y: Tensor) -> Tensor:
+    """The loss of targets in units of their deviation over the training samples, which are all there are."""
+    data = Noisy(learns="regression").load().train.y.astype(np.float64)
+    return functional.mse_loss(outputs[:, 0], (y - data.mean()) / data.std())
+
+
+def of_task(name: str, loss: Callable[..., Tensor], algorithm: str) -> Case:
+    learning = {
+        "dataset": {"name": f"{__name__}:Noisy", "learns": name},
+        "model": {"name": "mlp2", "hidden": 5},
+        "local": {"batch": 8, "lr": 0.05, "momentum": 0.9},
+        "algorithm": algorithm,
+    }
+    # half a last place of a weight of order 1 each step, which momentum carries on 1 / (1 - rho) times
+    return Case(learning, loss, mu=float(algorithm == "fedprox"), close=50 / (1 - 0.9) * EPS / 2)
+
+
+LETTERS = {
+    "dataset": {"name": "tests.unit.learning.test_every_token:Letters"},
+    "model": {"name": "lstm", "vocabulary": 5, "hidden": 6, "outputs": "every"},
+    "local": {"batch": 4, "lr": 0.5, "momentum": 0.5},
+    "algorithm": "fedprox",
+}
+SEEN = {"dataset": "digits", "local": {"batch": 16, "lr": 0.1, "momentum": 0.9, "augmentation": True}}
+CASES = {
+    "next_token": of_task("next_token", functional.cross_entropy, "fedprox"),
+    "regression": of_task("regression", squared, "fedprox"),
+    "regression scaffold": of_task("regression", squared, "scaffold"),
+    "multi_label": of_task("multi_label", functional.binary_cross_entropy_with_logits, "fedprox"),
+    # PyTorch wants classes second, and takes the mean over texts and positions
+    "every_token": Case(LETTERS, lambda out, y: functional.cross_entropy(out.transpose(1, 2), y), 3, mu=1.0),
+    "augmented, written out": Case({**SEEN, "model": "logistic"}, functional.cross_entropy, 3, steps=10),
+    "augmented, vmap": Case(
+        {**SEEN, "model": {"name": "mlp", "hidden": [5]}}, functional.cross_entropy, 3, steps=10
+    ),
+}
+
+
+def view(augmentation: Augmentation, image: np.ndarray, number: int) -> np.ndarray:
+    """Pad with zeros, cut, mirror, as it is told."""
+    margin, offsets = augmentation.padding, 2 * augmentation.padding + 1
+    down, right, mirrored = number % offsets, number // offsets % offsets, number // offsets**2
+    height, width = image.shape[-2:]
+    padded = np.pad(image, [(0, 0)] * (image.ndim - 2) + [(margin, margin)] * 2)
+    cut = padded[..., down : down + height, right : right + width]
+    return cut[..., ::-1] if mirrored else cut
+
+
+def inputs(data: SplitInMemory, rows: np.ndarray, views: np.ndarray | None) -> Tensor:
+    if views is None:
+        return data.normalised(torch.from_numpy(rows)).clone()
+    pairs = zip(rows, views.tolist(), strict=True)
+    images = np.stack([view(Augmentation(), data.x[row].numpy(), number) for row, number in pairs])
+    return (torch.from_numpy(images).float() - data.mean) * data.scale
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap runs an LSTM one by one
+@pytest.mark.parametrize("name", CASES)
+def test_stacked_is_one_by_one_is_pytorch(name: str) -> None:
+    """Devices have unequal batches where their samples are no multiple of one."""
+    case = CASES[name]
+    learner, stacked = case.trained(local={"batching": "stacked"})
+    _, sequential = case.trained(local={"batching": "sequential"})
+    assert torch.allclose(stacked.rows, sequential.rows, atol=case.close)
+    data, layout, module = learner.trainer.training_data.train, learner.trainer.layout, learner.trainer.module
+    plan = stacked.batches
+    assert plan is not None
+    begin = [one.clone() for one in layout.views(stacked.start).values()]
+    for k in range(case.devices):
+        module.load_state_dict(layout.views(stacked.start.clone()))
+        lr, momentum = (case.learning["local"][key] for key in ("lr", "momentum"))
+        optimiser = torch.optim.SGD(module.parameters(), lr=lr, momentum=momentum)
+        for step in range(case.steps):
+            size = plan.sizes[k, step]
+            rows = plan.rows[k, step, :size]
+            optimiser.zero_grad()
+            loss = case.loss(
+                module(inputs(data, rows, None if plan.views is None else plan.views[k, step, :size])),
+                data.y[rows],
+            )
+            own = zip(module.parameters(), begin, strict=True)
+            near = sum((parameter - start).square().sum() for parameter, start in own)
+            (loss + case.mu / 2 * near).backward()
+            optimiser.step()
+        assert torch.allclose(layout.flatten(module), stacked.rows[k], atol=case.close)
+
+
+def test_batches_stay_as_they_are_where_images_are_seen_otherwise() -> None:
+    (_, plain), (_, seen) = (
+        CASES["augmented, vmap"].trained(local={"augmentation": how}) for how in (False, True)
+    )
+    assert plain.batches is not None
+    assert seen.batches is not None
+    assert np.array_equal(plain.batches.rows, seen.batches.rows)
+    assert not torch.equal(plain.rows, seen.rows)
