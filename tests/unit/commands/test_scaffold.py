@@ -19,9 +19,12 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     write(tmp_path / "first", name="first", devices=5, own_parts=request.param)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    names = [part.removesuffix(".py") for part in PARTS]
+    for name in names:  # the examples themselves may have been imported
+        sys.modules.pop(name, None)
     yield tmp_path / "first"
-    for part in PARTS:
-        sys.modules.pop(part.removesuffix(".py"), None)
+    for name in names:
+        sys.modules.pop(name, None)
 
 
 def test_what_is_written_is_valid(folder: Path) -> None:
