@@ -187,8 +187,8 @@ def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> Non
 def test_one_device_after_the_other_is_the_synchronous_server_with_one_participant(rates: Any) -> None:
     """Which is plain SGD on each device's data in turn (`tests/theory/test_sequential.py`), also in its rates."""
     one = {"selector": {"name": "round_robin", "count": 1}}
-    rows = train("fedavg", {"name": "fedbuff", "buffer": 1}, rounds=one, lr_schedule=rates)
-    assert table(rows) == table(train("fedavg", rounds=one, lr_schedule=rates))
+    rows = train("fedavg", {"name": "fedbuff", "buffer": 1}, rounds=one, local={"lr_schedule": rates})
+    assert table(rows) == table(train("fedavg", rounds=one, local={"lr_schedule": rates}))
     assert set(rows.further["staleness_max"]) == {0}
 
 

@@ -14,7 +14,7 @@ from edgefl.analysis import compare
 from edgefl.analysis.export import export
 from edgefl.analysis.export.records import study_of
 
-SCENARIO = "name: demo\nlearning:\n  lr: 0.05\n  algorithm: {name: fedprox, mu: 1.0}\n"
+SCENARIO = "name: demo\nlearning:\n  local: {lr: 0.05}\n  algorithm: {name: fedprox, mu: 1.0}\n"
 RUNS = 4
 
 
