@@ -101,10 +101,7 @@ def optimiser(data: Data, rng: Random) -> None:
         {
             "local": {
                 "optimiser": {"name": name, "state": state},
-                "lr_schedule": {
-                    "name": rng.choice(registry.names("lr_schedules")),
-                    "warm_up": rng.choice((0, 1)),
-                },
+                "lr_schedule": rng.choice(registry.names("lr_schedules")),
                 "lr_floor": rng.choice((0, 0.1)),
                 "weight_decay": rng.choice((0, 0.01)),
                 "clip_norm": rng.choice((None, 1)),

@@ -27,7 +27,6 @@ RUN: dict[str, Any] = {
         (["learning.local.lr_schedule={name: cosine, rounds: 7}"], 8),
         (["learning.local.lr_schedule={name: step, every: 3, factor: 0}"], 4),
         (["learning.local.lr_schedule={name: step, every: 5, factor: 0, rounds: 99}"], 6),
-        (["learning.local.lr_schedule={name: polynomial, rounds: 3, warm_up: 5}"], 4),
         (
             ["learning.local.lr_schedule={name: cosine, rounds: 9}", "sessions={name: membership, count: 5}"],
             10,
