@@ -102,7 +102,6 @@ devices.mobility.rhythm.0 | 1.1 | ATTRACTION.rhythm=[{from_hour: 0, home: 0.6, a
 devices.mobility | 0.9 | ATTRACTION.homes={mill: 0.4, campus: 0.5}
 devices.mobility.homes | mill | ATTRACTION.homes=mil
 devices.mobility | rhythm | ATTRACTION.day_s=100
-devices.mobility.centre_m | area | ATTRACTION.centre_m=[290, 150]
 devices.mobility | 0.5 | devices.mobility={name: od_flows, begin: {mill: 0.5}, flows: [{from_hour: 0, trips_per_hour: {}}]}
 devices.mobility.plan.0.to | work | COMMUTE.plan=[{leave: '8:00', to: wrok}]
 devices.mobility.plan | leave | COMMUTE.plan=[{leave: '17:30', to: home}, TO_WORK]
