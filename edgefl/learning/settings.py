@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
-from edgefl.learning.partial_work import PartialWork
 from edgefl.learning.privacy import PrivacySettings
 from edgefl.learning.warm_starts import WarmStart
 
@@ -45,16 +44,6 @@ class EarlyStopping(Section):
         return before - loss < self.threshold / epoch
 
 
-class TheoryRecording(Section):
-    """Gradients and their noise, measured along the run for the bound of the journal paper's Theorem 1.
-
-    Measuring costs wall time, about two passes over all participants' data, and neither simulated time nor energy.
-    """
-
-    every: int = Field(10, ge=1, le=10**9, description="rounds from one measurement to the next")
-    samples: ClassVar[int] = 32  # of each device, whose single gradients give the noise's variance
-
-
 class InitialModel(Section):
     """The model that a run begins with, in place of one drawn by the seed: another run's, or a pretrained one."""
 
@@ -77,10 +66,11 @@ class LocalSettings(Section):
         None, ge=1, le=100_000, description="local epochs per round, in place of steps"
     )
     batch: int = Field(128, ge=1, le=10_000_000, description="B: samples per mini-batch")
-    partial_work: PartialWork | None = Field(
-        None,
-        description="a share of each round's participants does fewer epochs, or steps, drawn at random; none: all do"
-        " all of them",
+    partial_work: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="share of each round's participants, rounded, that does fewer epochs, or steps, drawn at random",
     )
     one_pass: bool = Field(
         False,
@@ -284,9 +274,12 @@ class LearningSettings(Section):
     drift: Annotated[Any, Named("drifts", "label_swap", optional=True)] = Field(
         None, description="concept drift: how the devices' data change during the run; none: they do not"
     )
-    theory: TheoryRecording | None = Field(
+    theory: int | None = Field(
         None,
-        description="measure what the convergence bound needs, as columns theory_* of rounds; none: nothing",
+        ge=1,
+        le=10**9,
+        description="measure what the convergence bound needs, as columns theory_* of rounds: rounds from one"
+        " measurement to the next; none: nothing",
     )
     local: LocalSettings = LocalSettings()
     evaluation: EvaluationSettings = EvaluationSettings()

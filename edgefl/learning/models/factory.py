@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 class Factory(Model):
     """The module that a function makes: of timm, torchvision, or your own file.
 
-    `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18}, channels: in_chans}`. The
-    function is told `num_classes` and, if it is to be, the number of the inputs' channels. It is code from outside,
-    so a scenario with it runs with --allow-code only.
+    `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18, in_chans: 1}}`. The function
+    is told `num_classes`. With `in_chans` or `in_channels` among its arguments, grey images [height, width] get a
+    channel. It is code from outside, so a scenario with it runs with --allow-code only.
     """
 
     typical_input: ClassVar = (3, 32, 32)
@@ -29,11 +29,7 @@ class Factory(Model):
     arguments: dict[str, Any] = Field(
         {}, description="what the function is given by name, beside the classes"
     )
-    channels: str | None = Field(
-        None,
-        description="name of the argument for the number of channels, say in_chans; none: it has none. With it, grey"
-        " images get a channel",
-    )
+    channels: ClassVar[frozenset[str]] = frozenset({"in_chans", "in_channels"})  # timm's name, and torch.nn's
 
     @field_validator("function")
     @classmethod
@@ -45,8 +41,6 @@ class Factory(Model):
         from torch import nn
 
         given = {**self.arguments, "num_classes": classes}
-        if self.channels:
-            given[self.channels] = input_shape[0] if len(input_shape) > 2 else 1
         try:
             module = outside.load_function(self.function)(**given)
         except Exception as error:  # whatever a function from outside does
@@ -59,7 +53,7 @@ class Factory(Model):
             raise EdgeflError(
                 f"{self.function} makes a {type(module).__name__}, no nn.Module", ("learning", "model")
             )
-        if self.channels and len(input_shape) == 2:
+        if self.channels & self.arguments.keys() and len(input_shape) == 2:
             module.register_forward_pre_hook(_with_channel)  # a layer before it would rename its parameters
         return module
 

@@ -112,7 +112,7 @@ def optimiser(data: Data, rng: Random) -> None:
 
 def work(data: Data, rng: Random) -> None:
     choices: tuple[Data, ...] = (
-        {"local": {"steps": 3, "partial_work": {"share": 0.5}}},
+        {"local": {"steps": 3, "partial_work": 0.5}},
         {"local": {"epochs": 2, "early_stopping": {"threshold": 0.5}}},
         {"local": {"one_pass": True, "steps": 50}},
         {"local": {"steps": 2, "augmentation": True}},
@@ -138,7 +138,7 @@ def told(data: Data, rng: Random) -> None:
     choices: tuple[Data, ...] = (
         {"evaluation": {"tested_on": "devices", "scores_every": 2, "every": 1}},
         {"evaluation": {"metrics": ["top5", "macro_f1", "auc", "perplexity"]}},
-        {"theory": {"every": 2}, "local": {"momentum": 0}},
+        {"theory": 2, "local": {"momentum": 0}},
         {"evaluation": {"validation": 0.1, "every": 2}},
     )
     data["learning"] = within(data["learning"], rng.choice(choices))
