@@ -29,21 +29,6 @@ BEYOND_THEORY = {
 }
 
 
-class EarlyStopping(Section):
-    """Local training that ends when the loss on samples kept apart falls too little. FLASH, Algorithm 1.
-
-    After epoch e a device stops if the loss fell by less than threshold / e since the epoch before; the first epoch
-    is compared with the received model. `learning.local.epochs` is the most that a device does (E).
-    """
-
-    threshold: float = Field(0.04, ge=0, le=1e3, description="gamma; F: 0.03 to 0.05")
-    validation: ClassVar[float] = 0.3  # share of a device's samples kept apart: F's 7:3 split
-
-    def stop(self, epoch: "Tensor", loss: "Tensor", before: "Tensor") -> "Tensor":
-        """Return [k] whether devices stop after an epoch [k]; the mean loss [k] now and after the epoch before."""
-        return before - loss < self.threshold / epoch
-
-
 class InitialModel(Section):
     """The model that a run begins with, in place of one drawn by the seed: another run's, or a pretrained one."""
 
@@ -91,9 +76,14 @@ class LocalSettings(Section):
     probe_lr: float = Field(
         1.0, gt=0, le=1e6, description="learning rate of probe rounds, as a multiple of lr; no decay"
     )
-    early_stopping: EarlyStopping | None = Field(
-        None, description="end local training early, whatever the algorithm; none: as the algorithm says"
+    early_stopping: float | None = Field(
+        None,
+        ge=0,
+        le=1e3,
+        description="gamma: end local training after epoch e if the loss on samples kept apart has fallen by less"
+        " than gamma / e since the one before, whatever the algorithm; F: 0.03 to 0.05; none: as the algorithm says",
     )
+    kept_apart: ClassVar[float] = 0.3  # share of a device's samples for early stopping: F's 7:3 split
     optimiser: Annotated[Any, Named("optimisers", "sgd")] = Field(
         "sgd",
         validate_default=True,
@@ -136,6 +126,17 @@ class LocalSettings(Section):
         le=1e6,
         description="room for devices trained together, GB, whatever the machine; none: 0.0055 on a CPU, 4 on a GPU",
     )
+
+    def stop(self, epoch: "Tensor", loss: "Tensor", before: "Tensor") -> "Tensor":
+        """Return [k] whether devices stop after an epoch [k], by `early_stopping`. FLASH, Algorithm 1.
+
+        The first epoch is compared with the received model; `epochs` is the most that a device does (E).
+
+        Args:
+            loss, before: [k] mean loss on samples kept apart, now and after the epoch before.
+        """
+        assert self.early_stopping is not None
+        return before - loss < self.early_stopping / epoch
 
     @model_validator(mode="after")
     def _steps_or_epochs(self) -> Self:

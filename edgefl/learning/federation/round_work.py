@@ -31,8 +31,8 @@ class RoundWork:
         """Draw the mini-batches of a round's devices, which hold these samples, each from its own streams."""
         settings, streams = self.settings, self.streams
         apart: list[np.ndarray] = []
-        stopping = settings.local.early_stopping
-        share = stopping.validation if stopping else settings.algorithm.keeps_apart()
+        stops = settings.local.early_stopping is not None
+        share = settings.local.kept_apart if stops else settings.algorithm.keeps_apart()
         if share:
             splits = [
                 keep_apart(indices, share, streams("validation", id_, self.deal))

@@ -13,6 +13,8 @@ from edgefl.learning.models import Model
 if TYPE_CHECKING:
     from torch import nn
 
+CHANNELS = frozenset({"in_chans", "in_channels"})  # what timm calls their number, and torch.nn
+
 
 class Factory(Model):
     """The module that a function makes: of timm, torchvision, or your own file.
@@ -29,7 +31,6 @@ class Factory(Model):
     arguments: dict[str, Any] = Field(
         {}, description="what the function is given by name, beside the classes"
     )
-    channels: ClassVar[frozenset[str]] = frozenset({"in_chans", "in_channels"})  # timm's name, and torch.nn's
 
     @field_validator("function")
     @classmethod
@@ -53,7 +54,7 @@ class Factory(Model):
             raise EdgeflError(
                 f"{self.function} makes a {type(module).__name__}, no nn.Module", ("learning", "model")
             )
-        if self.channels & self.arguments.keys() and len(input_shape) == 2:
+        if CHANNELS & self.arguments.keys() and len(input_shape) == 2:
             module.register_forward_pre_hook(_with_channel)  # a layer before it would rename its parameters
         return module
 

@@ -113,7 +113,7 @@ def optimiser(data: Data, rng: Random) -> None:
 def work(data: Data, rng: Random) -> None:
     choices: tuple[Data, ...] = (
         {"local": {"steps": 3, "partial_work": 0.5}},
-        {"local": {"epochs": 2, "early_stopping": {"threshold": 0.5}}},
+        {"local": {"epochs": 2, "early_stopping": 0.5}},
         {"local": {"one_pass": True, "steps": 50}},
         {"local": {"steps": 2, "augmentation": True}},
     )

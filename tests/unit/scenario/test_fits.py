@@ -224,7 +224,7 @@ CASES = [
     (
         "epochs",
         "learning.local.epochs",
-        ["learning.local.early_stopping={}"],
+        ["learning.local.early_stopping=0.04"],
         [],
         ["learning.local.epochs=2"],
     ),
@@ -233,7 +233,7 @@ CASES = [
         "learning.local.epochs",
         ["learning.algorithm=flash"],
         [],
-        ["learning.algorithm={name: flash, validation: 0}"],
+        ["learning.algorithm=fedadam"],
     ),
     (
         "one_tested",
