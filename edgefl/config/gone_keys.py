@@ -6,6 +6,7 @@ GONE = {
     "algorithm.detect": "feddrift goes by the loss",
     "background.indoor_share": "users are indoors as often as devices",
     "devices.vehicle_loss_db": "a car takes 9 dB, as 38.901 says",
+    "drift.zones": "name cells, with which the devices learn",
     "downlink_codec.indices": "a place takes ceil(log2 M) bits",
     "dataset.height": "write size: [height, width]",
     "dataset.width": "write size: [height, width]",

@@ -167,11 +167,11 @@ def test_manhattan_needs_a_street() -> None:
 
 
 def test_highway_lanes_and_loop() -> None:
-    model = Highway(lanes=2, offset_m=30, speed_min_m_s=20, speed_max_m_s=30, area_factor=1.5, away_s=10)
+    model = Highway(lanes=2, speed_min_m_s=20, speed_max_m_s=30, area_factor=1.5, away_s=10)
     movement = start(model, 400)
     lane = np.arange(400) % 4
-    # eastbound from the outside: 30 and 34 m; westbound from the outside: 42 and 38 m
-    across, velocity = np.array([30, 34, 42, 38])[lane], np.array([20, 30, -20, -30])[lane]
+    # eastbound from the outside: 35 and 39 m; westbound from the outside: 47 and 43 m
+    across, velocity = np.array([35, 39, 47, 43])[lane], np.array([20, 30, -20, -30])[lane]
     assert np.array_equal(movement.doppler_speeds_m_s(), np.abs(velocity))
     absent_s = np.zeros(400)
     for time_s in range(40):
@@ -195,7 +195,7 @@ def test_highway_lanes_and_loop() -> None:
 
 def test_highway_must_pass_the_cell() -> None:
     with refused_at("", 200):
-        start(Highway(offset_m=RADIUS_M))
+        start(made(Highway, offset_m=RADIUS_M))
 
 
 # -- attraction ---------------------------------------------------------------------------------------
