@@ -3,6 +3,8 @@
 import gc
 import os
 import signal
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +23,8 @@ os.environ["EDGEFL_ALLOW_CODE"] = "1"
 gc.disable()
 
 GOLDEN = "tests/golden/"  # where each case is a run
+EXAMPLES = Path(__file__).parents[1] / "examples"
+OWN_PARTS = [file.stem for file in EXAMPLES.glob("my_*.py")]
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
@@ -33,6 +37,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.further)
         elif item.get_closest_marker("slow") is None:
             seen.add(test)
+
+
+def pytest_runtest_teardown() -> None:
+    """Forget own parts that a test has loaded: the next one may have others of the same name."""
+    for name in OWN_PARTS:
+        sys.modules.pop(name, None)
+    if str(EXAMPLES) in sys.path:
+        sys.path.remove(str(EXAMPLES))
 
 
 @pytest.fixture

@@ -6,5 +6,3 @@ if TYPE_CHECKING:
     from torch import Tensor
 else:
     Tensor = Any
-
-__all__ = ["Tensor"]

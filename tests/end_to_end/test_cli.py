@@ -70,9 +70,9 @@ def test_a_study_with_a_grid_compares_its_variants_in_every_setting(
     for path in runs:
         about = json.loads(path.read_text())
         own = load_scenario(path.with_name("scenario.yaml")).learning
-        setting = {"alpha": f"{own.partition.alpha:g}", "pace": {2: "slow", 5: "fast"}[own.steps]}
+        setting = {"alpha": f"{own.partition.alpha:g}", "pace": {2: "slow", 5: "fast"}[own.local.steps]}
         assert (about["setting"], about["seed"]) == (setting, 5)
-        assert own.lr == {"slow": 0.001, "fast": 0.1}[setting["pace"]]
+        assert own.local.lr == {"slow": 0.001, "fast": 0.1}[setting["pace"]]
     table = pd.read_csv(out / "settings.csv", dtype={"alpha": str})
     assert set(zip(table.alpha, table.pace, strict=True)) == {
         (alpha, pace) for alpha in ("0.3", "100") for pace in ("slow", "fast")

@@ -105,8 +105,8 @@ def test_of_one_saved_model_there_is_no_choice(pilots: int, tmp_path: Path) -> N
 # what stays with devices or server from round to round, or is drawn for each of them
 LASTING = (
     "  algorithm: {name: scaffold}\n",
-    "  algorithm: {name: moon, mu: 1.0}\n  validation: 0.2\n",
-    "  algorithm: {name: ditto}\n  tested_on: devices\n  optimiser: adam\n",
+    "  algorithm: {name: moon, mu: 1.0}\n  evaluation: {validation: 0.2}\n",
+    "    optimiser: adam\n  algorithm: {name: ditto}\n  evaluation: {tested_on: devices}\n",
     "  uplink_codec: {name: ef21}\n  downlink_codec: {name: qsgd}\n",
     "  after_pilot: restart\nrounds: {selector: {name: uniform, count: 2}, deadline_s: 0.00055}\n",
 )
@@ -175,7 +175,7 @@ def test_several_cells_share_what_is_asked_in_the_same_order(tmp_path: Path) -> 
     """Devices move from cell to cell, with vectors of their own; who is when where depends on the radio."""
     base = BASE.replace("devices: {count: 8}", "devices: {count: 30, mobility: {name: random_waypoint}}")
     base = base.replace("count: 4, rounds: 3", "count: 2, rounds: 3")
-    base += "  algorithm: scaffold\nlayout: {rings: 1}\nradio: {shadowing: spatial}\n"
+    base += "  algorithm: scaffold\nlayout: {rings: 1}\nradio: {propagation: {shadowing: spatial}}\n"
     base += "cell: {radius_m: 60}\n"
     taken = both_ways(
         tmp_path, "  a: {}\n  b: {radio.scheduler: round_robin, radio.sharing: dynamic}\n", base

@@ -37,12 +37,21 @@ def test_table_x_is_run_as_its_authors_did() -> None:
     name = "journal_table_x_fashion_mnist_as_run"
     proposed = learning(name, "similarity", algorithm="fedacg", overlap="0.2").learning
     assert proposed is not None
-    assert (proposed.lr, proposed.lr_floor, proposed.lr_power, proposed.probe_lr) == (0.003, 0.3, 0.9, 0.5)
+    assert (proposed.local.lr, proposed.local.lr_floor, proposed.local.lr_power, proposed.local.probe_lr) == (
+        0.003,
+        0.3,
+        0.9,
+        0.5,
+    )
     assert (proposed.after_pilot, proposed.warm_start.distance) == ("continue", "unit_tensors")
     assert proposed.partition.session_labels(2, 10, None).tolist() == [4, 5, 6, 7, 8]
     distilled = learning(name, "continuous", algorithm="scaffold").learning
     assert distilled is not None
-    assert (type(distilled.algorithm).__name__, distilled.lr, distilled.lr_floor) == ("FedAvg", 0.03, 0.9)
+    assert (type(distilled.algorithm).__name__, distilled.local.lr, distilled.local.lr_floor) == (
+        "FedAvg",
+        0.03,
+        0.9,
+    )
     assert (distilled.after_pilot, distilled.warm_start.classes) == ("restart", "all")
     scaffold = learning(name, "previous", algorithm="scaffold").learning
     assert scaffold is not None

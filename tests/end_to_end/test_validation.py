@@ -59,7 +59,7 @@ def test_devices_are_validated_on_samples_like_their_own(tmp_path: Path) -> None
     changes = {
         "learning__partition": "half",
         "learning__evaluation__tested_on": "devices",
-        "learning__evaluation__test_every": 2,
+        "learning__evaluation__every": 2,
     }
     results = run(tmp_path / "run", **changes)
     assert results.rounds.accuracy_validation.notna().tolist() == [False, True] * 3

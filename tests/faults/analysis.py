@@ -26,7 +26,7 @@ FAULTS = (
         f"{UNIT}test_metrics.py::test_time_to_target_counts_from_the_start_of_the_session",
         "1e-6 of the target",
         edited(
-            "edgefl.analysis.measures.metrics:time_to_target",
+            "edgefl.analysis.measures.metrics:with_spending",
             'spells.groupby(SESSION)["energy_j"].cumsum()',
             '(spells["energy_j"] * (spells["phase"] != "probe")).groupby([spells[c] for c in SESSION]).cumsum()',
         ),

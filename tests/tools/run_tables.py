@@ -88,7 +88,8 @@ def read(directory: Path) -> Tables:
         ]
         for name in names
     }
-    tables["events"].sort(key=lambda row: row["time_s"])  # of several, as they happened
+    if len(parts_of(directory)) > 1:
+        tables["events"].sort(key=lambda row: row["time_s"])
     return Tables(
         **tables, slot_s=slot_s, completed=completed, battery_j=battery_j, cloud=cloud, recorded=recorded
     )

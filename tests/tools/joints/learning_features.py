@@ -87,7 +87,7 @@ def own_data(data: Data, rng: Random) -> None:
         learning |= {"dataset": "diabetes", "partition": "iid"}
     else:
         learning |= {"dataset": {"name": "synthetic", "groups": 30}, "partition": "natural"}
-        learning["tested_on"] = rng.choice(("labels", "devices"))
+        learning.setdefault("evaluation", {})["tested_on"] = rng.choice(("labels", "devices"))
 
 
 def partition(data: Data, rng: Random) -> None:

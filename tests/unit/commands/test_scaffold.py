@@ -2,29 +2,23 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import edgefl
-from edgefl.commands.scaffold import PARTS, write
+from edgefl.commands.scaffold import write
 from edgefl.config import outside, registry
 from tests.refusals import refused_at
 from tests.tools.called import code_of
 
 
 @pytest.fixture(params=[True, False], ids=["own parts", "built-in parts"])
-def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(tmp_path / "first", name="first", devices=5, own_parts=request.param)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    names = [part.removesuffix(".py") for part in PARTS]
-    for name in names:  # the examples themselves may have been imported
-        sys.modules.pop(name, None)
-    yield tmp_path / "first"
-    for name in names:
-        sys.modules.pop(name, None)
+    return tmp_path / "first"
 
 
 def test_what_is_written_is_valid(folder: Path) -> None:

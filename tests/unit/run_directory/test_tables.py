@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgefl.run_directory import parquet
 from edgefl.run_directory.tables import TIME_DIGITS, Table, column
 from tests.refusals import refused_at
 
@@ -175,76 +174,3 @@ def test_a_table_without_rows_has_its_header(table: Table) -> None:
     table.close()
     table.close()
     assert table.path.read_text() == "device,start_s,energy_j,outcome\n"
-
-
-def test_a_table_that_widens_has_empty_cells_above(tmp_path: Path) -> None:
-    """Text that needs quotes stays what it is, line breaks included."""
-    table = Table(tmp_path / "rows.csv", Row, grows=True, widens=True)
-    table.write(Row(1, 0.5, 2.0, 'said "a,\nb"'), {"first": 1})
-    table.write_columns({"second": ["x", None]}, {"device": [2, 3]})
-    table.write(Row(4), {"third": 0.25, "first": 2})
-    table.close()
-    with (tmp_path / "rows.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["first"], row["second"], row["third"]) for row in rows] == [
-        ("1", "", ""),
-        ("", "x", ""),
-        ("", "", ""),
-        ("2", "", "0.25"),
-    ]
-    assert rows[0]["outcome"] == 'said "a,\nb"'
-    assert list(rows[0]) == ["device", "start_s", "energy_j", "outcome", "first", "second", "third"]
-    assert list(tmp_path.iterdir()) == [tmp_path / "rows.csv"]
-
-
-def test_rows_that_wait_to_be_written_are_there_before_a_table_widens(tmp_path: Path) -> None:
-    table = Table(tmp_path / "rows.csv", Row, grows=True, widens=True)
-    table.write_columns({}, {"device": np.array([1, 2])})  # few: written with later ones
-    table.write_columns({"late": np.array([7])}, {"device": np.array([3])})
-    table.close()
-    with (tmp_path / "rows.csv").open(newline="") as file:
-        assert [(row["device"], row["late"]) for row in csv.DictReader(file)] == [
-            ("1", ""),
-            ("2", ""),
-            ("3", "7"),
-        ]
-
-
-def test_rows_are_the_same_whenever_a_table_widens(tmp_path: Path) -> None:
-    """Columns that are all there from the first row on, and some that come later: the same bytes."""
-    rows = [(Row(1, 0.1, 0.2, "a"), {"x": 1.0}), (Row(2, 1 / 3, 1e-7, "b,c"), {"y": 'q"'})]
-    texts = []
-    for name, first in (("early", {"x": 1.0, "y": None}), ("late", {"x": 1.0})):
-        table = Table(tmp_path / name, Row, grows=True, widens=True)
-        table.write(rows[0][0], first)
-        table.write(*rows[1])
-        table.close()
-        texts.append((tmp_path / name).read_bytes())
-    assert texts[0] == texts[1]
-
-
-def test_a_late_column_cannot_be_one_of_the_table(tmp_path: Path) -> None:
-    table = Table(tmp_path / "rows.csv", Row, grows=True, widens=True)
-    table.write(Row(1), {"first": 1})
-    with refused_at("", "outcome"):
-        table.write(Row(2), {"outcome": 1})
-
-
-def test_a_parquet_table_widens_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In files that are written already, and in rows that wait for theirs."""
-    pytest.importorskip("pyarrow")
-    import pyarrow.parquet
-
-    monkeypatch.setattr(parquet, "ROWS", 2)
-    table = parquet.ParquetTable(tmp_path / "rows.parquet", Row, grows=True, widens=True)
-    table.write_columns({"first": [1.0, 2.0]}, {"device": [1, 2]})  # a file
-    table.write(Row(3), {"first": 3.0})  # waits
-    table.write(Row(4), {"second": "x"})
-    table.close()
-    rows = pyarrow.parquet.read_table(tmp_path / "rows.parquet").to_pylist()
-    assert [(row["device"], row["first"], row["second"]) for row in rows] == [
-        (1, 1.0, None),
-        (2, 2.0, None),
-        (3, 3.0, None),
-        (4, None, "x"),
-    ]

@@ -160,7 +160,7 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
         "server_lr": rng.choice((0.25, 0.6, 1)) if name != "semi_synchronous" else 1.0,
         "period_s": Fraction(rng.randint(1, 100_000) * 10 + 3, 1_000_000),
         "compute_s": [
-            Fraction(learning.local.steps * many * learning.flops, 8 * clock_hz)
+            Fraction(learning.steps * many * learning.flops, 8 * clock_hz)
             for many, clock_hz in zip(learning.sizes, clocks_hz, strict=True)
         ],
     }

@@ -168,7 +168,7 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
         "server_s": Fraction(server_ms, 1000),
         "duration_s": Fraction(duration_ms or 10**9, 1000),
         "compute_s": [
-            Fraction(learning.local.steps * many * learning.flops, 8 * clock_hz)
+            Fraction(learning.steps * many * learning.flops, 8 * clock_hz)
             for many, clock_hz in zip(learning.sizes, clocks_hz, strict=True)
         ],
     }

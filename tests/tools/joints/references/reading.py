@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import edgefl
+from tests.tools.run_tables import parts_of
 
 
 @dataclass
@@ -45,6 +46,9 @@ def run(data: Mapping[str, Any], folder: Path) -> Path:
 
 
 def rows_of(out: Path, table: str) -> list[dict[str, str]]:
-    """Return the rows of a table."""
-    with (out / f"{table}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    """Return the rows of a table; of several federations, with whose they are."""
+    rows: list[dict[str, str]] = []
+    for name, part in parts_of(out).items():
+        with (part / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+            rows += [{**row, "federation": name} for row in csv.DictReader(file)]
+    return rows

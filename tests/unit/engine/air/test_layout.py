@@ -53,7 +53,7 @@ def places(radius_m: float, count: int = 200) -> np.ndarray:
 def test_sites_stand_where_they_are_put_and_the_world_reaches_a_cell_beyond_them() -> None:
     made = world({"sites": TOWN}, cell={"radius_m": 150})
     assert np.array_equal(made.sites_m, TOWN)
-    assert made.federations == [0, 1, 2]
+    assert made.served == [0, 1, 2]
     assert made.extent.radius_m == pytest.approx(np.hypot(400, 50) + 150)
     assert world({"sites": TOWN, "radius_m": 700}).extent.radius_m == 700
     nearest_m = 20.0 * np.eye(2)[0] + made.sites_m
