@@ -49,7 +49,7 @@ def _measured_rounds(runs: Runs) -> pd.DataFrame:
     rounds = training_rounds(runs.rounds)
     if MEASURED not in rounds or rounds[MEASURED].isna().all():
         raise ValueError(
-            f"the runs in {runs.path} have measured no gradients: run with --set learning.theory.every=10"
+            f"the runs in {runs.path} have measured no gradients: run with --set learning.theory=10"
         )
     return rounds[rounds[MEASURED].notna()]
 

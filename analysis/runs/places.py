@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 MOST_STREETS = 5000  # of one network
-LANE_M = 4.0  # between lanes of a highway; twin of mobility/highway.py
+LANE_M, NEAREST_LANE_M = 4.0, 35.0  # of a highway; twin of mobility/highway.py
 EQUATOR_M, SQUARED_ECCENTRICITY = 6_378_137.0, 0.00669437999014  # WGS 84
 NO_MAP = (OSError, EOFError, zlib.error, ElementTree.ParseError)  # a file cannot be read
 NO_PLACES = (ValueError, LookupError, TypeError, AttributeError)  # or says something else
@@ -144,7 +144,7 @@ def _grid(half_m: float, block_m: float) -> list[list[list[float]]]:
 
 def _lanes(model: dict[str, Any], half_m: float) -> list[list[list[float]]]:
     """Lay the lanes of a straight road."""
-    y_m = [model["offset_m"] + lane * LANE_M for lane in range(2 * model["lanes"])]
+    y_m = [NEAREST_LANE_M + lane * LANE_M for lane in range(2 * model["lanes"])]
     return [[[-half_m, m], [half_m, m]] for m in y_m]
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from edgefl.learning.federation.learner import TorchLearner
 
 FOLDER = "models"
+AT_THE_END = ("last", "personal")  # what is kept then alone
 
 
 class ModelKeeper:
@@ -55,7 +56,7 @@ class ModelKeeper:
     @property
     def follows_rounds(self) -> bool:
         """Whether models are kept while the run goes on: then all of it has to be trained here."""
-        return bool(self._learners) and self._record.models != "last"
+        return bool(self._learners) and self._record.models not in AT_THE_END
 
     def finish(self, loan: Loan | None) -> None:
         """Write the last models, of learners that stand where the run ends.
@@ -104,7 +105,7 @@ class ModelKeeper:
 
         learner = self._learners[of]
         about, inputs = {**kept_models.about(learner), **further}, learner.trainer.training_data.inputs
-        for kind, tensors in kept_models.collections(learner, personal=self._record.personal_models):
+        for kind, tensors in kept_models.collections(learner, personal=self._record.models == "personal"):
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
             path = of.with_name(f"{of.name}{suffix}{ending}.safetensors")
             with writing(path):
@@ -123,8 +124,7 @@ class ModelKeeper:
             complete = about_of(loan.lender)["status"] == "completed"
         except (EdgeflError, OSError, KeyError, yaml.YAMLError):
             return False
-        ours = self._record.model_dump(mode="json")
-        same = all(theirs.get(key) == ours[key] for key in ("models", "personal_models"))
+        same = theirs.get("models") == self._record.models
         if not (same and complete and loan.taken == sum(1 for _ in lines(loan.lender / FILE))):
             return False
         files = sorted((loan.lender / FOLDER).glob("*.safetensors"))

@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
-from edgefl.learning.partial_work import PartialWork
 from edgefl.learning.privacy import PrivacySettings
 from edgefl.learning.warm_starts import WarmStart
 
@@ -28,31 +27,6 @@ BEYOND_THEORY = {
     "uplink_codec": "sends another change than the one that was trained",
     "downlink_codec": "lets devices begin with another model than the global one",
 }
-
-
-class EarlyStopping(Section):
-    """Local training that ends when the loss on samples kept apart falls too little. FLASH, Algorithm 1.
-
-    After epoch e a device stops if the loss fell by less than threshold / e since the epoch before; the first epoch
-    is compared with the received model. `learning.local.epochs` is the most that a device does (E).
-    """
-
-    threshold: float = Field(0.04, ge=0, le=1e3, description="gamma; F: 0.03 to 0.05")
-    validation: ClassVar[float] = 0.3  # share of a device's samples kept apart: F's 7:3 split
-
-    def stop(self, epoch: "Tensor", loss: "Tensor", before: "Tensor") -> "Tensor":
-        """Return [k] whether devices stop after an epoch [k]; the mean loss [k] now and after the epoch before."""
-        return before - loss < self.threshold / epoch
-
-
-class TheoryRecording(Section):
-    """Gradients and their noise, measured along the run for the bound of the journal paper's Theorem 1.
-
-    Measuring costs wall time, about two passes over all participants' data, and neither simulated time nor energy.
-    """
-
-    every: int = Field(10, ge=1, le=10**9, description="rounds from one measurement to the next")
-    samples: ClassVar[int] = 32  # of each device, whose single gradients give the noise's variance
 
 
 class InitialModel(Section):
@@ -77,10 +51,11 @@ class LocalSettings(Section):
         None, ge=1, le=100_000, description="local epochs per round, in place of steps"
     )
     batch: int = Field(128, ge=1, le=10_000_000, description="B: samples per mini-batch")
-    partial_work: PartialWork | None = Field(
-        None,
-        description="a share of each round's participants does fewer epochs, or steps, drawn at random; none: all do"
-        " all of them",
+    partial_work: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="share of each round's participants, rounded, that does fewer epochs, or steps, drawn at random",
     )
     one_pass: bool = Field(
         False,
@@ -101,9 +76,14 @@ class LocalSettings(Section):
     probe_lr: float = Field(
         1.0, gt=0, le=1e6, description="learning rate of probe rounds, as a multiple of lr; no decay"
     )
-    early_stopping: EarlyStopping | None = Field(
-        None, description="end local training early, whatever the algorithm; none: as the algorithm says"
+    early_stopping: float | None = Field(
+        None,
+        ge=0,
+        le=1e3,
+        description="gamma: end local training after epoch e if the loss on samples kept apart has fallen by less"
+        " than gamma / e since the one before, whatever the algorithm; F: 0.03 to 0.05; none: as the algorithm says",
     )
+    kept_apart: ClassVar[float] = 0.3  # share of a device's samples for early stopping: F's 7:3 split
     optimiser: Annotated[Any, Named("optimisers", "sgd")] = Field(
         "sgd",
         validate_default=True,
@@ -146,6 +126,17 @@ class LocalSettings(Section):
         le=1e6,
         description="room for devices trained together, GB, whatever the machine; none: 0.0055 on a CPU, 4 on a GPU",
     )
+
+    def stop(self, epoch: "Tensor", loss: "Tensor", before: "Tensor") -> "Tensor":
+        """Return [k] whether devices stop after an epoch [k], by `early_stopping`. FLASH, Algorithm 1.
+
+        The first epoch is compared with the received model; `epochs` is the most that a device does (E).
+
+        Args:
+            loss, before: [k] mean loss on samples kept apart, now and after the epoch before.
+        """
+        assert self.early_stopping is not None
+        return before - loss < self.early_stopping / epoch
 
     @model_validator(mode="after")
     def _steps_or_epochs(self) -> Self:
@@ -284,9 +275,12 @@ class LearningSettings(Section):
     drift: Annotated[Any, Named("drifts", "label_swap", optional=True)] = Field(
         None, description="concept drift: how the devices' data change during the run; none: they do not"
     )
-    theory: TheoryRecording | None = Field(
+    theory: int | None = Field(
         None,
-        description="measure what the convergence bound needs, as columns theory_* of rounds; none: nothing",
+        ge=1,
+        le=10**9,
+        description="measure what the convergence bound needs, as columns theory_* of rounds: rounds from one"
+        " measurement to the next; none: nothing",
     )
     local: LocalSettings = LocalSettings()
     evaluation: EvaluationSettings = EvaluationSettings()

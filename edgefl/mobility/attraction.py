@@ -11,14 +11,14 @@ from pydantic import Field, model_validator
 from edgefl.channel.geometry import on_disc
 from edgefl.config.clock import Hour
 from edgefl.errors import EdgeflError
-from edgefl.mobility import Coordinate, Leg, Legs, Movement
+from edgefl.mobility import Leg, Legs, Movement
 from edgefl.mobility._calendar import Calendar, Day, PartOfDay, check
 from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._walkers import Walkers
 from edgefl.places.areas import points_in
 from edgefl.rng import Streams
 
-HOME, WORK, CENTRE = range(3)
+HOME, WORK = range(2)
 # A device's random numbers: these first, then two for each decision
 _WORK_PLACE, _WORK_SPOT, _CENTRE_SPOT, _OPENING, _DECISIONS = 0, 1, 3, 5, 7
 # and, from here on, four for its spot in each place that is an area
@@ -59,8 +59,8 @@ class Attraction(Walkers):
     belongs to one of them. There is one centre. Devices have their own spots, uniform within 30 m of the
     point. The same devices therefore meet at the same places every day.
 
-    Real places are the scenario's `areas`: `homes`, `works` and `centre` name the areas where these lie (one, or
-    several with the share of the devices that have theirs there), and a part of the rhythm may name further
+    Real places are the scenario's `areas`: `homes` and `works` name the areas where these lie (one, or several
+    with the share of the devices that have theirs there), and a part of the rhythm may name further
     areas, {from_hour: 18, home: 0.4, areas: {stadium: 0.6}}. A device has one spot in each, uniform in area.
     Areas may lie outside the cells; a device there is absent. Parts of the rhythm may belong to days of the
     week, {from_hour: 0, days: [sat, sun], home: 1}; days without parts of their own have those without `days`.
@@ -95,11 +95,8 @@ class Attraction(Walkers):
     works: Shares | None = Field(
         None, description="area of the work places, or {area: share of the devices}; none: three points"
     )
-    centre: str | None = Field(None, description="area of the centre; none: within 30 m of centre_m")
     work_places: ClassVar[int] = 3  # number of work places
-    centre_m: tuple[Coordinate, Coordinate] = Field(
-        (0.0, 0.0), description="[x, y] of the centre, m from the base station"
-    )
+    centre_m: ClassVar[tuple[float, float]] = (0.0, 0.0)  # [x, y] of the centre: the base station
     spread_m: ClassVar[float] = 30.0  # m, radius of a work place and of the centre
 
     @model_validator(mode="after")
@@ -117,7 +114,7 @@ class Attraction(Walkers):
         return self.calendar.period_s
 
     def area_names(self) -> Iterator[tuple[tuple[str, ...], str]]:
-        for key, shares in (("homes", self.homes), ("works", self.works), ("centre", self.centre)):
+        for key, shares in (("homes", self.homes), ("works", self.works)):
             for name in [shares] if isinstance(shares, str) else shares or ():
                 yield (key,), name
         for number, part in enumerate(self.rhythm):
@@ -140,9 +137,9 @@ class Attraction(Walkers):
         room_m = self.area_radius_m(cell_radius_m) - self.spread_m
         if room_m < np.hypot(*self.centre_m):
             raise EdgeflError(
-                f"the centre at {self.centre_m}, {self.spread_m:g} m around it, reaches out of the area of "
-                f"{room_m + self.spread_m:g} m; move it, or raise area_factor",
-                ("devices", "mobility", "centre_m"),
+                f"the centre, {self.spread_m:g} m around {self.centre_m}, reaches out of the area of "
+                f"{room_m + self.spread_m:g} m; raise area_factor",
+                ("devices", "mobility", "area_factor"),
             )
         draws = UniformDraws(streams, len(positions_m))
         everyone = np.arange(len(positions_m))
@@ -154,7 +151,7 @@ class Attraction(Walkers):
             works_m[:, mine] + on_disc(draws.uniform(everyone, _WORK_SPOT, 2), self.spread_m),
             np.array([self.centre_m]).T + on_disc(draws.uniform(everyone, _CENTRE_SPOT, 2), self.spread_m),
         ]
-        for place, shares in ((HOME, self.homes), (WORK, self.works), (CENTRE, self.centre)):
+        for place, shares in ((HOME, self.homes), (WORK, self.works)):
             if shares is not None:
                 shares = {shares: 1.0} if isinstance(shares, str) else shares
                 spots_m[place] = self._spots_m(f"place {place}", shares, draws, everyone)

@@ -38,9 +38,7 @@ class Highway(LargerArea):
     )
     lanes: int = Field(3, ge=1, le=10, description="lanes in each direction")
     lane_width_m: ClassVar[float] = 4.0  # m, between neighbouring lanes: TR 36.885, annex A
-    offset_m: float = Field(
-        35.0, ge=0, le=5000, description="distance from the base station to the nearest lane, m"
-    )
+    offset_m: ClassVar[float] = 35.0  # m, from the base station to the nearest lane: TR 36.885, annex A
     speed_min_m_s: float = Field(22.0, ge=1e-3, le=60, description="speed of the outermost lanes, m/s")
     speed_max_m_s: float = Field(
         36.0, gt=0, le=60, description="speed of the innermost lanes, m/s; those between evenly spaced"
@@ -66,8 +64,9 @@ class Highway(LargerArea):
     ) -> Movement:
         if self.offset_m >= cell_radius_m:
             raise EdgeflError(
-                f"{self.offset_m:g} m puts the whole road outside the cell of {cell_radius_m:g} m; less than that",
-                ("devices", "mobility", "offset_m"),
+                f"the road, {self.offset_m:g} m from the base station, lies outside the cell of {cell_radius_m:g} m:"
+                " make it larger",
+                ("devices", "mobility"),
             )
         devices = np.arange(len(positions_m))
         lane = devices % (2 * self.lanes)

@@ -203,7 +203,7 @@ def _background_beyond_its_trace(scenario: Scenario, simulated_s: float) -> Iter
     if ends_s is not None and ends_s < simulated_s:
         yield (
             f"radio.background: its load is known until {_seconds(ends_s)}, and the run covers "
-            f"{_seconds(simulated_s)}: the last load held on; repeat: true begins again"
+            f"{_seconds(simulated_s)}: the last load held on; more rows would go on"
         )
 
 

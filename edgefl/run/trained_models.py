@@ -134,7 +134,7 @@ def load_model(
             wanted = f"device {device}" if device is not None else f"number {served} (it serves {count})"
             raise EdgeflError(
                 f"{path}: there is no model beside the global one for {wanted}: one is kept where the algorithm"
-                " makes one, devices' own with record.personal_models: true"
+                " makes one, devices' own with record.models: personal"
             )
         model_files.put_into(
             module, {name: tensor[which] for name, tensor in own.items()}, path, partial=True

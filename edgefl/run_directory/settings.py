@@ -6,6 +6,8 @@ from pydantic import Field, field_validator
 
 from edgefl.config.scenario_fields import Section
 
+KeptModels = Literal["last", "personal", "best", "none"] | Annotated[int, Field(ge=1, le=1_000_000_000)]
+
 
 class RecordSettings(Section):
     """What a run keeps of its devices and models, and in which form; rounds, sessions, events and ledger always stay.
@@ -32,14 +34,11 @@ class RecordSettings(Section):
         " times in the run, fewer for more than 500 devices, place and cell alone; none: no such table, s",
     )
 
-    models: Literal["last", "best", "none"] | Annotated[int, Field(ge=1, le=1_000_000_000)] = Field(
+    models: KeptModels = Field(
         "last",
-        description="models that are kept, 4 bytes a parameter and cell: those at the end; those at the end and, of"
-        " each cell, that with the highest accuracy; those at the end and after every n-th round; or none",
-    )
-    personal_models: bool = Field(
-        False,
-        description="keep devices' own models too, where the algorithm makes some: a model for each device",
+        description="models that are kept, 4 bytes a parameter and cell: those at the end; those and devices' own,"
+        " where the algorithm makes some; those at the end and, of each cell, that with the highest accuracy;"
+        " those at the end and after every n-th round; or none",
     )
 
     energy_excess: bool = Field(

@@ -93,7 +93,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
     down = ["learning.downlink_codec"] * (learning.downlink_codec is not None)
     stops = (
         ["learning.local.early_stopping"]
-        if learning.local.early_stopping
+        if learning.local.early_stopping is not None
         else named * bool(algorithm.keeps_apart())
     )
     return asked | {
@@ -345,7 +345,7 @@ ROWS = (
             s.learning is not None and s.learning.local.epochs is None,
             "learning.local.epochs",
             "there are none to end training after",
-            "give epochs, the most that a device does, or switch it off (flash: validation: 0)",
+            "give epochs, the most that a device does, or leave it out",
         ),
     ),
     Row("one_tested", "one global model, tested on the labels' data", _several_models),

@@ -23,7 +23,7 @@ learning:
     batch: 50
     lr: 0.05
     momentum: 0
-    early_stopping: {{threshold: 0.02}}
+    early_stopping: 0.02
   drift: {{name: label_swap, at: {AT}}}
   evaluation:
     tested_on: devices
@@ -112,7 +112,7 @@ def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path
     """A threshold that no fall of the loss reaches ends each device's training after one epoch of three."""
     runs = {
         threshold: simulate(
-            load_scenario(scenario, [f"learning.local.early_stopping.threshold={threshold}"]),
+            load_scenario(scenario, [f"learning.local.early_stopping={threshold}"]),
             tmp_path / str(threshold),
             device="cpu",
         )

@@ -107,7 +107,7 @@ def test_a_federation_learns_in_company_what_it_learns_alone(
 ) -> None:
     """All of its devices take part in each round: then nothing of the band reaches the learner, to the last bit."""
     learning = {**DIGITS, **learning}
-    keeps = {"record": {"personal_models": True}}
+    keeps = {"record": {"models": "personal"}}
     alone = simulate({**ALONE, **keeps, "learning": learning}, tmp_path / "alone")
     shared = simulate(company(learning, {"weight": 3, "learning": OTHER}, **keeps), tmp_path / "run") / "a"
     tables = ["rounds", "devices", "sessions", *(["evaluation"] if "scores_every" in learning else [])]
@@ -198,7 +198,7 @@ def mixed(**further: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return simulate(mixed(record={"personal_models": True}), tmp_path_factory.mktemp("mixed") / "run")
+    return simulate(mixed(record={"models": "personal"}), tmp_path_factory.mktemp("mixed") / "run")
 
 
 def test_the_books_of_all_servers_hold(run: Results) -> None:
@@ -244,7 +244,7 @@ def _holds(run: Path, cell: int, device: int) -> bool:
 
 def test_parquet_tables_hold_the_same_columns(run: Results, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    other = simulate(mixed(record={"personal_models": True, "tables": "parquet"}), tmp_path / "run")
+    other = simulate(mixed(record={"models": "personal", "tables": "parquet"}), tmp_path / "run")
     for table in ("devices", "evaluation"):
         written, packed = (
             read_all(pd.DataFrame([{"path": str(one / "a"), "variant": "", "seed": 0}]), table)

@@ -74,7 +74,7 @@ def test_devices_models_are_those_that_were_tested(
 ) -> None:
     """Mean accuracy of each device's model on its own test samples."""
     changes = {"learning__algorithm": algorithm, "learning__evaluation__tested_on": "devices", **further}
-    changes["record__personal_models"] = True
+    changes["record__models"] = "personal"
     results = run(tmp_path / "run", **changes)
     # the samples alone come from another learner of the scenario: they are a function of it and the session
     trainer = prepare(scenario(**changes), device="cpu").learner.trainer
@@ -134,5 +134,5 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     results = run(tmp_path / "run")
     with refused_at("", "cell0-best"):
         load_model(results, kept="best")
-    with refused_at("", "device 3", "personal_models"):
+    with refused_at("", "device 3", "record.models: personal"):
         load_model(results, device=3)

@@ -38,7 +38,7 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
         for name in ("adaptive", "early_stopping", "membership")
     },
     ("backgrounds", "load"): {"uplink_load": 0.2, "file_bits": 3000},
-    ("backgrounds", "trace"): {"path": str(Path("scenarios/traces/band_load.csv").resolve()), "repeat": True},
+    ("backgrounds", "trace"): {"path": str(Path("scenarios/traces/band_load.csv").resolve())},
     ("drifts", "label_swap"): {"at": 1},
     ("drifts", "noise"): {"at": 1},
     ("drifts", "rotation"): {"at": 1},

@@ -28,7 +28,7 @@ CELLS = (
 CLOCK = "duration_s=130; sessions={name: interval, length_s: 45}; rounds={every_s: 10, server_s: 1}"
 DRIFT = (
     "learning.dataset={name: synthetic, groups: 8}; learning.partition=natural; learning.local.epochs=3;"
-    " learning.local.early_stopping={threshold: 0.02}; learning.drift={name: label_swap, at: 8};"
+    " learning.local.early_stopping=0.02; learning.drift={name: label_swap, at: 8};"
     " learning.evaluation.tested_on=devices; learning.warm_start=previous; learning.algorithm="
 )
 SIGNAL = Interrupted(signal.SIGTERM)

@@ -33,7 +33,7 @@ learning:
   evaluation:
     scores_every: 2
     tested_on: devices
-  theory: {every: 1}
+  theory: 1
   drift: {name: label_swap, at: 3}
 """
 VARIANTS = """\

@@ -15,7 +15,7 @@ MOBILITY: dict[str, dict[str, Any]] = {
     "random_direction": {**FAST, "area_factor": 1.3, "travel_s": 2},
     "gauss_markov": {"area_factor": 1.3, "speed_mean_m_s": 20, "speed_std_m_s": 5},
     "manhattan": {**FAST, "block_m": 30},  # streets end at the edge of a square: its corners lie beyond
-    "highway": {"area_factor": 1.0, "away_s": 1, "offset_m": 10},  # vehicles vanish where the cell ends
+    "highway": {"area_factor": 1.0, "away_s": 1},  # vehicles vanish where the cell ends
     "attraction": {**FAST, "day_s": 60, "stay_s": 3},
     "od_flows": {
         **FAST,

@@ -53,7 +53,7 @@ FITTING: dict[tuple[str, str], dict[str, Any]] = {
         for name in ("npz", "csv", "image_folder", "huggingface")
     },
     ("churn", "availability_trace"): {"path": str(AVAILABILITY)},
-    ("backgrounds", "trace"): {"path": str(BAND_LOAD), "repeat": True},
+    ("backgrounds", "trace"): {"path": str(BAND_LOAD)},
 }
 ALL = [(kind, name) for kind in registry.KINDS for name in registry.names(kind)]
 # counting FLOPs of an LSTM takes seconds, as does a table of 30,522 words, and building tens of layers half of one

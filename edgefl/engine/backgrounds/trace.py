@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field, field_validator
 
@@ -28,15 +29,15 @@ class LoadTrace(Background):
 
     A row holds from its time until the next one of its cell, without interpolation: a counter's value is the mean of
     its interval. Rows of the cell `all`, or of a table without this column, are of every cell that has none of its
-    own. Each cell begins at 0 and its times rise. The last row lasts as long as the one before it. Beyond, the trace
-    begins again with `repeat: true`; else the last load holds on, and the run says so at its end.
+    own. Each cell begins at 0 and its times rise. The last row lasts as long as the one before it. Beyond, the last
+    load holds on, and the run says so at its end.
 
     The load may be 1 for a while: then files queue up, and are served when there is less. Source of the form: PRB
     usage, 3GPP TS 28.552, 5.1.1.2. Left out: sizes and users that change with the hour.
     """
 
     path: Path = Field(description="the table, .csv or .parquet; relative to the scenario's file")
-    repeat: bool = Field(False, description="the trace begins again at its end; else its last load holds on")
+    repeat: ClassVar[bool] = False  # a subclass with True begins again at its end
 
     @field_validator("path")
     @classmethod

@@ -2,8 +2,6 @@
 
 from typing import ClassVar
 
-from pydantic import Field
-
 from edgefl.engine.power_models import CIRCUITS, Draws, Equipment, PowerModel
 
 W_PER_MBIT_S = 1e-6  # J per bit
@@ -16,17 +14,15 @@ class Phone5G(PowerModel):
     Wild, SIGCOMM 2021, file mn-combined_all.csv of the artefact SIGCOMM21-5G/artifact at 35aaf28; R^2 is 0.61, the
     order of magnitude is what counts. The base is a mean over time in networks with TDD frames: it is drawn
     in all slots while a transfer lasts. Left out: what the radiated power changes (36 nJ/bit in good reception, 63 in
-    bad), and tails, which the regression does not tell apart: give `tail_s` and `tail_w`.
+    bad), and tails, which the regression does not tell apart: a subclass may have some.
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS
     base_w: ClassVar[float] = 3.52  # W, while it receives or sends
     receive_w_per_mbit_s: ClassVar[float] = 0.0017  # W, beside that, for each Mbit/s received
     send_w_per_mbit_s: ClassVar[float] = 0.0057  # W, beside that, for each Mbit/s sent
-    tail_s: float = Field(
-        0.0, ge=0, le=3600, description="how long the radio stays awake after a transfer, s"
-    )
-    tail_w: float = Field(0.0, ge=0, le=100, description="what it draws then, W")
+    tail_s: ClassVar[float] = 0.0  # s, for which the radio stays awake after a transfer
+    tail_w: ClassVar[float] = 0.0  # W, what it draws then
 
     def draws(self, equipment: Equipment) -> Draws:
         return Draws(

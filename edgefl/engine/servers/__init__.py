@@ -93,9 +93,9 @@ class WeighingServer(OverlappingServer):
     staleness: Literal["constant", "polynomial", "hinge"] = Field(
         "polynomial",
         description="what an update counts of which tau models were made since it began: constant 1; polynomial"
-        " (1 + tau)^-exponent; hinge 1 up to 4, then 1 / (10 (tau - 4) + 1)",
+        " 1 / sqrt(1 + tau); hinge 1 up to 4, then 1 / (10 (tau - 4) + 1)",
     )
-    exponent: float = Field(0.5, ge=0, le=100, description="of the polynomial; FedBuff and FedAsync: 0.5")
+    exponent: ClassVar[float] = 0.5  # of the polynomial, in FedBuff and FedAsync
     hinge_slope: ClassVar[float] = 10.0  # a of the hinge, by FedAsync
     hinge_after: ClassVar[int] = 4  # b of the hinge, by FedAsync
     max_staleness: int | None = Field(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -20,6 +20,8 @@ SCALE: Any = Field(
     " table by its own, and each channel of images [n, channels, height, width]; all, one for all numbers; none,"
     " they are taken as they are, say as token numbers",
 )
+Size = tuple[Annotated[int, Field(ge=1, le=1024)], Annotated[int, Field(ge=1, le=1024)]]
+SIZE: Any = Field((32, 32), description="[height, width] to which images are brought, pixels")
 AT_ONCE = 65_536  # samples summed together
 
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset, Split
-from edgefl.learning.datasets._tables import SCALE, Scale, complete, divided, grouped, labelled
+from edgefl.learning.datasets._tables import SCALE, SIZE, Scale, Size, complete, divided, grouped, labelled
 from edgefl.learning.finite import require_finite
 
 SCALED_BY = 10_000  # samples, where not all are read
@@ -44,8 +44,7 @@ class HuggingFace(Dataset):
         0.2, gt=0, lt=1, description="share split off for testing, without a test split"
     )
     scale: Scale = SCALE
-    height: int = Field(32, ge=1, le=1024, description="height to which images are brought, pixels")
-    width: int = Field(32, ge=1, le=1024, description="width to which images are brought, pixels")
+    size: Size = SIZE
 
     @model_validator(mode="after")
     def _knows_groups_and_tests(self) -> Self:
@@ -122,10 +121,7 @@ class HuggingFace(Dataset):
 
     def _inputs(self, split: Any, mode: str | None) -> np.ndarray:
         if mode is not None:
-            pixels = [
-                np.asarray(image.convert(mode).resize((self.width, self.height)))
-                for image in split[self.inputs]
-            ]
+            pixels = [np.asarray(image.convert(mode).resize(self.size[::-1])) for image in split[self.inputs]]
             x = np.stack(pixels).astype(np.uint8)
             return x if mode == "L" else x.transpose(0, 3, 1, 2)
         try:

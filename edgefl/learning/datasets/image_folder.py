@@ -1,5 +1,6 @@
 """Your own images, in a folder for each class."""
 
+import math
 import warnings
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from pydantic import Field
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset, Split
-from edgefl.learning.datasets._tables import complete, require_file, split_off
+from edgefl.learning.datasets._tables import SIZE, Size, complete, require_file, split_off
 from edgefl.learning.memory import Need, require
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
@@ -21,8 +22,7 @@ class ImageFolder(Dataset):
     """
 
     path: Path = Field(description="the folder; relative to the scenario's file")
-    height: int = Field(32, ge=1, le=1024, description="height to which images are brought, pixels")
-    width: int = Field(32, ge=1, le=1024, description="width to which images are brought, pixels")
+    size: Size = SIZE
     test_share: float = Field(
         0.2, gt=0, lt=1, description="share split off for testing, without folders train and test"
     )
@@ -54,7 +54,7 @@ class ImageFolder(Dataset):
             for name in names
         ]
         count = sum(map(len, files_of))
-        size = self.height * self.width * 3
+        size = 3 * math.prod(self.size)
         require([Need((), 2.0 * count * size, f"{count:,} images")])  # twice: one by one, and together
         # more than 90 million pixels: Pillow warns, and takes a gigabyte
         bomb = Image.DecompressionBombWarning
@@ -63,7 +63,7 @@ class ImageFolder(Dataset):
             for file in files:
                 try:
                     with warnings.catch_warnings(action="error", category=bomb), Image.open(file) as image:
-                        fitted = image.convert("RGB").resize((self.width, self.height))
+                        fitted = image.convert("RGB").resize(self.size[::-1])
                 except Exception as error:  # whatever a damaged or foreign file makes of it
                     raise EdgeflError(f"{file} is no image that can be read ({error})") from error
                 pixels = np.asarray(fitted, np.uint8)

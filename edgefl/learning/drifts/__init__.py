@@ -35,12 +35,12 @@ class Drift(Component):
     - incremental: `step` more of all devices at `at`, and again every `every`, until `share` have it.
     - recurrent: they have it for `every`, then the old one for `every`, and so on.
 
-    Devices drift in a random order that is a function of the seed. With `cells` or `zones`, only devices there do,
-    and shares are shares of these: a device has the new concept while it learns with a server of these cells, or
-    if it began the run nearest to one of these sites. Test data follow.
+    Devices drift in a random order that is a function of the seed. With `cells`, only devices there do, and
+    shares are shares of these: a device has the new concept while it learns with a server of these cells. Test data
+    follow.
 
-    The three patterns and their numbers: Panchal et al., FLASH, ICML 2023, section 5.1. Clock, cells and zones
-    are ours.
+    The three patterns and their numbers: Panchal et al., FLASH, ICML 2023, section 5.1. Clock and cells are
+    ours.
     """
 
     # whether it changes labels, and is refused for other tasks than those of classes
@@ -60,9 +60,6 @@ class Drift(Component):
     share: float = Field(1.0, ge=0, le=1, description="share of devices that drift at all")
     cells: tuple[Site, ...] | None = Field(
         None, description="only devices that learn with these cells; none: all"
-    )
-    zones: tuple[Site, ...] | None = Field(
-        None, description="only devices that begin the run nearest to these sites; none: all"
     )
 
     @abstractmethod
@@ -95,7 +92,6 @@ class DriftState:
         drift: None: all data stay what they are.
         devices: how many there are.
         order: [devices] a random permutation of them, in which they drift.
-        zones: [devices] the site nearest to each at time 0; None: not known.
         cell: the server's that asks.
     """
 
@@ -104,7 +100,6 @@ class DriftState:
         drift: Drift | None,
         devices: int,
         order: np.ndarray | None = None,
-        zones: np.ndarray | None = None,
         cell: int = 0,
     ) -> None:
         self.drift = drift
@@ -113,9 +108,6 @@ class DriftState:
         if drift is None or (drift.cells is not None and cell not in drift.cells):
             return
         queue = np.arange(devices) if order is None else np.asarray(order)
-        if drift.zones is not None:
-            assert zones is not None
-            queue = queue[np.isin(zones[queue], drift.zones)]
         self._queue = queue
 
     def drifted(self, moment: Moment) -> np.ndarray:

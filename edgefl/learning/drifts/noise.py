@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Split
@@ -19,9 +18,7 @@ class Noise(Drift):
     Images are rounded and kept within 0 to 255. For tokens, which are names and no quantities, there is none.
     """
 
-    std: float = Field(
-        0.5, gt=0, le=1e3, description="standard deviation, in those of the training inputs around their mean"
-    )
+    std: ClassVar[float] = 0.5  # in standard deviations of the training inputs around their mean
     data_seed: ClassVar[int] = 0  # which draw of the noise
 
     def change(self, split: Split, classes: int) -> Split:

@@ -67,20 +67,18 @@ def drift_state(
     """Say which of a cell's devices drift, and in which order.
 
     Raises:
-        EdgeflError: the drift names a zone or cell that does not exist.
+        EdgeflError: the drift names a cell that does not exist.
     """
     if drift is None:
         return DriftState(None, devices)
-    zones = inputs.home_sites()
-    if zones is not None and inputs.sites_m is not None:
-        for name, named in (("cells", drift.cells), ("zones", drift.zones)):
-            missing = [one for one in named or () if not 0 <= one < len(inputs.sites_m)]
-            if missing:
-                raise EdgeflError(
-                    f"no site {missing[0]}: the layout has sites 0 to {len(inputs.sites_m) - 1}",
-                    ("learning", "drift", name),
-                )
-    return DriftState(drift, devices, streams("drift").permutation(devices), zones, cell)
+    if inputs.sites_m is not None:
+        missing = [one for one in drift.cells or () if not 0 <= one < len(inputs.sites_m)]
+        if missing:
+            raise EdgeflError(
+                f"no site {missing[0]}: the layout has sites 0 to {len(inputs.sites_m) - 1}",
+                ("learning", "drift", "cells"),
+            )
+    return DriftState(drift, devices, streams("drift").permutation(devices), cell)
 
 
 def device_tests(

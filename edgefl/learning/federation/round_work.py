@@ -9,6 +9,7 @@ from edgefl.contract import Expected
 from edgefl.learning.augmentation import Augmentation
 from edgefl.learning.data.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.federation.federation import RoundFacts
+from edgefl.learning.partial_work import lengths
 from edgefl.learning.settings import LearningSettings
 from edgefl.rng import Streams
 
@@ -30,8 +31,8 @@ class RoundWork:
         """Draw the mini-batches of a round's devices, which hold these samples, each from its own streams."""
         settings, streams = self.settings, self.streams
         apart: list[np.ndarray] = []
-        stopping = settings.local.early_stopping
-        share = stopping.validation if stopping else settings.algorithm.keeps_apart()
+        stops = settings.local.early_stopping is not None
+        share = settings.local.kept_apart if stops else settings.algorithm.keeps_apart()
         if share:
             splits = [
                 keep_apart(indices, share, streams("validation", id_, self.deal))
@@ -50,12 +51,12 @@ class RoundWork:
         """Return how many local steps each device does that holds so many samples."""
         settings = self.settings
         asked = settings.local.most
-        lengths = [asked] * len(ids)
-        if settings.local.partial_work is not None and asked > 1:
+        asked_of = [asked] * len(ids)
+        if settings.local.partial_work and asked > 1:
             who = self.streams("partial work", self.cell, *facts.at)
             each = [self.streams("partial work of", id_, *facts.at) for id_ in ids]
-            lengths = settings.local.partial_work.lengths(asked, len(ids), who, each)
-        steps: list[int] = self._at_most(np.array(lengths), np.array(held)).tolist()
+            asked_of = lengths(settings.local.partial_work, asked, who, each)
+        steps: list[int] = self._at_most(np.array(asked_of), np.array(held)).tolist()
         return steps
 
     def _at_most(self, lengths: np.ndarray, held: np.ndarray) -> np.ndarray:

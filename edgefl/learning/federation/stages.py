@@ -202,11 +202,11 @@ class TrainStage(_SessionStage):
     def _measured(self, updates: Sequence[Update]) -> dict[str, float | None]:
         """Return theory's columns of these updates' round, if they are wanted; empty in most rounds."""
         at, moment = self.federation.now.round.at, self.federation.now.round.moment
-        recording = self.trainer.settings.theory
-        if recording is None:
+        every = self.trainer.settings.theory
+        if every is None:
             return {}
         rounds = {id(update.round): update.round for update in updates}
-        if moment.round % recording.every or len(rounds) != 1:
+        if moment.round % every or len(rounds) != 1:
             return dict.fromkeys(theory.COLUMNS)
         (trained,) = rounds.values()
         return theory.measure(self.trainer, trained, self.federation.model.model, at)

@@ -123,7 +123,8 @@ class Trainer:
         """
         ids = sorted(ids)
         batches = self.work.draw(ids, self.samples(ids, facts.moment, concept), facts)
-        stop = self.settings.local.early_stopping.stop if self.settings.local.early_stopping else None
+        local = self.settings.local
+        stop = local.stop if local.early_stopping is not None else None
         try:
             result = model.train(ids, batches, lr, terms, stop, facts.at, drops=drops)
         except Diverged as diverged:

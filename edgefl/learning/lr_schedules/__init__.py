@@ -1,6 +1,7 @@
 """Learning rate schedules: how the rate of local training changes from round to round."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -14,8 +15,7 @@ class LrSchedule(Component):
 
     A round's rate is lr (floor + (1 - floor) shape^power), with `learning.local.lr`, `lr_floor` and `lr_power`. It
     begins anew with each session, as devices and labels do. With `rounds` it goes on through all sessions, for so
-    many rounds of the cell's global model, and stays at its end from then on. Rounds within `warm_up` have a growing
-    part of that rate: t / (warm_up + 1) of it in round t. Probe rounds have a rate of their own
+    many rounds of the cell's global model, and stays at its end from then on. Probe rounds have a rate of their own
     (`learning.local.probe_lr`).
     """
 
@@ -25,9 +25,7 @@ class LrSchedule(Component):
         le=10**9,
         description="length in rounds of the cell's global model, over all sessions; none: that of each session",
     )
-    warm_up: int = Field(
-        0, ge=0, le=10**9, description="first rounds, of each session or of `rounds`, in which the rate grows"
-    )
+    warm_up: ClassVar[int] = 0  # first rounds, t / (warm_up + 1) of the rate in round t; the papers have none
 
     @abstractmethod
     def shape(self, round_: int, progress: float) -> float:

@@ -13,13 +13,15 @@ from edgefl.learning.models import Model
 if TYPE_CHECKING:
     from torch import nn
 
+CHANNELS = frozenset({"in_chans", "in_channels"})  # what timm calls their number, and torch.nn
+
 
 class Factory(Model):
     """The module that a function makes: of timm, torchvision, or your own file.
 
-    `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18}, channels: in_chans}`. The
-    function is told `num_classes` and, if it is to be, the number of the inputs' channels. It is code from outside,
-    so a scenario with it runs with --allow-code only.
+    `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18, in_chans: 1}}`. The function
+    is told `num_classes`. With `in_chans` or `in_channels` among its arguments, grey images [height, width] get a
+    channel. It is code from outside, so a scenario with it runs with --allow-code only.
     """
 
     typical_input: ClassVar = (3, 32, 32)
@@ -28,11 +30,6 @@ class Factory(Model):
     function: str = Field(pattern=r"^[\w.]+:\w+$", description="module:function that makes the module")
     arguments: dict[str, Any] = Field(
         {}, description="what the function is given by name, beside the classes"
-    )
-    channels: str | None = Field(
-        None,
-        description="name of the argument for the number of channels, say in_chans; none: it has none. With it, grey"
-        " images get a channel",
     )
 
     @field_validator("function")
@@ -45,8 +42,6 @@ class Factory(Model):
         from torch import nn
 
         given = {**self.arguments, "num_classes": classes}
-        if self.channels:
-            given[self.channels] = input_shape[0] if len(input_shape) > 2 else 1
         try:
             module = outside.load_function(self.function)(**given)
         except Exception as error:  # whatever a function from outside does
@@ -59,7 +54,7 @@ class Factory(Model):
             raise EdgeflError(
                 f"{self.function} makes a {type(module).__name__}, no nn.Module", ("learning", "model")
             )
-        if self.channels and len(input_shape) == 2:
+        if CHANNELS & self.arguments.keys() and len(input_shape) == 2:
             module.register_forward_pre_hook(_with_channel)  # a layer before it would rename its parameters
         return module
 

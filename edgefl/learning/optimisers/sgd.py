@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from edgefl.learning.optimisers import Optimiser, Step
 from edgefl.learning.tensors import Tensor
@@ -13,13 +12,13 @@ from edgefl.learning.tensors import Tensor
 class Sgd(Optimiser):
     """Gradient steps with momentum: u = momentum u + g, w -= lr u, as PyTorch's SGD without dampening.
 
-    With `nesterov` the step is g + momentum u (Sutskever et al., ICML 2013, as PyTorch writes it). Weight decay is
-    added to the gradient, g + weight_decay w. `learning.local.momentum` 0 is plain SGD, with or without nesterov.
+    Weight decay is added to the gradient, g + weight_decay w. `learning.local.momentum` 0 is plain SGD.
     """
 
     vectors: ClassVar = 1
 
-    nesterov: bool = Field(False, description="look ahead along the momentum")
+    # a subclass with True looks ahead, g + momentum u: Sutskever et al., ICML 2013, as PyTorch writes it
+    nesterov: ClassVar[bool] = False
 
     def step(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
         import torch

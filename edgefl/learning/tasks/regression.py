@@ -3,7 +3,7 @@
 from typing import ClassVar, Self
 
 import numpy as np
-from pydantic import Field, PrivateAttr
+from pydantic import PrivateAttr
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data
@@ -25,12 +25,7 @@ class Regression(Task):
 
     score: ClassVar = "r2"
 
-    parts: int = Field(
-        10,
-        ge=1,
-        le=10_000,
-        description="kinds of samples by the size of their targets, which partitions deal as they deal labels",
-    )
+    parts: ClassVar[int] = 10  # kinds of samples by the size of their targets, dealt as labels are
     _mean: float = PrivateAttr(0.0)
     _std: float = PrivateAttr(1.0)
     _variance: float = PrivateAttr(1.0)  # of the test targets, in units of that of the training targets

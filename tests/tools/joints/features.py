@@ -296,8 +296,7 @@ def records(data: Data, rng: Random) -> None:
         "devices": ("all", "none", 2),
         "positions_s": ("none", 0.03, 0.5),
         "energy_excess": (True,),
-        "models": ("none", "best", 2),
-        "personal_models": (True,),
+        "models": ("none", "personal", "best", 2),
     }
     data["record"] = {key: rng.choice(choices[key]) for key in rng.sample(sorted(choices), rng.randint(1, 3))}
 

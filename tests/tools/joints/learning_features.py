@@ -101,10 +101,7 @@ def optimiser(data: Data, rng: Random) -> None:
         {
             "local": {
                 "optimiser": {"name": name, "state": state},
-                "lr_schedule": {
-                    "name": rng.choice(registry.names("lr_schedules")),
-                    "warm_up": rng.choice((0, 1)),
-                },
+                "lr_schedule": rng.choice(registry.names("lr_schedules")),
                 "lr_floor": rng.choice((0, 0.1)),
                 "weight_decay": rng.choice((0, 0.01)),
                 "clip_norm": rng.choice((None, 1)),
@@ -115,8 +112,8 @@ def optimiser(data: Data, rng: Random) -> None:
 
 def work(data: Data, rng: Random) -> None:
     choices: tuple[Data, ...] = (
-        {"local": {"steps": 3, "partial_work": {"share": 0.5}}},
-        {"local": {"epochs": 2, "early_stopping": {"threshold": 0.5}}},
+        {"local": {"steps": 3, "partial_work": 0.5}},
+        {"local": {"epochs": 2, "early_stopping": 0.5}},
         {"local": {"one_pass": True, "steps": 50}},
         {"local": {"steps": 2, "augmentation": True}},
     )
@@ -141,7 +138,7 @@ def told(data: Data, rng: Random) -> None:
     choices: tuple[Data, ...] = (
         {"evaluation": {"tested_on": "devices", "scores_every": 2, "every": 1}},
         {"evaluation": {"metrics": ["top5", "macro_f1", "auc", "perplexity"]}},
-        {"theory": {"every": 2}, "local": {"momentum": 0}},
+        {"theory": 2, "local": {"momentum": 0}},
         {"evaluation": {"validation": 0.1, "every": 2}},
     )
     data["learning"] = within(data["learning"], rng.choice(choices))

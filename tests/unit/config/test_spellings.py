@@ -21,23 +21,25 @@ def test_keys_are_understood_at_any_depth_and_noted_once(caplog: pytest.LogCaptu
     rhythm = [{"from_hour": 0, "home": 0.5, "center": 0.5}]
     given = {
         **SCENARIO,
-        "devices": {"count": 3, "mobility": {"name": "attraction", "center_m": [3, 4], "rhythm": rhythm}},
+        "devices": {"count": 3, "mobility": {"name": "attraction", "rhythm": rhythm}},
+        "layout": {"rings": 1, "isd_m": 300},
+        "radio": {"neighbor_load": 0.2},
     }
     with caplog.at_level(logging.WARNING):
         load(given)
         loaded = load(given)
-    assert loaded.devices.mobility.centre_m == (3, 4)
     assert loaded.devices.mobility.rhythm[0].centre == 0.5
+    assert loaded.radio.neighbour_load == 0.2
     assert [record.message.split(";")[0] for record in caplog.records] == [
-        "edgefl: note: center_m is read as centre_m",
         "edgefl: note: center is read as centre",
+        "edgefl: note: neighbor_load is read as neighbour_load",
     ]
 
 
 def test_both_spellings_at_once_are_a_mistake() -> None:
-    both = {"name": "attraction", "center_m": [3, 4], "centre_m": [1, 2]}
-    with refused_at("devices.mobility.center_m"):
-        load({**SCENARIO, "devices": {"count": 3, "mobility": both}})
+    both = {"neighbor_load": 0.2, "neighbour_load": 0.1}
+    with refused_at("radio.neighbor_load"):
+        load({**SCENARIO, "radio": both})
 
 
 def test_words_that_are_spelled_alike_stay_and_unknown_ones_are_refused() -> None:

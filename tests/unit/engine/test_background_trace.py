@@ -18,6 +18,7 @@ from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.testing import small_world
 from tests.refusals import refused_at
+from tests.tools.constants import made
 
 TABLE = """\
 time_s,cell,uplink_load,downlink_load
@@ -56,7 +57,7 @@ def test_a_row_holds_until_the_next_one_of_its_cell(
 
 def test_a_trace_repeats_after_its_last_step_which_is_as_long_as_the_one_before(table: Path) -> None:
     """0 to 20 to 30 s, then 10 s more: 40 s. Cell 2 has steps of 50 s: 100 s."""
-    trace = LoadTrace(path=table, repeat=True)
+    trace = made(LoadTrace, path=table, repeat=True)
     assert trace.load("downlink", 0, 35.0) == (0.0, 40.0)
     assert trace.load("downlink", 0, 40.0) == (0.2, 60.0)
     assert trace.load("downlink", 0, 3 * 40.0 + 29.0) == (0.8, 150.0)
@@ -67,7 +68,7 @@ def test_a_trace_repeats_after_its_last_step_which_is_as_long_as_the_one_before(
 def test_one_column_of_loads_is_enough_and_cells_need_none(tmp_path: Path) -> None:
     path = tmp_path / "load.csv"
     path.write_text("time_s,downlink_load\n0,0.5\n")
-    trace = LoadTrace(path=path, repeat=True)
+    trace = made(LoadTrace, path=path, repeat=True)
     assert trace.load("downlink", 4, 7.0) == (0.5, math.inf)
     assert trace.load("uplink", 4, 7.0) == (0.0, math.inf)
     assert trace.ends_s is None
@@ -183,7 +184,7 @@ def arrivals_s(path: Path, until_s: float, repeat: bool) -> list[float]:
     snr = {"uplink": np.ones(1), "downlink": np.ones(1)}
     traffic = BackgroundTraffic(
         radio.env,
-        LoadTrace(path=path, repeat=repeat),
+        made(LoadTrace, path=path, repeat=repeat),
         radio,
         [0],
         lambda cell: snr,

@@ -72,7 +72,7 @@ def took_s(row: DeviceRound, stage: str) -> float:
     "how", [{}, {"deadline_s": 1e6}, {"battery_j": CAPACITY_J}], ids=["plan", "process", "battery"]
 )
 def test_a_phone_draws_a_base_and_its_bits_and_then_a_tail(how: dict[str, Any]) -> None:
-    rows, ledger, _ = run({"name": "phone_5g", "tail_s": 0.1, "tail_w": 2.0}, **how)
+    rows, ledger, _ = run(made(Phone5G, tail_s=0.1, tail_w=2.0), **how)
     for row in rows:
         assert row.energy_rx_j == pytest.approx(3.52 * took_s(row, "downlink") + 1.7e-9 * DOWN_BITS)
         assert row.energy_tx_j == pytest.approx(3.52 * took_s(row, "uplink") + 5.7e-9 * UP_BITS)
@@ -117,7 +117,7 @@ def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
 def test_idle_follows_the_tail(tail_s: float, how: dict[str, Any]) -> None:
     """Idle is what a device draws that neither works nor has a tail: of both never more than one is drawn."""
     idle_w = 0.7
-    power = {"name": "phone_5g", "tail_s": tail_s, "tail_w": 2.0}
+    power = made(Phone5G, tail_s=tail_s, tail_w=2.0)
     rows, ledger, world = run(power, idle_power_w=idle_w, **how)
     idle_s, end_s = rows[0].downlink_start_s, world.env.now
     for row, following in zip(rows, [*rows[1:], None], strict=True):
@@ -131,7 +131,7 @@ def test_idle_follows_the_tail(tail_s: float, how: dict[str, Any]) -> None:
 
 def test_a_tail_that_outlasts_a_battery_costs_what_was_in_it() -> None:
     """Nothing follows the last round: its tail of 1,000 J runs on until the battery is empty."""
-    power = {"name": "phone_5g", "tail_s": 1000.0, "tail_w": 1.0}
+    power = made(Phone5G, tail_s=1000.0, tail_w=1.0)
     rows, ledger, _ = run(power, battery_j=CAPACITY_J)
     assert ledger.left_j == 0.0
     check_books(rows, ledger, [row.energy_tail_j for row in rows])
@@ -145,7 +145,7 @@ def test_a_rounds_row_waits_for_its_tails_and_is_told_of_at_once() -> None:
         [50.0],
         learner=Scripted(work=(5, 640, DOWN_BITS, UP_BITS)),
         policy=TWO_ROUNDS,
-        devices={"power": {"name": "phone_5g", "tail_s": 10.0, "tail_w": 1.0}},
+        devices={"power": made(Phone5G, tail_s=10.0, tail_w=1.0)},
         rules={"pause_s": PAUSE_S},
     )
     written = world.rows.of[Round]
@@ -170,7 +170,7 @@ def test_a_rounds_row_waits_for_its_tails_and_is_told_of_at_once() -> None:
 def test_a_transfer_of_nothing_has_no_tail(down_bits: int, up_bits: int, how: dict[str, Any]) -> None:
     """That of the other direction goes on behind it, but for the start of the next round, which ends all tails."""
     tail_s, idle_w = 0.2, 0.7
-    power = {"name": "phone_5g", "tail_s": tail_s, "tail_w": 2.0}
+    power = made(Phone5G, tail_s=tail_s, tail_w=2.0)
     rows, ledger, world = run(power, bits=(down_bits, up_bits), idle_power_w=idle_w, **how)
     wanted, idle_s = [], rows[0].downlink_start_s
     for row, following in zip(rows, [*rows[1:], None], strict=True):
@@ -195,7 +195,7 @@ def test_a_tail_ends_when_the_device_is_switched_off() -> None:
         learner=Scripted(work=(1, 1, DOWN_BITS, UP_BITS)),
         switches_s=[[0.0, 1.0, 1.2]],
         policy=TWO_ROUNDS,
-        devices={"power": {"name": "phone_5g", "tail_s": 10.0, "tail_w": 1.0}},
+        devices={"power": made(Phone5G, tail_s=10.0, tail_w=1.0)},
         rules={"pause_s": 3.0},
     ).run()
     first, second = world.rows.of[DeviceRound]

@@ -132,7 +132,7 @@ def test_a_folder_of_images(parts: tuple[str, ...]) -> None:
             Path("pets", part, name).mkdir(parents=True)
             for number in range(5):
                 Image.new("RGB", (9, 7), (shade, 0, number)).save(Path("pets", part, name, f"{number}.png"))
-    data = ImageFolder(path="pets", height=4, width=6).load()
+    data = ImageFolder(path="pets", size=(4, 6)).load()
     assert data.label_names == ("cat", "dog")
     assert data.train.x.shape[1:] == (3, 4, 6)
     assert len(data.train.y) == (10 if len(parts) == 2 else 8)
@@ -167,7 +167,7 @@ def pets(split: str) -> dict[str, list[Any]]:
 
 def test_data_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", Hub(pets))
-    data = HuggingFace(path="pets", height=8, width=8).load()
+    data = HuggingFace(path="pets", size=(8, 8)).load()
     assert (data.train.x.shape, data.label_names) == ((6, 8, 8), ("cat", "dog"))
     assert HuggingFace(path="pets", inputs="x", test=None, test_share=0.5).load().train.x.shape == (3, 4)
     with refused_at("", "pets", "'text'", "image, label, x, owner"):
@@ -191,7 +191,7 @@ def test_samples_of_the_hub_may_be_read_when_their_device_takes_part(
 ) -> None:
     """With no more samples than inputs are scaled by, a run is that with all of them in memory."""
     monkeypatch.setitem(sys.modules, "datasets", Hub(pets))
-    data = HuggingFace(path="pets", group="owner", on_demand=True, height=5, width=5).load()
+    data = HuggingFace(path="pets", group="owner", on_demand=True, size=(5, 5)).load()
     assert data.by_group is not None
     assert data.group_names == ("ann", "bob", "eve")
     assert data.by_group.sizes.tolist() == [1, 2, 3]
@@ -215,13 +215,13 @@ def test_without_its_package_the_hub_is_refused_with_the_remedy(monkeypatch: pyt
 
 
 def test_a_model_of_another_library() -> None:
-    module = Factory(function="tests.tools.factories:tiny", channels="in_chans").build((1, 8, 8), 5)
+    module = Factory(function="tests.tools.factories:tiny", arguments={"in_chans": 1}).build((1, 8, 8), 5)
     assert module(torch.zeros(2, 1, 8, 8)).shape == (2, 5)
 
 
 @pytest.mark.slow
 def test_grey_images_get_the_channel_that_a_module_wants() -> None:
-    factory = Factory(function="tests.tools.factories:convolution", channels="in_channels")
+    factory = Factory(function="tests.tools.factories:convolution", arguments={"in_channels": 1})
     convolution = factory.build((8, 8), 5)
     assert convolution(torch.zeros(2, 8, 8)).shape == (2, 5, 1, 1)
     assert [name for name, _ in convolution.named_parameters()] == ["weight", "bias"]

@@ -12,9 +12,11 @@ from edgefl.config.component import build
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.drifts import Drift, DriftState, Moment
+from edgefl.learning.drifts.noise import Noise
 from edgefl.learning.partitions import PartitionInputs
 from edgefl.rng import Streams
 from tests.refusals import refused_at
+from tests.tools.constants import made
 
 CPU = torch.device("cpu")
 LABELS = 10
@@ -64,14 +66,7 @@ def test_more_devices_join_those_that_have_drifted() -> None:
     assert all((later | earlier == later).all() for earlier, later in pairwise(drifted))
 
 
-def test_zones_and_cells() -> None:
-    zones = np.array([0, 0, 0, 0, 1, 1, 2])
-    in_zones = DriftState(drift(at=1, zones=[0, 2], share=0.6), 7, np.arange(7), zones)
-    assert np.flatnonzero(in_zones.drifted(Moment(1, 0.0))).tolist() == [
-        0,
-        1,
-        2,
-    ]  # 3 of the 5 that live there
+def test_cells() -> None:
     for cell, expected in ((0, 0), (4, 7)):
         in_cells = DriftState(drift(at=1, cells=[4]), 7, cell=cell)
         assert int(in_cells.drifted(Moment(1, 0.0)).sum()) == expected
@@ -111,7 +106,7 @@ SAMPLES, STD = 5000, 0.5
 def test_noise_has_the_stated_deviation() -> None:
     """Over n numbers the deviation of a sample deviation is sigma / sqrt(2 n); 5 of them are allowed."""
     x = np.random.default_rng(0).normal(3.0, 2.0, (SAMPLES, 4)).astype(np.float32)
-    changed = drift("noise", std=STD).change(Split(x, np.zeros(SAMPLES, np.int64)), LABELS)
+    changed = drift("noise").change(Split(x, np.zeros(SAMPLES, np.int64)), LABELS)
     added = (changed.x - x).astype(float)
     sigma = STD * float(x[:4096].astype(float).std())
     assert added.std() == pytest.approx(sigma, rel=5 / np.sqrt(2 * added.size))
@@ -121,7 +116,7 @@ def test_noise_has_the_stated_deviation() -> None:
 def test_noisy_images_stay_images() -> None:
     x = np.full((4, 8, 8), 250, np.uint8)
     x[0, 0, 0] = 0
-    changed = drift("noise", std=3.0).change(Split(x, np.zeros(4, np.int64)), LABELS)
+    changed = made(Noise, std=3.0).change(Split(x, np.zeros(4, np.int64)), LABELS)
     assert changed.x.dtype == np.uint8
     assert changed.x.max() == 255  # and none has wrapped around
     assert (changed.x > 128).mean() > 0.9

@@ -88,7 +88,7 @@ def test_the_lstm_says_after_every_position_what_it_says_after_the_last() -> Non
     [
         {"partition": "natural", "evaluation": {"tested_on": "devices"}},
         {"partition": {"name": "dirichlet", "alpha": 1.0}, "evaluation": {"validation": 0.2}},
-        {"local": {"early_stopping": {"threshold": 0.05}, "epochs": 4}},
+        {"local": {"early_stopping": 0.05, "epochs": 4}},
     ],
     ids=["devices", "validation", "early"],
 )

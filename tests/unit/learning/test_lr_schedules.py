@@ -7,15 +7,15 @@ import torch
 from torch.optim import SGD, lr_scheduler
 
 from edgefl.config import registry
-from edgefl.config.component import build
 from edgefl.learning.lr_schedules import LrSchedule
+from tests.tools.constants import made
 
 T = 20
 
 
 def rates(name: str, *, power: float = 1.0, floor: float = 0.0, **given: float) -> list[float]:
     """Return the share of lr in rounds 1, 2, ... of a session of T rounds that follows one of 5."""
-    schedule = build(registry.get("lr_schedules", name), given)
+    schedule = made(registry.get("lr_schedules", name), **given)
     assert isinstance(schedule, LrSchedule)
     return [
         schedule.share(power, floor, round_=t, progress=(t - 1) / T, of_run=5 + t) for t in range(1, T + 1)

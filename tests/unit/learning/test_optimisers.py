@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from edgefl.config import registry
-from edgefl.config.component import build
 from edgefl.learning.algorithms.ditto import Ditto
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.data.batches import Batches, draw_batches
@@ -36,7 +35,7 @@ BESIDE = {
 
 def made(name: str, given: dict[str, Any]) -> Optimiser:
     kind = registry.get("optimisers", "sgd" if name == "nesterov" else name)
-    found = with_constants(kind, **given)() if name == "adam" else build(kind, given)
+    found = with_constants(kind, **given)()
     assert isinstance(found, Optimiser)
     return found
 
@@ -124,11 +123,9 @@ def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
 ) -> None:
     """Three rounds; device 1 misses the second. Its optimizer then goes on where its last update had left it."""
     given = BESIDE[name][1]
-    if name == "adam":  # constants of its class
-        for key, value in given.items():
-            monkeypatch.setattr(registry.get("optimisers", name), key, value)
-        given = {}
-    here = {"name": "sgd" if name == "nesterov" else name, **given, "state": "kept"}
+    here = {"name": "sgd" if name == "nesterov" else name, "state": "kept"}
+    for key, value in given.items():  # constants of its class
+        monkeypatch.setattr(registry.get("optimisers", here["name"]), key, value)
     learner = digits_cell.learner(
         partition="iid",
         local={

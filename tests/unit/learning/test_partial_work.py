@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from edgefl.learning.partial_work import PartialWork
+from edgefl.learning.partial_work import lengths
 from tests.refusals import refused_at
 from tests.unit.learning.digits_cell import data_of, learner, opened, round_of, settings_of
 
@@ -15,7 +15,7 @@ def iterations(share: float) -> np.ndarray:
     """[rounds, devices] local steps; 150 samples of each device are 3 batches an epoch."""
     how: dict[str, Any] = {
         "partition": "iid",
-        "local": {"batch": 50, "epochs": EPOCHS, "partial_work": {"share": share}},
+        "local": {"batch": 50, "epochs": EPOCHS, "partial_work": share},
     }
     one = learner(data=data_of(settings_of(**how), devices=DEVICES), **how)
     stage = opened(one, ids=range(DEVICES))
@@ -33,12 +33,12 @@ def test_nine_of_ten_do_one_to_four_of_five_epochs() -> None:
 
 def test_all_lengths_and_all_devices_are_as_likely() -> None:
     """Of n stragglers each of 19 lengths has n/19, each of 10 devices n/10: chi squares within 5 deviations."""
-    rounds, asked, work = 2000, 20, PartialWork(share=0.5)
+    rounds, asked = 2000, 20
     drawn = np.array(
         [
-            work.lengths(
+            lengths(
+                0.5,
                 asked,
-                DEVICES,
                 np.random.default_rng([1, r]),
                 [np.random.default_rng([r, k]) for k in range(DEVICES)],
             )
@@ -54,4 +54,4 @@ def test_all_lengths_and_all_devices_are_as_likely() -> None:
 
 def test_of_one_epoch_nobody_does_fewer() -> None:
     with refused_at("", "partial_work"):
-        settings_of(local={"epochs": 1, "partial_work": {}})
+        settings_of(local={"epochs": 1, "partial_work": 0.5})

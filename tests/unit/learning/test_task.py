@@ -13,7 +13,9 @@ from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.federation.learner import TrainingData
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.tasks import Task
+from edgefl.learning.tasks.regression import Regression
 from tests.refusals import refused_at
+from tests.tools.constants import made
 
 CLOSE = 1e-6
 
@@ -88,7 +90,7 @@ def test_regression_explains_nothing_by_the_mean_and_all_by_the_truth() -> None:
     data = Data.unscaled(
         Split(x, np.array([2, 4, 6], np.float32)), Split(x[:2], np.array([3, 9], np.float32)), ("y",)
     )
-    fitted = task("regression", parts=3).fitted(data)
+    fitted = made(Regression, parts=3).fitted(data)
     y, std = torch.tensor([3.0, 9.0]), (8 / 3) ** 0.5
 
     def r2(*predicted: float) -> float:

@@ -104,11 +104,10 @@ def test_attraction_goes_to_areas_by_the_hour_and_the_day() -> None:
 
 def test_attraction_names_its_areas() -> None:
     rhythm = [{"from_hour": 0, "home": 0.5, "areas": {"stadium": 0.5}}]
-    model = Attraction(homes={"suburb": 1.0}, works="city", centre="village", rhythm=rhythm)
+    model = Attraction(homes={"suburb": 1.0}, works="city", rhythm=rhythm)
     assert dict(model.area_names()) == {
         ("homes",): "suburb",
         ("works",): "city",
-        ("centre",): "village",
         ("rhythm", "0", "areas", "stadium"): "stadium",
     }
     assert not list(Attraction().area_names())

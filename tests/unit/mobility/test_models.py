@@ -15,6 +15,7 @@ from edgefl.mobility.random_waypoint import RandomWaypoint
 from edgefl.mobility.static import Static
 from edgefl.rng import Streams
 from tests.refusals import refused_at
+from tests.tools.constants import made
 
 RADIUS_M = 200.0
 SHORT_S = 1e-4  # short enough that nearly nobody turns within it
@@ -166,11 +167,11 @@ def test_manhattan_needs_a_street() -> None:
 
 
 def test_highway_lanes_and_loop() -> None:
-    model = Highway(lanes=2, offset_m=30, speed_min_m_s=20, speed_max_m_s=30, area_factor=1.5, away_s=10)
+    model = Highway(lanes=2, speed_min_m_s=20, speed_max_m_s=30, area_factor=1.5, away_s=10)
     movement = start(model, 400)
     lane = np.arange(400) % 4
-    # eastbound from the outside: 30 and 34 m; westbound from the outside: 42 and 38 m
-    across, velocity = np.array([30, 34, 42, 38])[lane], np.array([20, 30, -20, -30])[lane]
+    # eastbound from the outside: 35 and 39 m; westbound from the outside: 47 and 43 m
+    across, velocity = np.array([35, 39, 47, 43])[lane], np.array([20, 30, -20, -30])[lane]
     assert np.array_equal(movement.doppler_speeds_m_s(), np.abs(velocity))
     absent_s = np.zeros(400)
     for time_s in range(40):
@@ -194,7 +195,7 @@ def test_highway_lanes_and_loop() -> None:
 
 def test_highway_must_pass_the_cell() -> None:
     with refused_at("", 200):
-        start(Highway(offset_m=RADIUS_M))
+        start(made(Highway, offset_m=RADIUS_M))
 
 
 # -- attraction ---------------------------------------------------------------------------------------
@@ -205,7 +206,7 @@ QUICK = {"day_s": 2400.0, "stay_s": 20.0, "speed_min_m_s": 60.0, "speed_max_m_s"
 
 
 def test_attraction_follows_the_hours() -> None:
-    model = TwoWorks(rhythm=SPELLS, centre_m=(120.0, -50.0), **QUICK)
+    model = made(TwoWorks, rhythm=SPELLS, centre_m=(120.0, -50.0), **QUICK)
     movement = start(model, 100, seed=2)  # whose two work places are far apart
     homes = np.random.default_rng(0).uniform(-100, 100, (100, 2))
     # hours 7, 15 and 23: seven hours after the rhythm changed, 35 mean times between decisions
@@ -235,6 +236,6 @@ def test_attraction_begins_at_its_hour() -> None:
 def test_attraction_centres_lie_in_the_area() -> None:
     reach = math.hypot(200, 90)
     assert reach + 30 < 1.3 * RADIUS_M
-    assert start(Attraction(centre_m=(200.0, 90.0))).moves
-    with refused_at("devices.mobility.centre_m", 260):
-        start(Attraction(centre_m=(200.0, 120.0)))
+    assert start(made(Attraction, centre_m=(200.0, 90.0))).moves
+    with refused_at("devices.mobility.area_factor", 260):
+        start(made(Attraction, centre_m=(200.0, 120.0)))

@@ -152,7 +152,7 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all models bu
             "the passes that say when devices stop",
         ),
         (
-            ["learning.local.early_stopping={}", "learning.local.epochs=2"],
+            ["learning.local.early_stopping=0.04", "learning.local.epochs=2"],
             "",
             "the passes that say when devices stop",
         ),

@@ -30,7 +30,7 @@ FEDBUFF = [*DYNAMIC, "rounds.server={name: fedbuff, buffer: 2}"]
 TIERS = [*DYNAMIC, "rounds.server={name: tiers, count: 2}"]
 SEVERAL = [*DYNAMIC, "federations={a: {share: 0.5}, b: {share: 0.5}}"]
 CLOUD = ["cloud={every: 2, backhaul_bps: 1e6}"]
-THEORY = ["learning.theory={every: 1}"]
+THEORY = ["learning.theory=1"]
 PRIVATE = ["learning.privacy={clip: 1, where: device}"]
 NOISED = ["learning.privacy={clip: 1, where: server}"]
 METRICS = ["learning.evaluation.metrics=[auc]"]
@@ -224,7 +224,7 @@ CASES = [
     (
         "epochs",
         "learning.local.epochs",
-        ["learning.local.early_stopping={}"],
+        ["learning.local.early_stopping=0.04"],
         [],
         ["learning.local.epochs=2"],
     ),
@@ -233,7 +233,7 @@ CASES = [
         "learning.local.epochs",
         ["learning.algorithm=flash"],
         [],
-        ["learning.algorithm={name: flash, validation: 0}"],
+        ["learning.algorithm=fedadam"],
     ),
     (
         "one_tested",

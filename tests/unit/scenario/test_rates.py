@@ -10,6 +10,7 @@ import pytest
 
 from edgefl import load_scenario, simulate
 from edgefl.config import registry
+from edgefl.learning.lr_schedules.step import StepDecay
 from tests.refusals import refused_at
 
 RUN: dict[str, Any] = {
@@ -25,9 +26,8 @@ RUN: dict[str, Any] = {
     [
         (["learning.local.lr_schedule={name: polynomial, rounds: 3}"], 4),
         (["learning.local.lr_schedule={name: cosine, rounds: 7}"], 8),
-        (["learning.local.lr_schedule={name: step, every: 3, factor: 0}"], 4),
-        (["learning.local.lr_schedule={name: step, every: 5, factor: 0, rounds: 99}"], 6),
-        (["learning.local.lr_schedule={name: polynomial, rounds: 3, warm_up: 5}"], 4),
+        (["learning.local.lr_schedule={name: step, every: 3}"], 4),
+        (["learning.local.lr_schedule={name: step, every: 5, rounds: 99}"], 6),
         (
             ["learning.local.lr_schedule={name: cosine, rounds: 9}", "sessions={name: membership, count: 5}"],
             10,
@@ -41,7 +41,10 @@ RUN: dict[str, Any] = {
         ),
     ],
 )
-def test_a_rate_that_is_certain_to_be_zero_is_refused(keys: list[str], first: int) -> None:
+def test_a_rate_that_is_certain_to_be_zero_is_refused(
+    keys: list[str], first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StepDecay, "factor", 0.0)
     with refused_at("learning.local.lr_schedule", f"round {first} ", "lr_floor") as error:
         load_scenario(RUN, keys)
     assert "learning.local.lr_schedule: " in str(error.value)
@@ -52,8 +55,7 @@ def test_a_rate_that_is_certain_to_be_zero_is_refused(keys: list[str], first: in
     [
         ["learning.local.lr_schedule={name: polynomial, rounds: 8}"],  # the last round has 1/8
         ["learning.local.lr_schedule={name: polynomial, rounds: 3}", "learning.local.lr_floor=0.01"],
-        ["learning.local.lr_schedule={name: step, every: 4, factor: 0}"],
-        ["learning.local.lr_schedule={name: step, every: 1, factor: 0.1}"],
+        ["learning.local.lr_schedule={name: step, every: 4}"],
         ["learning.local.lr_schedule={name: cosine, rounds: 3}", "learning.local.lr_power=0"],
         ["learning.local.lr_schedule={name: cosine, rounds: 3}", "duration_s=1"],  # may end before
         ["sessions.count=100", "sessions.rounds=100"],
@@ -97,10 +99,13 @@ def test_a_run_with_a_rate_to_its_end_has_no_such_note(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", sorted(registry.names("algorithms")))
-def test_no_algorithm_divides_by_a_rate_of_zero(algorithm: str, tmp_path: Path) -> None:
+def test_no_algorithm_divides_by_a_rate_of_zero(
+    algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StepDecay, "factor", 0.0)
     keys = [
         f"learning.algorithm={algorithm}",
-        "learning.local.lr_schedule={name: step, every: 1, factor: 0}",
+        "learning.local.lr_schedule={name: step, every: 1}",
         "duration_s=1000",
     ]
     keys += ["learning.local.epochs=2"] if algorithm == "flash" else []

@@ -85,7 +85,7 @@ devices.classes.a.mobility.homes | hom | TWO.a.mobility={name: attraction, homes
 devices.mobility | 3.0 | devices.mobility={name: gauss_markov, speed_mean_m_s: 3, speed_std_m_s: 1.01}
 devices.mobility.left_probability | 0.25 | devices.mobility={name: manhattan, left_probability: 0.6}
 devices.mobility.block_m | 500 m | devices.mobility={name: manhattan, block_m: 500}
-devices.mobility.offset_m | 250 m | devices.mobility={name: highway, offset_m: 250}
+devices.mobility | 35 m | devices.mobility=highway; cell.radius_m=30
 devices.mobility.path | none.csv | devices.mobility={name: trace, path: none.csv}
 devices.mobility.path | .parquet | devices.mobility={name: trace, path: a.txt}
 devices.mobility.kinds | container | devices.mobility={name: trace, path: a.xml, kinds: []}
@@ -102,7 +102,6 @@ devices.mobility.rhythm.0 | 1.1 | ATTRACTION.rhythm=[{from_hour: 0, home: 0.6, a
 devices.mobility | 0.9 | ATTRACTION.homes={mill: 0.4, campus: 0.5}
 devices.mobility.homes | mill | ATTRACTION.homes=mil
 devices.mobility | rhythm | ATTRACTION.day_s=100
-devices.mobility.centre_m | area | ATTRACTION.centre_m=[290, 150]
 devices.mobility | 0.5 | devices.mobility={name: od_flows, begin: {mill: 0.5}, flows: [{from_hour: 0, trips_per_hour: {}}]}
 devices.mobility.plan.0.to | work | COMMUTE.plan=[{leave: '8:00', to: wrok}]
 devices.mobility.plan | leave | COMMUTE.plan=[{leave: '17:30', to: home}, TO_WORK]
@@ -207,7 +206,7 @@ learning.dataset | MNIST | learning.dataset={name: mnist, root: nowhere}
 learning.partition | overlap | learning.partition={name: dirichlet, overlap: 0.3}
 learning.local.epochs | flash | learning.local.epochs=null; learning.algorithm=flash
 learning.algorithm | drift | learning.algorithm=oracle
-learning.drift.zones | site 3 | learning.drift={name: label_swap, at: 2, zones: [3]}
+learning.drift.cells | site 3 | learning.drift={name: label_swap, at: 2, cells: [3]}
 learning.evaluation | devices | learning.evaluation.scores_every=2; learning.evaluation.tested_on=labels
 learning.evaluation | scores_every 2 | learning.evaluation.scores_every=2; learning.evaluation.tested_on=devices; learning.evaluation.every=3
 sessions | validation | sessions={name: early_stopping, count: 1, patience: 2, max_rounds: 9}

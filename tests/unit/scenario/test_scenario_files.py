@@ -102,7 +102,7 @@ def test_a_data_set_beside_the_scenario(home: Path) -> None:
             pillow.fromarray(np.full((8, 8), number, np.uint8)).save(home / f"pets/{label}/{number}.png")
     text = SCENARIO.replace("workload: {payload_bits: 1000, flops_per_sample: 1}", "")
     text = text.replace(", mobility: {name: trace, path: traces/a.csv}", "")
-    dataset = "{name: image_folder, path: pets, height: 8, width: 8}"
+    dataset = "{name: image_folder, path: pets, size: [8, 8]}"
     (home / "pets.yaml").write_text(
         f"{text}learning: {{dataset: {dataset}, model: logistic, partition: iid, local: {{steps: 1, batch: 4}}}}\n"
     )

@@ -163,7 +163,7 @@ def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
             {
                 "federations__b": {
                     "classes": ["meter"],
-                    "learning": {**LEARNING, "algorithm": "feddrift", "theory": {}},
+                    "learning": {**LEARNING, "algorithm": "feddrift", "theory": 10},
                     "rounds": {"server": {"name": "fedbuff", "buffer": 2}, "pause_s": 0},
                 }
             },

@@ -105,7 +105,7 @@ class Server:
             tau = min(tau, case["max_staleness"])
         if case["law"] == "hinge":
             return 1.0 if tau <= 4 else 1 / (10 * (tau - 4) + 1)  # FedAsync, a = 10, b = 4
-        return 1.0 if case["law"] == "constant" else (1 + tau) ** -case["exponent"]
+        return 1.0 if case["law"] == "constant" else (1 + tau) ** -0.5
 
     def _begin(self, now_s: Fraction) -> None:
         for id_ in range(len(self.learning.devices)):
@@ -153,7 +153,6 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
         "models": rng.randint(4, 12),
         "buffer": 1 if name == "fedasync" else rng.randint(1, devices),
         "law": rng.choice(("constant", "polynomial", "hinge")),
-        "exponent": rng.choice((0.5, 1)),
         "max_staleness": rng.choice((None, None, 1, 2)),
         "beyond": rng.choice(("drop", "cap")),
         "divisor": rng.choice(("buffer", "weights", "none")) if name == "fedbuff" else "buffer",
@@ -168,7 +167,6 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
     server: dict[str, Any] = {
         "name": name,
         "staleness": case["law"],
-        "exponent": case["exponent"],
         "max_staleness": case["max_staleness"],
         "beyond": case["beyond"],
     }

@@ -91,9 +91,7 @@ def test_metres_within_ten_kilometres_are_the_planes_to_a_thousandth(latitude: f
     assert (away_m < 2e-3 * np.linalg.norm(exact_m, axis=1)).all()
 
 
-@pytest.mark.parametrize(
-    "model", [Manhattan(block_m=70.0), Highway(lanes=2, offset_m=30.0)], ids=["manhattan", "highway"]
-)
+@pytest.mark.parametrize("model", [Manhattan(block_m=70.0), Highway(lanes=2)], ids=["manhattan", "highway"])
 def test_whoever_drives_is_on_a_street_of_the_drawing(model: Manhattan | Highway) -> None:
     written = {"devices": {"mobility": {"name": type(model).__name__.lower(), **model.model_dump()}}}
     streets_m = np.array(streets_of(written, 200.0, []))  # [streets, 2 ends, 2]: along an axis

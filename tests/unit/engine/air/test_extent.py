@@ -83,7 +83,7 @@ def test_the_world_of_several_cells_reaches_as_far_as_devices_do() -> None:
     }
     for mobility, reach_m in [
         ({"name": "manhattan", "area_factor": 1.2}, 1.2 * 150 * math.sqrt(2)),
-        ({"name": "highway", "offset_m": 20, "lanes": 2, "area_factor": 1.5}, math.hypot(225, 20 + 3 * 4)),
+        ({"name": "highway", "lanes": 2, "area_factor": 1.5}, math.hypot(225, 35 + 3 * 4)),
         ({"name": "random_waypoint", "area_factor": 1.4}, 1.4 * 150),
         ("static", 150),
     ]:

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
+from edgefl.engine.power_models.phone_5g import Phone5G
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round
 from edgefl.errors import EdgeflError
 from edgefl.testing import Scripted, SmallWorld, small_world
+from tests.tools.constants import made
 
 SAME = 1e-9  # relative; float64 sums of some hundred activities
 FRAMES = [None, {"pattern": "DDDSU"}, {"pattern": "DSUUD"}, {"pattern": "UDDU"}, {"pattern": "S"}]
@@ -97,7 +99,7 @@ def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
     "power",
     [
         "journal",
-        {"name": "phone_5g", "tail_s": 0.03, "tail_w": 1.5},
+        made(Phone5G, tail_s=0.03, tail_w=1.5),
         {"name": "tr38840", "inactivity_s": 0.01, "drx_cycle_s": 0.02, "release_s": 0.05},
     ],
     ids=["journal", "phone_5g", "tr38840"],

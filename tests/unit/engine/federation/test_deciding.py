@@ -69,7 +69,7 @@ def test_what_is_expected_is_what_happens() -> None:
 
 def test_tails_that_are_expected_are_those_that_are_booked() -> None:
     """A battery pays them: between two rounds that are far apart the second tail is over, and the first was short."""
-    decider, tail = Asked(), {"name": "phone_5g", "tail_s": 0.03, "tail_w": 1.5}
+    decider, tail = Asked(), made(Phone5G, tail_s=0.03, tail_w=1.5)
     run = world(decider, devices={"power": tail}, rules={"pause_s": 60.0}).run()
     (told, _), *_ = decider._told
     booked_j = [row.energy_tail_j for row in run.rows.of[DeviceRound][:3]]

@@ -31,7 +31,7 @@ WEAK_W, RX_W, IDLE_W = 10 ** (WEAK_DBM / 10) / 1000, 0.1, 0.01
 EXACT = 1e-9
 BITS = 20_000_000
 SITES: dict[str, Any] = {"sites": [[0.0, 0.0], [251.0, 0.0]], "radius_m": 400.0}
-TAIL = with_constants(Phone5G, receive_w_per_mbit_s=0.0)(tail_s=10, tail_w=1)
+TAIL = with_constants(Phone5G, receive_w_per_mbit_s=0.0, tail_s=10, tail_w=1)()
 NEAR_0, NEAR_1, NOWHERE = 11.0, 240.0, -240.0  # x; beyond site 0 no site is near
 
 

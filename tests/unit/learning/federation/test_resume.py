@@ -214,7 +214,7 @@ def test_cells_that_share_what_devices_keep_go_on_together() -> None:
 
 def test_a_round_that_theory_measures_is_tested_from_a_snapshot_too() -> None:
     """A snapshot that lies between an aggregation and its test has what the test says of the round before."""
-    how = settings("fedavg", "previous", theory={"every": 1})
+    how = settings("fedavg", "previous", theory=1)
     cell, fresh = Cell(how), Cell(how)
     stage = next(cell.one.session(SessionStart(1, tuple(range(DEVICES)), longest=ROUNDS)))
     stage.train(range(DEVICES), 1)

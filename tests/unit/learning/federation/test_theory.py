@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from edgefl.learning.federation import theory
 from edgefl.learning.federation.theory import COLUMNS
-from edgefl.learning.settings import TheoryRecording
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import load
 
@@ -28,7 +28,7 @@ def rounds_of(folder: Path, *overrides: str) -> pd.DataFrame:
 @pytest.mark.slow
 def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -> None:
     plain = rounds_of(tmp_path / "plain")
-    measured = rounds_of(tmp_path / "measured", "learning.theory.every=2")
+    measured = rounds_of(tmp_path / "measured", "learning.theory=2")
     assert not set(COLUMNS) & set(plain)
     pd.testing.assert_frame_equal(measured[plain.columns], plain)
     assert measured.loc[measured["theory_lr"].notna(), "round"].tolist() == [2, 4]
@@ -46,8 +46,8 @@ def test_noise_shrinks_with_the_batch_as_a_draw_without_replacement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From one model: sigma^2 (1 - B / D) / B, B = 8 over B = 16 is 2 (1 - 8/D) / (1 - 16/D), D from 300 to 600."""
-    monkeypatch.setattr(TheoryRecording, "samples", 1000)
-    measure = ("learning.partition=iid", "learning.theory.every=1", "sessions.rounds=1")
+    monkeypatch.setattr(theory, "SAMPLES", 1000)
+    measure = ("learning.partition=iid", "learning.theory=1", "sessions.rounds=1")
     noises = [
         rounds_of(tmp_path / str(batch), *measure, f"learning.local.batch={batch}")[
             "theory_noise_steps"
