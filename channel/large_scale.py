@@ -40,7 +40,6 @@ class LargeScale:
     - Shadowing `spatial`: one field with correlation exp(-dx/d_corr) per state, times the state's deviation
       (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); at a change of state it changes over
       to the other field. See `GaussianFields` for how close it comes.
-
     - Between sites: shadowing of a place towards any two sites has the correlation that `common` states, in
       either state: what stands around a device is in the way of all sites. Without it sites are
       independent, as the links to different base stations are in 38.901; 0.5 is customary in system
@@ -141,11 +140,8 @@ class LargeScale:
             return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow, self._lines)
 
         # those that occur; if both, in sight first
-        self._states = tuple(
-            state(in_sight)
-            for in_sight, other in ((True, "never"), (False, "always"))
-            if line_of_sight != other
-        )
+        sights = [True] * (line_of_sight != "never") + [False] * (line_of_sight != "always")
+        self._states = tuple(map(state, sights))
         self._always_in_sight = line_of_sight == "always"
         self._los_layer: int | None = None
         self._soft_m = SPEED_OF_LIGHT_M_S / carrier_hz if line_of_sight == "soft" else None  # its wavelength

@@ -7,7 +7,6 @@ GONE = {
     "background.indoor_share": "users are indoors as often as devices",
     "devices.vehicle_loss_db": "a car takes 9 dB, as 38.901 says",
     "drift.zones": "name cells, with which the devices learn",
-    "downlink_codec.indices": "a place takes ceil(log2 M) bits",
     "dataset.height": "write size: [height, width]",
     "dataset.width": "write size: [height, width]",
     "dataset.colour": "images are read in colour; convert the files",
@@ -28,7 +27,7 @@ GONE = {
     "radio.server_pa_efficiency": "raise server_power_dbm by what the amplifier loses",
     "record.personal_models": "write record.models: personal",
     "server.at_session_end": "work that is under way then is cut off",
-    "uplink_codec.indices": "a place takes ceil(log2 M) bits",
+    **dict.fromkeys(("uplink_codec.indices", "downlink_codec.indices"), "a place takes ceil(log2 M) bits"),
 }
 
 # section -> the keys in it that stood beside it in earlier versions

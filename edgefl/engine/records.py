@@ -323,9 +323,8 @@ def round_columns(
     """
     mean_s = total(ends_s(columns, start_s)) / len(columns["device"]) - start_s
     if starts_s is not None and any(began_s != start_s for began_s in starts_s):
-        ends = ends_s(columns, -math.inf)
-        took_s = total(max(0.0, b - a) for a, b in zip(starts_s, ends, strict=True)) / len(starts_s)
-        mean_s, start_s = took_s, -math.inf
+        pairs = zip(starts_s, ends_s(columns, -math.inf), strict=True)
+        mean_s, start_s = total(max(0.0, b - a) for a, b in pairs) / len(starts_s), -math.inf
     return {
         # where all end together, the sum's rounding must not make the mean the longest
         "latency_mean_s": min(mean_s, end_s - start_s),

@@ -1,12 +1,10 @@
 """Write the notes of a run at its end: above all that something the scenario asked for never happened.
 
-`Counts` sees every row that the run writes; each note is a function of the scenario and these counts.
+Each note is a function of the scenario and of the counts of the rows that the run has written.
 """
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from edgefl.channel.units import dbm_to_watt
@@ -18,90 +16,23 @@ from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.network import Network
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.churn.client_pattern import ClientPattern
-from edgefl.engine.parts import Activity, Outcome
 from edgefl.engine.power_models.journal import JournalPower
-from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, Event, EventName, Round, Session
+from edgefl.engine.records import EventName
 from edgefl.engine.sessions import BoundedPolicy
 from edgefl.mobility import Mobility
 from edgefl.run import explosions
-from edgefl.run.explosions import Extremes
+from edgefl.run.counts import Counts
 from edgefl.scenario import rates
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
 NR_EFFICIENCY = 8 * 948 / 1024
-GIVEN_UP = (Outcome.FAILED_DOWNLINK, Outcome.FAILED_UPLINK)
 # what is far from any network; and of fewer handovers a ratio says nothing
 MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
 # of all parts taken in rounds: what befalls fewer moves no result that a reader would look at
 NEGLIGIBLE = 0.02
-OF_GLOBAL_MODEL = ("pilot", "train")  # phases
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
-
-
-@dataclass
-class Counts:
-    """What a run's rows say, added up; rows of all cells together but where a cell is named.
-
-    of: federation, or an empty name -> the same of its rows.
-    """
-
-    events: Counter[str] = field(default_factory=Counter)
-    ends: Counter[str] = field(default_factory=Counter)  # why sessions ended
-    sessions: int = 0  # the highest number of a session
-    warm: int = 0  # sessions that began with saved models
-    rounds: Counter[int] = field(default_factory=Counter)  # cell -> rounds
-    models: dict[int, int] = field(default_factory=dict)  # cell -> global models made
-    participants: int = 0
-    completed: int = 0
-    trained: Counter[int] = field(default_factory=Counter)  # cell -> rounds of its global model
-    longest: int = 0  # most rounds of the global model in a session
-    uncovered: list[int] = field(default_factory=list)  # of each round: devices without a link when it began
-    extremes: Extremes = field(default_factory=Extremes)
-    timers: int = 0  # rounds whose last part was given up because its link had failed
-    of: dict[str, "Counts"] = field(default_factory=dict)
-
-    @classmethod
-    def of_several(cls, federations: Iterable[str]) -> "Counts":
-        """Return counts of a run, and in them those of each of its federations; one alone has the run's."""
-        counts = cls()
-        counts.of = {name: cls() if name else counts for name in federations}
-        return counts
-
-    def see(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
-        """Count rows as they are written, with values of further columns."""
-        if further and OUT_OF_COVERAGE in further:
-            self.uncovered.append(further[OUT_OF_COVERAGE])
-        for row in rows:
-            self.extremes.see(row, further)
-            if isinstance(row, Event):
-                self.events[row.event] += 1
-                self.ends[row.detail] += row.event == EventName.SESSION_END
-            elif isinstance(row, Round):
-                self.rounds[row.cell] += 1
-                self.models[row.cell] = row.version
-                self.participants += row.participants
-                self.completed += row.completed
-                if row.phase in OF_GLOBAL_MODEL:
-                    self.trained[row.cell] += 1
-                    self.longest = max(self.longest, row.round)
-            elif isinstance(row, Session):
-                self.sessions = max(self.sessions, row.session)
-                self.warm += bool(row.weights)
-
-    def see_columns(self, row_type: type, columns: dict[str, Any]) -> None:
-        """Count rows that are written as columns: handovers, and the parts of a round."""
-        self.extremes.see_columns(row_type, columns)
-        if row_type is Event:
-            self.events[columns["event"]] += len(columns["device"])
-        elif row_type is DeviceRound:
-            ends_s = [
-                max(end_s for end_s in ends if end_s is not None)
-                for ends in zip(*(columns[f"{activity}_end_s"] for activity in Activity), strict=True)
-            ]
-            last = max(range(len(ends_s)), key=ends_s.__getitem__)
-            self.timers += columns["outcome"][last] in GIVEN_UP
 
 
 def of_run(

@@ -21,6 +21,7 @@ from edgefl.learners.own import Maker
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run import notes
 from edgefl.run.composition import compose
+from edgefl.run.counts import Counts
 from edgefl.run.garbage import seldom_while_a_run_goes
 from edgefl.run.plan import RunPlan, prepare
 from edgefl.run.results import Results
@@ -89,7 +90,7 @@ def simulate(
             on_note(note)
         path = resume_from or (without_tilde(Path(out)) if out else free_directory(Path("runs"), plan.folder))
         about = plan.about | (member.written() if member else {})
-        counts = notes.Counts.of_several(scenario.by_federation)
+        counts = Counts.of_several(scenario.by_federation)
         with (
             RunDirectory(path, plan.described, about, resume=resume_from is not None) as run,
             _journaled(plan, run, sharing, every, on_note) as (learners, journal_notes, keep_models),
@@ -211,7 +212,7 @@ def _serve(server: Server, rescue: Path) -> Generator[simpy.Event, None, None]:
 class _Counting:
     """A recorder that also counts what it writes, of the run and of its federation."""
 
-    def __init__(self, recorder: Recorder, *counts: notes.Counts) -> None:
+    def __init__(self, recorder: Recorder, *counts: Counts) -> None:
         self._recorder, self._counts = recorder, counts
         self.flush = recorder.flush
 

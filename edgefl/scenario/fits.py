@@ -90,6 +90,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
     algorithm, privacy = learning.algorithm, learning.privacy
     named = [s.named("algorithm")]
     theory = ["learning.theory"] * (learning.theory is not None)
+    up = ["learning.uplink_codec"] * (learning.uplink_codec is not None)
     down = ["learning.downlink_codec"] * (learning.downlink_codec is not None)
     stops = (
         ["learning.local.early_stopping"]
@@ -104,11 +105,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "theorem": theory,
         "one_change": ["learning.privacy"] * (privacy is not None),
         "mean_of_updates": ["privacy at the server"] * (privacy is not None and privacy.where == "server"),
-        "something_sent": [
-            f"learning.{key}"
-            for key in ("uplink_codec", "downlink_codec")
-            if getattr(learning, key) is not None
-        ],
+        "something_sent": up + down,
         "one_received": down,
         "sums_of_gradients": named * algorithm.needs_sgd(),
         "fresh_state": named * algorithm.trains_personal,

@@ -148,10 +148,8 @@ class Scenario(Section):
         except EdgeflError as error:
             if not error.place:
                 raise
-            located = f"{'.'.join(error.place)}: {error}"
-            if self._source:
-                located = str(self._source.error(error.place, str(error)))
-            raise EdgeflError(located) from error
+            plain = EdgeflError(f"{'.'.join(error.place)}: {error}")
+            raise (self._source.error(error.place, str(error)) if self._source else plain) from error
 
     @model_validator(mode="before")
     @classmethod

@@ -8,7 +8,7 @@ import pytest
 
 from edgefl.config import registry
 from edgefl.engine.air.presets import NR
-from edgefl.engine.air.radio_settings import TddSettings
+from edgefl.engine.air.radio_sections import TddSettings
 from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.power_models.tr38840 import RECEIVE, SLEEPS, TR38840
 from edgefl.scenario.scenario import Scenario, dump, load

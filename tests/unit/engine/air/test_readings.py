@@ -12,7 +12,7 @@ import pytest
 from pydantic import Field
 
 from edgefl.channel.path_loss.umi import UMi
-from edgefl.engine.air.radio_settings import LinkSettings
+from edgefl.engine.air.radio_sections import LinkSettings
 from edgefl.engine.records import DeviceRound, Event, Round
 from edgefl.mobility import Mobility, Movement
 from edgefl.rng import Streams

@@ -14,7 +14,8 @@ import pytest
 from pydantic import Field
 
 from edgefl.channel.path_loss.umi import UMi
-from edgefl.engine.air.radio_settings import LinkSettings, RadioSettings
+from edgefl.engine.air.radio_sections import LinkSettings
+from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.power_models.phone_5g import Phone5G
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round
 from edgefl.mobility import Mobility, Movement
