@@ -31,8 +31,8 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
     ("servers", "semi_synchronous"): {"period_s": 0.1},
     ("servers", "tiers"): {"count": 2},
     ("sessions", "schedule"): {"count": 2, "rounds": 1},
-    ("sessions", "interval"): {"count": 2, "length_s": 0.5},
-    ("sessions", "daily"): {"count": 2, "at_hours": [6, 18], "day_s": 2.0},
+    ("sessions", "interval"): {"count": 2, "length_s": 0.2},
+    ("sessions", "daily"): {"count": 2, "at_hours": [6, 18], "day_s": 1.0},
     **{
         ("sessions", name): {"count": 1, "min_rounds": 1, "max_rounds": 2}
         for name in ("adaptive", "early_stopping", "membership")
@@ -86,7 +86,7 @@ def made(chosen: Chosen) -> Any:
         "name": "pair",
         "cell": {"radius_m": 60},
         "areas": AREAS,
-        "devices": {"count": DEVICES, "clock_hz": 1e9},
+        "devices": {"count": DEVICES, "clock_hz": 2e7},
         "radio": {
             "preset": "journal",
             "bandwidth_hz": 2e7,
@@ -106,7 +106,7 @@ def made(chosen: Chosen) -> Any:
             value = {key: value}
         data = within(data, value)
     if chosen.get("sessions") == "interval":
-        data["duration_s"] = 2.0
+        data["duration_s"] = 0.8
     return load_scenario(data)
 
 
