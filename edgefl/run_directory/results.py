@@ -217,6 +217,7 @@ class RunDirectory:
             for part, text in {"": scenario.text, **scenario.parts}.items():
                 if not resume:
                     with writing(path / part / "scenario.yaml"):
+                        (path / part).mkdir(exist_ok=True)
                         (path / part / "scenario.yaml").write_text(text, encoding="utf-8")
                 if part or not scenario.parts:
                     score = scores.get(part) or about.get("score") or ACCURACY

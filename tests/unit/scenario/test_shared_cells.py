@@ -9,6 +9,7 @@ import yaml
 
 from edgefl import EdgeflError, Results, load_scenario, resume, simulate
 from edgefl.analysis.runs.load import load_runs
+from edgefl.run_directory.results import RunDirectory
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import identity
 from edgefl.scenario.scenario import dump, load
@@ -243,6 +244,14 @@ def test_each_federation_has_a_run_directory_of_its_own(tmp_path: Path, server: 
     assert set(run.rounds["variant"]) == {"a shared", "b shared"}
     with refused_at("", f"resume that, {run}"):
         resume(run / "a")
+
+
+def test_a_run_that_fails_before_it_begins_says_so(tmp_path: Path) -> None:
+    """What its federations are is not known yet, as where a study's run lacks its data."""
+    RunDirectory(tmp_path / "run", scenario().described, {}).fail("no data")
+    assert Results(tmp_path / "run").info["error"] == "no data"
+    with refused_at("", "no data", kind=ValueError):
+        load_runs(tmp_path / "run")
 
 
 @pytest.mark.parametrize("names", [("a", "snapshots"), ("a", "A")])
