@@ -24,7 +24,7 @@ gc.disable()
 
 GOLDEN = "tests/golden/"  # where each case is a run
 EXAMPLES = Path(__file__).parents[1] / "examples"
-OWN_PARTS = [file.stem for file in EXAMPLES.glob("my_*.py")]
+OWN_PARTS = ("my_algorithm", "my_mobility", "my_model")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_teardown() -> None:
-    """Forget own parts that a test has loaded: the next one may have others of the same name."""
+    """Forget the examples that `edgefl new` copies: the next test may have copies of them in a folder."""
     for name in OWN_PARTS:
         sys.modules.pop(name, None)
     if str(EXAMPLES) in sys.path:

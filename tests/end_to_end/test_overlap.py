@@ -181,7 +181,7 @@ def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> Non
 
 @pytest.mark.parametrize(
     "rates",
-    ["polynomial", {"name": "step", "every": 2, "factor": 0.5, "rounds": 100}],
+    ["polynomial", {"name": "step", "every": 2, "rounds": 100}],
     ids=["decay", "of the run"],
 )
 def test_one_device_after_the_other_is_the_synchronous_server_with_one_participant(rates: Any) -> None:
