@@ -94,7 +94,7 @@ class _OfMessages:
 
 
 class _OfResults:
-    """The rounds of a strategy of the older kind, of FitIns and FitRes, likewise."""
+    """Carry out the rounds of a strategy of the older kind, of FitIns and FitRes."""
 
     def __init__(self, strategy: OldStrategy, nodes: Nodes, initial: Any) -> None:
         self.strategy, self._nodes = strategy, nodes

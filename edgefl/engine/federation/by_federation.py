@@ -18,18 +18,17 @@ class ByFederation:
 
     def __init__(self, own: Mapping[str, Recorder], of: np.ndarray) -> None:
         self.own = own
-        self._of = of
+        self._recorders, self._of = list(own.values()), of
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
-        recorders = list(self.own.values())
         for row in rows:
-            recorders[self._of[row.device]].write(row, further=further)
+            self._recorders[self._of[row.device]].write(row, further=further)
 
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
     ) -> None:
         whose = self._of[np.asarray(columns["device"], dtype=np.intp)]
-        for place, recorder in enumerate(self.own.values()):
+        for place, recorder in enumerate(self._recorders):
             mine = np.flatnonzero(whose == place).tolist()
             if mine:
                 some = {name: _at(mine, of) for name, of in columns.items()}
@@ -37,7 +36,7 @@ class ByFederation:
                 recorder.write_columns(row_type, further=beside, **some)
 
     def flush(self) -> None:
-        for recorder in self.own.values():
+        for recorder in self._recorders:
             recorder.flush()
 
 

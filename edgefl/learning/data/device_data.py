@@ -62,7 +62,7 @@ class DeviceData:
             self._key = key
 
     def _some(self, samples: np.ndarray, number: int, device: int, key: int) -> np.ndarray:
-        """Draw so many of its samples, which a device keeps."""
+        """Draw the samples that a device keeps, as many as are asked for."""
         if number == len(samples):
             return samples
         order = self._streams("samples kept", key, device).permutation(len(samples))

@@ -93,7 +93,7 @@ def test_tables_that_begin_anew_are_read_anew(under_way: Making) -> None:
 
 
 def test_a_table_that_became_wider_is_read_anew(under_way: Making, done: Path) -> None:
-    """As that of a run that was begun anew with other columns: no row counts twice, none is cut."""
+    """A run that begins again may have other columns: no row counts twice, none is cut."""
     path = under_way(2)
     watched = watching.find(path)[0]
     assert watched.look().rounds == 2

@@ -106,7 +106,7 @@ CASES = {
 
 
 def view(augmentation: Augmentation, image: np.ndarray, number: int) -> np.ndarray:
-    """Pad with zeros, cut, mirror, as it is told."""
+    """Pad with zeros, cut, and mirror an image by the number of its view."""
     margin, offsets = augmentation.padding, 2 * augmentation.padding + 1
     down, right, mirrored = number % offsets, number // offsets % offsets, number // offsets**2
     height, width = image.shape[-2:]
