@@ -8,6 +8,8 @@ from edgefl.learning.chance import NO_CHANCE, Chance
 from edgefl.learning.tensors import Tensor
 
 ServerState = Mapping[str, Tensor]
+# the vectors that each of k devices keeps, by name: [k, M] each
+Vectors = Mapping[str, Tensor]
 # what an algorithm notes about each device of a round: name -> [K, ...]
 Notes = Mapping[str, Tensor]
 

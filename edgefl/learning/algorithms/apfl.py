@@ -1,11 +1,10 @@
 """Adaptive personalised federated learning."""
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
-from edgefl.learning.algorithms import ServerState
+from edgefl.learning.algorithms import ServerState, Vectors
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.tensors import Tensor
 
@@ -33,9 +32,9 @@ class Apfl(FedAvg):
         return self.alpha * personal + (1 - self.alpha) * local
 
     def correct_personal(
-        self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
+        self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Vectors
     ) -> Tensor:
         return grads.mul_(self.alpha)
 
-    def personal(self, model: Tensor, personal: Tensor, own: Mapping[str, Tensor]) -> Tensor:
+    def personal(self, model: Tensor, personal: Tensor, own: Vectors) -> Tensor:
         return self.alpha * personal + (1 - self.alpha) * model

@@ -1,11 +1,10 @@
 """Updates calibrated by what each device sent last."""
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
-from edgefl.learning.algorithms import Members, Sent, ServerState, Trained, Updates
+from edgefl.learning.algorithms import Members, Sent, ServerState, Trained, Updates, Vectors
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.tensors import Tensor
 
@@ -44,12 +43,10 @@ class Ca2fl(FedAvg):
         newcomers.forget("cached")
         return {"cached": members.mean("cached")}
 
-    def upload(self, trained: Trained, state: ServerState, own: Mapping[str, Tensor]) -> Sent:
+    def upload(self, trained: Trained, state: ServerState, own: Vectors) -> Sent:
         return Sent(trained.local - own["cached"])
 
-    def keep(
-        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
-    ) -> Mapping[str, Tensor]:
+    def keep(self, trained: Trained, sent: Tensor, state: ServerState, own: Vectors) -> Vectors:
         return {"cached": own["cached"].add_(sent).sub_(trained.start)}
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:

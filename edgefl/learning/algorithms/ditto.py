@@ -1,11 +1,10 @@
 """Ditto: a personal model near the global one."""
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
-from edgefl.learning.algorithms import ServerState
+from edgefl.learning.algorithms import ServerState, Vectors
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.tensors import Tensor
 
@@ -34,7 +33,7 @@ class Ditto(FedAvg):
         return self.lr_factor != 1.0
 
     def correct_personal(
-        self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
+        self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Vectors
     ) -> Tensor:
         grads.add_(personal, alpha=self.pull).sub_(start, alpha=self.pull)
         return grads if self.lr_factor == 1.0 else grads.mul_(self.lr_factor)

@@ -1,11 +1,10 @@
 """Accelerated client gradient."""
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
-from edgefl.learning.algorithms import Members, Received, Receivers, ServerState, Updates
+from edgefl.learning.algorithms import Members, Received, Receivers, ServerState, Updates, Vectors
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.tensors import Tensor
 
@@ -33,7 +32,7 @@ class FedAcg(FedAvg):
         return Received(model + self.momentum * state["momentum"])
 
     def correct(
-        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
+        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Vectors
     ) -> Tensor:
         return grads.add_(local, alpha=self.beta).sub_(start, alpha=self.beta)
 

@@ -1,11 +1,10 @@
 """Local drift decoupling and correction."""
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
-from edgefl.learning.algorithms import Members, Received, Receivers, ServerState, Trained, Updates
+from edgefl.learning.algorithms import Members, Received, Receivers, ServerState, Trained, Updates, Vectors
 from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.tensors import Tensor
 
@@ -53,15 +52,13 @@ class FedDc(Scaffold):
         )
 
     def correct(
-        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
+        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Vectors
     ) -> Tensor:
         grads = super().correct(grads, local, start, state, own)
         pull = (local - start).add_(own["drift"])
         return grads.add_(pull, alpha=self.alpha)
 
-    def keep(
-        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
-    ) -> Mapping[str, Tensor]:
+    def keep(self, trained: Trained, sent: Tensor, state: ServerState, own: Vectors) -> Vectors:
         drift = own["drift"].add_(sent - trained.start) if self.alpha else own["drift"]
         return {**super().keep(trained, sent, state, own), "drift": drift}
 

@@ -1,11 +1,10 @@
 """Dynamic regularisation."""
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
-from edgefl.learning.algorithms import Members, Received, Receivers, ServerState, Trained, Updates
+from edgefl.learning.algorithms import Members, Received, Receivers, ServerState, Trained, Updates, Vectors
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.tensors import Tensor
 
@@ -67,13 +66,11 @@ class FedDyn(FedAvg):
         )
 
     def correct(
-        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
+        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Vectors
     ) -> Tensor:
         return grads.sub_(own["gradient"]).add_(local, alpha=self.alpha).sub_(start, alpha=self.alpha)
 
-    def keep(
-        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
-    ) -> Mapping[str, Tensor]:
+    def keep(self, trained: Trained, sent: Tensor, state: ServerState, own: Vectors) -> Vectors:
         return {"gradient": own["gradient"].sub_(sent - trained.start, alpha=self.alpha)}
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:

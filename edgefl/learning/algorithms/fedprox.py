@@ -1,10 +1,8 @@
 """FedAvg with a proximal term."""
 
-from collections.abc import Mapping
-
 from pydantic import Field
 
-from edgefl.learning.algorithms import ServerState
+from edgefl.learning.algorithms import ServerState, Vectors
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.tensors import Tensor
 
@@ -15,6 +13,6 @@ class FedProx(FedAvg):
     mu: float = Field(1.0, ge=0, le=1e9, description="weight of the proximal term")
 
     def correct(
-        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
+        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Vectors
     ) -> Tensor:
         return grads.add_(local, alpha=self.mu).sub_(start, alpha=self.mu)

@@ -1,9 +1,8 @@
 """No exchange: each device trains alone."""
 
-from collections.abc import Mapping
 from typing import ClassVar
 
-from edgefl.learning.algorithms import Received, Receivers, ServerState, Trained, Updates
+from edgefl.learning.algorithms import Received, Receivers, ServerState, Trained, Updates, Vectors
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.tensors import Tensor
 
@@ -28,9 +27,7 @@ class LocalOnly(FedAvg):
     def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
         return Received(devices.own("model", model))
 
-    def keep(
-        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
-    ) -> Mapping[str, Tensor]:
+    def keep(self, trained: Trained, sent: Tensor, state: ServerState, own: Vectors) -> Vectors:
         return {"model": trained.local}
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:

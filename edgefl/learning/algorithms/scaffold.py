@@ -1,11 +1,10 @@
 """Stochastic controlled averaging."""
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
-from edgefl.learning.algorithms import Members, ServerState, Trained, Updates
+from edgefl.learning.algorithms import Members, ServerState, Trained, Updates, Vectors
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.tensors import Tensor
 
@@ -52,16 +51,14 @@ class Scaffold(FedAvg):
         return {"control": members.mean("control")}
 
     def correct(
-        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
+        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Vectors
     ) -> Tensor:
         return grads.sub_(own["control"]).add_(state["control"])
 
     def needs_sgd(self) -> bool:
         return True
 
-    def keep(
-        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
-    ) -> Mapping[str, Tensor]:
+    def keep(self, trained: Trained, sent: Tensor, state: ServerState, own: Vectors) -> Vectors:
         if trained.at_rest:
             return {"control": own["control"]}
         change = (trained.start - trained.local).div_((trained.travel * trained.lr).unsqueeze(1))

@@ -5,7 +5,7 @@ model, early stopping ends each device's training by itself, HypCluster and FedD
 starts from, `local_only` exchanges nothing, and a compressor, which is no component, counts its bits.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from edgefl.config import registry
-from edgefl.learning.algorithms import Algorithm, Sent, ServerState, Trained
+from edgefl.learning.algorithms import Algorithm, Sent, ServerState, Trained, Vectors
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.data.batches import draw_batches
 from edgefl.learning.updates.device_side import LOCAL_MODEL, PERSONAL_MODEL
@@ -75,15 +75,13 @@ class TopK(FedAvg):
 
     count: int = 5
 
-    def upload(self, trained: Trained, state: ServerState, own: Mapping[str, Tensor]) -> Sent:
+    def upload(self, trained: Trained, state: ServerState, own: Vectors) -> Sent:
         wanted = trained.local - trained.start + own["residual"]
         largest = wanted.abs().topk(self.count, dim=1).indices
         sparse = torch.zeros_like(wanted).scatter(1, largest, wanted.gather(1, largest))
         return Sent(trained.start + sparse, bits=torch.full((len(wanted),), self.count * (32 + 5)))
 
-    def keep(
-        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
-    ) -> Mapping[str, Tensor]:
+    def keep(self, trained: Trained, sent: Tensor, state: ServerState, own: Vectors) -> Vectors:
         return {"residual": trained.local - sent + own["residual"]}
 
 

@@ -1,6 +1,5 @@
 """What algorithms leave to chance: numbers by name, the same in any company, and after a resume."""
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from edgefl.learning.algorithms import Received, Receivers, Sent, ServerState, Trained, Updates
+from edgefl.learning.algorithms import Received, Receivers, Sent, ServerState, Trained, Updates, Vectors
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.chance import NO_CHANCE, RoundChance
 from edgefl.rng import Streams
@@ -89,13 +88,11 @@ class Noisy(FedAvg):
             devices.rng.normal()
         return model
 
-    def upload(self, trained: Trained, state: ServerState, own: Mapping[str, Tensor]) -> Sent:
+    def upload(self, trained: Trained, state: ServerState, own: Vectors) -> Sent:
         coin = trained.rng.uniform()
         return Sent(trained.local + 0.01 * trained.rng.normal(own["noise"].shape[1]), {"coin": coin})
 
-    def keep(
-        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
-    ) -> Mapping[str, Tensor]:
+    def keep(self, trained: Trained, sent: Tensor, state: ServerState, own: Vectors) -> Vectors:
         return {"noise": own["noise"] + trained.rng.normal(sent.shape[1])}
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
