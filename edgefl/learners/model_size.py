@@ -66,7 +66,6 @@ def _is_enough(settings: LearningSettings, device: str) -> bool:
         and settings.local.precision == "float32"
         and settings.evaluation.tested_on == "labels"
         and settings.drift is None
-        and not settings.algorithm.knows_drift
         and settings.initial is None
     )
 

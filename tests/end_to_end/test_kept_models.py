@@ -87,7 +87,7 @@ def test_devices_models_are_those_that_were_tested(
             continue
         moment = results.rounds.index[-1]
         drifted = bool(further) and bool(
-            trainer.drift_state.drifted(edgefl.learning.drifts.Moment(int(moment) + 1, 0.0))[device]
+            trainer.drifting.drifted([device], edgefl.learning.drifts.Moment(int(moment) + 1, 0.0))[0]
         )
         y = split.y[rows + split.count * drifted].numpy()
         x = Digits().load().test.x[rows]

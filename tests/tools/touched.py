@@ -63,10 +63,17 @@ FEATURES = {
         3,
     ),
     "drift": Feature(
-        r"learning\.drifts|drift_state|\bdrifted|knows_drift|settings\.drift|DriftState|[Dd]riftComparison"
+        r"learning\.drifts|[Dd]rifting|\bdrifted|knows_drift|both_concepts|settings\.drift|[Dd]riftComparison"
         r"|drift_reading",
-        ("learning/drifts", "testing/", "measures/drift", "reports/drift", "figures/drift"),
-        11,
+        (
+            "learning/drifts",
+            "federation/drifting",
+            "testing/",
+            "measures/drift",
+            "reports/drift",
+            "figures/drift",
+        ),
+        8,
     ),
     "loss on air": Feature(
         r"lost_(up|down)link|Lost|loss_on_air|packet_error|PacketError|decoded|radio_lost|LOST",

@@ -1,5 +1,6 @@
 """A data set in the memory of the CPU or GPU that trains on it: raw, normalised batch by batch."""
 
+import copy
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,8 +22,9 @@ class SplitInMemory:
     Inputs stay in their own type (uint8 for images): a quarter of the memory and of the traffic of floats.
 
     Args:
-        drifted: the same samples after a concept drift; sample i is then also there as sample n + i. Inputs that
-            do not change are kept once.
+        split: may go round its n samples more than once, in the same order: lap l has sample i as sample l n + i, and
+            where all laps have the same inputs these are there once.
+        count: n; None: it goes round once.
         task: what targets are.
         kinds: [n] of which kind each sample is; None: its label.
         augmentation: what views of a sample there are in local training; None: it is seen as it is.
@@ -34,22 +36,17 @@ class SplitInMemory:
         mean: np.ndarray,
         std: np.ndarray,
         torch_device: torch.device,
-        drifted: Split | None = None,
         task: Task = CLASSIFICATION,
         kinds: np.ndarray | None = None,
         augmentation: Augmentation | None = None,
+        count: int | None = None,
     ) -> None:
         self.augmentation = augmentation
         self.task = task
         self.kinds = None if kinds is None else torch.from_numpy(kinds).to(torch_device)
-        self.count = len(split.y)  # n
+        self.count = count or len(split.y)  # n
         self.x = torch.from_numpy(np.ascontiguousarray(split.x)).to(torch_device)
         self.y = torch.from_numpy(split.y).to(torch_device)
-        self.shares_inputs = drifted is not None and drifted.x is split.x
-        if drifted is not None:
-            self.y = torch.cat([self.y, torch.from_numpy(drifted.y).to(torch_device)])
-            if not self.shares_inputs:
-                self.x = torch.cat([self.x, torch.from_numpy(drifted.x).to(torch_device)])
         self.mean = torch.as_tensor(mean, dtype=torch.float32, device=torch_device)
         self.scale = 1.0 / torch.as_tensor(std, dtype=torch.float32, device=torch_device)
         self.scaling: tuple[float, float] | None = (
@@ -57,15 +54,35 @@ class SplitInMemory:
         )
         if self.mean.numel() == self.scale.numel() == 1:
             self.scaling = (float(self.mean), float(self.scale))
+        self._forget()
+        self._readers = [SampleReader(self)]
+
+    def _forget(self) -> None:
+        """Begin without anything found in these samples."""
         self._labels: dict[tuple[int, ...], Tensor] = {}
         self._ready: dict[tuple[int, ...], Tensor] = {}
-        self._readers = [SampleReader(self)]
+        self._laps: dict[int, SplitInMemory] = {}
 
     def replace(self, x: np.ndarray, y: np.ndarray) -> None:
         """Let other samples of the same kind [n, ...], with their targets, stand in place of these."""
         self.count = len(y)
         self.x, self.y = torch.from_numpy(x).to(self.x.device), torch.from_numpy(y).to(self.y.device)
-        self._labels, self._ready = {}, {}
+        self._forget()
+
+    def lap(self, number: int) -> "SplitInMemory":
+        """Return the samples of one lap, from 0 on, as a split of their own in the same memory.
+
+        They are of the kinds that they are of in lap 0.
+        """
+        if number not in self._laps:
+            begin, end = number * self.count, (number + 1) * self.count
+            self._laps[number] = lap = copy.copy(self)
+            lap.x = self.x[begin:end] if len(self.x) == len(self.y) else self.x
+            lap.y = self.y[begin:end]
+            lap.kinds = self.y[: self.count] if self.kinds is None else self.kinds
+            lap._forget()
+            lap._readers = [SampleReader(lap)]
+        return self._laps[number]
 
     def normalised(self, rows: Tensor) -> Tensor:
         """Return (x - mean) / std of the samples rows [...], float32 [..., *shape]; overwritten by the next call."""
@@ -76,16 +93,12 @@ class SplitInMemory:
         self._readers += [SampleReader(self) for _ in range(count - len(self._readers))]
         return self._readers[:count]
 
-    def ready(self, labels: Sequence[int], drifted: bool = False) -> Tensor | None:
+    def ready(self, labels: Sequence[int]) -> Tensor | None:
         """Return the normalised inputs [n, *shape] of all samples with one of these labels, in their order.
 
         Small sets are kept, as every round's evaluation reads them. None: this is no small one.
-
-        Args:
-            drifted: these samples as they are after the drift.
         """
-        chosen = self.with_labels(labels) + (self.count if drifted else 0)
-        key = (*labels, -1) if drifted else tuple(labels)
+        chosen, key = self.with_labels(labels), tuple(labels)
         numbers = len(chosen) * self.x[0].numel()
         if key not in self._ready and 4 * numbers <= READY_BYTES:
             if len(self._ready) == READY_SETS:
@@ -128,8 +141,9 @@ class SampleReader:
         """
         if self._asked != rows.shape:
             self._make_room(rows.shape)
-        rows_of_x = rows.remainder(self._split.count) if self._split.shares_inputs else rows
-        torch.index_select(self._split.x, 0, rows_of_x.reshape(-1), out=self._part)
+        x = self._split.x
+        rows_of_x = rows.remainder(len(x)) if len(x) < len(self._split.y) else rows
+        torch.index_select(x, 0, rows_of_x.reshape(-1), out=self._part)
         if views is None or self._split.augmentation is None:
             self._float_part.copy_(self._part)
         else:
@@ -137,9 +151,9 @@ class SampleReader:
         return self._gathered_floats
 
     def raw_between(self, first: int, end: int) -> Tensor:
-        """Return samples as they lie, else as `raw`: float32 [end - first, *shape]."""
-        if self._split.shares_inputs and first >= self._split.count:
-            first, end = first - self._split.count, end - self._split.count
+        """Return inputs as they lie, else as `raw`: float32 [end - first, *shape]."""
+        if end > len(self._split.x):  # of another lap
+            return self.raw(torch.arange(first, end, device=self._split.x.device))
         if self._asked != (end - first,):
             self._make_room(torch.Size([end - first]))
         return self._gathered_floats.copy_(self._split.x[first:end])

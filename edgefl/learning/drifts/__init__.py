@@ -8,7 +8,6 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field
 
 from edgefl.config.component import Component
@@ -72,6 +71,11 @@ class Drift(Component):
             EdgeflError: these data cannot change so.
         """
 
+    @property
+    def sees_time(self) -> bool:
+        """Whether shares depend on simulated time; by rounds they are the same whenever these are."""
+        return self.clock == "seconds" or type(self).drifted_share is not Drift.drifted_share
+
     def drifted_share(self, moment: Moment) -> float:
         """Return the share of devices that have the new concept at a moment."""
         now = moment.round if self.clock == "rounds" else moment.time_s
@@ -83,38 +87,3 @@ class Drift(Component):
         if self.pattern == "recurrent" and periods % 2:
             return 0.0
         return self.share
-
-
-class DriftState:
-    """Which concept each device's data have, as a function of moment and cell.
-
-    Args:
-        drift: None: all data stay what they are.
-        devices: how many there are.
-        order: [devices] a random permutation of them, in which they drift.
-        cell: the server's that asks.
-    """
-
-    def __init__(
-        self,
-        drift: Drift | None,
-        devices: int,
-        order: np.ndarray | None = None,
-        cell: int = 0,
-    ) -> None:
-        self.drift = drift
-        self._none = np.zeros(devices, dtype=bool)
-        self._queue = np.zeros(0, dtype=np.int64)
-        if drift is None or (drift.cells is not None and cell not in drift.cells):
-            return
-        queue = np.arange(devices) if order is None else np.asarray(order)
-        self._queue = queue
-
-    def drifted(self, moment: Moment) -> np.ndarray:
-        """Return [devices] bool, whether each device's data have the new concept."""
-        if not len(self._queue) or self.drift is None:
-            return self._none
-        count = int(self.drift.drifted_share(moment) * len(self._queue) + 0.5)
-        result = self._none.copy()
-        result[self._queue[:count]] = True
-        return result

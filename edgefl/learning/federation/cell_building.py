@@ -1,4 +1,4 @@
-"""What a cell's learner is made of, by the settings: module, local training, drift, the devices' own test data."""
+"""What a cell's learner is made of, by the settings: module, local training, the devices' own test data."""
 
 from typing import Any
 
@@ -9,13 +9,11 @@ from torch.nn.parameter import is_lazy
 from edgefl.errors import EdgeflError
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.datasets import Split
-from edgefl.learning.drifts import Drift, DriftState
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.local.cost import tried
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
-from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.scores.device_tests import DeviceTests
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.tasks import Task
@@ -59,26 +57,6 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
             f" [batch, {classes}] then (of a token at each position give the last one's, or take task every_token)",
             ("learning", "model"),
         )
-
-
-def drift_state(
-    drift: Drift | None, inputs: PartitionInputs, devices: int, cell: int, streams: Streams
-) -> DriftState:
-    """Say which of a cell's devices drift, and in which order.
-
-    Raises:
-        EdgeflError: the drift names a cell that does not exist.
-    """
-    if drift is None:
-        return DriftState(None, devices)
-    if inputs.sites_m is not None:
-        missing = [one for one in drift.cells or () if not 0 <= one < len(inputs.sites_m)]
-        if missing:
-            raise EdgeflError(
-                f"no site {missing[0]}: the layout has sites 0 to {len(inputs.sites_m) - 1}",
-                ("learning", "drift", "cells"),
-            )
-    return DriftState(drift, devices, streams("drift").permutation(devices), cell)
 
 
 def device_tests(

@@ -28,7 +28,7 @@ class TrainBothStage(TrainStage):
             self.trainer.train(model, ids, facts, lr, [], bool(concept), drops=drops)
             for concept, model in enumerate(self._models)
         )
-        drifted = self.trainer.drifted(before.ids, facts.moment)
+        drifted = self.trainer.drifting.drifted(before.ids, facts.moment)
 
         def of(first: Sequence[Value], second: Sequence[Value]) -> tuple[Value, ...]:
             return tuple(two if new else one for one, two, new in zip(first, second, drifted, strict=True))
@@ -60,7 +60,7 @@ class TrainBothStage(TrainStage):
 
     def _chosen(self, ids: Sequence[int], before: Tensor, after: Tensor) -> Tensor:
         """Return [K, M + Q] the model of each device's concept, of one [M + Q] or [K, M + Q] of each."""
-        drifted = self.trainer.drifted(ids, self.federation.now.round.moment)
+        drifted = self.trainer.drifting.drifted(ids, self.federation.now.round.moment)
         mask = torch.from_numpy(drifted).to(before.device)
         if not mask.any():
             return before

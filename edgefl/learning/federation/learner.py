@@ -13,15 +13,15 @@ from edgefl.contract import VALIDATION_SCORE, Evaluation, Opening, SessionStart,
 from edgefl.errors import EdgeflError
 from edgefl.learning.data.dealt_by_group import device_data_of
 from edgefl.learning.data.device_data import DeviceData
-from edgefl.learning.drifts import Drift, Moment
+from edgefl.learning.drifts import Moment
 from edgefl.learning.federation.cell_building import (
     build_module,
     device_tests,
-    drift_state,
     local_training,
     refuse_outputs,
 )
 from edgefl.learning.federation.clairvoyance import TrainBothStage
+from edgefl.learning.federation.drifting import Drifting
 from edgefl.learning.federation.federation import Federation, Progress, RoundFacts, SessionFacts, TensorState
 from edgefl.learning.federation.stages import CheckStage, ProbeStage, TrainStage, construct
 from edgefl.learning.federation.trainer import Trainer
@@ -90,11 +90,6 @@ class TorchLearner:
         )
         training = local_training(settings, training_data, module.to(training_data.torch_device))
         layout = training.layout
-        # by simulated time; by rounds it is the same whenever they are
-        drift = settings.drift
-        self.sees_time = drift is not None and (
-            drift.clock == "seconds" or type(drift).drifted_share is not Drift.drifted_share
-        )
         self._warm_start: WarmStart = settings.warm_start.of_model(layout.parameters)
         self._payload = Payload(settings.cost.bits_per_parameter, settings.cost.payload == "exchanged")
         self.parameters = layout.parameters.size  # M, the trainable ones
@@ -125,18 +120,15 @@ class TorchLearner:
             payload=self._payload,
             payload_bits=self.payload_bits,
             cell=cell,
-            drift_state=drift_state(settings.drift, inputs, training_data.devices, cell, streams),
+            drifting=Drifting.of(settings.drift, inputs, training_data.devices, cell, streams),
             device_tests=tests_of(training_data.test_split),
             device_validation=tests_of(training_data.validation_split),
         )
+        drift = settings.drift
+        self.sees_time = drift is not None and drift.sees_time
         self._initial = layout.flatten(module)
         self.federation = Federation(self._trained_model(training_data.states, self._initial), self._initial)
         if settings.algorithm.knows_drift:
-            if settings.drift is None:
-                raise EdgeflError(
-                    "this algorithm knows the drift in advance, and there is none: give learning.drift",
-                    ("learning", "algorithm"),
-                )
             # with buffers of its own: both models' updates wait for the server at the same time
             again = local_training(settings, training_data, module)
             self.federation.twin = self._trained_model(

@@ -19,7 +19,8 @@ from edgefl.contract import (
 from edgefl.errors import Divergence
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.data.device_data import DeviceData
-from edgefl.learning.drifts import DriftState, Moment
+from edgefl.learning.drifts import Moment
+from edgefl.learning.federation.drifting import Drifting
 from edgefl.learning.federation.federation import At, RoundFacts
 from edgefl.learning.federation.round_work import RoundWork, booked
 from edgefl.learning.federation.training_data import TrainingData
@@ -28,7 +29,6 @@ from edgefl.learning.models import OutputTerm
 from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.scores import metrics
 from edgefl.learning.scores.device_tests import DeviceTests, Scores, score
-from edgefl.learning.scores.evaluation import evaluate_mixed
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.payload import Payload
@@ -38,7 +38,7 @@ from edgefl.rng import Streams
 
 # further columns of devices.csv and rounds.csv
 EPOCHS, PERSONAL_ACCURACY, TEST_SAMPLES = "epochs", "accuracy_personal", "test_samples"
-ACCURACY_STD, ACCURACY_BY_SAMPLES, DRIFTED = "accuracy_std", "accuracy_by_samples", "drifted"
+ACCURACY_STD, ACCURACY_BY_SAMPLES = "accuracy_std", "accuracy_by_samples"
 ACCURACY_WORST_TENTH = "accuracy_worst_tenth"
 VALIDATED = [VALIDATION_SCORE, "loss_validation"]
 
@@ -53,7 +53,7 @@ class Trainer:
         payload: size of a transfer in a round without training.
         payload_bits: what it counts each way, if it counts one model.
         cell: its number.
-        drift_state: which devices' data have drifted.
+        drifting: on which samples devices are, as a drift changes them.
         device_tests: test data of each device; None: all are tested on the labels' test data.
         device_validation: likewise of the validation samples; None: there are none, or devices have no own.
     """
@@ -68,7 +68,7 @@ class Trainer:
     payload: Payload
     payload_bits: int
     cell: int
-    drift_state: DriftState
+    drifting: Drifting
     device_tests: DeviceTests | None = None
     device_validation: DeviceTests | None = None
 
@@ -192,10 +192,9 @@ class Trainer:
         self, model: Tensor, labels: Sequence[int], moment: Moment, present: Sequence[int]
     ) -> Evaluation:
         """Test a model [M + Q], or one of each device present, [K, M + Q], on these labels' test data of a moment."""
-        drifted = self.drifted(present, moment)
-        further: dict[str, float | None] = {**self._drifted_share(drifted)}
+        further: dict[str, float | None] = {**self.drifting.column(present, moment)}
         if self.device_tests is not None:
-            scores = self._scores(model, present, drifted)
+            scores = self._scores(model, present, moment)
             accuracy, loss, deviation = scores.mean()
             pooled = {
                 ACCURACY_STD: deviation,
@@ -204,7 +203,8 @@ class Trainer:
             }
             further = {**pooled, **self.training_data.task.further(loss), **further}
             return Evaluation(accuracy, loss, further, self._written_down(present, scores, moment))
-        accuracy, loss = evaluate_mixed(self.tester, model, self.training_data.test, labels, drifted)
+        split = self.training_data.test
+        accuracy, loss = self.drifting.test(self.tester, model, split, labels, present, moment)
         return Evaluation(accuracy, loss, {**self.training_data.task.further(loss), **further})
 
     def further_metrics(self, model: Tensor, labels: Sequence[int]) -> dict[str, float | None]:
@@ -223,14 +223,13 @@ class Trainer:
         split = self.training_data.validation
         if split is None:
             return {}
-        drifted = self.drifted(present, moment)
         if self.device_validation is not None:
-            scores = self._scores(model, present, drifted, self.device_validation, split)
+            scores = self._scores(model, present, moment, self.device_validation, split)
             if not scores.known.any():
                 return dict.fromkeys(VALIDATED)
             accuracy, loss, _ = scores.mean()
         else:
-            accuracy, loss = evaluate_mixed(self.tester, model, split, labels, drifted)
+            accuracy, loss = self.drifting.test(self.tester, model, split, labels, present, moment)
         return dict(zip(VALIDATED, (accuracy, loss), strict=True))
 
     def untested(self, moment: Moment, present: Sequence[int]) -> Evaluation:
@@ -243,19 +242,12 @@ class Trainer:
         )
         names += [*self.training_data.task.columns, *self.settings.evaluation.metrics]
         names += VALIDATED if self.training_data.validation is not None else []
-        return Evaluation(
-            None, None, dict.fromkeys(names) | self._drifted_share(self.drifted(present, moment))
-        )
-
-    def _drifted_share(self, drifted: np.ndarray) -> dict[str, float]:
-        if self.drift_state.drift is None:
-            return {}
-        return {DRIFTED: float(drifted.mean()) if len(drifted) else 0.0}
+        return Evaluation(None, None, dict.fromkeys(names) | self.drifting.column(present, moment))
 
     def accuracies(self, models: Tensor, ids: Sequence[int], moment: Moment) -> tuple[float | None, ...]:
         """Test each of these devices, in order of id, with its own model [K, M + Q]; None: no test data."""
         ids = sorted(ids)
-        scores = self._scores(models, ids, self.drifted(ids, moment))
+        scores = self._scores(models, ids, moment)
         return tuple(
             a if known else None for a, known in zip(scores.accuracy.tolist(), scores.known, strict=True)
         )
@@ -296,7 +288,7 @@ class Trainer:
             some = holders[begin:end]
             own = model.personal(some, self.samples(some, moment))
             assert own is not None
-            found.append(self._scores(own, some, self.drifted(some, moment)))
+            found.append(self._scores(own, some, moment))
         return Scores.of(found)
 
     def test_samples(self, ids: Sequence[int]) -> tuple[int, ...]:
@@ -308,15 +300,14 @@ class Trainer:
         self,
         model: Tensor,
         ids: Sequence[int],
-        drifted: np.ndarray,
+        moment: Moment,
         tests: DeviceTests | None = None,
         split: SplitInMemory | None = None,
     ) -> Scores:
         tests, split = tests or self.device_tests, split or self.training_data.test
         assert tests is not None
-        after = split.count
-        samples = [tests.samples(id_) + after * changed for id_, changed in zip(ids, drifted, strict=True)]
-        return score(self.tester, model, split, samples)
+        held = [tests.samples(id_) for id_ in ids]
+        return score(self.tester, model, split, self.drifting.rows(held, split, ids, moment))
 
     def samples(self, ids: Sequence[int], moment: Moment, concept: bool | None = None) -> list[np.ndarray]:
         """Return the indices of the training samples of each of these devices, as they are at a moment.
@@ -325,15 +316,8 @@ class Trainer:
             concept: as they are under this one, True: after the drift.
         """
         self.device_data.bring(ids)
-        after = self.training_data.train.count
-        drifted = self.drifted(ids, moment) if concept is None else np.full(len(ids), concept)
-        return [self.device_data.samples(id_) + after * now for id_, now in zip(ids, drifted, strict=True)]
-
-    def drifted(self, ids: Sequence[int], moment: Moment) -> np.ndarray:
-        """Return [ids] bool, whether each device's data have drifted."""
-        if self.drift_state.drift is None:
-            return np.zeros(len(ids), dtype=bool)
-        return self.drift_state.drifted(moment)[list(ids)]
+        held = [self.device_data.samples(id_) for id_ in ids]
+        return self.drifting.rows(held, self.training_data.train, ids, moment, concept)
 
     def _divergence(self, diverged: Diverged, at: At, model: TrainedModel) -> Divergence:
         whose, further = "the aggregated model", ""

@@ -1,6 +1,7 @@
 """The data set that the learners of all cells train on, and the vectors that devices keep between rounds."""
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.data.sample_pool import SamplePool
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Dataset, Split
-from edgefl.learning.drifts import Drift
+from edgefl.learning.federation.drifting import both_concepts
 from edgefl.learning.finite import require_finite
 from edgefl.learning.hands import Hands
 from edgefl.learning.modules.model_files import Inputs
@@ -70,10 +71,10 @@ class TrainingData:
         augmentation = Augmentation() if settings.local.augmentation else None
         if augmentation is not None:
             augmentation.check(self.input_shape)
-        self.train = self._in_memory(data.train, data, settings.drift, augmentation)
+        self.train = self._in_memory(settings, data, data.train, augmentation)
         self.pool = None if data.by_group is None else SamplePool(data.by_group, self.train, threads)
-        self.test = self._in_memory(data.test, data, settings.drift)
-        self.validation = None if validation is None else self._in_memory(validation, data, settings.drift)
+        self.test = self._in_memory(settings, data, data.test)
+        self.validation = None if validation is None else self._in_memory(settings, data, validation)
         self.test_split, self.validation_split = data.test, validation
         # shared by all cells: a device that changes the cell takes its own vectors along
         self.states = self.new_states()
@@ -92,15 +93,18 @@ class TrainingData:
         return np.flatnonzero(self._cell_of == cell).tolist()
 
     def _in_memory(
-        self, split: Split, data: Data, drift: Drift | None, augmentation: Augmentation | None = None
+        self, settings: LearningSettings, data: Data, split: Split, augmentation: Augmentation | None = None
     ) -> SplitInMemory:
-        changed = None
-        if drift is not None:
-            with about("learning", "drift"):
-                changed = drift.change(split, data.num_classes)
         kinds = None if self.task.of_classes else self.task.kinds(split.y)
         return SplitInMemory(
-            split, data.mean, data.std, self.torch_device, changed, self.task, kinds, augmentation
+            both_concepts(settings.drift, split, data.num_classes),
+            data.mean,
+            data.std,
+            self.torch_device,
+            self.task,
+            kinds,
+            augmentation,
+            count=len(split.y),
         )
 
     def new_states(self) -> DeviceStates:
@@ -119,14 +123,8 @@ class TrainingData:
 
 def _refuse_what_needs_all(settings: LearningSettings) -> None:
     """Refuse what would look at the training samples of all devices, where they are made on demand."""
-    wants = {
-        "drift": settings.drift is not None,
-        "evaluation.validation": settings.evaluation.validation is not None,
-        "evaluation.tested_on": settings.evaluation.tested_on == "devices",
-        "theory": settings.theory is not None,
-    }
-    for key, wanted in wants.items():
-        if wanted:
+    for key in ("drift", "evaluation.validation", "evaluation.tested_on", "theory"):
+        if attrgetter(key)(settings) not in (None, "labels"):
             raise EdgeflError(
                 f"learning.{key} needs the samples of all devices, and this data set makes those of a device when it"
                 " takes part: leave it out, or take a data set in memory (synthetic without test_groups,"

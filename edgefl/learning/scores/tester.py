@@ -86,16 +86,10 @@ class ModelTester:
         data: SplitInMemory,
         labels: Sequence[int],
         find: Callable[[Tensor, Tensor], Found],
-        drifted: bool = False,
     ) -> list[Found]:
-        """Do as `run` for all samples with one of these labels.
-
-        Args:
-            drifted: these samples as they are after the drift.
-        """
-        rows = data.with_labels(labels) + (data.count if drifted else 0)
-        ready = None if self._model.writes_logits() else data.ready(labels, drifted)
-        return self.run(model, data, rows, find, ready)
+        """Do as `run` for all samples with one of these labels."""
+        ready = None if self._model.writes_logits() else data.ready(labels)
+        return self.run(model, data, data.with_labels(labels), find, ready)
 
     def once(self, model: Tensor, about: Hashable, find: Callable[[], Found]) -> Found:
         """Return what `find` finds about a model, which is not asked again if the model is as it was the last time.

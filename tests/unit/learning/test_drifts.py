@@ -11,8 +11,9 @@ from edgefl.config import registry
 from edgefl.config.component import build
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
-from edgefl.learning.drifts import Drift, DriftState, Moment
+from edgefl.learning.drifts import Drift, Moment
 from edgefl.learning.drifts.noise import Noise
+from edgefl.learning.federation.drifting import Drifting, both_concepts
 from edgefl.learning.partitions import PartitionInputs
 from edgefl.rng import Streams
 from tests.refusals import refused_at
@@ -58,18 +59,17 @@ def test_a_drift_in_seconds_looks_at_the_clock_only() -> None:
 
 def test_more_devices_join_those_that_have_drifted() -> None:
     """An incremental drift never takes a device back, and counts are exact."""
-    concepts = DriftState(
-        drift(pattern="incremental", at=1, every=1, step=0.2), 10, np.random.default_rng(3).permutation(10)
-    )
-    drifted = [concepts.drifted(Moment(round_, 0.0)) for round_ in range(1, 7)]
+    incremental = drift(pattern="incremental", at=1, every=1, step=0.2)
+    concepts = Drifting.of(incremental, PartitionInputs(), 10, 0, Streams(3))
+    drifted = [concepts.drifted(range(10), Moment(round_, 0.0)) for round_ in range(1, 7)]
     assert [int(d.sum()) for d in drifted] == [2, 4, 6, 8, 10, 10]
     assert all((later | earlier == later).all() for earlier, later in pairwise(drifted))
 
 
 def test_cells() -> None:
     for cell, expected in ((0, 0), (4, 7)):
-        in_cells = DriftState(drift(at=1, cells=[4]), 7, cell=cell)
-        assert int(in_cells.drifted(Moment(1, 0.0)).sum()) == expected
+        in_cells = Drifting.of(drift(at=1, cells=[4]), PartitionInputs(), 7, cell, Streams(3))
+        assert int(in_cells.drifted(range(7), Moment(1, 0.0)).sum()) == expected
 
 
 def test_home_sites_are_the_nearest() -> None:
@@ -140,8 +140,8 @@ def test_data_that_cannot_change_so(name: str, x: np.ndarray) -> None:
 def test_sample_n_plus_i_is_sample_i_after_the_drift(name: str) -> None:
     rng = np.random.default_rng(1)
     split = Split(rng.integers(0, 256, (6, 4, 4), dtype=np.uint8), np.array([0, 1, 2, 3, 0, 1]))
-    changed = drift(name).change(split, 4)
-    memory = SplitInMemory(split, np.array(0, np.float32), np.array(1, np.float32), CPU, changed)
+    changed, both = drift(name).change(split, 4), both_concepts(drift(name), split, 4)
+    memory = SplitInMemory(both, np.array(0, np.float32), np.array(1, np.float32), CPU, count=6)
     rows = torch.tensor([[0, 6], [5, 11]])
     x = memory.normalised(rows).numpy()
     assert np.array_equal(x[:, 0], split.x[[0, 5]].astype(np.float32))
@@ -149,8 +149,10 @@ def test_sample_n_plus_i_is_sample_i_after_the_drift(name: str) -> None:
     assert memory.y[rows].tolist() == [[split.y[0], changed.y[0]], [split.y[5], changed.y[5]]]
     # the samples with a label are those that had it before
     assert memory.with_labels([1]).tolist() == [1, 5]
-    for drifted, of in ((False, split), (True, changed)):
-        ready = memory.ready([1], drifted)
+    reader = memory.readers(1)[0]
+    assert reader.raw_between(4, 9).tolist() == reader.raw(torch.arange(4, 9)).tolist()
+    for lap, of in enumerate((split, changed)):
+        ready = memory.lap(lap).ready([1])
         assert ready is not None
         assert np.array_equal(ready.numpy(), of.x[[1, 5]].astype(np.float32))
 

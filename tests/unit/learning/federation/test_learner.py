@@ -198,7 +198,7 @@ def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
     trainer, moment = stage.trainer, stage.federation.now.round.moment
     rows = stage.federation.model.deployed(EVERYONE, trainer.samples(EVERYONE, moment))
     assert len(torch.unique(rows, dim=0)) == 6, "five have trained, the others have the opening model"
-    test, drifted = trainer.training_data.test, trainer.drift_state.drifted(moment)
+    test, drifted = trainer.training_data.test, trainer.drifting.drifted(EVERYONE, moment)
     assert drifted.mean() == share
     scores = []
     for row, swapped in zip(rows, drifted, strict=True):

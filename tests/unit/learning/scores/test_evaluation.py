@@ -8,7 +8,9 @@ import torch
 
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
+from edgefl.learning.drifts import Moment
 from edgefl.learning.drifts.label_swap import LabelSwap
+from edgefl.learning.federation.drifting import Drifting, both_concepts
 from edgefl.learning.hands import Hands
 from edgefl.learning.models import Model
 from edgefl.learning.models.lenet import Lenet
@@ -16,7 +18,7 @@ from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.resnet18 import Resnet18
 from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.scores import tester as blocks
-from edgefl.learning.scores.evaluation import evaluate, evaluate_mixed
+from edgefl.learning.scores.evaluation import evaluate
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.tasks.classification import VECTOR, Classification
 
@@ -39,8 +41,8 @@ def images(channels: int = 1, side: int = 8) -> Split:
     return Split(rng.integers(0, 256, shape, dtype=np.uint8), rng.integers(0, CLASSES, SAMPLES))
 
 
-def in_memory(split: Split, std: np.ndarray | float = STD, after: Split | None = None) -> SplitInMemory:
-    return SplitInMemory(split, np.float32(MEAN), np.asarray(std, np.float32), CPU, after)
+def in_memory(split: Split, std: np.ndarray | float = STD) -> SplitInMemory:
+    return SplitInMemory(split, np.float32(MEAN), np.asarray(std, np.float32), CPU, count=SAMPLES)
 
 
 def built(model: Model, split: Split) -> tuple[torch.nn.Module, torch.Tensor]:
@@ -122,11 +124,12 @@ def test_accuracy_and_loss_by_their_definitions(labels: list[int]) -> None:
 
 def test_after_a_drift_other_labels_are_right() -> None:
     split = images()
-    changed = LabelSwap(at=1).change(split, CLASSES)
+    drift = LabelSwap(at=1)
+    changed, both = drift.change(split, CLASSES), both_concepts(drift, split, CLASSES)
+    assert both.x is split.x
     module, model = built(Logistic(), split)
-    tester, data = ModelTester(Logistic(), module, Hands(1)), in_memory(split, after=changed)
-    assert data.shares_inputs
-    afterwards = evaluate(tester, model, data, range(CLASSES), drifted=True)
+    tester, data = ModelTester(Logistic(), module, Hands(1)), in_memory(both)
+    afterwards = evaluate(tester, model, data.lap(1), range(CLASSES))
     assert afterwards == evaluate(tester, model, in_memory(changed), range(CLASSES))
     assert afterwards != evaluate(tester, model, data, range(CLASSES))
 
@@ -136,10 +139,12 @@ def test_a_model_is_tested_once_and_again_when_anything_is_another() -> None:
     split = images()
     module, model = built(Logistic(), split)
     tester, asked = ModelTester(Logistic(), module, Hands(1)), []
-    data, others = (in_memory(split, after=LabelSwap(at=1).change(split, CLASSES)) for _ in range(2))
+    swap, ids = LabelSwap(at=2), range(2)
+    drifting = Drifting(swap, np.arange(2), 2)
+    data, others = (in_memory(both_concepts(swap, split, CLASSES)) for _ in range(2))
     find = tester.of_labels
     tester.of_labels = lambda *args: asked.append(args) or find(*args)  # type: ignore[method-assign]
-    before, after, unknown = np.zeros(2, bool), np.ones(2, bool), model.new_full(model.shape, np.nan)
+    before, after, unknown = 1, 2, model.new_full(model.shape, np.nan)
     turns = [
         (model, data, [0, 1], before, True), (model, data, [0, 1], before, False),
         (model.clone(), data, [0, 1], before, False), (model, data, [1, 2], before, True),
@@ -147,11 +152,11 @@ def test_a_model_is_tested_once_and_again_when_anything_is_another() -> None:
         (model + 1, others, [0, 1], after, True), (unknown, data, [0], before, True),
         (unknown, data, [0], before, True),
     ]  # fmt: skip
-    for number, (row, of, labels, drifted, anew) in enumerate(turns):
+    for number, (row, of, labels, round_, anew) in enumerate(turns):
         asked.clear()
-        scores = evaluate_mixed(tester, row, of, labels, drifted)
+        scores = drifting.test(tester, row, of, labels, ids, Moment(round_, 0.0))
         assert bool(asked) == anew, number
-        plain = evaluate(tester, row, of, labels, bool(drifted[0]))
+        plain = evaluate(tester, row, of.lap(round_ - 1), labels)
         assert scores == plain or row is unknown
 
 

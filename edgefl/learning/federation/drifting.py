@@ -1,0 +1,143 @@
+"""What a concept drift makes of a cell's data: which devices have drifted, and on which samples they are tested."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from edgefl.errors import EdgeflError, about
+from edgefl.learning.data.data_in_memory import SplitInMemory
+from edgefl.learning.datasets import Split
+from edgefl.learning.drifts import Drift, Moment
+from edgefl.learning.partitions import PartitionInputs
+from edgefl.learning.scores.evaluation import evaluate
+from edgefl.learning.scores.tester import ModelTester
+from edgefl.rng import Streams
+
+DRIFTED = "drifted"  # column of rounds.csv
+
+
+def both_concepts(drift: Drift | None, split: Split, classes: int) -> Split:
+    """Append to n samples the same ones after the drift: sample i is then also there as sample n + i.
+
+    Inputs that do not change are there once.
+    """
+    if drift is None:
+        return split
+    with about("learning", "drift"):
+        after = drift.change(split, classes)
+    x = split.x if after.x is split.x else np.concatenate([split.x, after.x])
+    return Split(x, np.concatenate([split.y, after.y]), split.groups)
+
+
+@dataclass(frozen=True)
+class Drifting:
+    """Which concept each device of a cell has, as a function of the moment.
+
+    Args:
+        drift: None: all data stay what they are.
+        queue: devices that drift, in this order.
+        devices: how many there are.
+    """
+
+    drift: Drift | None
+    queue: np.ndarray
+    devices: int
+
+    @classmethod
+    def of(
+        cls, drift: Drift | None, inputs: PartitionInputs, devices: int, cell: int, streams: Streams
+    ) -> "Drifting":
+        """Draw the order in which a cell's devices drift.
+
+        Raises:
+            EdgeflError: the drift names a cell that does not exist.
+        """
+        sites = None if inputs.sites_m is None else len(inputs.sites_m)
+        cells = None if drift is None else drift.cells
+        missing = [one for one in cells or () if sites is not None and not 0 <= one < sites]
+        if missing:
+            raise EdgeflError(
+                f"no site {missing[0]}: the layout has sites 0 to {(sites or 0) - 1}",
+                ("learning", "drift", "cells"),
+            )
+        some = drift is not None and (cells is None or cell in cells)
+        return cls(drift, streams("drift").permutation(devices if some else 0), devices)
+
+    def drifted(self, ids: Sequence[int], moment: Moment) -> np.ndarray:
+        """Return [ids] bool, whether each device's data have the new concept."""
+        result = np.zeros(self.devices, dtype=bool)
+        if self.drift is not None:
+            count = int(self.drift.drifted_share(moment) * len(self.queue) + 0.5)
+            result[self.queue[:count]] = True
+        return result[list(ids)]
+
+    def column(self, ids: Sequence[int], moment: Moment) -> dict[str, float]:
+        """Return the share of these devices that have drifted, as a column of rounds.csv; empty without a drift."""
+        if self.drift is None:
+            return {}
+        return {DRIFTED: float(self.drifted(ids, moment).mean()) if len(ids) else 0.0}
+
+    def rows(
+        self,
+        held: Sequence[np.ndarray],
+        split: SplitInMemory,
+        ids: Sequence[int],
+        moment: Moment,
+        concept: bool | None = None,
+    ) -> list[np.ndarray]:
+        """Return the indices of samples that these devices hold, as they are at a moment.
+
+        Args:
+            held: of each device, before any drift.
+            concept: as they are under this one, True: after the drift.
+        """
+        now = self.drifted(ids, moment) if concept is None else np.full(len(ids), concept)
+        return [samples + split.count * changed for samples, changed in zip(held, now, strict=True)]
+
+    def test(
+        self,
+        tester: ModelTester,
+        models: Tensor,
+        test: SplitInMemory,
+        labels: Sequence[int],
+        ids: Sequence[int],
+        moment: Moment,
+    ) -> tuple[float, float]:
+        """Test a model [M + Q], or one of each device, [K, M + Q]: accuracy and mean loss over these devices.
+
+        Each device is tested on the test samples of these labels as they are for it.
+        """
+        drifted = self.drifted(ids, moment)
+        if models.dim() > 1:
+            distinct, which = torch.unique(models, dim=0, return_inverse=True)
+            of = which.cpu().numpy()
+            shares = [(float((of == i).mean()), float(drifted[of == i].mean())) for i in range(len(distinct))]
+            return _weighed(tester, distinct, shares, test, labels)
+        share = float(drifted.mean()) if len(drifted) else 0.0
+        about_ = (test, tuple(labels), share)
+        return tester.once(
+            models, about_, lambda: _weighed(tester, models[None], [(1.0, share)], test, labels)
+        )
+
+
+def _weighed(
+    tester: ModelTester,
+    models: Tensor,
+    shares: Sequence[tuple[float, float]],
+    test: SplitInMemory,
+    labels: Sequence[int],
+) -> tuple[float, float]:
+    """Return accuracy and mean loss over models, each with its share and that of its devices that have drifted."""
+    tests = [
+        (part * weight, evaluate(tester, model, test.lap(lap), labels))
+        for model, (part, changed) in zip(models, shares, strict=True)
+        for lap, weight in enumerate((1.0 - changed, changed))
+        if weight
+    ]
+    if len(tests) == 1:
+        return tests[0][1]
+    accuracy, loss = (sum(weight * result[i] for weight, result in tests) for i in (0, 1))
+    return accuracy, loss
