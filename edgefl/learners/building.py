@@ -150,7 +150,7 @@ def _needs(world: World, count: int, training_data: "TrainingData") -> list[memo
 
     scenario = world.scenario
     assert scenario.learning is not None
-    numbers = size(scenario.learning.model, training_data.input_shape, training_data.classes)
+    numbers = size(scenario.learning.model, training_data.inputs.shape, training_data.classes)
     return memory_needs.of_training(scenario, count, numbers)
 
 
@@ -199,7 +199,7 @@ def _torch_learners(
         for cell in world.served
     }
     name = torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"
-    parts: dict[str, Snapshotable] = {"devices": training_data}
+    parts: dict[str, Snapshotable] = {"devices": training_data.devices}
     parts |= {f"cell {cell}": learner for cell, learner in learners.items()}
     if world.scenario.cloud is not None:
         parts["cloud"] = cloud = CloudModels(trained_on)

@@ -25,6 +25,9 @@ class SplitInMemory:
         split: may go round its n samples more than once, in the same order: lap l has sample i as sample l n + i, and
             where all laps have the same inputs these are there once.
         count: n; None: it goes round once.
+
+    Attributes:
+        labels, groups: [n] of which kind each sample is, and of which group; None where the data set does not say.
         task: what targets are.
         kinds: [n] of which kind each sample is; None: its label.
         augmentation: what views of a sample there are in local training; None: it is seen as it is.
@@ -45,6 +48,8 @@ class SplitInMemory:
         self.task = task
         self.kinds = None if kinds is None else torch.from_numpy(kinds).to(torch_device)
         self.count = count or len(split.y)  # n
+        self.labels: np.ndarray = split.y[: self.count] if kinds is None else kinds
+        self.groups = split.groups
         self.x = torch.from_numpy(np.ascontiguousarray(split.x)).to(torch_device)
         self.y = torch.from_numpy(split.y).to(torch_device)
         self.mean = torch.as_tensor(mean, dtype=torch.float32, device=torch_device)

@@ -7,17 +7,37 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from edgefl.errors import EdgeflError
+from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.data.device_data import DeviceData
-from edgefl.learning.datasets import Split
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.local.cost import tried
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
+from edgefl.learning.modules.model_files import begin_with
 from edgefl.learning.scores.device_tests import DeviceTests
-from edgefl.learning.settings import LearningSettings
+from edgefl.learning.scores.metrics import BEST
+from edgefl.learning.settings import EvaluationSettings, LearningSettings, LocalSettings
 from edgefl.learning.tasks import Task
 from edgefl.rng import Streams
+
+
+def begun_module(settings: LearningSettings, training_data: TrainingData, streams: Streams) -> nn.Module:
+    """Build the model that a run begins with, in evaluation mode, on the torch device.
+
+    Raises:
+        EdgeflError: the model does not fit the task, the metrics or the file that it begins with.
+    """
+    classes, input_shape = training_data.classes, training_data.inputs.shape
+    if "top5" in settings.evaluation.metrics and classes <= BEST:
+        raise EdgeflError(
+            f"top5 of {classes} labels is always 1: leave it out", ("learning", "evaluation", "metrics")
+        )
+    module = build_module(training_data.model, input_shape, classes, streams).eval()
+    refuse_outputs(module, input_shape, classes, training_data.task)
+    if settings.initial is not None:
+        begin_with(module, settings.initial.path, partial=settings.initial.partial)
+    return module.to(training_data.torch_device)
 
 
 def build_module(model: Model, input_shape: tuple[int, ...], classes: int, streams: Streams) -> nn.Module:
@@ -60,33 +80,32 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
 
 
 def device_tests(
-    settings: LearningSettings,
-    training_data: TrainingData,
+    evaluation: EvaluationSettings,
+    train: SplitInMemory,
     device_data: DeviceData,
     streams: Streams,
-    split: Split | None,
+    split: SplitInMemory | None,
 ) -> DeviceTests | None:
     """Make the test data of each device from these samples, if there are any, and devices are tested on their own."""
-    if split is None or settings.evaluation.tested_on == "labels":
+    if split is None or evaluation.tested_on == "labels":
         return None
     return DeviceTests(
         device_data,
-        training_data.task.kinds(split.y),
+        split.labels,
         split.groups,
-        training_data.labels,
-        training_data.groups,
-        count=settings.evaluation.samples,
+        train.labels,
+        train.groups,
+        count=evaluation.samples,
         streams=streams,
     )
 
 
-def local_training(settings: LearningSettings, training_data: TrainingData, module: Any) -> LocalTraining:
+def local_training(local: LocalSettings, training_data: TrainingData, module: Any) -> LocalTraining:
     """Build the local training of a scenario's model.
 
     Raises:
         EdgeflError: the model cannot be trained with these settings.
     """
-    local = settings.local
     training = LocalTraining(
         training_data.model,
         module,

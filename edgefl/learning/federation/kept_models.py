@@ -36,7 +36,7 @@ def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str,
     """
     layout, model = learner.trainer.layout, learner.federation.model
     yield GLOBAL, whole_state(learner.trainer.module, layout, model.model)
-    ids = learner.trainer.training_data.last_in(learner.trainer.cell)
+    ids = learner.trainer.training_data.devices.last_in(learner.trainer.cell)
     if not learner.trainer.settings.algorithm.keeps_own_model():
         distinct, which = _served(learner, ids)
         if len(distinct):
@@ -70,5 +70,5 @@ def _served(learner: TorchLearner, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
 
 
 def _ids(learner: TorchLearner, numbers: Sequence[int]) -> Tensor:
-    ids = learner.trainer.training_data.ids
+    ids = learner.trainer.training_data.devices.ids
     return torch.tensor([ids[number] for number in numbers], dtype=torch.int64)

@@ -14,12 +14,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.data.dealt_by_group import device_data_of
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.drifts import Moment
-from edgefl.learning.federation.cell_building import (
-    build_module,
-    device_tests,
-    local_training,
-    refuse_outputs,
-)
+from edgefl.learning.federation.cell_building import begun_module, device_tests, local_training
 from edgefl.learning.federation.clairvoyance import TrainBothStage
 from edgefl.learning.federation.drifting import Drifting
 from edgefl.learning.federation.federation import Federation, Progress, RoundFacts, SessionFacts, TensorState
@@ -28,9 +23,7 @@ from edgefl.learning.federation.trainer import Trainer
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.local.cost import flops_per_sample
 from edgefl.learning.local.local_training import LocalTraining
-from edgefl.learning.modules.model_files import begin_with
 from edgefl.learning.partitions import PartitionInputs
-from edgefl.learning.scores.metrics import BEST
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.device_states import DeviceStates
@@ -69,26 +62,16 @@ class TorchLearner:
         populations: Sequence[range] = (),
         kept: np.ndarray | None = None,
     ) -> None:
-        if "top5" in settings.evaluation.metrics and training_data.classes <= BEST:
-            raise EdgeflError(
-                f"top5 of {training_data.classes} labels is always 1: leave it out",
-                ("learning", "evaluation", "metrics"),
-            )
         self._settings = settings
         self.watch: Callable[[Evaluation], None] | None = None  # called with every test of the global model
-        module = build_module(
-            training_data.model, training_data.input_shape, training_data.classes, streams
-        ).eval()
-        refuse_outputs(module, training_data.input_shape, training_data.classes, training_data.task)
-        if settings.initial is not None:
-            begin_with(module, settings.initial.path, partial=settings.initial.partial)
+        module = begun_module(settings, training_data, streams)
         # not counted where the scenario gives the number
         self.flops_per_sample = (
-            float(flops_per_sample(module, training_data.input_shape))
+            float(flops_per_sample(module, training_data.inputs.shape))
             if settings.cost.flops_per_sample == "counted"
             else settings.cost.flops_per_sample
         )
-        training = local_training(settings, training_data, module.to(training_data.torch_device))
+        training = local_training(settings.local, training_data, module)
         layout = training.layout
         self._warm_start: WarmStart = settings.warm_start.of_model(layout.parameters)
         self._payload = Payload(settings.cost.bits_per_parameter, settings.cost.payload == "exchanged")
@@ -96,19 +79,20 @@ class TorchLearner:
         self.payload_bits = self._payload.bits(
             self.parameters, layout.statistics.size, settings.algorithm.vectors_up
         )
-        inputs = PartitionInputs(training_data.groups, homes_m, sites_m, kept)
+        devices = training_data.devices
+        inputs = PartitionInputs(training_data.train.groups, homes_m, sites_m, kept)
         device_data = device_data_of(
             settings.partition,
-            training_data.labels,
+            training_data.train.labels,
             training_data.by_group,
             training_data.classes,
-            training_data.devices,
+            devices.count,
             streams,
             inputs,
             populations,
             training_data.pool,
         )
-        tests_of = partial(device_tests, settings, training_data, device_data, streams)
+        tests_of = partial(device_tests, settings.evaluation, training_data.train, device_data, streams)
         self.trainer = Trainer(
             settings=settings,
             training_data=training_data,
@@ -120,20 +104,18 @@ class TorchLearner:
             payload=self._payload,
             payload_bits=self.payload_bits,
             cell=cell,
-            drifting=Drifting.of(settings.drift, inputs, training_data.devices, cell, streams),
-            device_tests=tests_of(training_data.test_split),
-            device_validation=tests_of(training_data.validation_split),
+            drifting=Drifting.of(settings.drift, inputs, devices.count, cell, streams),
+            device_tests=tests_of(training_data.test),
+            device_validation=tests_of(training_data.validation),
         )
         drift = settings.drift
         self.sees_time = drift is not None and drift.sees_time
         self._initial = layout.flatten(module)
-        self.federation = Federation(self._trained_model(training_data.states, self._initial), self._initial)
+        self.federation = Federation(self._trained_model(devices.states, self._initial), self._initial)
         if settings.algorithm.knows_drift:
             # with buffers of its own: both models' updates wait for the server at the same time
-            again = local_training(settings, training_data, module)
-            self.federation.twin = self._trained_model(
-                training_data.new_states(), self._initial, again, "twin"
-            )
+            again = local_training(settings.local, training_data, module)
+            self.federation.twin = self._trained_model(devices.new_states(), self._initial, again, "twin")
 
     @property
     def model(self) -> Tensor:
@@ -165,7 +147,7 @@ class TorchLearner:
         if not labels:
             raise EdgeflError(f"no device of session {start.number} has any data", ("learning", "partition"))
         last, known = federation.now, federation.now.labels
-        self.trainer.training_data.serve(self.trainer.cell, start.ids)
+        self.trainer.training_data.devices.serve(self.trainer.cell, start.ids)
         federation.gradient = federation.probe = None
         federation.previous = federation.model.model
         if start.number == self._settings.pilot_sessions + 1 and self._settings.after_pilot == "restart":
@@ -215,7 +197,7 @@ class TorchLearner:
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """Replace the learner's state by what `state` gave."""
-        probe = self._trained_model(self.trainer.training_data.new_states(), self._initial)
+        probe = self._trained_model(self.trainer.training_data.devices.new_states(), self._initial)
         self.federation.restore(tensors, facts, probe)
         # a run with another warm start, from which this one goes on, may have kept more
         self.federation.saved = self._warm_start.retain(self.federation.saved)
@@ -269,7 +251,8 @@ class TorchLearner:
             federation.pilot = self._warm_start.pilot(federation.finals, self._initial)
             federation.finals = []
         # with new device vectors too: a probe starts afresh and leaves no trace
-        federation.probe = self._trained_model(self.trainer.training_data.new_states(), federation.pilot)
+        states = self.trainer.training_data.devices.new_states()
+        federation.probe = self._trained_model(states, federation.pilot)
         federation.probe.open(federation.pilot, self.trainer.device_data.sizes(now.members))
         now.stage = "probe"
 

@@ -84,7 +84,9 @@ class _SessionStage:
         now, trainer = self.federation.now, self.trainer
         if now.round.at[:2] == at[:2] and now.round.at.round >= at.round:
             return
-        newcomers = sorted({*ids} - now.members | trainer.training_data.from_elsewhere(trainer.cell, ids))
+        newcomers = sorted(
+            {*ids} - now.members | trainer.training_data.devices.from_elsewhere(trainer.cell, ids)
+        )
         if not newcomers:
             return
         members = now.members | set(newcomers)
@@ -92,7 +94,7 @@ class _SessionStage:
             model.join(newcomers, trainer.device_data.sizes(members))
         now.labels = sorted({*now.labels, *trainer.device_data.labels(newcomers)})
         now.members = members
-        trainer.training_data.serve(trainer.cell, newcomers)
+        trainer.training_data.devices.serve(trainer.cell, newcomers)
 
     def _aggregate(self, model: TrainedModel, ids: Sequence[int]) -> None:
         """Aggregate the updates of these devices; where rounds do not overlap, the others are lost."""

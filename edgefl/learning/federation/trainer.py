@@ -322,7 +322,7 @@ class Trainer:
     def _divergence(self, diverged: Diverged, at: At, model: TrainedModel) -> Divergence:
         whose, further = "the aggregated model", ""
         if diverged.device is not None:
-            whose = f"the model of device {self.training_data.ids[diverged.device]}"
+            whose = f"the model of device {self.training_data.devices.ids[diverged.device]}"
             further = ", or let the server drop such updates (rounds.not_finite: drop)"
         return Divergence(
             f"training diverged in {at}: {whose} is not finite; lower learning.local.lr (now"

@@ -1,11 +1,9 @@
-"""The data set that the learners of all cells train on, and the vectors that devices keep between rounds."""
+"""The data set that the learners of all cells train on."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from edgefl.errors import EdgeflError, about
 from edgefl.learning.augmentation import Augmentation
@@ -19,15 +17,14 @@ from edgefl.learning.hands import Hands
 from edgefl.learning.modules.model_files import Inputs
 from edgefl.learning.objective import task_of
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.updates.device_states import DeviceStates
+from edgefl.learning.updates.device_states import RunDevices
 
 
 class TrainingData:
-    """The data set on the torch device, and the vectors that devices keep between rounds.
+    """The data set on the torch device, and the devices that hold it.
 
     Args:
-        devices: all devices of the run, present or not.
-        ids: what each is called outside; None: by its number.
+        devices, ids: of the run, as in `RunDevices`.
         threads: of local training and tests on a CPU; results do not depend on it.
         load: reads the data set; None: its own `load`.
     """
@@ -60,37 +57,18 @@ class TrainingData:
             tuple(data.label_names),
             *self.task.scaling(),
         )
-        self.labels = self.task.kinds(data.train.y)
-        self.groups = data.train.groups
-        self.input_shape: tuple[int, ...] = data.train.x.shape[1:]
         self.torch_device = torch_device
         self.threads = threads
         self.model = settings.model
         self.hands = Hands(1 if torch_device.type == "cuda" else threads)
-        self.devices, self.ids = devices, range(devices) if ids is None else ids
+        self.devices = RunDevices(devices, torch_device, ids)
         augmentation = Augmentation() if settings.local.augmentation else None
         if augmentation is not None:
-            augmentation.check(self.input_shape)
+            augmentation.check(self.inputs.shape)
         self.train = self._in_memory(settings, data, data.train, augmentation)
         self.pool = None if data.by_group is None else SamplePool(data.by_group, self.train, threads)
         self.test = self._in_memory(settings, data, data.test)
         self.validation = None if validation is None else self._in_memory(settings, data, validation)
-        self.test_split, self.validation_split = data.test, validation
-        # shared by all cells: a device that changes the cell takes its own vectors along
-        self.states = self.new_states()
-        self._cell_of = np.full(devices, -1)  # the last in whose session it was; -1: none
-
-    def serve(self, cell: int, ids: Iterable[int]) -> None:
-        """Note that these devices are in a session of this cell now."""
-        self._cell_of[list(ids)] = cell
-
-    def from_elsewhere(self, cell: int, ids: Iterable[int]) -> set[int]:
-        """Return which of these devices have last been in another cell's session."""
-        return {id_ for id_ in ids if self._cell_of[id_] not in (cell, -1)}
-
-    def last_in(self, cell: int) -> list[int]:
-        """Return the devices whose last session was this cell's, sorted."""
-        return np.flatnonzero(self._cell_of == cell).tolist()
 
     def _in_memory(
         self, settings: LearningSettings, data: Data, split: Split, augmentation: Augmentation | None = None
@@ -106,19 +84,6 @@ class TrainingData:
             augmentation,
             count=len(split.y),
         )
-
-    def new_states(self) -> DeviceStates:
-        """Make an empty store for vectors of all devices."""
-        return DeviceStates(self.devices, self.torch_device)
-
-    def state(self) -> tuple[dict[str, Tensor], dict[str, object]]:
-        """Return the vectors that devices keep, for a snapshot."""
-        return self.states.tensors(), {"cell_of": self._cell_of.tolist()}
-
-    def restore(self, tensors: dict[str, Tensor], facts: dict[str, object]) -> None:
-        """Replace the vectors that devices keep by what `state` gave."""
-        self.states.restore(tensors)
-        self._cell_of = np.array(facts["cell_of"])
 
 
 def _refuse_what_needs_all(settings: LearningSettings) -> None:

@@ -1,7 +1,7 @@
-"""The vectors that devices keep between rounds, whichever server they meet."""
+"""The devices of a run: vectors that they keep between rounds, whichever server they meet, and their last cells."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,3 +119,46 @@ class DeviceStates:
                 return _Table(torch.zeros(self._population, size, device=self.torch_device), known, data)
         # NumPy's zeros are pages that the system hands out when they are written
         return _Table(torch.from_numpy(np.zeros((self._population, size), dtype=np.float32)), known, data)
+
+
+class RunDevices:
+    """All devices of a run, present or not. All cells share them: one that changes the cell takes its vectors along.
+
+    Args:
+        count: N; they are numbered from 0.
+        ids: what each is called outside; None: by its number.
+
+    Attributes:
+        states: the vectors that they keep.
+    """
+
+    def __init__(self, count: int, torch_device: torch.device, ids: Sequence[int] | None = None) -> None:
+        self.count, self.ids = count, range(count) if ids is None else ids
+        self._torch_device = torch_device
+        self.states = self.new_states()
+        self._cell_of = np.full(count, -1)  # the last in whose session it was; -1: none
+
+    def new_states(self) -> DeviceStates:
+        """Make an empty store for vectors of all devices."""
+        return DeviceStates(self.count, self._torch_device)
+
+    def serve(self, cell: int, ids: Iterable[int]) -> None:
+        """Note that these devices are in a session of this cell now."""
+        self._cell_of[list(ids)] = cell
+
+    def from_elsewhere(self, cell: int, ids: Iterable[int]) -> set[int]:
+        """Return which of these devices have last been in another cell's session."""
+        return {id_ for id_ in ids if self._cell_of[id_] not in (cell, -1)}
+
+    def last_in(self, cell: int) -> list[int]:
+        """Return the devices whose last session was this cell's, sorted."""
+        return np.flatnonzero(self._cell_of == cell).tolist()
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, object]]:
+        """Return the vectors that devices keep, for a snapshot."""
+        return self.states.tensors(), {"cell_of": self._cell_of.tolist()}
+
+    def restore(self, tensors: dict[str, Tensor], facts: dict[str, object]) -> None:
+        """Replace the vectors that devices keep by what `state` gave."""
+        self.states.restore(tensors)
+        self._cell_of = np.array(facts["cell_of"])

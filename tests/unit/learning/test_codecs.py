@@ -222,11 +222,13 @@ def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_devic
                 lost += 1
         stage.aggregate(arriving)
         assert list(stages) == []
-    residual = cells[0].training_data.states.rows("uplink codec: residual", range(DEVICES), torch.zeros(650))
+    residual = cells[0].training_data.devices.states.rows(
+        "uplink codec: residual", range(DEVICES), torch.zeros(650)
+    )
     assert (sent + residual - wanted).abs().max() < 10 * ROUNDING
     assert residual[[0, 1, 2, 3, 4]].abs().amax(1).min() > 1000 * ROUNDING
     assert lost == 5, "one in each round"
-    assert cells[0].training_data.states.has(HELD, range(DEVICES)).tolist() == [True] * 5 + [False]
+    assert cells[0].training_data.devices.states.has(HELD, range(DEVICES)).tolist() == [True] * 5 + [False]
 
 
 # of each round, in the one cell and the other in turn: who takes part, and whose update arrives

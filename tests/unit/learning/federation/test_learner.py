@@ -143,7 +143,7 @@ def test_learning_rate_follows_the_progress_that_the_policy_tells() -> None:
 
 def test_the_test_data_are_those_of_the_labels_present() -> None:
     stage = pilot(learner(partition={"name": "dirichlet", "alpha": 0.05}), ids=[3])
-    held = set(stage.trainer.training_data.labels[stage.trainer.device_data.samples(3)].tolist())
+    held = set(stage.trainer.training_data.train.labels[stage.trainer.device_data.samples(3)].tolist())
     assert stage.facts.opening is not None
     assert set(stage.facts.opening.labels) == held != set(range(10))
 
@@ -345,7 +345,7 @@ def test_a_devices_vectors_follow_it_into_another_cell() -> None:
     here, there = (digits_cell.learner(data=training_data, algorithm="scaffold") for _ in range(2))
     session(here, 1, 2, ids=[0, 1, 2])
     zero = torch.zeros(here.parameters)
-    own = training_data.states.of(lambda: 1).rows("control", [1], zero)
+    own = training_data.devices.states.of(lambda: 1).rows("control", [1], zero)
     assert own.abs().max() > 0
     stage = pilot(there, ids=[1, 7], longest=2)
     sizes = np.array(list(stage.trainer.device_data.sizes([1, 7]).values()))

@@ -54,11 +54,11 @@ class Cell:
 
     def snapshot(self) -> tuple[bytes, ...]:
         """State as it would lie in files: no object survives."""
-        return as_bytes(self.one.state(), self.training_data.state())
+        return as_bytes(self.one.state(), self.training_data.devices.state())
 
     def restore(self, snapshot: tuple[bytes, ...]) -> None:
         tensors, facts, kept, of_devices = snapshot
-        self.training_data.restore(load(kept), json.loads(of_devices))
+        self.training_data.devices.restore(load(kept), json.loads(of_devices))
         self.one.restore(load(tensors), json.loads(facts))
 
 
@@ -132,7 +132,7 @@ def goes_on_after_any_round(how: LearningSettings, sessions: int, stages: set[in
     stop, snapshot, reached, taken = None, None, set(), list[Any]()
     for following in play(cell, log, sessions):
         expected = cell.snapshot()
-        taken.append((cell.one.state(), cell.training_data.state(), expected))
+        taken.append((cell.one.state(), cell.training_data.devices.state(), expected))
         assert not [name for name in cell.one.state()[0] if "waiting" in name], "rounds do not overlap"
         if stop and snapshot:
             fresh, said = Cell(how), list[Any]()

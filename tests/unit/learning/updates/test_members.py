@@ -266,7 +266,7 @@ def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> 
     for round_ in (1, 2):
         round_of(left, B, round_)
     fresh = learner(algorithm, [A, B], partition=partition)
-    fresh.trainer.training_data.restore(*one.trainer.training_data.state())
+    fresh.trainer.training_data.devices.restore(*one.trainer.training_data.devices.state())
     fresh.restore(*one.state())
     for now in (one, fresh):
         stage = opened(now, 3, A)
@@ -313,7 +313,7 @@ def test_a_round_that_is_trained_again_has_taken_its_newcomers_in(algorithm: Alg
     before = stage.federation.model.waiting_round([0, 1, 5]).rows.clone()
     opened(there, 1, [5, 7])
     fresh = learner(algorithm)
-    fresh.trainer.training_data.restore(*one.trainer.training_data.state())
+    fresh.trainer.training_data.devices.restore(*one.trainer.training_data.devices.state())
     fresh.restore(*one.state())
     again = next(fresh.stages())
     again.train([0, 1, 5], 2)
