@@ -66,6 +66,11 @@ class Drifting:
         some = drift is not None and (cells is None or cell in cells)
         return cls(drift, streams("drift").permutation(devices if some else 0), devices)
 
+    @property
+    def sees_time(self) -> bool:
+        """Whether samples depend on simulated time."""
+        return self.drift is not None and self.drift.sees_time
+
     def drifted(self, ids: Sequence[int], moment: Moment) -> np.ndarray:
         """Return [ids] bool, whether each device's data have the new concept."""
         result = np.zeros(self.devices, dtype=bool)

@@ -10,7 +10,6 @@ from torch.func import functional_call
 from edgefl.contract import LocalRound
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.federation.federation import RoundFacts
-from edgefl.learning.federation.round_work import booked
 from edgefl.learning.federation.trainer import Trainer
 from edgefl.learning.updates.updates import TrainedRound
 
@@ -32,8 +31,8 @@ def compare(
     Where all is counted, devices receive the models and send a number for each, and run them forward only; else a
     model goes each way, and a step is computed.
     """
-    ids, payload, settings = sorted(ids), trainer.payload, trainer.settings
-    batches = trainer.work.draw(ids, trainer.samples(ids, facts.moment), facts)
+    ids, payload, drawn_by = sorted(ids), trainer.payload, trainer.work
+    batches = drawn_by.draw(ids, trainer.samples(ids, facts.moment), facts)
     positions = np.flatnonzero(batches.steps).tolist()
     losses = [
         dict(zip((ids[k] for k in positions), _first_losses(trainer, model, batches, positions), strict=True))
@@ -45,8 +44,8 @@ def compare(
         down_bits = len(models) * payload.bits(*sizes, 1)
         up_bits = len(models) * payload.bits_per_parameter
     once = batches.processed(steps)
-    work = (0 * once, len(models) * once) if settings.cost.booked == "all" else (once,)
-    counted = booked(settings, steps, *work)
+    work = (0 * once, len(models) * once) if drawn_by.how_booked == "all" else (once,)
+    counted = drawn_by.booked(steps, *work)
     bits = (down_bits,) * len(ids), (up_bits,) * len(ids)
     return LocalRound(tuple(ids), tuple(steps.tolist()), counted, *bits), losses
 

@@ -65,12 +65,10 @@ class TorchLearner:
         self._settings = settings
         self.watch: Callable[[Evaluation], None] | None = None  # called with every test of the global model
         module = begun_module(settings, training_data, streams)
-        # not counted where the scenario gives the number
-        self.flops_per_sample = (
-            float(flops_per_sample(module, training_data.inputs.shape))
-            if settings.cost.flops_per_sample == "counted"
-            else settings.cost.flops_per_sample
-        )
+        flops = settings.cost.flops_per_sample
+        if flops == "counted":
+            flops = float(flops_per_sample(module, training_data.inputs.shape))
+        self.flops_per_sample = flops
         training = local_training(settings.local, training_data, module)
         layout = training.layout
         self._warm_start: WarmStart = settings.warm_start.of_model(layout.parameters)
@@ -108,8 +106,7 @@ class TorchLearner:
             device_tests=tests_of(training_data.test),
             device_validation=tests_of(training_data.validation),
         )
-        drift = settings.drift
-        self.sees_time = drift is not None and drift.sees_time
+        self.sees_time = self.trainer.drifting.sees_time
         self._initial = layout.flatten(module)
         self.federation = Federation(self._trained_model(devices.states, self._initial), self._initial)
         if settings.algorithm.knows_drift:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edgefl.contract import Expected
+from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.augmentation import Augmentation
 from edgefl.learning.data.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.federation.federation import RoundFacts
 from edgefl.learning.partial_work import lengths
-from edgefl.learning.settings import LearningSettings
+from edgefl.learning.settings import LocalSettings
 from edgefl.rng import Streams
 
 
@@ -18,10 +19,13 @@ from edgefl.rng import Streams
 class RoundWork:
     """What a cell's rounds are drawn by.
 
-    cell: its number. deal: key of the present deal of samples. smallest: samples that a batch needs.
+    how_booked: as in `CostSettings.booked`. cell: its number. deal: key of the present deal of samples. smallest:
+    samples that a batch needs.
     """
 
-    settings: LearningSettings
+    local: LocalSettings
+    algorithm: Algorithm
+    how_booked: str
     streams: Streams
     cell: int
     deal: int
@@ -29,10 +33,9 @@ class RoundWork:
 
     def draw(self, ids: Sequence[int], samples: Sequence[np.ndarray], facts: RoundFacts) -> Batches:
         """Draw the mini-batches of a round's devices, which hold these samples, each from its own streams."""
-        settings, streams = self.settings, self.streams
+        local, streams = self.local, self.streams
         apart: list[np.ndarray] = []
-        stops = settings.local.early_stopping is not None
-        share = settings.local.kept_apart if stops else settings.algorithm.keeps_apart()
+        share = local.kept_apart if local.early_stopping is not None else self.algorithm.keeps_apart()
         if share:
             splits = [
                 keep_apart(indices, share, streams("validation", id_, self.deal))
@@ -41,30 +44,29 @@ class RoundWork:
             samples, apart = [train for train, _ in splits], [watched for _, watched in splits]
         steps = self._steps(ids, facts, [len(indices) for indices in samples])
         generators = [streams("batches", id_, *facts.at) for id_ in ids]
-        batches = draw_batches(samples, steps, settings.local.batch, generators, self.smallest, apart)
-        if not settings.local.augmentation:
+        batches = draw_batches(samples, steps, local.batch, generators, self.smallest, apart)
+        if not local.augmentation:
             return batches
         generators = [streams("augmentation", id_, *facts.at) for id_ in ids]
         return replace(batches, views=Augmentation().draw(batches.sizes, batches.rows.shape[2], generators))
 
     def _steps(self, ids: Sequence[int], facts: RoundFacts, held: Sequence[int]) -> list[int]:
         """Return how many local steps each device does that holds so many samples."""
-        settings = self.settings
-        asked = settings.local.most
+        asked, partial = self.local.most, self.local.partial_work
         asked_of = [asked] * len(ids)
-        if settings.local.partial_work and asked > 1:
+        if partial and asked > 1:
             who = self.streams("partial work", self.cell, *facts.at)
             each = [self.streams("partial work of", id_, *facts.at) for id_ in ids]
-            asked_of = lengths(settings.local.partial_work, asked, who, each)
+            asked_of = lengths(partial, asked, who, each)
         steps: list[int] = self._at_most(np.array(asked_of), np.array(held)).tolist()
         return steps
 
     def _at_most(self, lengths: np.ndarray, held: np.ndarray) -> np.ndarray:
         """Return [K] the local steps of so many epochs, or steps, on so many samples."""
-        passes = [steps_per_epoch(many, self.settings.local.batch, self.smallest) for many in held.tolist()]
-        if self.settings.local.epochs:
+        passes = [steps_per_epoch(many, self.local.batch, self.smallest) for many in held.tolist()]
+        if self.local.epochs:
             return lengths * np.array(passes, dtype=np.int64)
-        return np.minimum(lengths, passes) if self.settings.local.one_pass else lengths
+        return np.minimum(lengths, passes) if self.local.one_pass else lengths
 
     def expected(
         self, ids: Sequence[int], held: Sequence[int], bits: tuple[int, int], compared: int = 0
@@ -76,33 +78,28 @@ class RoundWork:
             bits: of a transfer down, and up.
             compared: other models that run forward on each sample.
         """
-        settings, many = self.settings, np.array(held, dtype=np.int64)
-        steps = self._at_most(np.full(len(ids), settings.local.most), many)
-        twice = 2 if settings.algorithm.trains_personal else 1
-        processed = steps * np.minimum(many, settings.local.batch) * twice * (many > 0)
+        many = np.array(held, dtype=np.int64)
+        steps = self._at_most(np.full(len(ids), self.local.most), many)
+        twice = 2 if self.algorithm.trains_personal else 1
+        processed = steps * np.minimum(many, self.local.batch) * twice * (many > 0)
         return Expected(
             tuple(ids),
             tuple(many.tolist()),
-            booked(settings, steps * (many > 0), processed, compared * processed),
+            self.booked(steps * (many > 0), processed, compared * processed),
             (bits[0],) * len(ids),
             (bits[1],) * len(ids),
         )
 
+    def booked(
+        self, steps: np.ndarray, processed: np.ndarray, tested: np.ndarray | int = 0
+    ) -> tuple[int, ...]:
+        """Return the samples whose computing time and energy are booked, forward and backward.
 
-def booked(
-    settings: LearningSettings,
-    steps: np.ndarray,
-    processed: np.ndarray,
-    tested: np.ndarray | int = 0,
-) -> tuple[int, ...]:
-    """Return the samples whose computing time and energy are booked, forward and backward.
-
-    Processed are those in the mini-batches of the steps that were done: D of them per step where a device
-    holds D < B, D per local epoch. Those tested run forward only (early stopping, choice of a model, models that a
-    term of the loss compares with): `all` counts them as a third, rounded up, for a backward pass is reckoned as two
-    forward ones. Losses that devices report cost nothing: they are those of the first step.
-    """
-    how = settings.cost.booked
-    if how == "nominal":
-        return tuple((steps * settings.local.batch).tolist())
-    return tuple((processed - (-tested // 3 if how == "all" else 0)).tolist())
+        Processed are those in the mini-batches of the steps that were done: D of them per step where a device
+        holds D < B, D per local epoch. Those tested run forward only (early stopping, choice of a model, models that
+        a term of the loss compares with): `all` counts them as a third, rounded up, for a backward pass is reckoned
+        as two forward ones. Losses that devices report cost nothing: they are those of the first step.
+        """
+        if self.how_booked == "nominal":
+            return tuple((steps * self.local.batch).tolist())
+        return tuple((processed - (-tested // 3 if self.how_booked == "all" else 0)).tolist())

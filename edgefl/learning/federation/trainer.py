@@ -22,7 +22,7 @@ from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.drifts import Moment
 from edgefl.learning.federation.drifting import Drifting
 from edgefl.learning.federation.federation import At, RoundFacts
-from edgefl.learning.federation.round_work import RoundWork, booked
+from edgefl.learning.federation.round_work import RoundWork
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
@@ -80,8 +80,15 @@ class Trainer:
     @property
     def work(self) -> RoundWork:
         """What devices of this cell do in a round."""
+        settings, deal = self.settings, self.device_data.key
         return RoundWork(
-            self.settings, self.streams, self.cell, self.device_data.key, self.training.smallest_batch
+            settings.local,
+            settings.algorithm,
+            settings.cost.booked,
+            self.streams,
+            self.cell,
+            deal,
+            self.training.smallest_batch,
         )
 
     def learning_rate(
@@ -141,7 +148,7 @@ class Trainer:
         return LocalRound(
             tuple(ids),
             tuple(result.steps.tolist()),
-            booked(self.settings, result.steps, processed, result.tested),
+            self.work.booked(result.steps, processed, result.tested),
             tuple(result.down_bits.tolist()),
             tuple(result.up_bits.tolist()),
             scalars,
