@@ -3,15 +3,14 @@
 from abc import abstractmethod
 from typing import ClassVar
 
-from edgefl.learning.algorithms import Notes, Received, Receivers, ServerState, Updates
-from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.algorithms import Algorithm, Notes, Received, Receivers, ServerState, Updates
 from edgefl.learning.tensors import Tensor
 
 # columns of devices.csv
 CLUSTER, LOWEST_LOSS = "cluster", "lowest_loss"
 
 
-class Clustered(FedAvg):
+class Clustered(Algorithm):
     """Several models at the server, the rows of `models` [C, M]; the rest of its state is each algorithm's.
 
     Each device receives all of them, chooses the one with the lowest mean loss on its training data and trains it; a
@@ -22,8 +21,6 @@ class Clustered(FedAvg):
 
     What a model keeps beside its parameters (batch statistics) is averaged over all devices, whatever they chose.
     """
-
-    uses: ClassVar[str] = "updates"
 
     chooses_model: ClassVar = True
     one_round: ClassVar = True

@@ -4,12 +4,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from edgefl.learning.algorithms import Members, Sent, ServerState, Trained, Updates, Vectors
-from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.algorithms import Algorithm, Members, Sent, ServerState, Trained, Updates, Vectors
 from edgefl.learning.tensors import Tensor
 
 
-class Ca2fl(FedAvg):
+class Ca2fl(Algorithm):
     """The model moves by the mean of all devices' last changes, in which those that have arrived are the new ones.
 
     Wang, Cao, Wu, Chen and Chen, Tackling the Data Heterogeneity in Asynchronous Federated Learning with Cached
@@ -26,8 +25,6 @@ class Ca2fl(FedAvg):
     With everybody in every round and server_lr 1 it is FedAvg. Updates have to count as they are, whatever their
     staleness: `rounds.server` with `staleness: constant`, and no `server_lr`, `divisor` or `base` of its own.
     """
-
-    uses: ClassVar[str] = "updates"
 
     device_vectors: ClassVar[tuple[str, ...]] = ("cached",)
     as_sent: ClassVar = True

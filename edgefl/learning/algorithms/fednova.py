@@ -2,12 +2,11 @@
 
 from typing import ClassVar
 
-from edgefl.learning.algorithms import ServerState, Updates
-from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.tensors import Tensor
 
 
-class FedNova(FedAvg):
+class FedNova(Algorithm):
     """Each device's change is divided by the steps it took, so that many steps do not weigh more.
 
     Wang et al., FedNova, NeurIPS 2020: w+ = w + tau_eff sum_k p_k (w_k - w) / a_k with
@@ -18,8 +17,6 @@ class FedNova(FedAvg):
     Equal a_k is FedAvg: with `learning.local.steps` all devices do the same, with `learning.local.epochs` a device
     with more data does more.
     """
-
-    uses: ClassVar[str] = "updates"
 
     one_round: ClassVar = True
 

@@ -2,12 +2,11 @@
 
 from typing import ClassVar
 
-from edgefl.learning.algorithms import Received, Receivers, ServerState, Trained, Updates, Vectors
-from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.algorithms import Algorithm, Received, Receivers, ServerState, Trained, Updates, Vectors
 from edgefl.learning.tensors import Tensor
 
 
-class LocalOnly(FedAvg):
+class LocalOnly(Algorithm):
     """Each device goes on with its own model, statistics included, in the rounds it is chosen for; nothing is sent.
 
     The lower bound of what an exchange has to beat. A transfer has 0 bits (but for what a session policy asks
@@ -17,8 +16,6 @@ class LocalOnly(FedAvg):
 
     One device without any other is FedAvg.
     """
-
-    uses: ClassVar[str] = "updates"
 
     device_vectors: ClassVar = ("model",)
     vectors_down: ClassVar = 0

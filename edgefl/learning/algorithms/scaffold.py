@@ -4,12 +4,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from edgefl.learning.algorithms import Members, ServerState, Trained, Updates, Vectors
-from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.algorithms import Algorithm, Members, ServerState, Trained, Updates, Vectors
 from edgefl.learning.tensors import Tensor
 
 
-class Scaffold(FedAvg):
+class Scaffold(Algorithm):
     """Local steps along g - c_k + c, so that devices do not drift to their own optima.
 
     Karimireddy et al., SCAFFOLD, ICML 2020, option II: after a round from x to y_k,
@@ -34,8 +33,6 @@ class Scaffold(FedAvg):
 
     server_lr = 1 and no other device than one is FedAvg: c_1 = c.
     """
-
-    uses: ClassVar[str] = "updates"
 
     device_vectors: ClassVar[tuple[str, ...]] = ("control",)
     vectors_down: ClassVar = 2
