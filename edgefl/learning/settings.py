@@ -286,6 +286,13 @@ class LearningSettings(Section):
     evaluation: EvaluationSettings = EvaluationSettings()
     cost: CostSettings = CostSettings()
 
+    @model_validator(mode="after")
+    def _drift_that_is_known(self) -> Self:
+        if self.algorithm.knows_drift and self.drift is None:
+            name = registry.name_of("algorithms", self.algorithm)
+            raise ValueError(f"algorithm: {name} knows the drift in advance, and there is none: give drift")
+        return self
+
     def beyond_theory(self) -> Iterator[tuple[str, str, str]]:
         """Yield what the convergence theorem does not cover: the key, what it does, and the remedy."""
         parts = {"algorithm": (self.algorithm, "fedavg"), "local.optimiser": (self.local.optimiser, "sgd")}

@@ -110,7 +110,6 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "sums_of_gradients": named * algorithm.needs_sgd(),
         "fresh_state": named * algorithm.trains_personal,
         "epochs": stops,
-        "drifting_data": named * algorithm.knows_drift,
         "one_tested": ["learning.evaluation.metrics"] * bool(learning.evaluation.metrics),
     }
 
@@ -344,16 +343,6 @@ ROWS = (
             "learning.local.epochs",
             "there are none to end training after",
             "give epochs, the most that a device does, or leave it out",
-        ),
-    ),
-    Row(
-        "drifting_data",
-        "data that drift",
-        lambda s: _if(
-            s.learning is not None and s.learning.drift is None,
-            "learning.drift",
-            "they stay as they are",
-            "give a drift",
         ),
     ),
     Row("one_tested", "one global model, tested on the labels' data", _several_models),

@@ -236,13 +236,6 @@ CASES = [
         ["learning.algorithm=fedadam"],
     ),
     (
-        "drifting_data",
-        "learning.drift",
-        ["learning.algorithm=oracle"],
-        [],
-        ["learning.drift={name: label_swap, at: 2}"],
-    ),
-    (
         "one_tested",
         "learning.evaluation.metrics",
         METRICS,

@@ -205,7 +205,7 @@ learning.partition | 749 | seed=1; learning.partition={name: iid, overlap: 0.0};
 learning.dataset | MNIST | learning.dataset={name: mnist, root: nowhere}
 learning.partition | overlap | learning.partition={name: dirichlet, overlap: 0.3}
 learning.local.epochs | flash | learning.local.epochs=null; learning.algorithm=flash
-learning.drift | oracle | learning.algorithm=oracle
+learning | oracle | learning.algorithm=oracle
 learning.drift.cells | site 3 | learning.drift={name: label_swap, at: 2, cells: [3]}
 learning.evaluation | devices | learning.evaluation.scores_every=2; learning.evaluation.tested_on=labels
 learning.evaluation | scores_every 2 | learning.evaluation.scores_every=2; learning.evaluation.tested_on=devices; learning.evaluation.every=3
