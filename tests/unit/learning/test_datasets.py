@@ -17,6 +17,7 @@ from edgefl.learning.datasets.digits import Digits
 from edgefl.learning.datasets.fashion_mnist import FashionMnist
 from edgefl.learning.user_cache import user_cache
 from tests.refusals import refused_at
+from tests.unit.learning import small_files
 from tests.unit.learning.small_files import idx
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
@@ -38,29 +39,22 @@ def fashion_paths() -> dict[str, Path]:
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileSet:
-    """A data set of three 2x2 images that is nowhere yet, in a world with an empty home."""
-    for name in ("EDGEFL_DATA", "EDGEFL_OFFLINE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def small(world: Path) -> FileSet:
+    """A data set of three 2x2 images that is nowhere yet."""
     return FileSet(
         name="Small",
         md5={name: hashlib.md5(content).hexdigest() for name, content in CONTENT.items()},
         folders=("small", "Small/raw"),
         remedy="apt-get install dataset-small",
-        system=tmp_path / "system",
-        url=(tmp_path / "served").as_uri() + "/",
+        system=world / "system",
+        url=(world / "served").as_uri() + "/",
     )
 
 
 def put(folder: Path, content: dict[str, bytes] = CONTENT, packed: bool = True) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, data in content.items():
-        if packed:
-            (folder / f"{name}.gz").write_bytes(gzip.compress(data))
-        else:
-            (folder / name).write_bytes(data)
-    return folder
+    if packed:
+        content = {f"{name}.gz": gzip.compress(data) for name, data in content.items()}
+    return small_files.put(folder, content)
 
 
 # ---- Fashion-MNIST, the real files

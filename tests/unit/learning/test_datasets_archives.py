@@ -13,7 +13,7 @@ from edgefl.config import registry
 from edgefl.learning.datasets._archives import archive_of
 from edgefl.learning.datasets._files import Archive, FileSet, locate, read_set, user_cache
 from tests.refusals import refused_at
-from tests.unit.learning.small_files import put, tarred, zipped
+from tests.unit.learning.small_files import below, put, tarred, zipped
 
 CONTENT = {"a.bin": b"first", "sub/b.bin": b"second"}
 SMALL = FileSet(
@@ -25,17 +25,13 @@ SMALL = FileSet(
 )
 
 
-def below(top: str, content: dict[str, bytes] = CONTENT) -> dict[str, bytes]:
-    return {f"{top}/{name}": data for name, data in content.items()}
-
-
 @pytest.mark.parametrize("pack", [zipped, tarred])
 @pytest.mark.parametrize(
     "members",
     [
-        below("inner"),
-        below("./inner") | {"other/a.bin": b"another"},
-        below("small-1.0/inner"),  # a source archive has a folder above everything
+        below("inner", CONTENT),
+        below("./inner", CONTENT) | {"other/a.bin": b"another"},
+        below("small-1.0/inner", CONTENT),  # a source archive has a folder above everything
         {f"inner/{name}.gz": gzip.compress(data) for name, data in CONTENT.items()},
     ],
 )
@@ -51,7 +47,7 @@ def test_files_are_read_out_of_an_archive(
 
 
 def test_plain_files_go_before_the_archive_and_are_completed_by_it(world: Path) -> None:
-    root = put(world / "root", {"a.bin": CONTENT["a.bin"], "small-1.pack": zipped(below("inner"))})
+    root = put(world / "root", {"a.bin": CONTENT["a.bin"], "small-1.pack": zipped(below("inner", CONTENT))})
     paths = locate(SMALL, root)
     assert paths["a.bin"] == root / "a.bin"
     assert paths["sub/b.bin"] == root / "small-1.pack/inner/sub/b.bin"
@@ -64,8 +60,8 @@ def test_plain_files_go_before_the_archive_and_are_completed_by_it(world: Path) 
         (zipped(below("inner", {"a.bin": b"first"})), "the archive lacks inner/sub/b.bin"),
         (tarred(below("inner", {"a.bin": b"first"})), "the archive lacks inner/sub/b.bin"),
         (zipped(below("inner", CONTENT | {"a.bin": b"damaged"})), "uncompressed md5 is"),
-        (zipped(below("inner"))[:-30], ""),
-        (tarred(below("inner"))[:-30], "end-of-stream"),
+        (zipped(below("inner", CONTENT))[:-30], ""),
+        (tarred(below("inner", CONTENT))[:-30], "end-of-stream"),
         (b"<html>moved</html>", "could not be opened"),
     ],
 )
@@ -76,7 +72,7 @@ def test_a_damaged_archive_is_named(world: Path, content: bytes, reason: str) ->
 
 
 def test_an_archive_is_downloaded_and_checked(world: Path) -> None:
-    packed = tarred(below("inner"))
+    packed = tarred(below("inner", CONTENT))
     put(world / "served", {"small-1.pack": packed})
     assert SMALL.archive is not None
     served = replace(
@@ -110,7 +106,7 @@ def test_an_installed_package_is_found_and_not_imported(world: Path, monkeypatch
         {
             "small_data-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\nName: small-data\nVersion: 1.0\n",
             "small_data/__init__.py": b"raise RuntimeError('imported')",
-            **below("small_data/data"),
+            **below("small_data/data", CONTENT),
         },
     )
     files = replace(SMALL, archive=Archive("small-*.pack", "small_data/data", package="small-data"))

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from edgefl import load_scenario, simulate
+from edgefl import Results, load_scenario, simulate
 from edgefl.engine.records import Round
 from edgefl.learning.chance import RoundChance
 from edgefl.learning.privacy import Privacy, PrivacySettings, epsilon_of
@@ -98,6 +100,19 @@ def test_the_independent_account_agrees_with_the_published_one(
     assert independent(noise, updates, delta) == pytest.approx(epsilon, rel=1e-7)
 
 
+Run = Callable[..., Results]
+NOISE, DELTA = 2.0, 1e-4
+BY_DEVICES = f"learning.privacy={{clip: 0.5, noise: {NOISE}, where: device, delta: {DELTA:.1e}}}"
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs with some keys, each carried out once."""
+    return cache(
+        lambda *keys: simulate(load_scenario(RUN, keys), tmp_path_factory.mktemp("run"), device="cpu")
+    )
+
+
 # what makes uploads vain, and what becomes of some of them
 SENT_IN_VAIN = [
     (
@@ -117,21 +132,15 @@ SENT_IN_VAIN = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("keys", "vain"), SENT_IN_VAIN)
 def test_each_upload_that_begins_is_charged_where_devices_add_the_noise(
-    keys: list[str],
-    vain: set[str],
-    tmp_path,  # type: ignore[no-untyped-def]
+    keys: list[str], vain: set[str], ran: Run
 ) -> None:
     """Epsilon of each device is that of its uploads, counted in devices.csv, whatever became of them."""
-    noise, delta = 2.0, 1e-4
-    privacy = f"learning.privacy={{clip: 0.5, noise: {noise}, where: device, delta: {delta:.1e}}}"
-    path = simulate(
-        load_scenario(RUN, [privacy, "radio.bandwidth_hz=2.0e+5", *keys]), tmp_path / "run", device="cpu"
-    )
+    path = ran(BY_DEVICES, "radio.bandwidth_hz=2.0e+5", *keys)
     devices, rounds = pd.read_csv(path / "devices.csv"), pd.read_csv(path / "rounds.csv")
     sent = devices[devices.uplink_start_s.notna()]
     assert devices.epsilon.notna().equals(devices.uplink_start_s.notna())
     counts = sent.groupby("device").cumcount() + 1
-    expected = {n: composed(noise, n, delta) for n in set(counts)}
+    expected = {n: composed(NOISE, n, DELTA) for n in set(counts)}
     assert sent.epsilon.tolist() == pytest.approx([expected[n] for n in counts], rel=1e-7)
     # what these runs are about has happened: uploads that no model is made of are among them
     happened = set(sent.outcome)
@@ -142,15 +151,15 @@ def test_each_upload_that_begins_is_charged_where_devices_add_the_noise(
 
 
 @pytest.mark.slow
-def test_only_what_is_published_is_charged_where_the_server_adds_the_noise(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_only_what_is_published_is_charged_where_the_server_adds_the_noise(ran: Run) -> None:
     keys = ["radio.bandwidth_hz=2.0e+5", "rounds.over_selection=2.0"]
-    private = load_scenario(RUN, ["learning.privacy={clip: 0.5, noise: 2.0, delta: 1.0e-4}", *keys])
-    devices = pd.read_csv(simulate(private, tmp_path / "run", device="cpu") / "devices.csv")
+    path = ran(f"learning.privacy={{clip: 0.5, noise: {NOISE}, delta: {DELTA:.1e}}}", *keys)
+    devices = pd.read_csv(path / "devices.csv")
     told = devices[devices.outcome == "completed"]
     assert len(told) < devices.uplink_start_s.notna().sum()
     assert devices[devices.outcome != "completed"].epsilon.isna().all()
     counts = told.groupby("device").cumcount() + 1
-    assert told.epsilon.tolist() == pytest.approx([epsilon_of(2.0, n, 1e-4) for n in counts])
+    assert told.epsilon.tolist() == pytest.approx([epsilon_of(NOISE, n, DELTA) for n in counts])
 
 
 def test_long_changes_are_clipped_and_short_ones_left_as_they_are() -> None:
@@ -176,23 +185,17 @@ def test_noise_has_its_deviation(where: str) -> None:
 
 
 @pytest.mark.slow
-def test_without_noise_and_far_beyond_the_clip_it_is_fedavg(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    plain = simulate(load_scenario(RUN), tmp_path / "plain", device="cpu")
-    private = load_scenario(RUN, ["learning.privacy={clip: 1.0e+6, noise: 0}"])
-    clipped = simulate(private, tmp_path / "clipped", device="cpu")
-    assert clipped.rounds.equals(plain.rounds)
+def test_without_noise_and_far_beyond_the_clip_it_is_fedavg(ran: Run) -> None:
+    assert ran("learning.privacy={clip: 1.0e+6, noise: 0}").rounds.equals(ran().rounds)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keys", [[], ["radio.bandwidth_hz=2.0e+5", *SENT_IN_VAIN[0][0]]])
 def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
-    keys: list[str],
-    tmp_path,  # type: ignore[no-untyped-def]
+    keys: list[str], ran: Run, tmp_path: Path
 ) -> None:
-    scenario = load_scenario(
-        RUN, ["learning.privacy={clip: 0.5, noise: 2.0, where: device, delta: 1.0e-4}", *keys]
-    )
-    whole, rounds = simulate(scenario, tmp_path / "whole", device="cpu"), 0
+    whole, rounds = ran(BY_DEVICES, *keys), 0
+    scenario = load_scenario(RUN, [BY_DEVICES, *keys])
 
     def leave(row: Round) -> None:
         nonlocal rounds
@@ -201,13 +204,19 @@ def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        simulate(scenario, tmp_path / "left", device="cpu", on_round=leave, every=Every(rounds=4))
+        simulate(
+            scenario,
+            tmp_path / "left",
+            device="cpu",
+            on_round=leave,
+            every=Every(rounds=4),
+        )
     resume(tmp_path / "left")
     assert kill.differences(tmp_path / "left", whole) == []
     devices = pd.read_csv(whole / "devices.csv")
     told = devices[devices.uplink_start_s.notna()]
     counts = told.groupby("device").cumcount() + 1
-    assert told.epsilon.tolist() == pytest.approx([epsilon_of(2.0, n, 1e-4) for n in counts])
+    assert told.epsilon.tolist() == pytest.approx([epsilon_of(NOISE, n, DELTA) for n in counts])
     assert devices.epsilon.notna().equals(devices.uplink_start_s.notna())
     both = told.groupby("device")[["cell", "session"]].nunique()
     if not keys:  # overlapping rounds follow at once, and nobody comes far in a second
