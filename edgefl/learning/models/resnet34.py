@@ -2,13 +2,10 @@
 
 from typing import ClassVar
 
-from torch import nn
-
-from edgefl.learning.models import Model
-from edgefl.learning.models._resnet import resnet
+from edgefl.learning.models.resnet18 import Resnet18
 
 
-class Resnet34(Model):
+class Resnet34(Resnet18):
     """ResNet-34 with ImageNet's 7x7 stem and an MLP head 512-512-256-C.
 
     For RGB images of any size 21,730,056 parameters with 200 classes: the journal paper, Table I
@@ -18,7 +15,4 @@ class Resnet34(Model):
 
     typical_input: ClassVar = (3, 64, 64)
     typical_classes: ClassVar = 200
-    channels_last_gain: ClassVar = "tests"
-
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return resnet(input_shape, classes, blocks=(3, 4, 6, 3))
+    blocks: ClassVar = (3, 4, 6, 3)
