@@ -154,4 +154,6 @@ def test_results_are_those_of_their_pages() -> None:
         text = (ROOT / page[1]).read_text()
         numbers = re.findall(r"\d[\d,.]*\d|\d", answer.replace("`", ""))
         assert numbers
-        assert [number for number in numbers if not re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d])", text)] == []
+        assert [
+            number for number in numbers if not re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d])", text)
+        ] == []
