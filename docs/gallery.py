@@ -67,7 +67,9 @@ def main(names: list[str]) -> None:
         except EdgeflError:  # its data set is not on this machine
             preview, known = drawn(without_data(scenario)), False
         draw(preview, HERE / "gallery" / f"{file.stem}.webp", dpi=DPI)
-        facts[file.stem] = measured(preview) if known else "Its data set was not installed when this was drawn."
+        facts[file.stem] = (
+            measured(preview) if known else "Its data set was not installed when this was drawn."
+        )
         FACTS.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
     topics = by_topic(files)
     (HERE / "gallery.md").write_text(first_page(topics))
@@ -114,7 +116,8 @@ def first_page(topics: dict[str, list[Path]]) -> str:
 
 def page(topic: str, files: list[Path], facts: dict[str, str]) -> str:
     """The text of a topic's page."""
-    parts = [f"# {topic}\n", "Each picture shows the scenario before a run; the [gallery](gallery.md) explains how to read it.\n"]
+    how = "Each picture shows the scenario before a run; the [gallery](gallery.md) explains how to read it.\n"
+    parts = [f"# {topic}\n", how]
     for file in files:
         words = " ".join([*sentences(file.read_text())[:2], facts[file.stem]])
         picture = f"![{file.stem}: its map, population and labels](gallery/{file.stem}.webp)"
