@@ -200,7 +200,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.begin_hour",
-        "the hour at time 0 is added twice",
+        "the hour at time 0 counts twice",
         "begin_hour",
         f"{UNIT}test_itinerary.py::test_time_0_may_be_any_hour_of_the_same_days",
         "0.00001 m",
