@@ -43,12 +43,7 @@ def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str,
             yield SERVED, {**stacked_state(layout, distinct), DEVICES: _ids(learner, ids), MODEL_OF: which}
     elif personal and (holders := model.side.holders(ids)):
         moment = learner.federation.now.round.moment
-        rows: list[Mapping[str, Tensor]] = []
-        for begin, end in blocks(len(holders), model.model):
-            some = holders[begin:end]
-            own = model.personal(some, learner.trainer.samples(some, moment))
-            assert own is not None
-            rows.append(stacked_state(layout, own))
+        rows = [stacked_state(layout, own) for _, own in learner.trainer.own_models(model, holders, moment)]
         joined = {name: torch.cat([part[name] for part in rows]) for name in rows[0]}
         yield PERSONAL, {**joined, DEVICES: _ids(learner, holders)}
 

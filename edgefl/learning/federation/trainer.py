@@ -1,7 +1,7 @@
 """The training and testing of a cell's models, without state from round to round."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -273,7 +273,9 @@ class Trainer:
         """Add those of these devices that keep their own model, tested with it; None: nobody, or it has none."""
         names = averages(PERSONAL_ACCURACY)
         holders = model.side.holders(ids) if self.due(moment.round) else []
-        scores = self._personal_scores(model, holders, moment)
+        scores = Scores.of(
+            [self._scores(own, some, moment) for some, own in self.own_models(model, holders, moment)]
+        )
         averaged: dict[str, float | None] = dict.fromkeys(names)
         if scores.known.any():
             mean, _, deviation = scores.mean()
@@ -288,15 +290,15 @@ class Trainer:
             devices = replace(devices, columns={**devices.columns, **own})
         return replace(evaluation, scalars={**evaluation.scalars, **averaged}, devices=devices)
 
-    def _personal_scores(self, model: TrainedModel, holders: Sequence[int], moment: Moment) -> Scores:
-        """Test devices that keep their own model with it."""
-        found = []
+    def own_models(
+        self, model: TrainedModel, holders: Sequence[int], moment: Moment
+    ) -> Iterator[tuple[Sequence[int], Tensor]]:
+        """Yield devices that keep their own model, and these models [k, M + Q], some at a time."""
         for begin, end in blocks(len(holders), model.model):
             some = holders[begin:end]
             own = model.personal(some, self.samples(some, moment))
             assert own is not None
-            found.append(self._scores(own, some, moment))
-        return Scores.of(found)
+            yield some, own
 
     def test_samples(self, ids: Sequence[int]) -> tuple[int, ...]:
         """Return how many test samples of its own each of these devices has, in order of id."""
