@@ -199,9 +199,3 @@ class LocalTraining:
             kernel = kind(self._model, self._module, self._bf16, sample, self._task)
             workers.append(Worker(kernel, self._train))
         return workers[:count]
-
-
-def finish(torch_device: torch.device) -> None:
-    """Wait until a GPU has done all launched work, before a clock is read."""
-    if torch_device.type == "cuda":
-        torch.cuda.synchronize(torch_device)

@@ -20,7 +20,7 @@ from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.local.batching import Batching
 from edgefl.learning.local.cost import flops_per_sample
-from edgefl.learning.local.local_training import LocalTraining, finish
+from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.local.processor import has_bf16
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
@@ -38,6 +38,12 @@ LR, MOMENTUM, MEAN, STD, CLASSES = 0.01, 0.9, 72.9, 90.0, 10
 RIVAL = "PyTorch loop, 1 thread"
 PEAK_SIZE, PEAK_PRODUCTS = 8192, 20  # square bfloat16 products that show what a GPU can do
 CPU = torch.device("cpu")
+
+
+def finish(torch_device: torch.device) -> None:
+    """Wait until a GPU has done all launched work, before a clock is read."""
+    if torch_device.type == "cuda":
+        torch.cuda.synchronize(torch_device)
 
 
 @dataclass(frozen=True)
