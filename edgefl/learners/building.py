@@ -21,14 +21,12 @@ from edgefl.run_directory.score import ACCURACY
 from edgefl.run_directory.snapshot import Snapshotable, TrainingParts
 from edgefl.scenario import memory_needs
 from edgefl.scenario.members import members_of
-from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
     import torch
 
     from edgefl.learning.datasets import Data, Dataset
-    from edgefl.learning.federation.training_data import TrainingData
 
 # PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
 # have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
@@ -144,16 +142,6 @@ def _of_one(
     return learners, said, training
 
 
-def _needs(world: World, count: int, training_data: "TrainingData") -> list[memory.Need]:
-    """Return what the models of a round need of memory."""
-    from edgefl.learning.local.cost import size
-
-    scenario = world.scenario
-    assert scenario.learning is not None
-    numbers = size(scenario.learning.model, training_data.input_shape, training_data.classes)
-    return memory_needs.of_training(scenario, count, numbers)
-
-
 def _torch_learners(
     world: World,
     device: str,
@@ -166,6 +154,7 @@ def _torch_learners(
 
     from edgefl.learning.federation.learner import TorchLearner
     from edgefl.learning.federation.training_data import TrainingData
+    from edgefl.learning.local.cost import size
     from edgefl.learning.updates.cloud_models import CloudModels
 
     torch.set_num_threads(THREADS_PER_OPERATION)
@@ -180,7 +169,8 @@ def _torch_learners(
         threads=threads,
         load=load,
     )
-    needs = _needs(world, members.count, training_data)
+    numbers = size(settings.model, training_data.input_shape, training_data.classes)
+    needs = memory_needs.of_training(world.scenario, members.count, numbers)
     available = memory.available_bytes()
     if trained_on.type == "cuda":
         available = torch.cuda.get_device_properties(trained_on).total_memory
@@ -212,6 +202,7 @@ def _torch_learners(
         {"": learners},
         training_data.task.score,
         needs,
+        frozenset({settings.local.precision}),
     )
     if members.ids is not None:
         return {cell: NumberedLearner(one, members.ids) for cell, one in learners.items()}, name, training
@@ -225,12 +216,11 @@ def _further(settings: LearningSettings) -> dict[str, str]:
     return {"learning.initial": hashlib.sha256(settings.initial.path.read_bytes()).hexdigest()}
 
 
-def notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:
+def notes_at_start(training: Training | None) -> list[str]:
     """What is known of a run's training before it begins that its user should know."""
-    if training is None or training.torch_device.type != "cpu" or not scenario.trains:
+    if training is None or training.torch_device.type != "cpu" or "bf16" not in training.precisions:
         return []
     from edgefl.learning.local.processor import bf16_note
 
-    settings = [one.learning for one in scenario.by_federation.values()]
-    note = bf16_note() if any(one and one.local.precision == "bf16" for one in settings) else None
+    note = bf16_note()
     return [note] if note else []

@@ -103,7 +103,7 @@ def prepare(
         learners, model, training = learners_of(world, device, threads, load, sizes, learner)
         rehearsal = world.rehearsal()
         simulation, _ = compose(rehearsal, rehearsal.radio(Clock()), Nowhere(), {})
-        notes = [*notes_at_start(scenario, training), *check_learners(world, simulation, learners)]
+        notes = [*notes_at_start(training), *check_learners(world, simulation, learners)]
     plan = RunPlan(scenario.described, world, radio, learners, model, training, notes)
     if sizes_only:
         return plan
