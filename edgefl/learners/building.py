@@ -98,9 +98,8 @@ def build(
         return {"": made}, said, Training(state, torch_device("cpu"), further) if state else None
     several: dict[str, Built] = {}
     before: list[memory.Need] = []
-    for name in scenario.by_federation:
+    for name, one in world.by_federation.items():
         with scenario.naming_federation(name):
-            one = world.of_federation(name)
             several[name] = _of_one(one, device, threads, load, sizes[name], before)
         training = several[name][2]
         before += [replace(need, place=("federations", name)) for need in training.needs] if training else []

@@ -50,16 +50,9 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
         if present:
             processors = Processors(simulation.fleet, learner.flops_per_sample)
             rounds = Rounds(simulation, Seat(cell), scenario.rounds, processors, scenario.report_bits)
-            lengths += [
-                _check_first_round(
-                    scenario.learning, scenario.workload, rounds, present, learner.payload_bits
-                )
-            ]
-    notes = (
-        _notes_of_lengths(scenario.rounds, scenario.sessions, scenario.latest_end_s, lengths)
-        if lengths
-        else []
-    )
+            tasks = scenario.learning, scenario.workload
+            lengths += [_check_first_round(*tasks, rounds, present, learner.payload_bits)]
+    notes = _notes_of_lengths(scenario.rounds, scenario.sessions, scenario.latest_end_s, lengths)
     if empty:
         cells = ", ".join(map(str, empty))
         notes.append(f"no device is in cell {cells}, and none will ever come: devices do not move")
@@ -142,6 +135,8 @@ def _notes_of_lengths(
     rules: RoundSettings, sessions: SessionPolicy, end_s: float, lengths: Sequence[tuple[float, float]]
 ) -> list[str]:
     """Return what the lengths of first rounds say of a run: no update in time, or more rounds than anybody wants."""
+    if not lengths:
+        return []
     notes = []
     fastest_s, round_s = (min(each_s) for each_s in zip(*lengths, strict=True))
     if rules.deadline_s is not None and fastest_s > rules.deadline_s:

@@ -1,7 +1,8 @@
 """One run, planned: built and checked, named by what it is; nothing of it has begun, and nothing is written."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from edgefl.contract import Learner
@@ -17,10 +18,10 @@ from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.run.preflight import check_learners, check_world
 from edgefl.run_directory import parquet
-from edgefl.run_directory.results import Described
 from edgefl.scenario import memory_needs
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.identity import Identity, LearningIdentity, identity, learning_identity
+from edgefl.scenario.identity import LearningIdentity
+from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -29,26 +30,22 @@ from edgefl.scenario.world import World
 class RunPlan:
     """A run, built and checked.
 
-    described: what the run directory keeps of the scenario. model: what run.json says of the model, and of where it
-    is trained. training: None: nothing is trained. notes: what is allowed, but hardly wanted. identity: what the run
-    is; None: it is only looked at. told: what learners are told; None: nothing is trained, nobody else asks the
-    same, or the run is only looked at.
+    model: what run.json says of the model, and of where it is trained. training: None: nothing is trained. notes:
+    what is allowed, but hardly wanted.
     """
 
-    described: Described
+    prepared: Prepared
     world: World
     radio: Radio
     learners: Learners
     model: Mapping[str, Any]
     training: Training | None
     notes: list[str]
-    identity: Identity | None = None
-    told: LearningIdentity | None = None
 
-    @property
-    def folder(self) -> str:
-        """The name of the run directory, if none is given."""
-        return f"{self.described.name}-seed{self.described.seed}"
+    @cached_property
+    def told(self) -> LearningIdentity | None:
+        """What learners are told; None: nothing is trained, or nobody else asks the same."""
+        return self.prepared.told(self.world)
 
     @property
     def learner(self) -> Any:
@@ -58,9 +55,7 @@ class RunPlan:
     @property
     def about(self) -> dict[str, Any]:
         """What run.json says of the run when it begins."""
-        about = {**self.model, "notes": self.notes}
-        if self.identity is not None:
-            about["identity"] = self.identity.written()
+        about = {**self.model, "notes": self.notes, "identity": self.prepared.identity.written()}
         if self.told is not None:
             about["learning_identity"] = asdict(self.told)
         return about
@@ -96,17 +91,12 @@ def prepare(
         check_world(world, reports=learner is not None)
         radio = world.radio(Clock())
         sizes = {
-            name: model_size.of(world.of_federation(name), device, load) if sizes_only else None
-            for name in scenario.by_federation
+            name: model_size.of(one, device, load) if sizes_only else None
+            for name, one in world.by_federation.items()
         }
         threads = threads or available_cores()
         learners, model, training = learners_of(world, device, threads, load, sizes, learner)
         rehearsal = world.rehearsal()
         simulation, _ = compose(rehearsal, rehearsal.radio(Clock()), Nowhere(), {})
         notes = [*notes_at_start(training), *check_learners(world, simulation, learners)]
-    plan = RunPlan(scenario.described, world, radio, learners, model, training, notes)
-    if sizes_only:
-        return plan
-    checksums = load.checksums(scenario)
-    own = identity(scenario, checksums, learner)
-    return replace(plan, identity=own, told=learning_identity(world, checksums))
+    return RunPlan(Prepared(scenario, load, learner), world, radio, learners, model, training, notes)

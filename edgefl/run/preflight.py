@@ -34,17 +34,12 @@ def check_world(world: World, *, reports: bool = False) -> None:
         EdgeflError: names the key and the remedy.
     """
     scenario = world.scenario
-    for name in scenario.by_federation:
-        one = world.of_federation(name)
+    for name, one in world.by_federation.items():
         with scenario.naming_federation(name):
             if one.only is not None:
                 one.scenario.numbers.check_part(len(one.only), name)
-            _check_tasks(
-                one.scenario.rounds,
-                one.scenario.sessions,
-                reports=reports,
-                trains=one.scenario.learning is not None,
-            )
+            trains = one.scenario.workload is None
+            _check_tasks(one.scenario.rounds, one.scenario.sessions, reports=reports, trains=trains)
     scenario.numbers.check(world.count)
 
 

@@ -18,8 +18,7 @@ import numpy as np
 from edgefl.config import own_code, registry, shipped
 from edgefl.engine.servers import OverlappingServer
 from edgefl.errors import EdgeflError
-from edgefl.learning.settings import LearningSettings
-from edgefl.scenario.scenario import Scenario, written
+from edgefl.learning.warm_starts import WarmStart
 from edgefl.scenario.world import World
 from edgefl.version import RESULTS_VERSION
 
@@ -71,17 +70,18 @@ class Identity:
         return [f"{key} is {_shown(there)}, here {_shown(here)}" for key, there, here in pairs]
 
 
-def identity(scenario: Scenario, checksums: Mapping[str, str], learner: Any = None) -> Identity:
+def identity(values: Mapping[str, Any], checksums: Mapping[str, str], learner: Any = None) -> Identity:
     """Return what a run is.
 
     Args:
-        checksums: of data sets, as `Loaded.checksums` gives them.
+        values: of the complete scenario.
+        checksums: dotted key of each data set -> that of its samples.
         learner: from outside, or what makes it; None: the run has none.
 
     Raises:
         EdgeflError: a file that it reads is not there.
     """
-    keys = dict(leaves(written(scenario)))
+    keys = dict(leaves(values))
     data = {
         key: _of_file(key, Path(value))
         for key, value in keys.items()
@@ -119,11 +119,17 @@ class LearningIdentity:
     leads: bool = False
 
 
-def learning_identity(world: World, checksums: Mapping[str, str]) -> LearningIdentity | None:
+def learning_identity(
+    world: World, settings: Mapping[str, Any], checksums: Mapping[str, str]
+) -> LearningIdentity | None:
     """Return what decides the answers of a run's learners; None: nothing is trained, or nobody else asks the same.
 
     Where rounds overlap, the radio decides which updates arrive first, so that no other run's training is this one's:
     those of one federation, or of several, which ask in turn as the band lets them.
+
+    Args:
+        settings: what the complete scenario has below `learning`.
+        checksums: as `identity` takes them.
     """
     scenario = world.scenario
     if (
@@ -132,7 +138,6 @@ def learning_identity(world: World, checksums: Mapping[str, str]) -> LearningIde
         or isinstance(scenario.rounds.server, OverlappingServer)
     ):
         return None
-    settings = written(scenario)["learning"]
     told: list[Any] = [
         checksums["learning.dataset"],
         RESULTS_VERSION,
@@ -149,7 +154,8 @@ def learning_identity(world: World, checksums: Mapping[str, str]) -> LearningIde
     if scenario.learning.initial is not None:
         told.append(_of_file("learning.initial.path", scenario.learning.initial.path))
     warm_start = scenario.learning.warm_start
-    as_previous = _trains_two_as_previous(world, scenario.learning)
+    one_model = len(world.served) == 1 and scenario.cloud is None and scenario.learning.drift is None
+    as_previous = one_model and _trains_two_as_previous(warm_start)
     return LearningIdentity(
         whole=_hash([settings, *told]),
         pilot=_hash([{key: value for key, value in settings.items() if key != "warm_start"}, *told]),
@@ -159,15 +165,15 @@ def learning_identity(world: World, checksums: Mapping[str, str]) -> LearningIde
     )
 
 
-def _trains_two_as_previous(world: World, learning: LearningSettings) -> bool:
+def _trains_two_as_previous(warm_start: WarmStart) -> bool:
     """Whether sessions P + 1 and P + 2 are trained as by `previous`, also where probe rounds come before them.
 
     These cost time, by which data may drift, and in which cells' questions change their order. Where privacy is
     accounted for there are no probes.
     """
     # said by the class itself: one that inherits from it may open otherwise
-    says: bool = vars(type(learning.warm_start)).get("first_two_as_previous", False)
-    return says and len(world.served) == 1 and world.scenario.cloud is None and learning.drift is None
+    says: bool = vars(type(warm_start)).get("first_two_as_previous", False)
+    return says
 
 
 def leaves(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

@@ -36,7 +36,6 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.mobility._together import Widest
 from edgefl.places.areas import Area
 from edgefl.places.streets import Streets
-from edgefl.run_directory.results import Described
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario import fits, located, rates, task_and_end
 from edgefl.scenario.day import Day, named_days
@@ -133,12 +132,6 @@ class Scenario(Section):
     def source(self) -> Source:
         """A copy of what the user has written: keys that are left out follow the preset, which may be another."""
         return copy.deepcopy(self._source) or Source.of(written(self))
-
-    @property
-    def described(self) -> Described:
-        """What a run directory keeps of this scenario."""
-        parts = {name: dump(one) for name, one in self.by_federation.items() if name}
-        return Described(self.name, self.seed, self.record, dump(self), parts)
 
     @contextmanager
     def naming_places(self) -> Iterator[None]:

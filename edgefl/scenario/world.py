@@ -201,6 +201,11 @@ class World:
         return other
 
     @property
+    def by_federation(self) -> dict[str, "World"]:
+        """The world as each of several federations sees it, by name; as the only one sees it, without a name."""
+        return {name: self.of_federation(name) for name in self.scenario.federations or ("",)}
+
+    @property
     def _groups(self) -> Groups | None:
         """Federations as groups of devices that have parts of a band by weight; None: there is one."""
         federations = self.scenario.federations

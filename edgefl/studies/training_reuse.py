@@ -10,7 +10,8 @@ from edgefl.rng import Streams
 from edgefl.run.study_membership import AS_PREVIOUS, Lending, TrainingReuse
 from edgefl.run_directory.journal import LENT
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.identity import LearningIdentity, learning_identity
+from edgefl.scenario.identity import LearningIdentity
+from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import written
 from edgefl.scenario.world import World
 from edgefl.studies.planning import Run
@@ -116,6 +117,6 @@ def _candidates(runs: Sequence[Run]) -> Iterator[list[Run]]:
 def _learning_identity(run: Run, load: Loaded) -> LearningIdentity | None:
     scenario = run.scenario
     try:
-        return learning_identity(World(scenario, Streams(scenario.seed)), load.checksums(scenario))
+        return Prepared(scenario, load).told(World(scenario, Streams(scenario.seed)))
     except EdgeflError:  # the run itself will say it
         return None
