@@ -8,7 +8,7 @@ which a journal holds.
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from edgefl.config import own_code, registry, shipped
 from edgefl.engine.servers import OverlappingServer
 from edgefl.errors import EdgeflError
 from edgefl.learning.warm_starts import WarmStart
+from edgefl.run_directory.circumstances import leaves
 from edgefl.scenario.world import World
 from edgefl.version import RESULTS_VERSION
 
@@ -174,15 +175,6 @@ def _trains_two_as_previous(warm_start: WarmStart) -> bool:
     # said by the class itself: one that inherits from it may open otherwise
     says: bool = vars(type(warm_start)).get("first_two_as_previous", False)
     return says
-
-
-def leaves(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Yield the dotted keys of a document, and what they hold; empty mappings are values."""
-    if isinstance(value, dict) and value:
-        for key, item in value.items():
-            yield from leaves(item, (*keys, str(key)))
-    else:
-        yield ".".join(keys), value
 
 
 def in_short(differences: list[str]) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.user_cache import without_tilde
-from edgefl.run_directory.circumstances import SCENARIO
+from edgefl.run_directory.circumstances import SCENARIO, leaves
 from edgefl.run_directory.results import fresh_directory
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.identity import Identity, in_short, leaves
+from edgefl.scenario.identity import Identity, in_short
 from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.scenario.scenario import written

@@ -64,7 +64,7 @@ def _of_first_rounds(scenario: Scenario) -> set[tuple[str, str]]:
     longest, learning = scenario.sessions.longest, scenario.learning
     if learning is not None and learning.pilot_sessions * (longest or PROBE_ROUNDS) >= PROBE_ROUNDS:
         del keys["learning"]["warm_start"]
-    return set(leaves(keys, ()))
+    return {(key, str(value)) for key, value in leaves(keys)}
 
 
 def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "auto") -> Iterator[str]:
