@@ -4,7 +4,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,14 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.run_directory.score import ACCURACY
 from edgefl.run_directory.snapshot import Snapshotable, TrainingParts
 from edgefl.scenario import memory_needs
-from edgefl.scenario.members import members_of
+from edgefl.scenario.members import Members, members_of
 from edgefl.scenario.world import World
 
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
     import torch
 
     from edgefl.learning.datasets import Data, Dataset
+    from edgefl.learning.federation.training_data import TrainingData
 
 # PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
 # have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
@@ -65,11 +66,18 @@ def torch_device(name: str) -> "torch.device":
     return torch.device("cuda" if available and name != "cpu" else "cpu")
 
 
+@dataclass(frozen=True)
+class Means:
+    """What learners are built with: where they train, on how many threads, and what reads their data."""
+
+    device: str
+    threads: int
+    load: "Callable[[Dataset], Data] | None"
+
+
 def build(
     world: World,
-    device: str,
-    threads: int,
-    load: "Callable[[Dataset], Data] | None",
+    means: Means,
     sizes: Mapping[str, Mapping[int, Any] | None],
     outside: outside_learners.Maker | Learner | None = None,
 ) -> tuple[Learners, dict[str, Any], Training | None]:
@@ -100,26 +108,21 @@ def build(
     before: list[memory.Need] = []
     for name, one in world.by_federation.items():
         with scenario.naming_federation(name):
-            several[name] = _of_one(one, device, threads, load, sizes[name], before)
+            several[name] = _of_one(one, means, sizes[name], before)
         training = several[name][2]
         before += [replace(need, place=("federations", name)) for need in training.needs] if training else []
     return together(several)
 
 
 def _of_one(
-    world: World,
-    device: str,
-    threads: int,
-    load: "Callable[[Dataset], Data] | None",
-    sizes: Mapping[int, Any] | None,
-    before: Sequence[memory.Need] = (),
+    world: World, means: Means, sizes: Mapping[int, Any] | None, before: Sequence[memory.Need]
 ) -> Built:
     """Build the learners of one federation.
 
     Args:
         before: what those need that are built already.
     """
-    scenario, training, where = world.scenario, None, "cpu"
+    scenario, training = world.scenario, None
     if scenario.workload is not None:
         task = scenario.workload.model_dump()
         learners: dict[int, Any] = {cell: Untrained(**task) for cell in world.served}
@@ -127,7 +130,7 @@ def _of_one(
     else:
         learners = dict(sizes or {})
         if not learners:
-            learners, where, training = _torch_learners(world, device, threads, load, before)
+            learners, training = _torch_learners(world, means, before)
         assert scenario.learning is not None  # the schema wants one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),
@@ -135,29 +138,24 @@ def _of_one(
         }
     first = next(iter(learners.values()))
     about |= {"payload_bits": first.payload_bits, "flops_per_sample": first.flops_per_sample}
-    said = {"device": where, "model": about}
+    said = {"device": training.processor if training else "cpu", "model": about}
     if training is not None and (score := training.score) != ACCURACY:
         said["score"] = score
     return learners, said, training
 
 
 def _torch_learners(
-    world: World,
-    device: str,
-    threads: int,
-    load: "Callable[[Dataset], Data] | None",
-    before: Sequence[memory.Need],
-) -> tuple[dict[int, Any], str, Training]:
-    """A learner per cell that trains for real, the name of the processor it trains on, and the training."""
+    world: World, means: Means, before: Sequence[memory.Need]
+) -> tuple[dict[int, Any], Training]:
+    """Build a learner per cell that trains for real, and what is trained."""
     import torch
 
-    from edgefl.learning.federation.learner import TorchLearner
     from edgefl.learning.federation.training_data import TrainingData
     from edgefl.learning.local.cost import size
     from edgefl.learning.updates.cloud_models import CloudModels
 
     torch.set_num_threads(THREADS_PER_OPERATION)
-    trained_on = torch_device(device)
+    trained_on = torch_device(means.device)
     settings, members = world.scenario.learning, members_of(world)
     assert settings is not None
     training_data = TrainingData(
@@ -165,29 +163,14 @@ def _torch_learners(
         trained_on,
         devices=members.count,
         ids=None if members.ids is None else members.ids.tolist(),
-        threads=threads,
-        load=load,
+        threads=means.threads,
+        load=means.load,
     )
     numbers = size(settings.model, training_data.input_shape, training_data.classes)
     needs = memory_needs.of_training(world.scenario, members.count, numbers)
-    available = memory.available_bytes()
-    if trained_on.type == "cuda":
-        available = torch.cuda.get_device_properties(trained_on).total_memory
-    memory.require([*before, *needs], available)
-    learners: dict[int, Any] = {
-        cell: TorchLearner(
-            settings,
-            training_data,
-            streams=world.streams,
-            homes_m=members.homes_m,
-            sites_m=world.cells_m,
-            cell=cell,
-            populations=members.populations,
-            kept=members.kept,
-        )
-        for cell in world.served
-    }
-    name = torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"
+    card = torch.cuda.get_device_properties(trained_on) if trained_on.type == "cuda" else None
+    memory.require([*before, *needs], card.total_memory if card else memory.available_bytes())
+    learners = _of_cells(world, members, settings, training_data)
     parts: dict[str, Snapshotable] = {"devices": training_data}
     parts |= {f"cell {cell}": learner for cell, learner in learners.items()}
     if world.scenario.cloud is not None:
@@ -202,10 +185,32 @@ def _torch_learners(
         training_data.task.score,
         needs,
         frozenset({settings.local.precision}),
+        card.name if card else "cpu",
     )
     if members.ids is not None:
-        return {cell: NumberedLearner(one, members.ids) for cell, one in learners.items()}, name, training
-    return learners, name, training
+        return {cell: NumberedLearner(one, members.ids) for cell, one in learners.items()}, training
+    return learners, training
+
+
+def _of_cells(
+    world: World, members: Members, settings: LearningSettings, training_data: "TrainingData"
+) -> dict[int, Any]:
+    """Build the learner of each cell that has a server."""
+    from edgefl.learning.federation.learner import TorchLearner
+
+    return {
+        cell: TorchLearner(
+            settings,
+            training_data,
+            streams=world.streams,
+            homes_m=members.homes_m,
+            sites_m=world.cells_m,
+            cell=cell,
+            populations=members.populations,
+            kept=members.kept,
+        )
+        for cell in world.served
+    }
 
 
 def _further(settings: LearningSettings) -> dict[str, str]:

@@ -21,6 +21,7 @@ class Training:
 
     further: circumstances in which it is trained, beside those of all runs. cells: those with PyTorch. score: name of
     that by which models are judged. needs: of memory, for certain. precisions: in which gradients are computed.
+    processor: name of what trains.
     """
 
     state: TrainingParts
@@ -30,6 +31,7 @@ class Training:
     score: str = ACCURACY
     needs: Sequence[Need] = ()
     precisions: frozenset[str] = frozenset()
+    processor: str = "cpu"
 
 
 # of one federation: learners by cell, what run.json says of model and machine, and what is trained; None: nothing is

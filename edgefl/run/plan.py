@@ -10,7 +10,7 @@ from edgefl.engine.air.radio import Radio
 from edgefl.engine.clock import Clock
 from edgefl.engine.records import Nowhere
 from edgefl.learners import model_size
-from edgefl.learners.building import available_cores, notes_at_start
+from edgefl.learners.building import Means, available_cores, notes_at_start
 from edgefl.learners.building import build as learners_of
 from edgefl.learners.own import Maker
 from edgefl.learners.training import Learners, Training
@@ -94,8 +94,8 @@ def prepare(
             name: model_size.of(one, device, load) if sizes_only else None
             for name, one in world.by_federation.items()
         }
-        threads = threads or available_cores()
-        learners, model, training = learners_of(world, device, threads, load, sizes, learner)
+        means = Means(device, threads or available_cores(), load)
+        learners, model, training = learners_of(world, means, sizes, learner)
         rehearsal = world.rehearsal()
         simulation, _ = compose(rehearsal, rehearsal.radio(Clock()), Nowhere(), {})
         notes = [*notes_at_start(training), *check_learners(world, simulation, learners)]
