@@ -1,6 +1,7 @@
 """Tell how a run of a study stands, from its directory and the claim on it."""
 
 import shutil
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,13 @@ def state_of(directory: Path, run: Path, about: dict[str, Any] | None = None) ->
     if about.get("status") == State.COMPLETED:
         return State.COMPLETED
     return standing(about, RunLocks(directory).held(run))
+
+
+def states_of(
+    directory: Path, runs: Iterable[Path], records: Mapping[Path, dict[str, Any]]
+) -> dict[Path, State]:
+    """Return how runs of a study stand, by their paths; records: what their run.json say, where there are some."""
+    return {run: state_of(directory, run, records.get(run, {})) for run in runs}
 
 
 def standing(about: dict[str, Any], claimed: bool | None) -> State:
