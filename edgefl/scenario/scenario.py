@@ -37,7 +37,7 @@ from edgefl.mobility._together import Widest
 from edgefl.places.areas import Area
 from edgefl.places.streets import Streets
 from edgefl.run_directory.settings import RecordSettings
-from edgefl.scenario import fits, located, rates, task_and_end
+from edgefl.scenario import fits, needs, rates
 from edgefl.scenario.day import Day, named_days
 from edgefl.scenario.federation_settings import OWN_SECTIONS, FederationSettings, check_members, merged, sizes
 from edgefl.scenario.numbers import Numbers
@@ -223,13 +223,13 @@ class Scenario(Section):
         """Refuse what contradicts itself; of several faults the first is told, in this order."""
         classes, count = self.devices.classes or {}, self.devices.count
         self._check_task()
-        located.check(self.extent, self.devices, self.areas)
+        needs.check_places(self.extent, self.devices, self.areas)
         trained = [
             self.federations[of].classes if of and self.federations else None
             for of, one in self.by_federation.items()
             if one.learning is not None
         ]
-        task_and_end.check_samples(classes, trained)
+        needs.check_samples(classes, trained)
         if self.federations:
             self._check_federations(self.federations, count)
         else:
@@ -240,7 +240,7 @@ class Scenario(Section):
 
     def _check_task(self) -> None:
         tasks, several = (self.learning, self.workload), bool(self.federations)
-        task_and_end.check(*tasks, self.sessions, self.duration_s, self.devices, several=several)
+        needs.check_task(*tasks, self.sessions, self.duration_s, self.devices, several=several)
 
     def _check_rounds(self, devices: int | None, *, several: bool = False) -> None:
         fits.check(self.sections(several=several))
