@@ -163,8 +163,7 @@ def _untrained(scenario: Scenario, run: RunPlan) -> Scenario:
     federations = dict(scenario.federations)
     for name, one in scenario.by_federation.items():
         if one.learning is not None:
-            learner = next(iter(run.learners[name].values()))
-            federations[name] = federations[name].model_copy(update=_as_workload(one, learner))
+            federations[name] = federations[name].model_copy(update=_as_workload(one, run.learner_of(name)))
     return scenario.model_copy(update={"federations": federations})
 
 

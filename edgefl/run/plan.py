@@ -49,8 +49,12 @@ class RunPlan:
 
     @property
     def learner(self) -> Any:
-        """The learner of the first cell with a server, of the first federation."""
-        return next(iter(next(iter(self.learners.values())).values()))
+        """A learner of the first federation."""
+        return self.learner_of(next(iter(self.learners)))
+
+    def learner_of(self, federation: str) -> Any:
+        """Return a learner of a federation; those of all its cells are alike."""
+        return next(iter(self.learners[federation].values()))
 
     @property
     def about(self) -> dict[str, Any]:

@@ -97,6 +97,11 @@ class World:
             )
         return count
 
+    @property
+    def members_count(self) -> int:
+        """The number of devices of the federation that sees it."""
+        return self.count if self.only is None else len(self.only)
+
     @cached_property
     def fleet(self) -> Fleet:
         """The devices by class, and what each is like."""
