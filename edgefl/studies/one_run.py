@@ -15,9 +15,9 @@ from edgefl.run_directory.results import RunDirectory
 from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.prepared import Prepared
+from edgefl.studies import run_locks
 from edgefl.studies.directory import FILE
 from edgefl.studies.planning import Run
-from edgefl.studies.run_locks import RunLocks
 from edgefl.studies.states import LEFT, State, about_run, clear, standing
 from edgefl.studies.workers import Failure
 
@@ -44,7 +44,7 @@ class RunTask:
 
 def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
     """Do a run that no other process is doing, and report each round."""
-    claim = RunLocks(task.directory).take(task.run.path)
+    claim = run_locks.take(task.directory, task.run.path)
     if claim is None:
         report(ELSEWHERE)
         return

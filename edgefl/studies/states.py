@@ -9,7 +9,7 @@ from typing import Any
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status
 from edgefl.run_directory.reading import about_of
-from edgefl.studies.run_locks import RunLocks
+from edgefl.studies import run_locks
 
 
 class State(StrEnum):
@@ -39,7 +39,7 @@ def state_of(directory: Path, run: Path, about: dict[str, Any] | None = None) ->
         about = about_run(directory / run)
     if about.get("status") == State.COMPLETED:
         return State.COMPLETED
-    return standing(about, RunLocks(directory).held(run))
+    return standing(about, run_locks.held(directory, run))
 
 
 def states_of(
