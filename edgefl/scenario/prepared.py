@@ -39,6 +39,11 @@ class Prepared:
         self.scenario, self._load, self._learner = scenario, load, learner
 
     @cached_property
+    def parts(self) -> Mapping[str, Scenario]:
+        """The scenario as each of several federations has it, by name; as the only one has it, without a name."""
+        return self.scenario.by_federation
+
+    @cached_property
     def values(self) -> dict[str, Any]:
         """The complete scenario as plain values, defaults filled in."""
         return written(self.scenario)
@@ -47,7 +52,7 @@ class Prepared:
     def described(self) -> Described:
         """What a run directory keeps of it."""
         one = self.scenario
-        parts = {name: write(written(own)) for name, own in one.by_federation.items() if name}
+        parts = {part: write(written(own)) for part, own in self.parts.items() if part}
         return Described(one.name, one.seed, one.record, write(self.values), parts)
 
     @cached_property
@@ -57,11 +62,10 @@ class Prepared:
         Raises:
             EdgeflError: one cannot be had.
         """
+        place_in = self.scenario.place_in
         return {
-            ".".join(self.scenario.place_in(name, "learning", "dataset")): self._load.checksum(
-                one.learning.dataset
-            )
-            for name, one in self.scenario.by_federation.items()
+            ".".join(place_in(part, "learning", "dataset")): self._load.checksum(one.learning.dataset)
+            for part, one in self.parts.items()
             if one.learning is not None
         }
 
@@ -104,11 +108,8 @@ class Prepared:
             world: of the scenario.
         """
         scenario = self.scenario
-        if (
-            scenario.federations
-            or scenario.learning is None
-            or isinstance(scenario.rounds.server, OverlappingServer)
-        ):
+        overlaps = isinstance(scenario.rounds.server, OverlappingServer)
+        if len(self.parts) > 1 or scenario.learning is None or overlaps:
             return None
         settings = self.values["learning"]
         told: list[Any] = [
