@@ -44,7 +44,7 @@ class RunPlan:
 
     @cached_property
     def told(self) -> LearningIdentity | None:
-        """What learners are told; None: nothing is trained, or nobody else asks the same."""
+        """What determines training, if other runs may share it."""
         return self.prepared.told(self.world)
 
     @property

@@ -1,4 +1,4 @@
-"""What a run needs: a task, an end, one clock, areas that are there, laws that hold; else a scenario is refused."""
+"""Refuse scenarios that lack a task, an end, one clock, a named area, or a law of the radio that holds."""
 
 from collections.abc import Collection, Mapping
 from typing import Any

@@ -99,13 +99,16 @@ class Prepared:
         )
 
     def told(self, world: World) -> LearningIdentity | None:
-        """Return what decides the answers of its learners; None: nothing is trained, or nobody else asks the same.
+        """Hash everything that determines training, beside the questions asked of learners.
 
         Where rounds overlap, the radio decides which updates arrive first, so that no other run's training is this
         one's: those of one federation, or of several, which ask in turn as the band lets them.
 
         Args:
             world: of the scenario.
+
+        Returns:
+            None if nothing is trained, or training cannot be shared.
         """
         scenario = self.scenario
         overlaps = isinstance(scenario.rounds.server, OverlappingServer)

@@ -36,11 +36,14 @@ TAKEN_OVER = 75  # exit code, EX_TEMPFAIL: the run is in other hands
 
 
 def held(directory: Path, run: Path) -> bool | None:
-    """Whether a process that is alive has claimed a run; None: nobody has.
+    """Return whether a live process has claimed a run.
 
     Args:
         directory: of the study.
         run: its directory, relative to the study's.
+
+    Returns:
+        None if no process has claimed it.
     """
     folder = directory / FOLDER / run
     newest = _newest(folder)
@@ -48,9 +51,12 @@ def held(directory: Path, run: Path) -> bool | None:
 
 
 def take(directory: Path, run: Path) -> "RunLock | None":
-    """Lock a run; None: another process has it.
+    """Lock a run.
 
     One that another machine seems to have left is watched for 1.5 BEAT_S before.
+
+    Returns:
+        The lock; None if another process has the run.
     """
     folder = directory / FOLDER / run
     while True:
@@ -71,7 +77,7 @@ def take(directory: Path, run: Path) -> "RunLock | None":
 
 
 def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
-    """Take a run from a process that is said to be gone.
+    """Take a run from a process that is reported gone.
 
     Args:
         owner: as `this_process` describes it there; a claim of another one stays.
