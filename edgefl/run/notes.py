@@ -73,7 +73,7 @@ def _never_aggregated(least: int, counts: Counts) -> Iterator[str]:
     without = sorted(cell for cell in counts.rounds if not counts.models[cell])
     if not without:
         return
-    where = "" if len(without) == len(counts.rounds) else f" in cell {_listed(without)}"
+    where = "" if len(without) == len(counts.rounds) else f" in cell {', '.join(map(str, without))}"
     why = f"{counts.completed:,} of {counts.participants:,} participations were completed"
     needed = f", and a round needs {least} (rounds.min_updates)" if least > 1 else ""
     yield (
@@ -257,10 +257,6 @@ def _two_bands_at_once(radio: RadioSettings) -> Iterator[str]:
             f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz in each direction at once, and bands from"
             f" {TDD_FROM_HZ / 1e9:g} GHz on are TDD; leave radio.tdd out, or give it a frame"
         )
-
-
-def _listed(cells: Sequence[int]) -> str:
-    return ", ".join(map(str, cells))
 
 
 def _seconds(value: float) -> str:

@@ -87,11 +87,11 @@ def prepare(
     """
     load = load or Loaded(download=True)
     with scenario.naming_places():
-        memory_needs.check(scenario)
+        memory_needs.check(memory_needs.of_world(scenario))
         if scenario.record.tables == "parquet":
             parquet.require()
         world = World(scenario, Streams(scenario.seed))
-        memory_needs.check_places(world)
+        memory_needs.check(memory_needs.of_places(world))
         check_world(world, reports=learner is not None)
         radio = world.radio(Clock())
         sizes = {

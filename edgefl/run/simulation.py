@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def simulate(
         plan = prepare(scenario, device=device, threads=threads, load=load, learner=learner)
         for note in plan.notes:
             on_note(note)
-        about = plan.about | (member.written() if member else {})
+        about = plan.about | (asdict(member) if member else {})
         folder = f"{scenario.name}-seed{scenario.seed}"
         path = resume_from or (without_tilde(Path(out)) if out else free_directory(Path("runs"), folder))
         counts = Counts.of_several(plan.learners)

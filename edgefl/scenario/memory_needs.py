@@ -5,6 +5,7 @@ passes may still need several times as much.
 """
 
 import math
+from collections.abc import Sequence
 
 from edgefl.channel.fading import BLOCK
 from edgefl.channel.transfer import AUTO_SLOTS
@@ -33,13 +34,13 @@ STEP_BYTES = 20  # per device and local step: sample and weight of a batch of on
 NUMBER_BYTES = 4  # of a model
 
 
-def check(scenario: Scenario) -> None:
-    """Check what is known from the scenario alone.
+def check(needs: Sequence[Need]) -> None:
+    """Check that this machine has room for these needs.
 
     Raises:
         EdgeflError: more memory is needed than there is.
     """
-    require(of_world(scenario), available_bytes())
+    require(needs, available_bytes())
 
 
 def of_world(scenario: Scenario) -> list[Need]:
@@ -82,17 +83,11 @@ def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: floa
     return ROUND_BYTES * together + fading + training + kept
 
 
-def check_places(world: World) -> None:
-    """Check what line of sight and shadowing of the places take, which are drawn at the first measurement.
-
-    Raises:
-        EdgeflError: more memory is needed than there is.
-    """
-    require(of_places(world), available_bytes())
-
-
 def of_places(world: World) -> list[Need]:
-    """Return what a world's places keep, and what making it takes: a few bytes for each site and square metre."""
+    """Return what a world's places keep, and what making it takes: a few bytes for each site and square metre.
+
+    These are line of sight and shadowing, which are drawn at the first measurement.
+    """
     gains = world.gains
     if not isinstance(gains, SpatialGains):
         return []

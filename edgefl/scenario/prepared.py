@@ -18,7 +18,7 @@ from edgefl.run_directory.circumstances import leaves
 from edgefl.run_directory.results import Described
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import LENGTH, Identity, LearningIdentity, hash_of
-from edgefl.scenario.scenario import Scenario, written
+from edgefl.scenario.scenario import Scenario, dump, written
 from edgefl.scenario.world import World
 from edgefl.version import RESULTS_VERSION
 
@@ -52,7 +52,7 @@ class Prepared:
     def described(self) -> Described:
         """What a run directory keeps of it."""
         one = self.scenario
-        parts = {part: write(written(own)) for part, own in self.parts.items() if part}
+        parts = {part: dump(own) for part, own in self.parts.items() if part}
         return Described(one.name, one.seed, one.record, write(self.values), parts)
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from edgefl.engine.records import Round
@@ -67,7 +67,7 @@ def leave_a_trace(task: RunTask, failure: Failure) -> None:
 
     None where the study's folder has been moved: it would come back with no more than this in it.
     """
-    prepared, about = Prepared(task.run.scenario, _LOADED), {"notes": [], **task.run.member.written()}
+    prepared, about = Prepared(task.run.scenario, _LOADED), {"notes": [], **asdict(task.run.member)}
     if not (task.path / status.FILE).exists() and (task.directory / FILE).exists():
         with suppress(EdgeflError):  # of data that cannot be had
             about["identity"] = prepared.identity.written()
