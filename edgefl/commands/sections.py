@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from edgefl.config import registry
 from edgefl.config.units import without_unit
+from edgefl.engine.class_settings import OWN_KEYS
 from edgefl.scenario.scenario import Scenario
 
 
@@ -56,6 +57,8 @@ def full_names() -> Mapping[str, list[str]]:
             found[name].append(f"{kind}/{name}")
     for before, section in tree():
         for name in section.model_fields:
+            if before == "devices.classes." and name in OWN_KEYS:
+                continue  # as the key of all devices
             for short in {name, without_unit(name)}:
                 found[short].append(f"{before}{name}")
     return found

@@ -54,6 +54,7 @@ def test_a_key_is_described_with_unit_range_and_default() -> None:
         "  range:   >= 100000, <= 4.0e+9",
         "  default: 100.0e+6",
     ]
+    assert describe("radio.bandwidth_hz").endswith("\n    bandwidth_hz: 100.0e+6")
     assert "  default: none, it is required" in describe("learning.dataset")
     assert "schedule        Every session has T rounds" in describe("sessions")
     assert "edgefl describe radio.tdd" in describe("radio")
@@ -96,6 +97,7 @@ def test_what_there_is_not(key: str, message: str) -> None:
         ("bandwidth_hz", "radio.bandwidth_hz"),
         ("bandwidth", "radio.bandwidth_hz"),
         ("local", "learning.local"),
+        ("battery", "devices.battery_j"),
     ],
 )
 def test_a_bare_name_is_enough_where_it_is_the_only_one(bare: str, full: str) -> None:
