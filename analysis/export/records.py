@@ -112,7 +112,7 @@ def study_of(path: str | Path) -> StudyRecord:
                     totals=_finite(spent.loc[key].to_dict()) if key in spent.index else {},
                 )
             )
-    home = next(iter(by_setting.values())).home or folder
+    home = by_setting.first.home or folder
     files = sorted(file for pattern in FILES for file in home.glob(pattern))
     if (folder / "run.json").exists():  # a single run: its tables are no comparison's
         files = []

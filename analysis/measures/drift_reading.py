@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import get_args
+from typing import Annotated, get_args
 
 import numpy as np
 import pandas as pd
+import typer
 
 from edgefl.analysis.runs.choices import MARGIN, SMOOTH, Recovery, Weights
 
@@ -28,13 +29,21 @@ class Reading:
         smooth, margin: of this rule; margin is a share of accuracy.
     """
 
-    by: Weights = "devices"
-    window: int = 1
-    first: int = 1
-    last: int | None = None
-    recovery: Recovery = "level"
-    smooth: int = SMOOTH
-    margin: float = MARGIN
+    by: Annotated[
+        Weights,
+        typer.Option(help="Whose mean an accuracy is: each device counts alike, or each test sample."),
+    ] = "devices"
+    window: Annotated[int, typer.Option(help="Rounds whose mean is looked at for the dip.")] = 1
+    first: Annotated[int, typer.Option("--from", help="First round of the dip; 1: the drift's.")] = 1
+    last: Annotated[int | None, typer.Option("--to", help="Last one. Default: until the next change.")] = None
+    recovery: Annotated[
+        Recovery,
+        typer.Option(
+            help="level: back at the accuracy before or at the end; plateau: it hardly rises any more."
+        ),
+    ] = "level"
+    smooth: Annotated[int, typer.Option(help="Rounds whose mean has to be back, or flat.")] = SMOOTH
+    margin: Annotated[float, typer.Option(help="Accuracy that may be missing, or gained.")] = MARGIN
 
     def __post_init__(self) -> None:
         for name, value, known in (

@@ -11,14 +11,14 @@ from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import ends, paired_ratio
 from edgefl.analysis.measures.verdicts import COSTS
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
-from edgefl.analysis.runs.load import Runs, Setting
+from edgefl.analysis.runs.load import Runs, Setting, Settings
 from edgefl.analysis.runs.scenario_keys import differing
 
 MEASURED = ["seconds_to_target", "joules_to_target", "rounds_to_target", "accuracy_first"]
 
 
 def by_seed(
-    by_setting: Mapping[Setting, Runs], goals: Sequence[Target], reference: str | None, notes: list[str]
+    by_setting: Settings, goals: Sequence[Target], reference: str | None, notes: list[str]
 ) -> pd.DataFrame:
     """Measure all runs: a row per setting, variant and seed; a note names runs that are left out."""
     parts = []

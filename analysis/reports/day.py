@@ -3,8 +3,10 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
+import typer
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -16,29 +18,24 @@ from edgefl.analysis.measures.populations import jaccard
 from edgefl.analysis.measures.scope import common_seeds, reference_of, variants_of
 from edgefl.analysis.page.markup import csv_text
 from edgefl.analysis.page.report import Report
-from edgefl.analysis.runs.choices import OVERLAP
+from edgefl.analysis.runs.choices import OVERLAP, Overlap, Reference
 from edgefl.analysis.runs.clock import Clock, of_day, own_clock
 from edgefl.analysis.runs.load import Paths, Runs
 
 DAY_NUMBERS = "day.csv"  # name of the PNG's text with its numbers, hour by hour
 
 
-def draw_day(
+def report_day(
     runs: Paths | Runs,
     *,
-    cell: int = 0,
-    overlap: float = OVERLAP,
-    reference: str | None = None,
     out: str | Path | None = None,
-) -> Path:
+    reference: Reference = None,
+    cell: Annotated[int, typer.Option(help="Whose day.")] = 0,
+    overlap: Overlap = OVERLAP,
+) -> Report:
     """Draw the accuracy of each variant over the hours of the day, with sessions and population, as day.png.
 
     The hour at time 0 is what the scenario says (`begin_hour`, `day_s`), or midnight.
-
-    Args:
-        runs: a folder of run directories, or what `load_runs` made of it.
-        overlap: from which on a session has the population of an earlier one, the Jaccard index of their devices.
-        out: where to write, by default the folder of the runs.
 
     Raises:
         ValueError: no such cell, no accuracy, or a folder that cannot be written.
@@ -75,14 +72,14 @@ def draw_day(
     )
     hours = clock.hours(day["start_s"]).astype(int).rename("hour")
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
-    drawn = Report(
+    return Report(
         runs.folder(out),
         score=runs.score,
+        look=[("Figure", "day.png")],
         figures={"day": figure},
         pdf=False,
         inside={DAY_NUMBERS: csv_text(numbers.reset_index())},
-    )
-    return drawn.write().out / "day.png"
+    ).write()
 
 
 def _notes(members: list[frozenset[str]], begun: list[str], overlap: float) -> list[str]:

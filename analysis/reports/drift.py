@@ -29,6 +29,7 @@ from edgefl.analysis.page.formatting import (
 )
 from edgefl.analysis.page.markup import latex_table, section
 from edgefl.analysis.page.report import Report, reporting
+from edgefl.analysis.runs.choices import Reference
 from edgefl.analysis.runs.load import Paths, Runs
 
 
@@ -37,16 +38,10 @@ def compare_drift(
     runs: Paths | Runs,
     *,
     out: str | Path | None = None,
-    reference: str | None = None,
+    reference: Reference = None,
     reading: Reading = PLAIN,
 ) -> DriftComparison:
     """Compare how the variants of a study come through concept drift; write drift.csv, .md, .tex, .png.
-
-    Args:
-        runs: a folder of run directories, or what `load_runs` made of it.
-        out: where to write, by default the folder of the runs.
-        reference: the variant to emphasise, by default the one that the runs name.
-        reading: what is averaged, where the dip is looked for, and what recovered means.
 
     Raises:
         ValueError: no completed run, no drift in them, no seed that all variants share, a reading for which the runs

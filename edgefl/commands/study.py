@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from edgefl.analysis.commands.options import Explain
+from edgefl.analysis.runs.choices import Explain
 from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console
 from edgefl.errors import EdgeflError
 
