@@ -151,6 +151,81 @@ def costs() -> None:
     """
 
 
+@app.command(cls=ReadingCommand)
+def report(
+    runs: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory, or the folder of a study.")],
+    out: Annotated[Path | None, typer.Option(help="File to write. Default: report.html in it.")] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also draw the moving network of a run, map and curves: a picture (.png, .pdf, .svg) or a film"
+            " (.gif, .webp)."
+        ),
+    ] = None,
+    cell: Annotated[int, typer.Option(help="Whose curves stand in the picture.")] = 0,
+    at: Annotated[
+        float | None, typer.Option(metavar="HOUR", help="Of the picture. Default: the middle of the run.")
+    ] = None,
+    phone: Annotated[
+        bool, typer.Option("--phone", help="The picture's map above, for narrow pages.")
+    ] = False,
+) -> None:
+    """Write a report as one HTML file: words, tables, charts, and a replay of the devices on a time slider.
+
+    The file needs nothing else, no network either. Devices are where they were, unless record.positions_s is none.
+
+    Examples:
+
+        edgefl report runs/quickstart-seed100
+
+        edgefl report runs/quickstart --out quickstart.html
+
+        edgefl report runs/moving --picture moving.png
+
+        edgefl report runs/moving --picture film.gif
+    """
+    from edgefl.analysis.html import write_report
+    from edgefl.analysis.reports.moving import draw_moving
+
+    path = write_report(runs, out)
+    if picture:
+        draw_moving(runs, picture, cell=cell, at_hour=at, phone=phone)
+    print(f"report: {path} ({path.stat().st_size / 1e6:.2f} MB)")
+
+
+@app.command(cls=ReadingCommand)
+def export(
+    runs: Annotated[Path, typer.Argument(metavar="PATH", help="Directory of a study, or of a run.")],
+    to: Annotated[
+        str, typer.Option(help="mlflow or wandb, each an extra, edgefl-cosim[mlflow]; or tensorboard.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the tool's files: mlflow.db and mlartifacts, wandb, tensorboard. Default: PATH."
+        ),
+    ] = None,
+) -> None:
+    """Write the runs, tables and figures of a study for MLflow (SQLite), Weights & Biases (offline) or TensorBoard.
+
+    Nothing is sent anywhere. What is there already is not written again.
+
+    Examples:
+
+        edgefl export runs/quickstart --to mlflow
+
+        edgefl export runs/quickstart --to wandb --out exported
+    """
+    from edgefl.analysis.export import export
+
+    written = export(runs, to, out)
+    there = f", {written.there} were there" if written.there else ""
+    print(f"{written.place}: {written.new} runs{there}; {written.files} tables and figures")
+    for note in written.notes:
+        print(f"note: {note}")
+    print(f"look: {written.look}")
+
+
 def keep_matplotlib_quiet() -> None:
     """Leave out what matplotlib says where it cannot keep its list of fonts; it then makes one for this process."""
     logging.getLogger("matplotlib").addFilter(_is_of_figures)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from edgefl.analysis.measures.drift_reading import Reading
+from edgefl.analysis.measures.drift import Reading
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.page.report import Found
 from edgefl.analysis.runs.choices import Layout

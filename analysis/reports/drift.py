@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, plain, variant_styles
-from edgefl.analysis.measures.drift import PLAIN, drift_figures, numbered, participants
-from edgefl.analysis.measures.drift_reading import SAMPLES, Reading
+from edgefl.analysis.measures.drift import PLAIN, SAMPLES, Reading, drift_figures, numbered, participants
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.measures.results import DriftComparison
 from edgefl.analysis.measures.scope import SideBySide

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from edgefl.analysis.measures.drift_reading import Reading
+from edgefl.analysis.measures.drift import Reading
 from edgefl.analysis.measures.results import DriftComparison
 from edgefl.analysis.reports.drift import drift_figure
 
