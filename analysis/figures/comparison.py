@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.clock import draw_by_clock
 from edgefl.analysis.figures.lines import curve_of, draw_lines, label_lines, session_bands
-from edgefl.analysis.figures.style import DPI, INK, Styles, heading, plain, variant_styles
+from edgefl.analysis.figures.style import DPI, INK, Styles, heading, plain, styles_of
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.results import RECURRING, Comparison
 from edgefl.analysis.measures.service import Services
@@ -93,14 +93,6 @@ def _round_costs(figure: Figure, comparison: Comparison, styles: Styles) -> None
     names = {f"round_energy{part}_j": name for part, name in parts.items()}
     draw_bars(energy, _averages(comparison, names, joules), list(names.values()), styles)
     energy.set_title(f"energy of all devices ({unit})", **SUBTITLE)
-
-
-def styles_of(comparison: Comparison) -> Styles:
-    """Choose the look of every variant; one that stands alone is emphasised like a reference."""
-    emphasised = comparison.reference or (
-        comparison.table["variant"][0] if len(comparison.table) == 1 else None
-    )
-    return variant_styles(list(comparison.table["variant"]), emphasised)
 
 
 def _spread(comparison: Comparison, sign: str = "band") -> str:

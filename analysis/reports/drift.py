@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, plain, variant_styles
+from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, plain, styles_of
 from edgefl.analysis.measures.drift import PLAIN, SAMPLES, Reading, drift_figures, numbered, participants
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.measures.results import DriftComparison
@@ -169,11 +169,6 @@ def report(comparison: DriftComparison) -> Report:
     )
 
 
-def figures(comparison: DriftComparison) -> dict[str, Figure]:
-    """Draw the one figure."""
-    return {"drift": drift_figure(comparison, comparison.rounds, _spells_of(comparison.rounds))}
-
-
 SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
 TOP, BOTTOM = (0.058, 0.545, 0.735, 0.345), (0.058, 0.075, 0.735, 0.36)
 DRIFTED = "#fcf3df"
@@ -182,18 +177,11 @@ BEFORE = 0.15  # of the time axis, before the drift
 Spell = tuple[int, int, float]  # first and last round, share of drifted devices
 
 
-def drift_figure(comparison: DriftComparison, rounds: pd.DataFrame, spells: Sequence[Spell]) -> Figure:
-    """Draw the mean accuracy of each variant; the legend lists them by how soon they are back.
-
-    Args:
-        rounds: training rounds with their `number`.
-        spells: rounds in which data have drifted.
-    """
+def figures(comparison: DriftComparison) -> dict[str, Figure]:
+    """Draw the mean accuracy of each variant; the legend lists them by how soon they are back."""
     first = comparison.table[comparison.table["change"] == 1].set_index("variant")
-    back = first["recovery_rounds_mean"]
-    variants = list(dict.fromkeys(comparison.table["variant"]))
-    emphasised = comparison.reference or (variants[0] if len(variants) == 1 else None)
-    styles = variant_styles(variants, emphasised)
+    rounds, back, styles = comparison.rounds, first["recovery_rounds_mean"], styles_of(comparison)
+    spells = _spells_of(rounds)
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
     window = max(1, int(rounds["number"].max()) // SMOOTHED)
     curves = {name: _curve(rounds, name, window, spells) for name in styles}
@@ -209,7 +197,7 @@ def drift_figure(comparison: DriftComparison, rounds: pd.DataFrame, spells: Sequ
     _mark(top, spells)
     _over_time(bottom, curves, styles, spells[0][0], first["last_round_mean"] + back)
     _legend(figure, styles, back)
-    return figure
+    return {"drift": figure}
 
 
 def _curve(rounds: pd.DataFrame, variant: str, window: int, spells: Sequence[Spell]) -> pd.DataFrame:

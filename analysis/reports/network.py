@@ -160,7 +160,8 @@ def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
     seen = _devices_of(own, runs)
     whole = run.devices_recorded == "all"
     # a run without devices or time has no share of them
-    service_s = _service_s(events, len(seen), run.simulated_s) or math.nan
+    missing_s = sum(end_s - since_s for since_s, end_s in _gaps(events, run.simulated_s))
+    service_s = len(seen) * run.simulated_s - missing_s or math.nan
     # the last ones may outlast the simulation
     left_s = run.simulated_s - handovers["time_s"]
     interruption_s = float(handovers["interruption_s"].clip(upper=left_s).sum())
@@ -185,11 +186,6 @@ def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
         "interruption_share": interruption_s / service_s,
         **(lost if whole else dict.fromkeys(lost, math.nan)),
     }
-
-
-def _service_s(events: pd.DataFrame, devices: int, simulated_s: float) -> float:
-    """Add up the time in which a number of devices could be served."""
-    return devices * simulated_s - sum(end_s - since_s for since_s, end_s in _gaps(events, simulated_s))
 
 
 def _gaps(events: pd.DataFrame, until_s: float) -> list[tuple[float, float]]:

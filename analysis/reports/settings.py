@@ -269,11 +269,6 @@ WIDEST = 6  # panels side by side; a page does not hold more
 
 
 def figures(settings: SettingsTable) -> dict[str, Figure]:
-    """Draw the one figure."""
-    return {"settings": settings_figure(settings)}
-
-
-def settings_figure(settings: SettingsTable) -> Figure:
     """Draw accuracy, or costs, of each variant in each setting; whiskers are one standard deviation over seeds."""
     shown = _groups(settings)[:WIDEST]
     names = _setting_names(settings)
@@ -301,7 +296,7 @@ def settings_figure(settings: SettingsTable) -> Figure:
         bottom=(0.85 if len(labels) > 1 else 0.5) / height,
         wspace=0.06,
     )
-    return figure
+    return {"settings": figure}
 
 
 def _draw(ax: Axes, settings: SettingsTable, group: _Group) -> None:

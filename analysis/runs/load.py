@@ -83,10 +83,7 @@ class Runs:
         Raises:
             ValueError: none has.
         """
-        some = [any(forms(Path(path), "positions")) for path in self.info["path"]]
-        if not any(some):
-            raise ValueError(f"the runs in {self.path} have no positions: run them with record.positions_s")
-        return read_all(self.info[some], "positions")
+        return self._of_some("positions", "positions: run them with record.positions_s")
 
     @cached_property
     def evaluation(self) -> pd.DataFrame:
@@ -95,13 +92,18 @@ class Runs:
         Raises:
             ValueError: none has.
         """
-        some = [any(forms(Path(path), "evaluation")) for path in self.info["path"]]
+        return self._of_some(
+            "evaluation",
+            "scores of devices: run them with learning.evaluation.tested_on: devices and"
+            " learning.evaluation.scores_every: 10",
+        )
+
+    def _of_some(self, table: str, lacking: str) -> pd.DataFrame:
+        """Read a table of the runs that have it; if none has, say what they lack."""
+        some = [any(forms(Path(path), table)) for path in self.info["path"]]
         if not any(some):
-            raise ValueError(
-                f"the runs in {self.path} have no scores of devices: run them with learning.evaluation.tested_on:"
-                " devices and learning.evaluation.scores_every: 10"
-            )
-        return read_all(self.info[some], "evaluation")
+            raise ValueError(f"the runs in {self.path} have no {lacking}")
+        return read_all(self.info[some], table)
 
     @classmethod
     def of(cls, runs: "Paths | Runs") -> "Runs":
