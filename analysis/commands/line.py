@@ -221,7 +221,7 @@ def export(
     written = export(runs, to, out)
     there = f", {written.there} were there" if written.there else ""
     print(f"{written.place}: {written.new} runs{there}; {written.files} tables and figures")
-    for note in written.notes:
+    for note in written.study.notes:
         print(f"note: {note}")
     print(f"look: {written.look}")
 

@@ -74,11 +74,6 @@ class Exported:
         """The runs that were there."""
         return len(self.study.runs) - self.new
 
-    @property
-    def notes(self) -> Sequence[str]:
-        """What a reader has to know."""
-        return self.study.notes
-
 
 def study_of(path: str | Path) -> StudyRecord:
     """Gather the completed runs in and below a folder.

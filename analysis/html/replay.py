@@ -10,8 +10,7 @@ from edgefl.analysis.measures.metrics import of_run
 from edgefl.analysis.measures.moving_run import track
 from edgefl.analysis.runs.clock import Clock, own_clock
 from edgefl.analysis.runs.load import Runs
-from edgefl.analysis.runs.places import areas_of, layout_of, streets_of
-from edgefl.analysis.runs.scenario_keys import scenario_of
+from edgefl.analysis.runs.places import map_of
 
 MOST_PLACES = 800_000  # devices times times: about 2.5 MB
 MOST_ROWS = 60_000  # of devices and rounds: about 1.5 MB
@@ -31,9 +30,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
         share: of how many replays in one page this is one; each may be so much larger or smaller.
     """
     notes: list[str] = []
-    with scenario_of(run.path) as scenario:
-        layout = layout_of(scenario)
-        areas, streets = areas_of(scenario, notes), streets_of(scenario, layout["radius_m"], notes)
+    layout, areas, streets = map_of(run.path, notes)
     ledger, rows, rounds, events = (
         of_run(table, run) for table in (runs.ledger, runs.devices, runs.rounds, runs.events)
     )

@@ -9,8 +9,7 @@ import pandas as pd
 from edgefl.analysis.measures.metrics import of_run, training_rounds
 from edgefl.analysis.runs.clock import Clock, own_clock
 from edgefl.analysis.runs.load import Runs
-from edgefl.analysis.runs.places import areas_of, layout_of, streets_of
-from edgefl.analysis.runs.scenario_keys import scenario_of
+from edgefl.analysis.runs.places import map_of
 from edgefl.analysis.runs.vocabulary import HANDOVER
 
 JUST_NOW = 0.5  # of the last way: where handovers are marked
@@ -88,9 +87,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
         raise ValueError(f"{runs.path} holds {len(runs.info)} runs: give the folder of one")
     run = next(runs.info.itertuples())
     positions = of_run(runs.positions, run)
-    with scenario_of(str(run.path)) as scenario:
-        layout, notes = layout_of(scenario), list[str]()
-        areas, streets = areas_of(scenario, notes), streets_of(scenario, layout["radius_m"], notes)
+    layout, areas, streets = map_of(str(run.path), [])
     rounds = training_rounds(of_run(runs.rounds, run))
     served = sorted(rounds["cell"].unique().tolist())
     mine = rounds[rounds["cell"] == cell].sort_values("start_s")

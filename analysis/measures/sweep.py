@@ -10,7 +10,6 @@ from edgefl.analysis.measures.scope import roundless, scope_of
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import ends, paired_ratio
 from edgefl.analysis.measures.verdicts import COSTS
-from edgefl.analysis.runs.choices import FIRST_ROUNDS
 from edgefl.analysis.runs.load import Runs, Setting, Settings
 from edgefl.analysis.runs.scenario_keys import differing
 
@@ -32,23 +31,16 @@ def by_seed(
 
 def _measure(runs: Runs, goals: Sequence[Target], reference: str | None) -> pd.DataFrame:
     """Measure the runs of one setting: a row per variant and seed."""
-    rounds, sessions = runs.rounds, runs.sessions
-    detail = metrics.session_kinds(rounds, sessions)
+    detail = averages.with_metrics(
+        metrics.session_kinds(runs.rounds, runs.sessions), runs.rounds, runs.sessions, reference, goals
+    )
     scope_of(detail, [])
-    scope = detail.loc[detail["in_scope"], metrics.SESSION]
-    times = metrics.time_to_target(
-        rounds, sessions, reference=reference, target=goals[0] if goals else 1.0
-    ).merge(metrics.accuracy_first_rounds(rounds, FIRST_ROUNDS), on=metrics.SESSION, how="left")
-    times = times.merge(scope, on=metrics.SESSION)
-    known = times["rounds_to_target"].notna() & bool(goals)
-    times["missed"] = known & times["rounds_to_target"].eq(float("inf"))
-    times["targets"] = known
-    for name, whole in COSTS.items():
-        times[name] = times[name].mask(times["missed"], times[whole]).where(known)
-    times["rounds_to_target"] = times["rounds_to_target"].where(known)
-    by_run = times.groupby(metrics.RUN)
+    times = detail[detail["in_scope"]]
+    known, missed = times["rounds_to_target"].notna(), times["rounds_to_target"].eq(float("inf"))
+    bounds = {name: times[name].mask(missed, times[whole]) for name, whole in COSTS.items()}
+    by_run = times.assign(missed=missed, targets=known, **bounds).groupby(metrics.RUN)
     means = by_run[MEASURED].mean().join(by_run[["missed", "targets"]].sum())
-    return metrics.totals(rounds).merge(means.reset_index(), on=metrics.RUN, how="left")
+    return metrics.totals(runs.rounds).merge(means.reset_index(), on=metrics.RUN, how="left")
 
 
 def table_of(
