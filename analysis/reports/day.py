@@ -15,7 +15,7 @@ from edgefl.analysis.figures.lines import BAND, PILOT, label_lines, write_above
 from edgefl.analysis.figures.style import DPI, INK, Styles, heading, plain, variant_styles
 from edgefl.analysis.measures.metrics import over_seeds, training_rounds
 from edgefl.analysis.measures.populations import jaccard
-from edgefl.analysis.measures.scope import common_seeds, reference_of, variants_of
+from edgefl.analysis.measures.scope import SideBySide
 from edgefl.analysis.page.markup import csv_text
 from edgefl.analysis.page.report import Report
 from edgefl.analysis.runs.choices import OVERLAP, Overlap, Reference
@@ -41,19 +41,18 @@ def report_day(
         ValueError: no such cell, no accuracy, or a folder that cannot be written.
     """
     runs = Runs.of(runs)
-    seeds = common_seeds(runs.info, [])
-    reference = reference_of(runs.info, reference, [])
-    rounds = runs.rounds[(runs.rounds["cell"] == cell) & runs.rounds["seed"].isin(seeds)]
+    both = SideBySide.of(runs, reference, [])
+    rounds = both.rounds[both.rounds["cell"] == cell]
     if rounds.empty:
         known = ", ".join(str(number) for number in sorted(runs.rounds["cell"].unique()))
         raise ValueError(f"no rounds in cell {cell}; cells with a federation: {known}")
     if not rounds["accuracy"].notna().any():
         raise ValueError("no run has an accuracy: a day is drawn of runs with training")
     some = set(rounds["variant"])
-    names = [name for name in variants_of(runs.info, reference) if name in some]
-    shown = reference or names[0]
-    mine = runs.sessions[(runs.sessions["variant"] == shown) & (runs.sessions["cell"] == cell)]
-    mine = mine[mine["seed"] == seeds[0]].sort_values("session", ignore_index=True)
+    names = [name for name in both.variants if name in some]
+    shown = both.reference or names[0]
+    mine = both.sessions[(both.sessions["variant"] == shown) & (both.sessions["cell"] == cell)]
+    mine = mine[mine["seed"] == both.seeds[0]].sort_values("session", ignore_index=True)
     members = [frozenset(str(devices).split()) for devices in mine["devices"]]
     pilots = set(rounds.loc[rounds["phase"] == "pilot", "session"])
     clock = own_clock(runs.info.loc[runs.info["variant"] == shown, "path"].iloc[0])
@@ -66,7 +65,7 @@ def report_day(
     figure = _day_figure(
         day,
         mine,
-        variant_styles(names, reference),
+        variant_styles(names, both.reference),
         clock=clock,
         title=f"The devices in cell {cell}, and the accuracy of its model",
     )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from matplotlib.lines import Line2D
 from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, plain, styles_of
 from edgefl.analysis.measures.drift import PLAIN, SAMPLES, Reading, drift_figures, numbered, participants
 from edgefl.analysis.measures.metrics import RUN
-from edgefl.analysis.measures.results import DriftComparison
 from edgefl.analysis.measures.scope import SideBySide
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
@@ -27,9 +27,27 @@ from edgefl.analysis.page.formatting import (
     unit_for,
 )
 from edgefl.analysis.page.markup import latex_table, section
-from edgefl.analysis.page.report import Report, reporting
+from edgefl.analysis.page.report import Found, Report, reporting
 from edgefl.analysis.runs.choices import Reference
 from edgefl.analysis.runs.load import Paths, Runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriftComparison(Found):
+    """Variants' way through concept drift.
+
+    Attributes:
+        table: one row per change of concept and variant: NAME_mean and NAME_std over seeds, of the names that
+            `drift.drift_figures` returns; a mean is inf as soon as one seed never recovered.
+        detail: one row per variant, seed, cell and change, unaveraged.
+        reading: how accuracies are read: what is averaged, the dip's interval, when a model has recovered.
+        rounds: training rounds with their `number`.
+    """
+
+    name = "drift"
+    detail: pd.DataFrame = field(repr=False)
+    reading: Reading
+    rounds: pd.DataFrame = field(repr=False)
 
 
 @reporting

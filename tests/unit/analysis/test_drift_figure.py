@@ -7,8 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from edgefl.analysis.measures.drift import Reading
-from edgefl.analysis.measures.results import DriftComparison
-from edgefl.analysis.reports.drift import figures
+from edgefl.analysis.reports.drift import DriftComparison, figures
 
 NAMES = {"slow": 30.0, "never": float("inf"), "quick": 2.0}  # rounds until recovered
 ROUNDS, FIRST = 1000, 501
