@@ -5,7 +5,6 @@ import json
 import string
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from edgefl.analysis.html import series, words
 from edgefl.analysis.html.answer import answer
@@ -43,7 +42,7 @@ def write_report(path: str | Path, out: str | Path | None = None) -> Path:
 def report(runs: Runs) -> str:
     """Write the report's text."""
     shown = list(runs.info.itertuples())[:MOST_REPLAYS]
-    replays = [_replay(runs, run, len(shown)) for run in shown]
+    replays = [replay_of(runs, run, len(shown)) for run in shown]
     first = next(runs.info.itertuples())
     title = str(first.name) if len(runs.info) == 1 else f"{runs.path.name}: {len(runs.info)} runs"
     notes = [*runs.left_out, *runs.notes, *(note for run in runs.info.itertuples() for note in run.notes)]
@@ -77,16 +76,6 @@ def report(runs: Runs) -> str:
         uplot=_asset("uPlot.iife.min.js"),
         script="\n".join(_asset(name) for name in SCRIPTS),
     )
-
-
-def _replay(runs: Runs, run: Any, share: int) -> dict[str, Any]:
-    replay = replay_of(runs, run, share)
-    return {
-        "label": series.label_of(run, runs),
-        **replay,
-        "timeline": series.timeline(runs, run),
-        "population": series.population(replay, series.served(runs, run)),
-    }
 
 
 def _tables(runs: Runs) -> str:

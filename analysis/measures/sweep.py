@@ -84,10 +84,13 @@ def add_ratios(table: pd.DataFrame, by_seed: pd.DataFrame, costs: Sequence[str])
             for values in by_value:
                 both = pd.concat([values, by_value[0]], axis=1, join="inner").to_numpy(float)
                 found.append(paired_ratio(both[:, 0], both[:, 1]))
-        table[f"{cost}_ratio"] = [one.mean for one in found]
-        table[f"{cost}_ratio_low"] = [one.low for one in found]
-        table[f"{cost}_ratio_high"] = [one.high for one in found]
-        table[f"{cost}_pairs"] = [one.pairs for one in found]
+        for ending, field in (
+            ("ratio", "mean"),
+            ("ratio_low", "low"),
+            ("ratio_high", "high"),
+            ("pairs", "pairs"),
+        ):
+            table[f"{cost}_{ending}"] = [getattr(one, field) for one in found]
 
 
 def _words(setting: Setting) -> str:

@@ -15,9 +15,9 @@ from edgefl.analysis.page.markup import bullets, latex_table, page, section
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.load import Paths, Runs
 from edgefl.analysis.runs.scenario_keys import keys_of
-from edgefl.analysis.runs.vocabulary import COMPLETED
+from edgefl.analysis.runs.vocabulary import COMPLETED, STAGES
 
-STAGES = {"pilot": "pilot", "probe": "gradient", "train": "training"}  # phase -> stage, J's words
+PHASES = {"pilot": "pilot", "probe": "gradient", "train": "training"}  # phase -> stage, J's words
 
 
 def report_costs(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
@@ -56,7 +56,7 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
 
     Source: J, section V.
     """
-    rounds = runs.rounds.assign(stage=runs.rounds["phase"].map(STAGES))
+    rounds = runs.rounds.assign(stage=runs.rounds["phase"].map(PHASES))
     keys = [*RUN, "stage"]
     sums = {"participants": "participations", "completed": "uploads"}
     wanted = [name for name in (*sums, "downlink_bits", "uplink_bits", "energy_j") if name in rounds]
@@ -65,7 +65,7 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
     whole = runs.info.loc[runs.info["devices_recorded"] == "all", RUN]
     # no run may have recorded any: an empty column has no type to merge by
     devices = runs.devices.merge(whole, on=RUN) if len(runs.devices) else runs.devices
-    devices = devices.assign(stage=devices["phase"].map(STAGES))
+    devices = devices.assign(stage=devices["phase"].map(PHASES))
     for name in ("iterations", "epochs"):
         column = devices.groupby(keys)[name].sum(min_count=1) if name in devices else pd.Series(dtype=float)
         by_stage[name] = column.reindex(by_stage.index)
@@ -105,7 +105,6 @@ ENERGIES = {
     "tail": "energy_tail_j",
 }
 ROUNDING = 1e-9  # of a run's time: less between rounds is a sum's last digits
-STEPS = ("downlink", "compute", "uplink")
 
 
 def breakdown(runs: Runs) -> pd.DataFrame:
@@ -157,14 +156,14 @@ def _from_ledger(runs: Runs, column: str) -> Any:
 
 def _participations(devices: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
     """Average the steps of completed participations, and those of the slowest of each round."""
-    columns = [f"{step}_{end}_s" for step in STEPS for end in ("start", "end")]
+    columns = [f"{step}_{end}_s" for step in STAGES for end in ("start", "end")]
     if devices.empty or not set(columns) <= set(devices):
         return pd.DataFrame(index=rounds.groupby(RUN).size().index)
     training = training_rounds(devices)
     done = training[training["outcome"] == COMPLETED].merge(
         rounds[[*ROUND, "start_s"]], on=ROUND, how="inner"
     )
-    lasts = {f"{step}_s": done[f"{step}_end_s"] - done[f"{step}_start_s"] for step in STEPS}
+    lasts = {f"{step}_s": done[f"{step}_end_s"] - done[f"{step}_start_s"] for step in STAGES}
     done = done.assign(**lasts)
     done["waiting_s"] = done["uplink_end_s"] - done["start_s"] - done[list(lasts)].sum(axis=1)
     names = [*lasts, "waiting_s"]

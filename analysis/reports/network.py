@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.column import SMALL, legend, panels, series_styles
 from edgefl.analysis.figures.style import SOFT
 from edgefl.analysis.measures.metrics import RUN, of_run, training_rounds
-from edgefl.analysis.page.formatting import NOTHING, TIME_UNITS, unit_for
-from edgefl.analysis.page.markup import named_runs, quantities
+from edgefl.analysis.page.formatting import TIME_UNITS, unit_for
+from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.load import Paths, Runs
 from edgefl.analysis.runs.vocabulary import (
@@ -48,7 +48,7 @@ def report_network(runs: Paths | Runs, *, out: str | Path | None = None) -> Repo
     drawn = network_figure(course)
     return Report(
         runs.folder(out),
-        tables=[("", headline(figures).T)],
+        tables=[("", quantities(figures, ROWS))],
         sentences=noted(notes),
         look=[] if drawn is None else [("Figure", "network.png", " and .pdf")],
         numbers={"network.csv": figures, "network_course.csv": course},
@@ -221,7 +221,7 @@ def _gaps_of(changes: Iterable[tuple[float, str]], until_s: float) -> list[tuple
     return joined
 
 
-ROWS = {  # column -> words, form, factor
+ROWS: dict[str, Quantity] = {
     "handovers": ("Handovers", "{:,.0f}", 1),
     "handovers_per_device_hour": ("per device and hour of service", "{:.1f}", 1),
     "ping_pong_share": ("Ping-pong (%)", "{:.1f}", 100),
@@ -229,22 +229,10 @@ ROWS = {  # column -> words, form, factor
     "interruption_s": ("Interrupted (s)", "{:,.2f}", 1),
     "interruption_share": ("Interrupted, of this time (%)", "{:.3f}", 100),
     "broken": ("Participations broken", "{:,.0f}", 1),
-    "wasted_bits": ("Wasted (Mbit)", "{:.2f}", 1),
+    "wasted_bits": ("Wasted (Mbit)", "{:.2f}", 1e-6),
     "wasted_j": ("Wasted (J)", "{:.4g}", 1),
     "wasted_share": ("Wasted, of all joules (%)", "{:.1f}", 100),
 }
-
-
-def headline(figures: pd.DataFrame) -> pd.DataFrame:
-    """Write the key figures as text, [runs x figures]; of many runs, [variants x figures]."""
-    named = named_runs(figures.assign(wasted_bits=figures["wasted_bits"] / 1e6))
-    return quantities(named, {name: words for name, (words, _, _) in ROWS.items()}, _text).T
-
-
-def _text(name: str, value: float) -> str:
-    """Write a number; a run without handovers, devices or their rows has none."""
-    _, form, factor = ROWS[name]
-    return NOTHING if math.isnan(value) else form.format(factor * value)
 
 
 MOST_SERIES = 5  # lines that can be told apart
