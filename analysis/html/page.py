@@ -58,6 +58,7 @@ def report(runs: Runs) -> str:
         notes.append(f"Long lines of charts show up to every {max(thinned)}th point; the tables have all.")
     clocks = [replay["clock"] for replay in replays]
     clock = clocks[0] if clocks and all(each == clocks[0] for each in clocks) else None
+    listed = "".join(f"<li>{html.escape(note)}</li>" for note in dict.fromkeys(notes))
     data = {"title": title, "charts": charts, "clock": clock, "replays": replays}
     if runs.score != ACCURACY:
         data["score"] = named(runs.score)
@@ -67,7 +68,7 @@ def report(runs: Runs) -> str:
         about=html.escape(_about(runs)),
         summary="".join(f"<p>{html.escape(sentence)}</p>" for sentence in words.summary(runs)),
         answer=answer(runs),
-        notes=_list(list(dict.fromkeys(notes))),
+        notes=f'<ul class="notes">{listed}</ul>' if notes else "",
         tables=_tables(runs),
         scenario=html.escape(scenario),
         provenance=html.escape(provenance),
@@ -102,12 +103,6 @@ def _about(runs: Runs) -> str:
     wall_s = runs.info["wall_s"].sum()
     simulated_s = runs.info["simulated_s"].sum()
     return f"{named} · {words.time_text(simulated_s)} simulated in {words.time_text(wall_s)}"
-
-
-def _list(notes: list[str]) -> str:
-    if not notes:
-        return ""
-    return f'<ul class="notes">{"".join(f"<li>{html.escape(note)}</li>" for note in notes)}</ul>'
 
 
 def _asset(name: str) -> str:

@@ -1,5 +1,6 @@
 """What a replay shows of one run: where its devices were, what each did when, and what happened to them."""
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from edgefl.analysis.html.packing import Column, pack, unit_of
 from edgefl.analysis.html.series import label_of, population, timeline
 from edgefl.analysis.measures.metrics import of_run
 from edgefl.analysis.measures.moving_run import track
-from edgefl.analysis.runs.clock import Clock, own_clock
+from edgefl.analysis.runs.clock import own_clock
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.places import map_of
 from edgefl.analysis.runs.vocabulary import STAGES
@@ -35,7 +36,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
     ledger, rows, rounds, events = (
         of_run(table, run) for table in (runs.ledger, runs.devices, runs.rounds, runs.events)
     )
-    ids = np.sort(ledger["device"].to_numpy(int))
+    ids, clock = np.sort(ledger["device"].to_numpy(int)), own_clock(str(run.path))
     classes, class_of = _classes(ledger, ids)
     if len(layout["images"]) > 1:
         notes.append(
@@ -51,7 +52,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
     return {
         "label": label_of(run, runs),
         "simulated_s": run.simulated_s,
-        "clock": _clock_data(own_clock(str(run.path))),
+        "clock": None if clock.begin_hour is None else asdict(clock),  # a run without a day has no hours
         **layout,
         "areas": areas,
         "streets": streets,
@@ -66,11 +67,6 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
         "timeline": timeline(runs, run),
         "population": population({name: column.values for name, column in frames.items()}, served),
     }
-
-
-def _clock_data(clock: Clock) -> dict[str, float] | None:
-    """Write a clock for the page; None: the run has no hours."""
-    return None if clock.begin_hour is None else {"begin_hour": clock.begin_hour, "day_s": clock.day_s}
 
 
 def _classes(ledger: pd.DataFrame, ids: np.ndarray) -> tuple[list[str], list[int]]:
