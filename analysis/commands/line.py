@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edgefl.analysis.commands.reading import ReadingCommand, told_by
+from edgefl.analysis.commands.report_command import ReadingCommand, told_by
 
 app = typer.Typer(
     help="Read edgefl run directories.",

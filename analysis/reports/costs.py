@@ -21,11 +21,7 @@ PHASES = {"pilot": "pilot", "probe": "gradient", "train": "training"}  # phase -
 
 
 def report_costs(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
-    """Measure the costs of all runs, and write costs.csv, costs_stages.csv, costs.md and costs.tex.
-
-    Raises:
-        ValueError: no completed run, or a folder that cannot be written.
-    """
+    """Measure the costs of all runs, and write costs.csv, costs_stages.csv, costs.md and costs.tex."""
     runs = Runs.of(runs)
     of_runs, stages = breakdown(runs), cost_analysis(runs)
     shown = _tables(of_runs, stages, variants_of(runs.info, None))

@@ -34,11 +34,7 @@ OF_DEVICES = ["device", "outcome", "downlink_bits", "uplink_bits", "energy_j"]
 
 
 def report_network(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
-    """Measure the network of all runs, and write network.csv, network_course.csv, network.png and .pdf.
-
-    Raises:
-        ValueError: no completed run, or a folder that cannot be written.
-    """
+    """Measure the network of all runs, and write network.csv, network_course.csv, network.png and .pdf."""
     runs = Runs.of(runs)
     figures, course = handover_figures(runs), over_time(runs)
     notes = runs.said()

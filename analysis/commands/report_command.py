@@ -68,7 +68,7 @@ class ReportCommand(ReadingCommand):
         name, _, function = self.report.partition(".")
         module = import_module(f"edgefl.analysis.reports.{name}")
         measure = getattr(module, function)
-        own = dict(_options(measure))
+        own = list(_options(measure))
 
         def command(
             runs: Folders,
@@ -87,7 +87,7 @@ class ReportCommand(ReadingCommand):
             (found if isinstance(found, Report) else module.report(found)).print(explain=explain)
 
         *common, explain, _ = inspect.signature(command).parameters.values()
-        of_report = [_read(option) for options in own.values() for option in options]
+        of_report = [_read(option) for _, options in own for option in options]
         signature = inspect.Signature([*common, *of_report, *[explain] * self.explains])
         command.__signature__ = signature  # type: ignore[attr-defined]
         command.__annotations__ = {name: option.annotation for name, option in signature.parameters.items()}
@@ -101,7 +101,12 @@ def told_by(report: str, load: str = "load_runs", *, explains: bool = False) -> 
     return type("ReportCommand", (ReportCommand,), {"report": report, "load": load, "explains": explains})
 
 
-def _options(measure: Any) -> Iterator[tuple[inspect.Parameter, list[inspect.Parameter]]]:
+Asked = tuple[
+    inspect.Parameter, list[inspect.Parameter]
+]  # of a report's function: a parameter and its options
+
+
+def _options(measure: Any) -> Iterator[Asked]:
     """Yield the parameters of a report's function behind its runs, each with its options, or those of its fields."""
     for one in list(inspect.signature(measure).parameters.values())[1:]:
         if is_dataclass(kind := one.annotation):
@@ -116,11 +121,11 @@ def _read(option: inspect.Parameter) -> inspect.Parameter:
     return option.replace(annotation=Annotated[typed[0], words], default=None) if typed else option
 
 
-def _given(own: dict[inspect.Parameter, list[inspect.Parameter]], options: dict[str, Any]) -> dict[str, Any]:
+def _given(own: list[Asked], options: dict[str, Any]) -> dict[str, Any]:
     """Return what was given of the options of a report's function; what was not, it knows itself."""
     given = {name: value for name, value in options.items() if value not in (None, [])}
-    for one, several in own.items():
-        if several != [one]:
+    for one, several in own:
+        if several != [one]:  # a value of several options
             values = {option.name: given.pop(option.name) for option in several if option.name in given}
             given[one.name] = one.annotation(**values)
     return given
