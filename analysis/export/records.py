@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from edgefl.analysis.measures.metrics import RUN, of_run, totals
-from edgefl.analysis.runs.load import load_settings
+from edgefl.analysis.runs.load import load_settings, named
 from edgefl.analysis.runs.scenario_keys import keys_of
 
 CURVES = ("accuracy", "loss", "latency_s", "energy_j")  # per round
@@ -93,7 +93,7 @@ def study_of(path: str | Path) -> StudyRecord:
             run = Path(str(row.path))
             about = json.loads((run / "run.json").read_text(encoding="utf-8"))
             name = about.get("study") or name
-            group = ", ".join([*(f"{axis} {label}" for axis, label in setting), str(row.variant)])
+            group = ", ".join(filter(None, (named(setting), str(row.variant))))
             key = (row.variant, row.seed)
             records.append(
                 RunRecord(

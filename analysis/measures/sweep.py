@@ -10,7 +10,7 @@ from edgefl.analysis.measures.scope import roundless, scope_of
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import ends, paired_ratio
 from edgefl.analysis.measures.verdicts import COSTS
-from edgefl.analysis.runs.load import Runs, Setting, Settings
+from edgefl.analysis.runs.load import Runs, Settings, named
 from edgefl.analysis.runs.scenario_keys import differing
 
 MEASURED = ["seconds_to_target", "joules_to_target", "rounds_to_target", "accuracy_first"]
@@ -52,7 +52,7 @@ def table_of(
     for (setting, variant), group in by_seed.groupby(["setting", "variant"], sort=False):
         point = (setting, variant)
         row: dict[str, Any] = {"series": names[point], **{key: points[point][key] for key in keys}}
-        row |= {"setting": _words(setting), "variant": variant}
+        row |= {"setting": named(setting, " "), "variant": variant}
         row["seeds"] = len(group)
         for name in wanted:
             row |= averages.spread(name, group[name].astype(float))
@@ -72,7 +72,7 @@ def add_ratios(table: pd.DataFrame, by_seed: pd.DataFrame, costs: Sequence[str])
 
     They are NaN where a target was missed: a bound over a bound says nothing.
     """
-    words = by_seed["setting"].map(_words)
+    words = by_seed["setting"].map(lambda setting: named(setting, " "))
     for cost in costs:
         found = []
         for _, own in table.groupby("series", sort=False):
@@ -91,10 +91,6 @@ def add_ratios(table: pd.DataFrame, by_seed: pd.DataFrame, costs: Sequence[str])
             ("pairs", "pairs"),
         ):
             table[f"{cost}_{ending}"] = [getattr(one, field) for one in found]
-
-
-def _words(setting: Setting) -> str:
-    return " ".join(f"{axis} {label}" for axis, label in setting)
 
 
 def _series(points: Mapping[Any, Mapping[str, Any]], keys: Sequence[str]) -> dict[Any, str]:

@@ -13,9 +13,15 @@ from edgefl.analysis.figures.curves import curves_figure
 from edgefl.analysis.figures.pareto import pareto_figure
 from edgefl.analysis.figures.sweep import words_of
 from edgefl.analysis.measures import averages, metrics
-from edgefl.analysis.measures.populations import notes_on, population_kinds
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Comparison
-from edgefl.analysis.measures.scope import SideBySide, own_notes, roundless, scope_of
+from edgefl.analysis.measures.scope import (
+    SideBySide,
+    notes_on,
+    own_notes,
+    population_kinds,
+    roundless,
+    scope_of,
+)
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, targets_of, usable
 from edgefl.analysis.measures.verdicts import verdicts

@@ -14,8 +14,7 @@ from edgefl.analysis.figures.clock import time_axis
 from edgefl.analysis.figures.lines import BAND, PILOT, label_lines, write_above
 from edgefl.analysis.figures.style import DPI, INK, Styles, heading, plain, variant_styles
 from edgefl.analysis.measures.metrics import over_seeds, training_rounds
-from edgefl.analysis.measures.populations import jaccard
-from edgefl.analysis.measures.scope import SideBySide
+from edgefl.analysis.measures.scope import SideBySide, jaccard
 from edgefl.analysis.page.markup import csv_text
 from edgefl.analysis.page.report import Report
 from edgefl.analysis.runs.choices import OVERLAP, Overlap, Reference

@@ -22,7 +22,7 @@ from edgefl.analysis.measures.targets import target_of
 from edgefl.analysis.page.formatting import amount, ranges
 from edgefl.analysis.page.markup import markdown_escape, markdown_table
 from edgefl.analysis.page.report import Report
-from edgefl.analysis.runs.load import Runs, Setting, load_settings
+from edgefl.analysis.runs.load import Runs, Setting, load_settings, named
 from edgefl.analysis.runs.reading import EXACT
 from edgefl.analysis.runs.servers import METRICS, refuse_rounds, several_servers
 
@@ -104,7 +104,7 @@ def answer(
         row, note = _row(question, values, wanted_seeds, error)
         rows.append({**dict(setting), **row})
         if note:
-            notes.append(f"{_named(setting)}{note}")
+            notes.append(f"{named(setting)}: {note}" if setting else note)
     table = pd.DataFrame(rows)
     more = tuple(table.pop("seeds_wanted").tolist())
     axes = tuple(axis for axis, _ in next(iter(seeds)))
@@ -242,10 +242,6 @@ def _better(question: Question, seen: Interval) -> str:
         return UNDECIDED
     first_is_higher = seen.low > 0
     return question.variants[0 if first_is_higher == (question.metric in HIGHER_IS_BETTER) else 1]
-
-
-def _named(setting: Setting) -> str:
-    return ", ".join(f"{axis} {label}" for axis, label in setting) + ": " if setting else ""
 
 
 def _sentence(question: Question, table: pd.DataFrame) -> str:

@@ -1,7 +1,7 @@
 """The variants of a study side by side in every setting of its grid, as the papers' large tables print them."""
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -26,7 +26,7 @@ from edgefl.analysis.page.formatting import (
 from edgefl.analysis.page.markup import latex_escape, latex_tabular, markdown_table
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.runs.choices import FIRST_ROUNDS, Reference
-from edgefl.analysis.runs.load import Paths, Settings
+from edgefl.analysis.runs.load import Paths, Settings, named
 
 
 @reporting
@@ -66,7 +66,7 @@ def compare_settings(
             raise ValueError(f"{own.path} has other axes than the rest: give one study's folder")
         missing = [name for name in variants if name not in set(own.info["variant"])]
         if missing:
-            notes.append(f"no completed run of {', '.join(missing)} in {_named(setting)}")
+            notes.append(f"no completed run of {', '.join(missing)} in {named(setting)}")
         rounds = numbers.rounds_of(own, seeds, sessions)
         if trained:
             part = numbers.accuracies(own, rounds, seeds, variants, sessions, first_rounds)
@@ -95,10 +95,6 @@ def compare_settings(
         out=by_setting.first.folder(out),
         notes=tuple(notes),
     )
-
-
-def _named(setting: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"{axis} {label}" for axis, label in setting)
 
 
 # What a table of runs without training shows: quantity of `SettingsTable.table` -> words, units
@@ -213,7 +209,7 @@ def _verdicts(settings: SettingsTable) -> list[str]:
         f"{settings.reference} is ahead of all others in {int((leads > 0).sum())} of {len(leads)} pairs of "
         f"setting and session, by {100 * leads.median():.2f} points in the median.",
         *(
-            f"Behind: {_named((axis, row[axis]) for axis in settings.axes)}, session {row['session']}: {row['best']}"
+            f"Behind: {named((axis, row[axis]) for axis in settings.axes)}, session {row['session']}: {row['best']}"
             f" by {-100 * row['lead']:.2f}."
             for row in behind
         ),

@@ -1,18 +1,23 @@
 """Run directories as tidy tables: one row per run, round, participation, event, session or device."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
-from edgefl.analysis.page.score_words import named
+from edgefl.analysis.page import score_words
 from edgefl.analysis.runs.reading import forms, read_all, whole_sessions
 from edgefl.analysis.runs.run_folders import SEVERAL, Paths, Remarks, find_runs, run_directories
 
 Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
+
+
+def named(setting: Iterable[tuple[str, object]], between: str = ", ") -> str:
+    """Write a setting as its axes and labels: `bandwidth 20 MHz, alpha 0.3`."""
+    return between.join(f"{axis} {label}" for axis, label in setting)
 
 
 @dataclass(frozen=True)
@@ -228,8 +233,8 @@ def _read(info: pd.DataFrame, path: Path, remarks: Remarks) -> Runs:
     sentences = list(remarks.sentences)
     if score != "accuracy":
         sentences.append(
-            f"the score of these runs' task is {named(score)}: 1 is perfect, and it may be below 0; in percent it is"
-            " that times 100"
+            f"the score of these runs' task is {score_words.named(score)}: 1 is perfect, and it may be below 0; in"
+            " percent it is that times 100"
         )
     unfinished = int((runs["status"] != "completed").sum())
     if unfinished:

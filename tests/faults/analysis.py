@@ -253,7 +253,7 @@ FAULTS = (
         "Jaccard: intersection over union",
         f"{UNIT}test_populations.py::test_jaccard",
         "nothing",
-        edited("edgefl.analysis.measures.populations:jaccard", "/ len(one | other)", "/ max(1, len(one))"),
+        edited("edgefl.analysis.measures.scope:jaccard", "/ len(one | other)", "/ max(1, len(one))"),
     ),
     Fault(
         "analysis.missed_target",
