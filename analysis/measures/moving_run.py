@@ -93,10 +93,9 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
     mine = rounds[rounds["cell"] == cell].sort_values("start_s")
     if mine.empty:
         raise ValueError(f"no rounds of cell {cell}; cells with a federation: {', '.join(map(str, served))}")
-    curve, name = mine.assign(value=mine["energy_j"].cumsum()), f"Joules spent in cell {cell}'s rounds"
-    if (trained := mine["accuracy"].notna()).any():
-        curve, name = mine[trained], f"Test accuracy of cell {cell}'s model (%)"
-        curve = curve.assign(value=100 * curve["accuracy"])
+    curve, name = mine.assign(value=100 * mine["accuracy"]), f"Test accuracy of cell {cell}'s model (%)"
+    if mine["accuracy"].isna().all():
+        curve, name = mine.assign(value=mine["energy_j"].cumsum()), f"Joules spent in cell {cell}'s rounds"
     ledger = of_run(runs.ledger, run)
     ids = np.sort(ledger["device"].to_numpy(int))
     times_s = np.sort(positions["time_s"].unique())
@@ -125,7 +124,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
             moved["time_s"].to_numpy(float),
             np.searchsorted(ids, moved["device"].to_numpy(int)),
         ),
-        curve=curve[["start_s", "value"]],
+        curve=curve[["start_s", "value"]].dropna(),
         curve_name=name,
         sessions=[
             (float(start_s), _most(str(devices), ids, of))
