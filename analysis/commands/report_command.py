@@ -37,7 +37,7 @@ class ReadingCommand(TyperCommand):
         return super().invoke(ctx)
 
 
-class ReportCommand(ReadingCommand):
+class _ReportCommand(ReadingCommand):
     """A command whose options are those of a report's function, imported only when somebody asks for them.
 
     Attributes:
@@ -96,9 +96,9 @@ class ReportCommand(ReadingCommand):
         return typer.main.get_command(app)
 
 
-def told_by(report: str, load: str = "load_runs", *, explains: bool = False) -> type[ReportCommand]:
+def told_by(report: str, load: str = "load_runs", *, explains: bool = False) -> type[_ReportCommand]:
     """Make the class of the command that prints what `reports.MODULE.FUNCTION` finds."""
-    return type("ReportCommand", (ReportCommand,), {"report": report, "load": load, "explains": explains})
+    return type("ReportCommand", (_ReportCommand,), {"report": report, "load": load, "explains": explains})
 
 
 Asked = tuple[

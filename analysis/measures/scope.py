@@ -32,7 +32,7 @@ class SideBySide(NamedTuple):
     def of(cls, runs: Runs, reference: str | None, notes: list[str]) -> "SideBySide":
         """Choose them among the runs that have a round; notes say what is left out."""
         info = runs.info[_have_rounds(runs.info, runs.rounds)]
-        seeds = common_seeds(info, notes)
+        seeds = _common_seeds(info, notes)
         rounds, sessions = (table[table["seed"].isin(seeds)] for table in (runs.rounds, runs.sessions))
         reference = reference_of(info, reference, notes)
         return cls(info, rounds, sessions, seeds, reference, variants_of(info, reference))
@@ -53,7 +53,7 @@ def own_notes(info: pd.DataFrame) -> list[str]:
     return [f"{which}; the first of {first['path']}: {first['notes'][0]}"]
 
 
-def common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
+def _common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
     """List the seeds that all variants have; adds a note if some have more."""
     by_variant = {str(variant): set(group["seed"]) for variant, group in info.groupby("variant", sort=False)}
     common = set.intersection(*by_variant.values())
