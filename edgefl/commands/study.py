@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from edgefl.analysis.commands.options import Explain
+from edgefl.analysis.runs.choices import Explain
 from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console
 from edgefl.errors import EdgeflError
 
@@ -234,7 +234,7 @@ def _print_comparison(
     plan: "studies.StudyPlan", path: "Path | list[Path]", out: Path, *, explain: bool
 ) -> None:
     """Compare runs; along a grid of one number, say what it costs."""
-    from edgefl.analysis import compare, compare_settings, load_runs
+    from edgefl.analysis import compare, compare_settings, load_runs, load_settings
     from edgefl.analysis.page.formatting import placed
     from edgefl.analysis.reports import comparison, settings, sweep
 
@@ -242,10 +242,11 @@ def _print_comparison(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
             if plan.runs[0].member.setting:
-                report = settings.report(compare_settings(path, out=out))
-                if key := sweep.grid_key(path):
+                runs = load_settings(path)
+                report = settings.report(compare_settings(runs, out=out))
+                if key := sweep.grid_key(runs):
                     more = ("Settings", "settings.md", ": the variants in each of them")
-                    swept = sweep.report(sweep.sweep(path, keys=[key], out=out))
+                    swept = sweep.report(sweep.sweep(runs, keys=[key], out=out))
                     report = replace(swept, look=[*swept.look, more])
             else:
                 report = comparison.report(compare(load_runs(path), out=out))

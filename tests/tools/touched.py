@@ -64,7 +64,7 @@ FEATURES = {
     ),
     "drift": Feature(
         r"learning\.drifts|[Dd]rifting|\bdrifted|knows_drift|both_concepts|settings\.drift|[Dd]riftComparison"
-        r"|drift_reading",
+        r"|measures\.drift",
         (
             "learning/drifts",
             "federation/drifting",
