@@ -73,7 +73,7 @@ FEATURES = {
             "reports/drift",
             "figures/drift",
         ),
-        6,
+        5,
     ),
     "loss on air": Feature(
         r"lost_(up|down)link|Lost|loss_on_air|packet_error|PacketError|decoded|radio_lost|LOST",
