@@ -131,7 +131,7 @@ def test_gain_has_the_states_deviation(seed: int, state: str, std_db: float) -> 
         area_radius_m=40.0,
         keys=keys(seed),
         line_of_sight=state,
-        shadowing="spatial",
+        shadowing_std_db=None,
         **RADIO,
     )
     place = np.array([[30.0, 17.0]])
@@ -152,7 +152,7 @@ def test_gain_is_correlated_over_its_states_distance(state: str, correlation_m: 
         area_radius_m=40.0,
         keys=keys(0),
         line_of_sight=state,
-        shadowing="spatial",
+        shadowing_std_db=None,
         **RADIO,
     )
     # at one distance, so that path loss cancels

@@ -77,7 +77,7 @@ def changes(
         area_radius_m=AREA_M + SPEED_M_S * simulated_s + 1.0,
         keys=[100 * seed + site for site in range(len(SITES_M))],
         line_of_sight=line_of_sight,
-        shadowing="none" if correlation is None else "spatial",
+        shadowing_std_db=0.0 if correlation is None else None,
         common=Common(100 * seed + 99, correlation) if correlation else None,
         wraparound=Wraparound(1, ISD_M),
     )

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +17,9 @@ from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, RoundKey
 from edgefl.engine.air.links import Links
 from edgefl.engine.air.measurements import Survey
 from edgefl.engine.air.radio_link_monitoring import RadioLinkMonitoring
+from edgefl.engine.derived import Derived
 
 Snr = dict[Direction, FloatArray]
-
-
-class _Surveyed(NamedTuple):
-    """What a survey says of all links of a round: [links] SNR, and what each device hears of the other sites."""
-
-    survey: Survey
-    snr: Snr
-    heard: Sequence[Heard]
 
 
 class ChannelReports:
@@ -54,7 +48,8 @@ class ChannelReports:
         self.ids = np.asarray(links.devices)
         self.neighbours = neighbours
         self.interfered = interfered
-        self.surveyed: _Surveyed | None = None  # by the last survey that a link was read from beside the grid
+        # others of the round begin before the next tick, too: all links take little more time than one
+        self._surveyed = Derived(partial(reader.surveyed, cell, self.ids, neighbours, interfered is not None))
         self._row = {device: row for row, device in enumerate(links.devices)}
         self._reader = reader
         self._uplink_power = links.uplink_power
@@ -86,10 +81,9 @@ class ChannelReports:
         row = self._row[device]
         return self._snr[direction].item(row) if self._is_now(self._measured_s.item(row)) else None
 
-    def take_surveyed(self, row: int) -> None:
-        """Take what the survey says of the link in a row; an absent device keeps what was measured last."""
-        assert self.surveyed is not None
-        survey, snr, heard = self.surveyed
+    def take_surveyed(self, row: int, survey: Survey) -> None:
+        """Take what a survey says of the link in a row; an absent device keeps what was measured last."""
+        snr, heard = self._surveyed(survey)
         self._measured_s[row] = self._reader.env.now
         if np.isfinite(survey.positions_m[self.ids[row], 0]):
             self._snr["downlink"][row] = snr["downlink"][row]
@@ -174,7 +168,7 @@ class GainReader:
         on_grid, rounds = self._monitoring.measures_at(self.env.now), [asking]
         survey = self.survey(on_grid)
         if survey is not None and not on_grid and not self._shared:
-            self._take_surveyed(asking, row, survey)
+            asking.take_surveyed(row, survey)
             return
         positions_m = self.positions_m() if survey is None else survey.positions_m
         if on_grid:
@@ -203,13 +197,10 @@ class GainReader:
             one.take(rows, {direction: values[part] for direction, values in snr.items()}, heard[part])
             begin += len(rows)
 
-    def _take_surveyed(self, asking: ChannelReports, row: int, survey: Survey) -> None:
-        """Measure a round's link in a row as a survey has it."""
-        if asking.surveyed is None or asking.surveyed.survey is not survey:
-            # others of the round begin before the next tick, too: all links take little more time than one
-            cells, neighbours = np.repeat([[asking.cell], [asking.neighbours]], len(asking.ids), axis=1)
-            state = self._gains.of_survey(survey, asking.ids.tolist(), cells)
-            snr = self._budget.snr(state, neighbours)
-            heard = [] if asking.interfered is None else self._heard(state)
-            asking.surveyed = _Surveyed(survey, snr, heard)
-        asking.take_surveyed(row)
+    def surveyed(
+        self, cell: int, ids: npt.NDArray[np.intp], neighbours: int, hear: bool, survey: Survey
+    ) -> tuple[Snr, list[Heard]]:
+        """Return what a survey says of all links of a round: [links] SNR, and what each hears of the other sites."""
+        cells, shares = np.repeat([[cell], [neighbours]], len(ids), axis=1)
+        state = self._gains.of_survey(survey, ids.tolist(), cells)
+        return self._budget.snr(state, shares), self._heard(state) if hear else []

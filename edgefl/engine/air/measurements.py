@@ -1,13 +1,14 @@
 """What devices measure of the cells: received power, by place; one survey of all serves whoever asks at a time."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 
-class Survey(NamedTuple):
-    """What all devices measured at one time.
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What all devices measured at one time; another one is not equal.
 
     positions_m: [devices, 2] where they were, nan: absent. power_db: [devices, cells]; rows of absent devices mean
     nothing. Both are not to be written to.
@@ -46,7 +47,7 @@ class Measurements:
     def survey(self, positions_m: np.ndarray) -> Survey:
         """Return the power at all devices, which are at [devices, 2]: measured again for those that have moved."""
         assert self._power_db is not None  # of one cell nothing is measured
-        last_m, power_db = self._last
+        last_m, power_db = self._last.positions_m, self._last.power_db
         if positions_m is last_m:
             return self._last
         # bit by bit, so that one that stays absent (nan) has not moved

@@ -86,7 +86,6 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
             area_radius_m=extent.field_radius_m,
             keys=[streams.key("place", site) for site in range(len(sites_m))],
             line_of_sight=radio.propagation.line_of_sight,
-            shadowing="none" if radio.propagation.shadowing_std_db == 0 else "spatial",
             shadowing_std_db=radio.propagation.shadowing_std_db,
             common=common(radio.propagation.site_correlation),
             los_common=common(radio.propagation.los_site_correlation),

@@ -10,6 +10,7 @@ from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState
+from edgefl.engine.derived import Derived
 from edgefl.rng import Streams
 
 
@@ -45,11 +46,10 @@ class SlotInterference:
     def __init__(self, load: float, budget: Budget, gains: LargeScaleGains, streams: Streams) -> None:
         self._load = load
         self._budget = budget
-        self._gains = gains
         self._streams = streams
         self._activities: dict[Direction, TransmitterActivity] = {}
-        # positions of all devices and the gains there: those of all cells whose rounds open at one time
-        self._measured = np.empty((0, 2)), np.empty((0, 0))
+        # positions of all devices -> gains there, [devices, cells]: the rounds of all cells that open at one time ask
+        self._power_db = Derived(gains.power_db)
 
     def of_links(
         self, state: LargeScaleState, cell: int, fading: Sequence[Fading], uplink_share: FloatArray
@@ -86,14 +86,6 @@ class SlotInterference:
         power_db = self._power_db(positions_m)
         levels = self._budget.uplink_levels(power_db, cell, 1.0)
         return Heard(self._activity("uplink", power_db.shape[1]), levels).mean
-
-    def _power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices, cells] the gains at the positions of all devices."""
-        measured_m, power_db = self._measured
-        if not np.array_equal(measured_m, positions_m, equal_nan=True):
-            power_db = self._gains.power_db(positions_m)
-            self._measured = positions_m, power_db
-        return power_db
 
     def heard_by_devices(self, state: LargeScaleState) -> list[Heard]:
         """Return what each device hears of the other sites."""

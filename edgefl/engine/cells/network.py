@@ -17,6 +17,7 @@ from edgefl.engine.cells.parts_under_way import PartsUnderWay
 from edgefl.engine.cells.serving_cells import NOWHERE, ServingCells
 from edgefl.engine.cells.stillness import Stillness
 from edgefl.engine.cells.whereabouts import Whereabouts
+from edgefl.engine.derived import Derived
 from edgefl.engine.devices.battery import Battery
 from edgefl.engine.devices.power import Power, PowerListener
 from edgefl.engine.parts import Cause
@@ -86,7 +87,8 @@ class Network:
         self._measurements = Measurements(count, cells, power_db, power_db_of)
         self._served = ServingCells(count)
         self._parts = PartsUnderWay()
-        self._present: dict[int, tuple[np.ndarray | None, list[int]]] = {}  # of each cell, as asked last
+        # of each cell: as long as they are the same it is one list, of a million who stand still too
+        self._ids: list[Derived[np.ndarray, list[int]]] = [Derived(np.ndarray.tolist) for _ in range(cells)]
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)
         self._arrivals = Arrivals(env, cells)
@@ -106,17 +108,9 @@ class Network:
         self._served.cell[served] = self._measurements.strongest(positions_m)[served]
 
     def present(self, cell: int) -> list[int]:
-        """Return the sorted ids of the devices that can take part in a round of this cell; only lent.
-
-        As long as they are the same, it is the same list: of a million who stand still one is made.
-        """
+        """Return the sorted ids of the devices that can take part in a round of this cell; only lent."""
         served, has_link = self._with_link(cell, self._served.connected(self.env.now))
-        present = served if has_link is None else served[has_link]
-        before, ids = self._present.get(cell, (None, []))
-        if before is None or not np.array_equal(present, before):
-            ids = present.tolist()
-            self._present[cell] = present, ids
-        return ids
+        return self._ids[cell](served if has_link is None else served[has_link])
 
     def out_of_coverage(self, cell: int) -> list[int] | None:
         """Return the sorted ids of the devices that only lack a link to be present; None: there is no coverage."""

@@ -108,20 +108,19 @@ share | Common(1, x) | 1.1; -0.1
 128-bit | Common(-1, 0.5)
 beyond area_radius_m 170 | gains().gain_db([[0.0, 0.0], x]) | [-120.0, 121.0]; [nan, 0.0]
 positions_m | gains().gain_db([1.0, 2.0])
-sites | gains().gain_db_to([[0.0, 0.0]], x) | [7]; [-1]; [0, 1]
+sites | gains().links_to([[0.0, 0.0]], x) | [7]; [-1]; [0, 1]
 sites_m | gains(sites_m=[0.0, 1.0])
 keys must be one per site, got 2 for 7 | gains(keys=[1, 2])
-128-bit | gains(keys=[-1] * 7, shadowing="spatial")
+128-bit | gains(keys=[-1] * 7, shadowing_std_db=None)
 area_radius_m | gains(area_radius_m=0.0)
 line_of_sight | gains(line_of_sight="maybe")
-shadowing | gains(shadowing="round")
 shadowing_std_db | gains(shadowing_std_db=-4.0)
 carrier_hz | gains(carrier_hz=3.5)
 min_distance_m 5 to 270 m | gains(min_distance_m=5.0)
 min_distance_m 300 must be less than 270 m | gains(min_distance_m=300.0)
 to 5050 m | gains(area_radius_m=4950.0)
-FreeSpace | gains(model=FreeSpace(), shadowing="spatial", shadowing_std_db=4.0)
-616 MiB, more than 512 MiB | gains(area_radius_m=3000.0, shadowing="spatial")
+FreeSpace | gains(model=FreeSpace(), shadowing_std_db=4.0)
+616 MiB, more than 512 MiB | gains(area_radius_m=3000.0, shadowing_std_db=None)
 speed_m_s | slot_correlation(x, carrier_hz=3.5e9, slot_s=0.5e-3) | -1.0; nan
 carrier_hz | slot_correlation(1.0, carrier_hz=x, slot_s=0.5e-3) | 0.0; -1.0
 slot_s | slot_correlation(1.0, carrier_hz=3.5e9, slot_s=0.0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def radio_of(**options: Any) -> Radio:
         settings=RadioSettings(preset="journal", fidelity="slot", **options),
         device_power_w=0.2,
         speeds_m_s=np.zeros(4),
-        gains=None,  # type: ignore[arg-type]  # not asked here
+        gains=Mock(),  # not asked here
         streams=Streams(1),
     )
 
