@@ -197,7 +197,7 @@ class LargeScale:
             sites: [n] indices into sites_m.
 
         Returns:
-            [n] gain in dB, negative, and [n] `distance_m`.
+            [n] gain in dB, negative, and [n] 2D distance in m (to the nearest copy), as it is.
 
         Raises:
             ValueError: a position is beyond the area, or there is no such site.
@@ -234,15 +234,6 @@ class LargeScale:
         square = self._square_distance(framed - self._sites[:, chosen])
         distance_m = np.sqrt(square)
         return -self._loss_db(self._log_of(square), margin, values), distance_m
-
-    def distance_m(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
-        """[n] 2D distance in m from positions [n, 2] to sites [n] (their nearest copy), as it is.
-
-        Raises:
-            ValueError: a position is beyond the area, or there is no such site.
-        """
-        positions, chosen = self._checked_pairs(positions_m, sites)
-        return np.sqrt(self._square_distance(self._framed(positions) - self._sites[:, chosen]))
 
     def is_held(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
         """[n] whether links of this 2D distance have the path loss of min_distance_m, which they are closer than."""

@@ -31,12 +31,6 @@ def site_count(rings: int) -> int:
     return 1 + 3 * rings * (rings + 1)
 
 
-def cell_radius_m(isd_m: float) -> float:
-    """Circumradius of a hexagonal cell, isd / sqrt(3)."""
-    _check_isd(isd_m)
-    return isd_m / math.sqrt(3.0)
-
-
 def hexagonal_sites(rings: int, isd_m: float) -> FloatArray:
     """Sites on a triangular grid: one in the centre, and full rings around it.
 

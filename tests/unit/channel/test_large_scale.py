@@ -101,7 +101,7 @@ def test_without_shadowing_gain_is_minus_path_loss(
     if wraparound:
         displacement = wraparound.displacement_m(positions, sites_m)[np.arange(2000), sites]
     distance = np.linalg.norm(displacement, axis=1)
-    np.testing.assert_allclose(subject.distance_m(positions, sites), distance, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(subject.links_to(positions, sites)[1], distance, rtol=0, atol=1e-9)
     expected = -model.path_loss_db(np.maximum(distance, 10.0), line_of_sight=state == "always", **radio)
     np.testing.assert_allclose(subject.links_to(positions, sites)[0], expected, rtol=0, atol=DOUBLE_DB)
     measured = subject.gain_db(positions)
@@ -219,7 +219,7 @@ def test_a_soft_place_mixes_the_gains_of_both_states_as_7_6_3_3_says(std_db: flo
         large_scale(line_of_sight=state, shadowing_std_db=std_db) for state in ("always", "never", "soft")
     )
     field = GaussianFields(keys=KEYS, correlation_m=50.0, area_radius_m=AREA_M, stream=2, law="gaussian")
-    distance_m = np.stack([soft.distance_m(positions, np.full(3000, site)) for site in range(7)], axis=1)
+    distance_m = np.stack([soft.links_to(positions, np.full(3000, site))[1] for site in range(7)], axis=1)
     probability = UMi().los_probability(np.maximum(distance_m, 10.0))
     margin = special.ndtri(probability) - FieldStack([field]).at(positions)[0]
     state = 0.5 + np.arctan(np.sqrt(20 / (3e8 / carrier_hz)) * margin) / np.pi
@@ -301,7 +301,7 @@ def test_too_close_is_held_at_the_minimum() -> None:
     circle = 10.0 * np.stack([np.cos(np.arange(99)), np.sin(np.arange(99))], axis=1)
     for where, held in ((near, [True] * 2), (circle, [False] * 99)):
         assert subject.is_held(subject.links_to(where, [0] * len(held))[1]).tolist() == held
-    assert subject.distance_m(near, [0, 0]).tolist() == [3.0, 9.99]
+    assert subject.links_to(near, [0, 0])[1].tolist() == [3.0, 9.99]
 
 
 def test_nobody_is_somewhere() -> None:
@@ -313,7 +313,7 @@ def test_wraparound_bounds_the_distances_that_can_occur() -> None:
     # without it, 4950 m are too far; with it no place is farther than 100 sqrt(7) / sqrt(3) m
     subject = large_scale(area_radius_m=4950.0, wraparound=Wraparound(1, ISD_M))
     positions = places(100, 4950.0)
-    farthest = max(subject.distance_m(positions, np.full(100, site)).max() for site in range(7))
+    farthest = max(subject.links_to(positions, np.full(100, site))[1].max() for site in range(7))
     assert farthest <= 100 * math.sqrt(7 / 3) * (1 + 1e-12)
 
 

@@ -27,7 +27,7 @@ from edgefl.channel.renewal import slots_renewal_many
 from edgefl.channel.schedulers.equal_share import EqualShare
 from edgefl.channel.schedulers.proportional_fair import ProportionalFair
 from edgefl.channel.shadowing import draw_shadowing_db
-from edgefl.channel.share import ergodic_rate, mean_snr, share_power_w, spectral_efficiency
+from edgefl.channel.share import ergodic_rate, noise_w, spectral_efficiency
 from edgefl.channel.shared_band import SharedBand
 from edgefl.channel.tdd import Pattern, frame_of
 from edgefl.channel.transfer import Flow
@@ -134,12 +134,10 @@ static | power_of_many([LINK, STATIC], np.array([0, 0]), 3)
 first_slots | power_of_many([LINK], np.array([-1]), 3)
 count | power_of_many([LINK], np.array([0]), 0)
 positive | linear_to_db(x) | 0.0; -1.0; nan
-noise_psd_w_hz | mean_snr(0.2, 1e-10, 0.0, 1e6)
-bandwidth_hz | mean_snr(0.2, 1e-10, 4e-21, 0.0)
->= 0 | mean_snr(0.2, 1e-10, 4e-21, 1e6, **x) | {"noise_figure_db": -1.0}; {"interference_margin_db": [0.0, -1.0]}
+noise_psd_w_hz | noise_w(0.0, 1e6)
+bandwidth_hz | noise_w(4e-21, 0.0)
+>= 0 | noise_w(4e-21, 1e6, **x) | {"noise_figure_db": -1.0}; {"interference_margin_db": [0.0, -1.0]}
 snr | ergodic_rate([1.0, -1.0])
-share | share_power_w(0.2, 1.5)
-power | share_power_w(0.2, 0.5, "half")
 cap | spectral_efficiency(1.0, x) | 0.0; -1.0; nan
 cap | spectral_efficiency([1.0], x) | 0.0; -1.0; nan
 cap | ergodic_rate(1.0, x) | 0.0; -1.0; nan
