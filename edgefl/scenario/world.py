@@ -17,9 +17,9 @@ from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.air import propagation
 from edgefl.engine.air.background import BackgroundTraffic
 from edgefl.engine.air.background_users import BackgroundUsers
-from edgefl.engine.air.coverage import Coverage, LargeScaleOfPlaces
+from edgefl.engine.air.coverage import Coverage
 from edgefl.engine.air.extent import Extent
-from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, SpatialGains
+from edgefl.engine.air.gains import LargeScaleGains, SpatialGains
 from edgefl.engine.air.indoors import BehindWalls, Obstacles
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.borders import Borders
@@ -259,26 +259,11 @@ class World:
 
     def background(self, radio: Radio) -> Iterator[Generator[simpy.Event, None, None]]:
         """Yield the processes of other users' traffic, if there is any."""
-        settings, scenario = self.scenario.radio.background, self.scenario
-        if settings is None:
+        if self.scenario.radio.background is None:
             return
-        users = BackgroundUsers(
-            settings, scenario.radio, scenario.devices, self.gains, self.extent, self.streams
-        )
-        of_cells = BackgroundTraffic(radio.env, settings, radio.air, self.served, users.snr, self.streams)
+        users = BackgroundUsers(self.scenario.devices, self.gains, self.extent, self.streams)
+        of_cells = BackgroundTraffic(radio.air, self.served, users.snr, self.streams)
         yield from of_cells.processes()
-
-    def large_scale_of_places(self, env: simpy.Environment) -> LargeScaleOfPlaces | None:
-        """Return the function that gives links their state by place now; None: gains are drawn by round."""
-        gains, indoors = self.gains, self.walls(env)
-        if not isinstance(gains, SpatialGains):
-            return None
-
-        def of_places(positions_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-            state = gains.of_links(positions_m, ids, cells)
-            return state.behind(indoors.loss_db(positions_m, ids)) if indoors else state
-
-        return of_places
 
     def rehearsal(self) -> "World":
         """Return the same world with a copy of its gains, whose counters leave this world's alone."""
@@ -286,19 +271,11 @@ class World:
         vars(other)["gains"] = copy.deepcopy(self.gains)
         return other
 
-    @cached_property
-    def _walls(self) -> dict[simpy.Environment, Obstacles | None]:
-        return {}
-
     def walls(self, env: simpy.Environment) -> Obstacles | None:
         """What stands between devices and all sites alike, walls and cars, on a clock; None: nothing."""
-        # of a clock there is one, which remembers what it drew: radio, coverage and map ask for it
-        if env not in self._walls:
-            self._walls.clear()
-            by_trip = self.scenario.devices.indoors_by == "trip"
-            now = (lambda: trips(self.movement, env.now)) if by_trip else None
-            self._walls[env] = propagation.obstacles(self.extent, self.fleet, self.streams, now)
-        return self._walls[env]
+        by_trip = self.scenario.devices.indoors_by == "trip"
+        now = (lambda: trips(self.movement, env.now)) if by_trip else None
+        return propagation.obstacles(self.extent, self.fleet, self.streams, now)
 
     def _behind_walls(self, env: simpy.Environment) -> LargeScaleGains:
         """The gains, less what the walls take from devices indoors."""

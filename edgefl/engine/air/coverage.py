@@ -7,13 +7,10 @@ import numpy as np
 
 from edgefl.channel.units import FloatArray, db_to_linear
 from edgefl.engine.air.budget import Budget
-from edgefl.engine.air.gains import LargeScaleState
+from edgefl.engine.air.gains import LargeScaleGains
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_link_monitoring import RadioLinkMonitoring
 from edgefl.engine.derived import Derived
-
-# positions [n, 2], ids [n] and cells [n] of devices -> the large-scale state of their links
-LargeScaleOfPlaces = Callable[[np.ndarray, np.ndarray, np.ndarray], LargeScaleState]
 
 
 class Coverage:
@@ -31,7 +28,6 @@ class Coverage:
     round lasts until their timers have run out.
 
     Args:
-        of_places: the links to the serving cells, by place.
         at_sites: positions of all devices, a cell -> mean interference over noise at its site.
     """
 
@@ -40,13 +36,13 @@ class Coverage:
         margin_db: float,
         budget: Budget,
         monitoring: RadioLinkMonitoring,
-        of_places: LargeScaleOfPlaces,
+        gains: LargeScaleGains,
         at_sites: Callable[[np.ndarray, int], float],
     ) -> None:
         margin = float(db_to_linear(margin_db))
         self._needed = {direction: margin * monitoring.lowest_snr[direction] for direction in DIRECTIONS}
         self._budget = budget
-        self._of_places = of_places
+        self._gains = gains
         self._at_sites = at_sites
         self._among = defaultdict[int, Derived[int, np.ndarray, np.ndarray, np.ndarray]](
             lambda: Derived(self._has_link)
@@ -63,7 +59,7 @@ class Coverage:
     def _has_link(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
         if not len(ids):
             return np.zeros(0, dtype=bool)
-        state = self._of_places(positions_m[ids], ids, np.full(len(ids), cell))
+        state = self._gains.of_links(positions_m[ids], ids, np.full(len(ids), cell))
         sinr = self._budget.mean_snr(state, 1)
         power: FloatArray = self._budget.uplink_power(state, np.ones(len(ids)))
         uplink = sinr["uplink"] * power / (1.0 + self._at_sites(positions_m, cell))

@@ -66,6 +66,12 @@ class LargeScaleGains(Protocol):
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         """Return the state of links to the sites of cells [ids], from what all devices measured: within 1e-3 dB."""
 
+    def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
+        """Return the state of links from places [n, 2] to the sites of cells [n] now: within 1e-3 dB, not counted.
+
+        Of gains that belong to places alone.
+        """
+
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [devices, cells] the gain in dB; -inf for a device that is absent."""
 
@@ -161,7 +167,6 @@ class SpatialGains:
         )
 
     def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-        """Return the state of links from places [n, 2] to the sites of cells [n] now: within 1e-3 dB, not counted."""
         of_cells = self.power_db_of(self._within_border(places_m)[0], ids).astype(float)
         gains_db, unknown_m = of_cells[np.arange(len(ids)), cells], np.full(len(ids), np.nan)
         others = np.maximum(db_to_linear(of_cells).sum(axis=1) - db_to_linear(gains_db), 0.0)

@@ -68,14 +68,18 @@ class PerRoundGains:
         gains_db, none = -(of.loss_db + shadowing_db), np.zeros(len(ids))
         return LargeScaleState(ids, gains_db, of.distances_m, none, key, everywhere_m=positions_m)
 
-    def of_places(self, places_m: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return [n] the gains of users at places [n, 2], like the first device's, in dB; not counted."""
-        of = self._loss_of(places_m, np.zeros(len(places_m), dtype=np.intp))
-        shadowing_db: np.ndarray = draw_shadowing_db(rng, len(places_m), std_db=self._std_db)
-        return -(of.loss_db + shadowing_db)
+    def of_places(self, places_m: np.ndarray, rng: np.random.Generator) -> LargeScaleState:
+        """Return the state of links of users at places [n, 2], as high as devices of the first kind; not counted."""
+        first, none = np.zeros(len(places_m), dtype=np.intp), np.zeros(len(places_m))
+        of = self._loss_of(places_m, first)
+        shadowing_db = draw_shadowing_db(rng, len(places_m), std_db=self._std_db)
+        return LargeScaleState(first.tolist(), -(of.loss_db + shadowing_db), of.distances_m, none)
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         raise NotImplementedError("one cell is not surveyed")
+
+    def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
+        raise NotImplementedError("a round's gains belong to no place")
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         raise NotImplementedError("one cell has no neighbours")

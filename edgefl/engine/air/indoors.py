@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from edgefl.channel.penetration import CAR_DB, CAR_STD_DB, STD_DB, Walls, penetration_loss_db, wall_loss_db
+from edgefl.channel.penetration import CAR_DB, CAR_STD_DB, STD_DB, penetration_loss_db, wall_loss_db
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, RoundKey
 from edgefl.engine.air.measurements import Survey
@@ -54,26 +54,6 @@ class Indoors:
             fleet.column(lambda kind: STD_DB[kind.penetration]),
             depth_m,
             UniformDraws(streams, len(fleet), ("indoors",)),
-        )
-
-    @classmethod
-    def alike(
-        cls,
-        count: int,
-        share: float,
-        penetration: Walls,
-        depth_m: float,
-        carrier_hz: float,
-        streams: Streams,
-        name: tuple[str | int, ...],
-    ) -> "Indoors":
-        """Return the walls of users who are all alike, with a stream of this name."""
-        return cls(
-            np.full(count, share),
-            np.full(count, wall_loss_db(carrier_hz, penetration)),
-            np.full(count, STD_DB[penetration]),
-            depth_m,
-            UniformDraws(streams, count, name),
         )
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
@@ -191,6 +171,9 @@ class BehindWalls:
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         loss_db = self._surveyed(survey)[np.asarray(ids, dtype=np.intp)]
         return self._gains.of_survey(survey, ids, cells).behind(loss_db)
+
+    def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
+        return self._gains.of_links(places_m, ids, cells).behind(self._indoors.loss_db(places_m, ids))
 
     def _of_survey(self, survey: Survey) -> FloatArray:
         """Return [devices] what the walls took from each when a survey was first asked for; 0 for the absent."""

@@ -117,15 +117,7 @@ def test_users_are_in_their_cell() -> None:
 
 
 def users(world: World) -> BackgroundUsers:
-    scenario = world.scenario
-    return BackgroundUsers(
-        scenario.radio.background,
-        scenario.radio,
-        scenario.devices,
-        world.gains,
-        world.extent,
-        world.streams,
-    )
+    return BackgroundUsers(world.scenario.devices, world.gains, world.extent, world.streams)
 
 
 def one_cell(background: dict[str, Any], devices: dict[str, Any] | None = None, **radio: Any) -> World:

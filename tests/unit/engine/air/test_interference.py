@@ -199,7 +199,7 @@ def test_the_rise_over_thermal_is_that_of_a_monte_carlo_of_its_own() -> None:
         },
     )
     radio, all_m = small.simulation.radio, np.array(places)
-    state = radio.large_scale(all_m, list(range(10)), 0, (1, "train", 1))
+    state = radio.gains.of_round(all_m, list(range(10)), 0, (1, "train", 1))
     loss = np.array([[gain(math.dist(place, site)) for site in sites] for place in places])
     assert (loss.argmax(axis=1) == np.repeat(range(7), 10)).all()
     rises_db = {}

@@ -94,10 +94,8 @@ def test_a_survey_says_what_links_are_within_a_thousandth_of_a_db(load: float, s
         }
     )
     world, env = World(scenario, Streams(5)), simpy.Environment()
-    walls = world.walls(env)
-    assert walls is not None
-    assert world.walls(env) is walls, "one remembers what it drew for all that ask"
-    gains = BehindWalls(world.gains, walls)
+    gains = world.radio(env).gains
+    assert isinstance(gains, BehindWalls)
     positions_m = world.movement.positions_m(0.0)
     power_db = world.gains.power_db(positions_m)
     ids, cells = list(range(1, 40, 2)), power_db.argmax(axis=1)[1::2]

@@ -34,7 +34,7 @@ SURVEY = LargeScaleState([0, 1], GAINS_DB, np.array([50.0, 90.0]), OTHERS)
 
 
 def snr(**options: Any) -> dict[str, np.ndarray]:
-    found: dict[str, np.ndarray] = radio_of(**options).snr(SURVEY)
+    found: dict[str, np.ndarray] = radio_of(**options).budget.snr(SURVEY)
     return found
 
 

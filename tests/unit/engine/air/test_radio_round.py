@@ -36,10 +36,10 @@ def test_a_column_that_only_the_radio_knows_is_one_edit(monkeypatch: pytest.Monk
     policy = {"name": "schedule", "count": 1, "rounds": ROUNDS}
     small = small_world([50.0, 200.0], policy=policy, radio={"downlink": "broadcast"}).run()
     rows, further = small.rows.of[Round], small.rows.further
-    state = small.simulation.radio.large_scale(
+    state = small.simulation.radio.gains.of_round(
         small.simulation.network.positions_m(), [0, 1], 0, (1, "train", 1)
     )
-    snr = small.simulation.radio.snr(state)["downlink"]
+    snr = small.simulation.radio.budget.snr(state)["downlink"]
     assert further["snr_mean"] == pytest.approx([snr.mean()] * ROUNDS)
     for row, end_s in zip(rows, further["broadcast_end_s"], strict=True):
         assert row.start_s < end_s < row.end_s
