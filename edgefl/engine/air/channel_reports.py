@@ -1,6 +1,6 @@
 """Channel reports: gains measured anew while transfers last, of all cells at once."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
-from edgefl.channel.interference import Heard, Interfered
+from edgefl.channel.interference import Heard
 from edgefl.channel.tdd import Direction, rounding_s
 from edgefl.channel.units import FloatArray, Values
 from edgefl.engine.air.budget import Budget
@@ -17,6 +17,7 @@ from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, RoundKey
 from edgefl.engine.air.links import Links
 from edgefl.engine.air.measurements import Survey
 from edgefl.engine.air.radio_link_monitoring import RadioLinkMonitoring
+from edgefl.engine.air.slot_interference import InterferedLinks
 from edgefl.engine.derived import Derived
 
 Snr = dict[Direction, FloatArray]
@@ -41,7 +42,7 @@ class ChannelReports:
         key: RoundKey,
         links: Links,
         neighbours: int,
-        interfered: Mapping[Direction, Sequence[Interfered]] | None,
+        interfered: InterferedLinks | None,
     ) -> None:
         self.cell = cell
         self.key = key
@@ -89,7 +90,7 @@ class ChannelReports:
             self._snr["downlink"][row] = snr["downlink"][row]
             self._snr["uplink"][row] = snr["uplink"][row] * self._uplink_power[row]
             if self.interfered is not None:
-                self.interfered["downlink"][row].heard = heard[row]
+                self.interfered("downlink")[row].heard = heard[row]
 
     def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
         """Return the rows of the links to be measured now: with a transfer under way, not measured yet at this time.
@@ -113,7 +114,7 @@ class ChannelReports:
         self._snr["downlink"][rows] = snr["downlink"]
         self._snr["uplink"][rows] = snr["uplink"] * self._uplink_power[rows]
         if self.interfered is not None:
-            links = self.interfered["downlink"]
+            links = self.interfered("downlink")
             for row, hears in zip(rows.tolist(), heard, strict=True):
                 links[row].heard = hears
 

@@ -5,12 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgefl.channel.path_loss import PathLoss
 from edgefl.channel.shadowing import draw_shadowing_db
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import LargeScaleState, RoundKey, by_kind
 from edgefl.engine.air.measurements import Survey
-from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.derived import Derived
 from edgefl.rng import Streams
 
@@ -30,23 +28,10 @@ class PerRoundGains:
     Args:
         extents: of each kind of device that stands at a height of its own.
         of: [devices] the kind of each, a place in `extents`.
-        antenna_gain_dbi: of the site.
     """
 
-    def __init__(
-        self,
-        path_loss: PathLoss,
-        std_db: float,
-        radio: RadioSettings,
-        extents: Sequence[Extent],
-        of: np.ndarray,
-        streams: Streams,
-        antenna_gain_dbi: float = 0.0,
-    ) -> None:
-        self._antenna_gain_dbi = antenna_gain_dbi
-        self._path_loss = path_loss
-        self._std_db = std_db
-        self._radio = radio
+    def __init__(self, extents: Sequence[Extent], of: np.ndarray, streams: Streams) -> None:
+        self._std_db = extents[0].shadowing_std_db
         self._extents = extents
         self._of = of
         self._streams = streams
@@ -92,12 +77,6 @@ class PerRoundGains:
             nearest_m, farthest_m = extent.min_distance_m, extent.model_ends_m
             clamped += int((distances_m[rows] < nearest_m).sum())
             beyond += int((distances_m[rows] > farthest_m).sum())
-            loss_db[rows] = self._path_loss.path_loss_db(
-                # path-loss models begin at the minimum distance; a device that walks closer is held at it
-                np.clip(distances_m[rows], nearest_m, farthest_m),
-                carrier_hz=self._radio.carrier_hz,
-                line_of_sight=self._radio.propagation.line_of_sight == "always",
-                bs_height_m=extent.bs_height_m,
-                ut_height_m=extent.ut_height_m,
-            )
-        return _Loss(distances_m, loss_db - self._antenna_gain_dbi, clamped, beyond)
+            # path-loss models begin at the minimum distance; a device that walks closer is held at it
+            loss_db[rows] = extent.path_loss_db(np.clip(distances_m[rows], nearest_m, farthest_m))
+        return _Loss(distances_m, loss_db - self._extents[0].layout.antenna_gain_dbi, clamped, beyond)

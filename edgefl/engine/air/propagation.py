@@ -7,7 +7,6 @@ import numpy as np
 from edgefl.channel.antenna import Sectors, three_panels
 from edgefl.channel.gaussian_fields import Common
 from edgefl.channel.large_scale import LargeScale
-from edgefl.channel.path_loss import PathLoss
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import LargeScaleGains, SpatialGains
 from edgefl.engine.air.gains_by_round import PerRoundGains
@@ -49,18 +48,12 @@ def large_scale_gains(extent: Extent, fleet: Fleet, streams: Streams) -> LargeSc
 
 def _per_round(extents: list[Extent], of: np.ndarray, streams: Streams) -> LargeScaleGains:
     """The gains drawn for each round; of: [devices] the place in `extents` of each."""
-    radio = extents[0].radio
-    if radio.propagation.line_of_sight in ("probabilistic", "soft"):
+    if extents[0].radio.propagation.line_of_sight in ("probabilistic", "soft"):
         raise EdgeflError(
             "line of sight by probability belongs to a place: set radio.propagation.shadowing: spatial",
             ("radio", "propagation", "line_of_sight"),
         )
-    path_loss: PathLoss = radio.path_loss
-    std_db = radio.propagation.shadowing_std_db
-    if std_db is None:
-        std_db = path_loss.shadowing_std_db(radio.propagation.line_of_sight == "always")
-    antenna_gain_dbi = extents[0].layout.antenna_gain_dbi
-    return PerRoundGains(path_loss, std_db, radio, extents, of, streams, antenna_gain_dbi)
+    return PerRoundGains(extents, of, streams)
 
 
 def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> LargeScaleGains:

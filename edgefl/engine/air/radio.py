@@ -184,7 +184,7 @@ class Radio:
             replace(carrier, steps=carrier.steps and replace(carrier.steps, layers=1)),
             state.ids,
             opened.links.snr["downlink"] / self.budget.array_gain,
-            opened.interfered["downlink"] if opened.interfered else fading,
+            opened.interfered("downlink") if opened.interfered else fading,
             payload_bits["downlink"],
             quantile=self._settings.broadcast_quantile,
             first_slot=self.air.next_slot(self.env.now),

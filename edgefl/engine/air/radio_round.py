@@ -1,6 +1,6 @@
 """A round on the radio, as a value: its links, their transfers, its broadcast, and the energy of the server."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +9,6 @@ from typing import Any, cast
 import simpy
 
 from edgefl.channel.fading import Fading
-from edgefl.channel.interference import Interfered
 from edgefl.channel.packet_errors import PacketErrors
 from edgefl.channel.tdd import Direction, OnTime
 from edgefl.channel.units import FloatArray, dbm_to_watt
@@ -26,6 +25,7 @@ from edgefl.engine.air.progressive import (
     SharedBandTransfer,
 )
 from edgefl.engine.air.sent_time import SentTime, in_turn
+from edgefl.engine.air.slot_interference import InterferedLinks
 from edgefl.engine.parts import Cause, Part, Span, total
 
 
@@ -49,7 +49,7 @@ class RadioRound:
     links: Links
     cell: int
     reports: ChannelReports | None = None
-    interfered: Mapping[Direction, Sequence[Interfered]] | None = None
+    interfered: InterferedLinks | None = None
     broadcast: Broadcast | None = None
     elsewhere: "Callable[[Link, int], RadioRound | None] | None" = None
     packet_errors: PacketErrors | None = None
@@ -302,7 +302,7 @@ class Link:
     def power(self, direction: Direction) -> Fading:
         """Return what the SNR is multiplied by in each slot."""
         interfered = self.round.interfered
-        return self.round.links.fading[self.row] if interfered is None else interfered[direction][self.row]
+        return self.round.links.fading[self.row] if interfered is None else interfered(direction)[self.row]
 
     def carries(self, direction: Direction, share: float | None = None, *, alone: bool = False) -> bool:
         """Tell whether the link, as it was when the round opened, carries anything in a direction.
