@@ -21,10 +21,12 @@ from edgefl.engine.air.coverage import Coverage
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import LargeScaleGains, SpatialGains
 from edgefl.engine.air.indoors import BehindWalls, Obstacles
+from edgefl.engine.air.measurements import Measurements
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.borders import Borders
 from edgefl.engine.cells.network import Network
 from edgefl.engine.devices.fleet import Fleet
+from edgefl.engine.devices.power import Power
 from edgefl.engine.records import Recorder
 from edgefl.errors import EdgeflError, moved, refused
 from edgefl.mobility import Mobility, Movement, trips
@@ -234,25 +236,26 @@ class World:
         self, env: simpy.Environment, recorder: Recorder, coverage: Coverage | None = None
     ) -> Network:
         """Build the network that says which cell serves which device; its processes are not started."""
-        layout, gains = self.scenario.layout, self.gains
+        layout, gains, fleet, handover = self.scenario.layout, self.gains, self.fleet, self.scenario.handover
         several = layout.several
-        measured = gains if several and isinstance(gains, SpatialGains) else None
+        power_db_of = gains.power_db_of if several and isinstance(gains, SpatialGains) else None
         return Network(
             env,
             movement=self.movement,
-            cells=layout.cells,
             radius_m=self.extent.edge_m,
-            power_db=measured.power_db if measured else None,
-            power_db_of=measured.power_db_of if measured else None,
-            tick_s=self.scenario.handover.measurement_interval_s
-            if several
-            else self.scenario.rounds.movement_tick_s,
-            handover=self.scenario.handover,
+            measurements=Measurements(layout.cells, power_db_of),
+            power=lambda listener: Power(
+                env,
+                self.count,
+                listener,
+                switches=fleet.switches(self.streams),
+                batteries=fleet.batteries(),
+                idle_power_w=fleet.idle_power_w,
+                draws=fleet.draws(),
+            ),
+            tick_s=handover.measurement_interval_s if several else self.scenario.rounds.movement_tick_s,
+            handover=handover,
             recorder=recorder,
-            switches=self.fleet.switches(self.streams),
-            batteries=self.fleet.batteries(),
-            idle_power_w=self.fleet.idle_power_w,
-            draws=self.fleet.draws(),
             coverage=coverage,
             borders=Borders(self.cells_m, self.extent.wraparound) if several else None,
         )

@@ -47,7 +47,7 @@ def test_a_link_beyond_the_border_has_the_gain_there_whoever_asks(
     beyond_m = border_m * over
     assert not within(beyond_m, gains.large_scale.area_radius_m).any()
     cells = np.zeros(len(ids), dtype=int)
-    measured = Measurements(len(ids), 1, gains.power_db, gains.power_db_of)
+    measured = Measurements(1, gains.power_db_of)
 
     def asked(places_m: np.ndarray) -> list[LargeScaleState]:
         return [

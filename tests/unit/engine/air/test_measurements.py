@@ -20,13 +20,10 @@ class Books:
     def __init__(self) -> None:
         self.measured: list[int] = []
 
-    def power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        self.measured.append(len(positions_m))
-        return -positions_m[:, :1] - np.arange(CELLS, dtype=np.float32)
-
     def power_db_of(self, positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
         assert len(ids) == len(positions_m)
-        return self.power_db(positions_m)
+        self.measured.append(len(positions_m))
+        return -positions_m[:, :1] - np.arange(CELLS, dtype=np.float32)
 
 
 def places(*x_m: float) -> np.ndarray:
@@ -35,7 +32,7 @@ def places(*x_m: float) -> np.ndarray:
 
 def test_who_has_not_moved_is_not_measured_again_and_an_old_survey_stays_what_it_was() -> None:
     books = Books()
-    subject = Measurements(DEVICES, CELLS, books.power_db, books.power_db_of)
+    subject = Measurements(CELLS, books.power_db_of)
     assert subject.last is None
     here_m = places(*range(10, 10 + DEVICES))
     first = subject.survey(here_m)
@@ -46,7 +43,7 @@ def test_who_has_not_moved_is_not_measured_again_and_an_old_survey_stays_what_it
     before_db = first.power_db.copy()
     second = subject.survey(there_m)
     assert books.measured == [DEVICES, 1]
-    assert np.array_equal(second.power_db, books.power_db(there_m))
+    assert np.array_equal(second.power_db, books.power_db_of(there_m, np.arange(DEVICES)))
     assert np.array_equal(first.power_db, before_db)
     assert subject.survey(there_m.copy()).power_db is second.power_db, "at the same places"
 

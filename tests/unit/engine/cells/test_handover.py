@@ -14,6 +14,7 @@ from edgefl.engine.parts import Cause
 from edgefl.engine.records import Event
 from edgefl.engine.settings import HandoverSettings
 from edgefl.testing import Rows
+from tests.unit.engine.cells.watched import watched
 
 INTERVAL_S, TRIGGER_S = 0.2, 0.256
 HYSTERESIS_DB, OFFSET_DB = 3.0, 1.0
@@ -232,23 +233,12 @@ def network(
 ) -> tuple[simpy.Environment, Network, Rows]:
     """Two cells; gap_db(time) is cell 1 over cell 0 in dB, measured without a filter."""
     settings = settings.model_copy(update={"l3_filter_k": 0})
-    env, log = simpy.Environment(), Rows()
+    env = simpy.Environment()
 
-    def power_db(positions_m: np.ndarray) -> np.ndarray:
+    def power_db_of(positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
         return np.array([[0.0, gap_db(float(time_s))] for time_s in positions_m[:, 0]])
 
-    one = Network(
-        env,
-        movement=Here(),
-        cells=2,
-        tick_s=settings.measurement_interval_s,
-        handover=settings,
-        recorder=log,
-        power_db=power_db,
-    )
-    for process in one.processes():
-        env.process(process)
-    return env, one, log
+    return env, *watched(env, Here(), 2, power_db_of, settings)
 
 
 def swings(*turns_s: float) -> Callable[[float], float]:
@@ -351,27 +341,15 @@ class Away(Here):
 
 def away(from_s: float, to_s: float, **rules: Any) -> tuple[simpy.Environment, Network, Rows]:
     """Devices see cell 0, and from 1 s on cell 1; who is absent sees nothing."""
-    env, log = simpy.Environment(), Rows()
+    env = simpy.Environment()
 
-    def power_db(positions_m: np.ndarray) -> np.ndarray:
+    def power_db_of(positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
         seen_db = np.array([[0.0, -10.0 if env.now < 1.0 - 1e-6 else 10.0]] * len(positions_m))
         return np.where(np.isfinite(positions_m[:, :1]), seen_db, -np.inf)
 
-    one = Network(
-        env,
-        movement=Away(from_s, to_s),
-        cells=2,
-        tick_s=INTERVAL_S,
-        handover=HandoverSettings(
-            **{"time_to_trigger_s": 0.0, "handover_latency_s": 0.0, "l3_filter_k": 0, **rules}
-        ),
-        recorder=log,
-        radius_m=10.0,
-        power_db=power_db,
-    )
-    for process in one.processes():
-        env.process(process)
-    return env, one, log
+    at_once = {"time_to_trigger_s": 0.0, "handover_latency_s": 0.0, "l3_filter_k": 0}
+    settings = HandoverSettings(**at_once | rules)
+    return env, *watched(env, Away(from_s, to_s), 2, power_db_of, settings, radius_m=10.0)
 
 
 def test_an_absent_device_is_not_measured_and_not_present() -> None:

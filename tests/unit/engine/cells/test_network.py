@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import simpy
 
-from edgefl.engine.cells.network import Network
 from edgefl.engine.devices.battery import Battery
 from edgefl.engine.parts import Cause
 from edgefl.engine.records import Event
 from edgefl.engine.settings import HandoverSettings
-from edgefl.testing import Rows
+from tests.unit.engine.cells.watched import watched
 
 TRIGGER_S = 0.256
 RAW = HandoverSettings(l3_filter_k=0)  # times follow by hand
+EVERY_SECOND = HandoverSettings(l3_filter_k=0, measurement_interval_s=1.0)
 Powers = Callable[[float], Sequence[float]]
 Row = tuple[str, float, int | None]
 
@@ -51,22 +51,17 @@ class Cells:
         battery: Battery | None = None,
         idle_power_w: float = 0.0,
     ) -> None:
-        self.env, self.log = simpy.Environment(), Rows()
-        self.network = Network(
+        self.env, self.cells = simpy.Environment(), len(powers_db(0.0))
+        self.network, self.log = watched(
             self.env,
-            movement=Moment(absent_s),
-            cells=len(powers_db(0.0)),
-            tick_s=settings.measurement_interval_s,
-            handover=settings,
-            recorder=self.log,
-            power_db=lambda positions_m: np.array([powers_db(float(time_s)) for time_s, _ in positions_m]),
+            Moment(absent_s),
+            self.cells,
+            lambda positions_m, ids: np.array([powers_db(float(time_s)) for time_s, _ in positions_m]),
+            settings,
             switches=[iter(switches_s)] if switches_s else [],
             batteries=[battery] if battery else [],
             idle_power_w=idle_power_w,
         )
-        self.cells = len(powers_db(0.0))
-        for process in self.network.processes():
-            self.env.process(process)
 
     def rows(self, until_s: float = 4.0) -> list[Row]:
         """Event, time and cell of all rows."""
@@ -302,23 +297,13 @@ def test_only_who_has_moved_is_measured_anew(walkers: Sequence[int], asked: int)
     """Two cells at 0 and 30 m: walker 0 hands over some time after the middle, as if all were measured."""
     rows: list[int] = []
 
-    def power_db(positions_m: np.ndarray) -> np.ndarray:
+    def power_db_of(positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
         rows.append(len(positions_m))
         power = -np.abs(positions_m[:, :1] - np.array([0.0, 30.0]))
         return np.where(np.isnan(power), -np.inf, power).astype(np.float32)
 
-    env, log = simpy.Environment(), Rows()
-    network = Network(
-        env,
-        movement=Some(walkers),
-        cells=2,
-        tick_s=1.0,
-        handover=HandoverSettings(l3_filter_k=0, measurement_interval_s=1.0),
-        recorder=log,
-        power_db=power_db,
-    )
-    for process in network.processes():
-        env.process(process)
+    env = simpy.Environment()
+    _, log = watched(env, Some(walkers), 2, power_db_of, EVERY_SECOND)
     rows.clear()  # of the selection of cells
     env.run(until=25.5)
     # the first measurement is of all
@@ -337,19 +322,8 @@ def test_who_is_measured_anew_is_measured_as_itself() -> None:
         power[ids == 1, 0] += 8.0
         return np.where(np.isnan(power), -np.inf, power).astype(np.float32)
 
-    env, log = simpy.Environment(), Rows()
-    network = Network(
-        env,
-        movement=Some([1]),
-        cells=2,
-        tick_s=1.0,
-        handover=HandoverSettings(l3_filter_k=0, measurement_interval_s=1.0),
-        recorder=log,
-        power_db=lambda positions_m: power_db_of(positions_m, np.arange(len(positions_m))),
-        power_db_of=power_db_of,
-    )
-    for process in network.processes():
-        env.process(process)
+    env = simpy.Environment()
+    _, log = watched(env, Some([1]), 2, power_db_of, EVERY_SECOND)
     env.run(until=15.5)
     handovers = [(event.device, event.time_s) for event in log.of[Event] if event.event == "handover"]
     assert handovers == [(1, pytest.approx(11.0 + TRIGGER_S))]
