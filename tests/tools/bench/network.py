@@ -130,7 +130,7 @@ class _Traffic(Nowhere):
             self._network.part_begins(link.device, self.env.process(self._send(link)))
 
     def _send(self, link: Link) -> Generator[simpy.Event, None, None]:
-        transfer = yield from link.round.transfer(link, "uplink", PAYLOAD_BITS)
+        transfer = yield from link.transfer("uplink", PAYLOAD_BITS)
         self.broken += transfer.cut is not None
         self.transfers += transfer.cut is None
         self._network.part_ended(link.device)

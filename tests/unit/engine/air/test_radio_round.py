@@ -80,9 +80,7 @@ def test_slots_sent_in_a_shared_band_are_billed_once_whichever_round_asks_first(
     radio = radio_of(sharing="dynamic")
     rounds = [opened_by(radio, [0, 1], 8_000_000), opened_by(radio, [2], 1_000_000)]
     processes = [
-        radio.env.process(opened.transfer(link, "downlink", 4_000_000))
-        for opened in rounds
-        for link in opened
+        radio.env.process(link.transfer("downlink", 4_000_000)) for opened in rounds for link in opened
     ]
     radio.env.run(until=radio.env.all_of(processes))
     spans = [process.value.span(0.0) for process in processes]
@@ -96,7 +94,7 @@ def test_a_transfer_that_is_cut_off_keeps_the_bits_of_its_whole_slots() -> None:
     """Fixed share, static link: the bits grow with whole slots, and the rest of the round goes on."""
     radio = radio_of()
     opened = opened_by(radio, [0, 1], 8_000_000)
-    kept, cut = (radio.env.process(opened.transfer(link, "downlink", 8_000_000)) for link in opened)
+    kept, cut = (radio.env.process(link.transfer("downlink", 8_000_000)) for link in opened)
 
     def interrupt() -> Any:
         yield radio.env.timeout(10.5 * SLOT_S)
