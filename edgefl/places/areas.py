@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from edgefl.channel.geometry import on_disc
 from edgefl.config.strict import Strict, one_of
 from edgefl.errors import EdgeflError, refused
-from edgefl.places import area_files
+from edgefl.places.map_files import POLYGONS, geojson_lines, sumo_boundary
 from edgefl.places.plane import LocalPlane
 from edgefl.places.polygons import trapezoids
 
@@ -143,11 +143,12 @@ class Area(Strict):
             return trapezoids([self.polygon.points_m])
         if self.geojson is not None:
             plane = places.on_earth()
-            rings_deg = area_files.geojson_rings(self.geojson.path, self.geojson.feature)
+            nothing = "no polygon in it; an area needs one at least"
+            rings_deg = geojson_lines(self.geojson.path, self.geojson.feature, POLYGONS, nothing)
             with refused("geojson", "path"):
                 return trapezoids([plane.to_m(ring) for ring in rings_deg])
         if self.sumo_net is not None:
-            low_m, high_m = area_files.sumo_boundary(self.sumo_net.path)
+            low_m, high_m = sumo_boundary(self.sumo_net.path)
             x, y = self.sumo_net.origin_m
             return Rectangle(from_m=(low_m[0] - x, low_m[1] - y), to_m=(high_m[0] - x, high_m[1] - y))
         region = self.disc or self.rectangle
