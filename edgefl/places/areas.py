@@ -50,6 +50,12 @@ class Places:
     plane: LocalPlane | None = None
     streets: "StreetMap | None" = None
 
+    def spots_m(self, shares: str | Mapping[str, float], uniform: np.ndarray) -> np.ndarray:
+        """Return [2, n] spots in an area, or in several by their shares, a function of [4, n] uniform numbers."""
+        shares = {shares: 1.0} if isinstance(shares, str) else shares
+        area = (uniform[0][:, None] >= np.cumsum(list(shares.values()))[:-1]).sum(axis=1)
+        return points_in([self.areas[name] for name in shares], area, uniform[1:])
+
     def on_earth(self) -> LocalPlane:
         """Return the plane.
 

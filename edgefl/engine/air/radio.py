@@ -165,10 +165,7 @@ class Radio:
         fading = [self.fading(device, cell) for device in state.ids]
         snr, shares = self.budget.snr(state, sent), dict.fromkeys(DIRECTIONS, np.ones(len(fading)))
         if not self.air.dynamic:
-            static = np.array([link.static for link in fading])
-            held = np.ones(len(fading))
-            for i in np.flatnonzero(static).tolist():
-                held[i] = fading[i].power(0, 1)[0]
+            static, held = self.fading_now(state.ids, cell, all_=False)
             unicast = DIRECTIONS[1:] if broadcasts else DIRECTIONS
             given = decided or {}
             shares |= {
