@@ -1,6 +1,6 @@
 """Several cells: a device that is off has none, and one that finishes its part decides again at its end."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 
 import numpy as np
 import pytest
@@ -10,89 +10,10 @@ from edgefl.engine.devices.battery import Battery
 from edgefl.engine.parts import Cause
 from edgefl.engine.records import Event
 from edgefl.engine.settings import HandoverSettings
-from tests.unit.engine.cells.watched import watched
+from tests.unit.engine.cells.watched import RAW, Cells, Row, by_turns, watched
 
 TRIGGER_S = 0.256
-RAW = HandoverSettings(l3_filter_k=0)  # times follow by hand
 EVERY_SECOND = HandoverSettings(l3_filter_k=0, measurement_interval_s=1.0)
-Powers = Callable[[float], Sequence[float]]
-Row = tuple[str, float, int | None]
-
-
-class Moment:
-    """One device whose place is the time, and nowhere while it is absent."""
-
-    moves = True
-
-    def __init__(self, absent_s: tuple[float, float]) -> None:
-        self._absent_s = absent_s
-
-    def positions_m(self, time_s: float) -> np.ndarray:
-        absent = self._absent_s[0] <= time_s < self._absent_s[1]
-        return np.array([[np.nan if absent else time_s, 0.0]])
-
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return np.zeros(1)
-
-
-class Cells:
-    """A network of one device and as many cells as `powers_db(time_s)` has values.
-
-    switches_s: when it is switched on, off, on ... absent_s: from when until when it is outside.
-    """
-
-    def __init__(
-        self,
-        powers_db: Powers,
-        settings: HandoverSettings = RAW,
-        *,
-        switches_s: Sequence[float] = (),
-        absent_s: tuple[float, float] = (np.inf, np.inf),
-        battery: Battery | None = None,
-        idle_power_w: float = 0.0,
-    ) -> None:
-        self.env, self.cells = simpy.Environment(), len(powers_db(0.0))
-        self.network, self.log = watched(
-            self.env,
-            Moment(absent_s),
-            self.cells,
-            lambda positions_m, ids: np.array([powers_db(float(time_s)) for time_s, _ in positions_m]),
-            settings,
-            switches=[iter(switches_s)] if switches_s else [],
-            batteries=[battery] if battery else [],
-            idle_power_w=idle_power_w,
-        )
-
-    def rows(self, until_s: float = 4.0) -> list[Row]:
-        """Event, time and cell of all rows."""
-        self.env.run(until=until_s)
-        return [(str(row.event), row.time_s, row.cell) for row in self.log.of[Event]]
-
-    def cell_of(self, until_s: float) -> int | None:
-        """In which cell the device is present at a time."""
-        self.env.run(until=until_s)
-        cells = [cell for cell in range(self.cells) if self.network.present(cell)]
-        assert len(cells) <= 1
-        return cells[0] if cells else None
-
-    def works_until(self, end_s: float) -> list[Cause]:
-        """Give the device a part of a round; return what cuts it off."""
-        causes: list[Cause] = []
-
-        def part() -> Generator[simpy.Event, None, None]:
-            try:
-                yield self.env.timeout(end_s - self.env.now)
-            except simpy.Interrupt as interrupt:
-                causes.append(interrupt.cause)
-            self.network.part_ended(0)
-
-        self.network.part_begins(0, self.env.process(part()))
-        return causes
-
-
-def by_turns(*turns_s: float, gap_db: float = 10.0) -> Powers:
-    """Cell 0 is stronger at first, and after each of the times the other of the two."""
-    return lambda time_s: [0.0, gap_db if sum(time_s >= t - 1e-6 for t in turns_s) % 2 else -gap_db]
 
 
 def approx(*rows: Row) -> list[tuple[str, object, int | None]]:
@@ -327,24 +248,6 @@ def test_who_is_measured_anew_is_measured_as_itself() -> None:
     env.run(until=15.5)
     handovers = [(event.device, event.time_s) for event in log.of[Event] if event.event == "handover"]
     assert handovers == [(1, pytest.approx(11.0 + TRIGGER_S))]
-
-
-@pytest.mark.parametrize("begins_s", [0.21, 0.5, 0.505])
-def test_who_begins_to_wait_during_an_interruption_is_woken_at_its_end(begins_s: float) -> None:
-    """Measured better at 0.2, the device hands over at 0.456 and is connected at 0.506."""
-    world = Cells(lambda time_s: (0.0, 10.0 if time_s > 0.1 else -10.0))
-    woken_s = []
-
-    def wait() -> Generator[simpy.Event, None, None]:
-        yield world.env.timeout(begins_s)
-        while not world.network.present(1):
-            yield world.network.arrival(1)
-        woken_s.append(world.env.now)
-
-    world.env.process(wait())
-    world.env.run(until=0.55)  # before the measurement at 0.6
-    assert woken_s == [pytest.approx(0.506)]
-    assert world.network.present(1) == [0]
 
 
 def test_handovers_that_nobody_waits_for_leave_no_timer() -> None:
