@@ -22,7 +22,7 @@ SERVER_W, DEVICE_W = 10 ** (43 / 10) / 1000, 0.2
 def radio_of(**options: Any) -> Radio:
     return Radio(
         simpy.Environment(),
-        settings=RadioSettings(preset="journal", **options),
+        settings=RadioSettings(**{"preset": "journal", **options}),
         device_power_w=DEVICE_W,
         speeds_m_s=np.zeros(2),
         gains=Mock(),  # not asked here
@@ -105,14 +105,7 @@ def test_the_next_slots_of_many_times_are_those_of_each() -> None:
 
 
 def test_a_link_at_the_lowest_rates_snr_carries_and_one_below_it_does_not() -> None:
-    air = Radio(
-        simpy.Environment(),
-        settings=RadioSettings(preset="nr"),
-        device_power_w=DEVICE_W,
-        speeds_m_s=np.zeros(2),
-        gains=Mock(),  # not asked here
-        streams=Streams(1),
-    ).air
+    air = radio_of(preset="nr").air
     lowest = air.monitoring.lowest_snr["uplink"]
     assert lowest > 0
     found_s = air.seconds_alone("uplink", 1_000_000, lowest * np.array([1 - 1e-9, 1.0, 2.0]))
