@@ -1,5 +1,6 @@
 """How far a scenario's world reaches, and how high its antennas stand; what is not given, its path loss says."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +14,6 @@ from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.settings import CellSettings
 from edgefl.errors import EdgeflError, refused
 from edgefl.mobility import Mobility
-from edgefl.mobility._together import Widest
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Extent:
     cell: CellSettings
     layout: LayoutSettings
     radio: RadioSettings
-    mobility: Mobility | Widest
+    mobilities: Sequence[Mobility]  # of the classes of devices
 
     @property
     def bs_height_m(self) -> float:
@@ -74,7 +74,7 @@ class Extent:
     @property
     def area_radius_m(self) -> float:
         """Radius of the disc in which devices are dropped."""
-        return self.mobility.area_radius_m(self.radius_m)
+        return max(model.area_radius_m(self.radius_m) for model in self.mobilities)
 
     @property
     def field_radius_m(self) -> float:
@@ -82,7 +82,9 @@ class Extent:
 
         One cell asks for places in the cell only, several for all where devices can be.
         """
-        return self.area_radius_m if not self.layout.several else self.mobility.reach_m(self.radius_m)
+        if not self.layout.several:
+            return self.area_radius_m
+        return max(model.reach_m(self.radius_m) for model in self.mobilities)
 
     @property
     def edge_m(self) -> float:

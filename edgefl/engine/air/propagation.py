@@ -66,7 +66,7 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
         alone = len(sites_m) == 1 or share == 0
         return None if alone else Common(streams.key("place", "all sites"), share)
 
-    stand_still = all(isinstance(extent.mobility, Static) for extent in extents)
+    stand_still = all(isinstance(model, Static) for model in extents[0].mobilities)
     large_scales: list[LargeScale] = []
     for extent in extents:
         one = LargeScale(

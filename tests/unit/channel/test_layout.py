@@ -114,8 +114,8 @@ def test_square_distance_is_that_of_the_displacement(dtype: type, tolerance_m: f
     wraparound = Wraparound(2, ISD_M)
     sites = hexagonal_sites(2, ISD_M)
     positions = np.random.default_rng(SEED).uniform(-2, 2, (2000, 2)) * wraparound.step_m
-    apart = wraparound.aligned(positions)[:, None] - wraparound.aligned(sites)
-    square = wraparound.square_distance(np.moveaxis(apart, -1, 0).astype(dtype))
+    apart = wraparound.aligned_axes(positions.T)[:, :, None] - wraparound.aligned_axes(sites.T)[:, None]
+    square = wraparound.square_distance(apart.astype(dtype))
     assert square.dtype == dtype
     # below zero only by rounding, next to a site
     distance = np.sqrt(np.maximum(square, 0.0))
