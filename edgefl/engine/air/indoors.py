@@ -46,13 +46,13 @@ class Indoors:
         self.of_number = DerivedRows(self._loss_in, len(share))
 
     @classmethod
-    def of_fleet(cls, fleet: Fleet, depth_m: float, carrier_hz: float, streams: Streams) -> "Indoors":
-        """Return the walls of the devices, of each as its class says."""
+    def of_fleet(cls, fleet: Fleet, depth_m: float | None, carrier_hz: float, streams: Streams) -> "Indoors":
+        """Return the walls of the devices, of each as its class says; no buildings where depth_m is None."""
         return cls(
-            fleet.column(lambda kind: kind.indoor_share),
+            fleet.column(lambda kind: 0.0 if depth_m is None else kind.indoor_share),
             fleet.column(lambda kind: wall_loss_db(carrier_hz, kind.penetration)),
             fleet.column(lambda kind: STD_DB[kind.penetration]),
-            depth_m,
+            depth_m or 1.0,
             UniformDraws(streams, len(fleet), ("indoors",)),
         )
 
@@ -112,14 +112,8 @@ class IndoorsByTrip:
         trips: Callable[[], Trips],
     ) -> "IndoorsByTrip":
         """Return the walls of the devices, of each as its class says; no buildings where depth_m is None."""
-        nobody = np.zeros(len(fleet))
-        buildings = (
-            Indoors(nobody, nobody, nobody, 1.0, UniformDraws(streams, len(fleet), ("indoors",)))
-            if depth_m is None
-            else Indoors.of_fleet(fleet, depth_m, carrier_hz, streams)
-        )
         return cls(
-            buildings,
+            Indoors.of_fleet(fleet, depth_m, carrier_hz, streams),
             fleet.column(lambda kind: math.inf if kind.vehicle_above_m_s is None else kind.vehicle_above_m_s),
             trips,
             UniformDraws(streams, len(fleet), ("vehicles",)),

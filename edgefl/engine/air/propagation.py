@@ -106,6 +106,4 @@ def obstacles(
         if some_indoors or in_cars:
             return IndoorsByTrip.of_fleet(fleet, depth_m, carrier_hz, streams, trips)
         return None
-    if depth_m is None or not some_indoors:
-        return None
-    return Indoors.of_fleet(fleet, depth_m, carrier_hz, streams)
+    return Indoors.of_fleet(fleet, depth_m, carrier_hz, streams) if some_indoors else None

@@ -235,7 +235,9 @@ class Network:
         """
         source, (failed_s, since_s) = int(self._served.cell[device]), self._parts.failed_s.pop(device)
         after_s = self.env.now - failed_s
-        self._events.reestablished(device, source, cell, after_s)
+        came_from = None if cell == source else source
+        further = {"from_cell": came_from, "interruption_s": after_s}
+        self._events.write(EventName.REESTABLISHED, device, cell, **further)
         if cell == source:
             self._served.since_s[device] = self.env.now
             return True

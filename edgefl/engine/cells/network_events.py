@@ -1,5 +1,7 @@
 """What a network writes down: who came, left, changed the cell, lost its link or had it again."""
 
+from typing import Any
+
 import numpy as np
 import simpy
 
@@ -16,17 +18,10 @@ class NetworkEvents:
         self._recorder = recorder
         self._min_time_of_stay_s = handover.min_time_of_stay_s
 
-    def write(self, name: EventName, device: int, cell: int) -> None:
-        """Write an event of a device in a cell, or in none."""
-        self._recorder.write(Event(self._env.now, name, device, None, None if cell == NOWHERE else cell))
-
-    def reestablished(self, device: int, source: int, cell: int, after_s: float) -> None:
-        """Write that a device has a link again after a radio link failure, perhaps in another cell."""
-        from_cell = None if cell == source else source
-        now_s, name = self._env.now, EventName.REESTABLISHED
-        self._recorder.write(
-            Event(now_s, name, device, None, cell, from_cell=from_cell, interruption_s=after_s)
-        )
+    def write(self, name: EventName, device: int, cell: int, **further: Any) -> None:
+        """Write an event of a device in a cell, or in none; further: columns of an Event."""
+        in_cell = None if cell == NOWHERE else cell
+        self._recorder.write(Event(self._env.now, name, device, None, in_cell, **further))
 
     def handovers(
         self,
