@@ -2,14 +2,13 @@
 
 import json
 import math
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from edgefl.config import foreign_files, scenario_files
+from edgefl.config import foreign_files
 from edgefl.errors import EdgeflError, quoted
 
 LARGEST_FILE = 100_000_000  # bytes, unpacked
@@ -125,24 +124,18 @@ def _too_large(path: Path, most: str) -> EdgeflError:
 def _reading(path: Path, kind: str) -> Iterator[None]:
     """Say of which file an error is, and what to do; kind: the key that names it, geojson or sumo_net."""
     place = (kind, "path")
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise EdgeflError(
-            f"{path}: no such file in {Path.cwd()}; {scenario_files.WHERE}",
-            place,
-        ) from error
-    except EdgeflError:
-        raise
-    except expat.ExpatError as error:
-        raise EdgeflError(
-            f"{path}:{error.lineno}: not well-formed XML ({error}); check the file", place
-        ) from error
-    except (OSError, EOFError, zlib.error, RecursionError) as error:
-        raise EdgeflError(f"{path}: cannot be read ({error}); check the file", place) from error
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        wanted = "GeoJSON as RFC 7946 has it" if kind == "geojson" else "a SUMO network"
-        raise EdgeflError(f"{path}: is not {wanted} ({error}); check the file", place) from error
+    with foreign_files.reading(path, *place):
+        try:
+            yield
+        except EdgeflError:
+            raise
+        except expat.ExpatError as error:
+            raise EdgeflError(
+                f"{path}:{error.lineno}: not well-formed XML ({error}); check the file", place
+            ) from error
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            wanted = "GeoJSON as RFC 7946 has it" if kind == "geojson" else "a SUMO network"
+            raise EdgeflError(f"{path}: is not {wanted} ({error}); check the file", place) from error
 
 
 def _bytes_of_json(path: Path) -> bytes:

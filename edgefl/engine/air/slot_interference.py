@@ -52,23 +52,22 @@ class SlotInterference:
                 return list(map(Interfered, fading, self.heard_by_devices(state)))
             # a link with nothing to move may have no share
             shares = np.where(uplink_share > 0, uplink_share, 1.0).tolist()
-            heard = {share: self._heard_by_site(state, cell, share) for share in set(shares)}
+            positions_m = state.everywhere_m
+            assert positions_m is not None  # the devices of all cells send in the uplink
+            heard = {share: self._heard_by_site(positions_m, cell, share) for share in set(shares)}
             return [Interfered(link, heard[share]) for link, share in zip(fading, shares, strict=True)]
 
         return at_receivers
 
-    def _heard_by_site(self, state: LargeScaleState, cell: int, share: float) -> Heard:
+    def _heard_by_site(self, positions_m: np.ndarray, cell: int, share: float) -> Heard:
         """Return what a cell's site hears of the devices of other cells, on a share of the band."""
-        assert state.everywhere_m is not None  # the devices of all cells send in the uplink
-        power_db = self._power_db(state.everywhere_m)
+        power_db = self._power_db(positions_m)
         levels = self._budget.uplink_levels(power_db, cell, share)
         return Heard(self._activity("uplink", power_db.shape[1]), levels)
 
     def mean_at_site(self, positions_m: np.ndarray, cell: int) -> float:
         """Return the mean interference over noise at a cell's site, on the whole band; devices are at positions_m."""
-        power_db = self._power_db(positions_m)
-        levels = self._budget.uplink_levels(power_db, cell, 1.0)
-        return Heard(self._activity("uplink", power_db.shape[1]), levels).mean
+        return self._heard_by_site(positions_m, cell, 1.0).mean
 
     def heard_by_devices(self, state: LargeScaleState) -> list[Heard]:
         """Return what each device hears of the other sites."""
