@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -124,6 +125,7 @@ class ChannelReports:
         return now_s - measured_s <= rounding_s(now_s)
 
 
+@dataclass(eq=False)
 class GainReader:
     """Measures the gains of links while transfers last.
 
@@ -144,31 +146,22 @@ class GainReader:
         survey: afresh -> what all devices measured of all cells now, or at the last tick; None: nobody measures.
     """
 
-    def __init__(
-        self,
-        env: simpy.Environment,
-        monitoring: RadioLinkMonitoring,
-        budget: Budget,
-        gains: LargeScaleGains,
-        heard: Callable[[LargeScaleState], list[Heard]],
-        shared: bool = False,
-    ) -> None:
-        self.env = env
-        self._shared = shared
-        self.under_way: dict[ChannelReports, None] = {}
-        self.positions_m: Callable[[], np.ndarray] | None = None
-        self.survey: Callable[[bool], Survey | None] = lambda _: None
-        self._monitoring = monitoring
-        self._budget = budget
-        self._gains = gains
-        self._heard = heard
+    env: simpy.Environment
+    monitoring: RadioLinkMonitoring
+    budget: Budget
+    gains: LargeScaleGains
+    heard: Callable[[LargeScaleState], list[Heard]]
+    shared: bool = False
+    under_way: dict[ChannelReports, None] = field(default_factory=dict)
+    positions_m: Callable[[], np.ndarray] | None = None
+    survey: Callable[[bool], Survey | None] = lambda _: None
 
     def read(self, asking: ChannelReports, row: int) -> None:
         """Measure a round's link in a row, and others that are due with it."""
         assert self.positions_m is not None  # else no link is measured again
-        on_grid, rounds = self._monitoring.measures_at(self.env.now), [asking]
+        on_grid, rounds = self.monitoring.measures_at(self.env.now), [asking]
         survey = self.survey(on_grid)
-        if survey is not None and not on_grid and not self._shared:
+        if survey is not None and not on_grid and not self.shared:
             asking.take_surveyed(row, survey)
             return
         positions_m = self.positions_m() if survey is None else survey.positions_m
@@ -179,7 +172,7 @@ class GainReader:
                 # in one cell, rounds may have a shadowing of their own
                 if other is not asking and (other.key == asking.key or other.cell != asking.cell)
             ]
-        alone = None if on_grid or self._shared else row
+        alone = None if on_grid or self.shared else row
         due = [one.due(positions_m, alone) for one in rounds]
         counts = [len(rows) for rows in due]
         ids = np.concatenate([one.ids[rows] for one, rows in zip(rounds, due, strict=True)])
@@ -187,11 +180,11 @@ class GainReader:
             return
         cells = np.repeat([one.cell for one in rounds], counts)
         if survey is None:
-            state = self._gains.of_round(positions_m, ids.tolist(), cells, asking.key)
+            state = self.gains.of_round(positions_m, ids.tolist(), cells, asking.key)
         else:
-            state = self._gains.of_survey(survey, ids.tolist(), cells)
-        snr = self._budget.snr(state, np.repeat([one.neighbours for one in rounds], counts))
-        heard = [] if asking.interfered is None else self._heard(state)
+            state = self.gains.of_survey(survey, ids.tolist(), cells)
+        snr = self.budget.snr(state, np.repeat([one.neighbours for one in rounds], counts))
+        heard = [] if asking.interfered is None else self.heard(state)
         begin = 0
         for one, rows in zip(rounds, due, strict=True):
             part = slice(begin, begin + len(rows))
@@ -203,5 +196,5 @@ class GainReader:
     ) -> tuple[Snr, list[Heard]]:
         """Return what a survey says of all links of a round: [links] SNR, and what each hears of the other sites."""
         cells, shares = np.repeat([[cell], [neighbours]], len(ids), axis=1)
-        state = self._gains.of_survey(survey, ids.tolist(), cells)
-        return self._budget.snr(state, shares), self._heard(state) if hear else []
+        state = self.gains.of_survey(survey, ids.tolist(), cells)
+        return self.budget.snr(state, shares), self.heard(state) if hear else []
