@@ -271,7 +271,7 @@ class World:
     def rehearsal(self) -> "World":
         """Return the same world with a copy of its gains, whose counters leave this world's alone."""
         other = copy.copy(self)
-        vars(other)["gains"] = copy.deepcopy(self.gains)
+        vars(other)["gains"] = copy.copy(self.gains)
         return other
 
     def walls(self, env: simpy.Environment) -> Obstacles | None:
