@@ -7,9 +7,7 @@ import simpy
 from edgefl.engine.air.indoors import BehindWalls
 from edgefl.engine.air.measurements import Measurements, Survey
 from edgefl.engine.cells.whereabouts import Whereabouts
-from edgefl.rng import Streams
-from edgefl.scenario.scenario import Scenario
-from edgefl.scenario.world import World
+from tests.unit.engine.air.worlds import world_of
 
 DEVICES, CELLS = 6, 3
 
@@ -80,17 +78,9 @@ def test_a_time_that_was_reached_in_two_ways_is_one(waits_s: tuple[float, ...]) 
 @pytest.mark.parametrize("load", [0.0, 0.3])
 @pytest.mark.parametrize("sectors", [1, 3])
 def test_a_survey_says_what_links_are_within_a_thousandth_of_a_db(load: float, sectors: int) -> None:
-    scenario = Scenario.model_validate(
-        {
-            "name": "surveyed",
-            "layout": {"rings": 1, "isd_m": 300, "sectors": sectors},
-            "devices": {"count": 40},
-            "radio": {"neighbour_load": load},
-            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-            "workload": {"payload_bits": 1, "flops_per_sample": 1},
-        }
-    )
-    world, env = World(scenario, Streams(5)), simpy.Environment()
+    layout = {"rings": 1, "isd_m": 300, "sectors": sectors}
+    world = world_of(seed=5, layout=layout, devices={"count": 40}, radio={"neighbour_load": load})
+    env = simpy.Environment()
     gains = world.radio(env).gains
     assert isinstance(gains, BehindWalls)
     positions_m = world.movement.positions_m(0.0)
