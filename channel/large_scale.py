@@ -93,11 +93,7 @@ class LargeScale:
             ValueError: an argument is out of range, a distance that can occur is outside the model's range,
                 the model has no shadowing, or the fields would take too much memory.
         """
-        self.sites_m = np.array(sites_m, dtype=float)
-        if self.sites_m.ndim != 2 or self.sites_m.shape[1] != 2 or not np.isfinite(self.sites_m).all():
-            raise ValueError(f"sites_m must be [S, 2] and finite, got {self.sites_m}")
-        if not 0 < len(keys) == len(self.sites_m):
-            raise ValueError(f"keys must be one per site, got {len(keys)} for {len(self.sites_m)} sites")
+        self.sites_m = _checked_sites(sites_m, len(keys))
         if not 0 < area_radius_m < math.inf:
             raise ValueError(f"area_radius_m must be > 0 and finite, got {area_radius_m}")
         if shadowing_std_db is not None and not 0 <= shadowing_std_db < math.inf:
@@ -317,6 +313,15 @@ class LargeScale:
         if self._soft_m is None:
             return np.where(margin > 0, *losses)
         return mixed_loss_db(soft_state(margin, self._soft_m), *losses)
+
+
+def _checked_sites(sites_m: npt.ArrayLike, keys: int) -> FloatArray:
+    sites = np.array(sites_m, dtype=float)
+    if sites.ndim != 2 or sites.shape[1] != 2 or not np.isfinite(sites).all():
+        raise ValueError(f"sites_m must be [S, 2] and finite, got {sites}")
+    if not 0 < keys == len(sites):
+        raise ValueError(f"keys must be one per site, got {keys} for {len(sites)} sites")
+    return sites
 
 
 def _shadowing_correlation_m(model: PathLoss, in_sight: bool) -> float:

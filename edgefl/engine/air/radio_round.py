@@ -1,7 +1,7 @@
 """A round on the radio, as a value: its links, their transfers, its broadcast, and the energy of the server."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -219,10 +219,9 @@ class Link:
             radio_on: called when the first slot begins; for an uplink only if there are bits to move.
         """
         air, env, slot_s = self.round.air, self.round.air.env, self.round.air.slot_s
-        first_slot, share = air.next_slot(env.now), self.share(direction)
+        first_slot, share, got_bits = air.next_slot(env.now), self.share(direction), 0
         on = OnTime(air.carriers[direction].frame, slot_s, first_slot)
         start_s = first_slot * slot_s
-        reports, got_bits = self.round.reports, 0
         broadcast = self.round.broadcast if direction == "downlink" and payload_bits else None
         moving, monitored = self._begun(direction, share, payload_bits, first_slot)
         if monitored is not None and broadcast is None:
@@ -251,7 +250,7 @@ class Link:
             if monitored is None:
                 end_slot = cast(int, (yield from moving.go(first_slot, self.snr(direction), None)))
             else:
-                with reports.under_way(self.device) if reports else nullcontext():
+                with self._measured():
                     end_slot, cut = yield from monitored.run(first_slot)
         except simpy.Interrupt as interrupt:
             # only whole slots have moved bits; the power was spent until the very end
@@ -295,6 +294,11 @@ class Link:
             partial(_mean_snr, air, direction, share, fading),
         )
         return moving, MonitoredTransfer(air, moving, *now, air.monitoring.lowest_snr[direction])
+
+    def _measured(self) -> AbstractContextManager[None]:
+        """Have the link measured while its transfer is under way, if it is measured at all."""
+        reports = self.round.reports
+        return nullcontext() if reports is None else reports.under_way(self.device)
 
     def received(self, upload: Span) -> Span:
         """Return an upload as the server has it: as it was sent, or cut off at its end by errors."""
