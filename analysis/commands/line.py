@@ -3,59 +3,25 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from edgefl.analysis.commands.options import (
-    TARGET,
-    Explain,
-    Folder,
-    Folders,
-    Names,
-    Out,
-    Overlap,
-    Partial,
-    ReadingCommand,
-    Reference,
-    Transpose,
-    load,
-    reporting,
-)
-from edgefl.analysis.runs.choices import (
-    COLUMNS,
-    FIRST_ROUNDS,
-    MARGIN,
-    OVERLAP,
-    SMOOTH,
-    Layout,
-    Metric,
-    Recovery,
-    Recurring,
-    Weights,
+from edgefl.analysis.commands.report_command import ReadingCommand, told_by
+
+app = typer.Typer(
+    help="Read edgefl run directories.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-def compare(
-    runs: Folders,
-    partial: Partial = False,
-    names: Names = None,
-    out: Out = None,
-    reference: Reference = None,
-    target: Annotated[list[str] | None, typer.Option(help=f"{TARGET}; may be repeated.")] = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME,...", help=f"Columns of the tables, in this order: {', '.join(COLUMNS)}."),
-    ] = None,
-    transpose: Transpose = False,
-    interval: Annotated[bool, typer.Option("--interval", help="95 % intervals, not deviations.")] = False,
-    recurring: Annotated[
-        Recurring,
-        typer.Option(help="Average over sessions whose labels, or whose population, were there before."),
-    ] = "labels",
-    overlap: Overlap = OVERLAP,
-    explain: Explain = False,
-) -> None:
+# in the order in which help shows them; each takes the options of its report's function
+@app.command(cls=told_by("comparison.compare", explains=True))
+def compare() -> None:
     """Compare variants, or any runs: a verdict on each, a table, paired tests over seeds, figures.
 
     Examples:
@@ -66,42 +32,10 @@ def compare(
 
         edgefl compare runs/study --columns first,seconds,joules --transpose --interval
     """
-    from edgefl.analysis.reports.comparison import compare, report
-
-    comparison = compare(
-        load(runs, names, partial),
-        out=out,
-        reference=reference,
-        target=target or "95%",
-        recurring=recurring,
-        overlap=overlap,
-        layout=Layout(tuple(name for some in columns or () for name in some.split(",")), transpose, interval),
-    )
-    report(comparison).print(explain=explain)
 
 
-def sweep(
-    runs: Folders,
-    partial: Partial = False,
-    names: Names = None,
-    out: Out = None,
-    reference: Reference = None,
-    target: Annotated[str, typer.Option(help=f"{TARGET}.")] = "95%",
-    key: Annotated[
-        list[str] | None,
-        typer.Option(help="Dotted key, or its end; twice: a map. Default: the number that is swept."),
-    ] = None,
-    metric: Annotated[
-        Metric | None,
-        typer.Option(
-            help="What to draw: seconds, joules or rounds to the target (without training of a round), or accuracy of"
-            " the first rounds. Default: seconds and joules, in a map seconds.",
-        ),
-    ] = None,
-    transpose: Transpose = False,
-    deviation: Annotated[bool, typer.Option("--deviation", help="Deviations, not 95 % intervals.")] = False,
-    explain: Explain = False,
-) -> None:
+@app.command(cls=told_by("sweep.sweep", "load_settings", explains=True))
+def sweep() -> None:
     """Draw what a target costs against the swept key; maps of two keys; time against energy.
 
     Examples:
@@ -112,34 +46,10 @@ def sweep(
 
         edgefl sweep runs/study --key bandwidth_hz --key count --metric joules
     """
-    from edgefl.analysis.reports.sweep import report, sweep
-
-    if names:
-        raise ValueError("a sweep takes the names that the runs have: leave out --names")
-    swept = sweep(
-        runs[0] if len(runs) == 1 else runs,
-        keys=key or (),
-        out=out,
-        reference=reference,
-        target=target,
-        metric=metric,
-        layout=Layout(transposed=transpose, interval=not deviation),
-        partial=partial,
-    )
-    report(swept).print(explain=explain)
 
 
-def settings(
-    runs: Folder,
-    partial: Partial = False,
-    out: Out = None,
-    reference: Reference = None,
-    session: Annotated[
-        list[int] | None, typer.Option(help="Only this session; may be repeated. Default: recurring ones.")
-    ] = None,
-    first_rounds: Annotated[int, typer.Option(help="Rounds to average over.")] = FIRST_ROUNDS,
-    explain: Explain = False,
-) -> None:
+@app.command(cls=told_by("settings.compare_settings", "load_settings", explains=True))
+def settings() -> None:
     """Compare the variants in every setting of a study's grid.
 
     Examples:
@@ -147,65 +57,29 @@ def settings(
         edgefl settings runs/journal_table_x --session 5 --session 7
     """
 
-    from edgefl.analysis.reports.settings import compare_settings, report
 
-    table = compare_settings(
-        runs,
-        out=out,
-        reference=reference,
-        sessions=session,
-        first_rounds=first_rounds,
-        partial=partial,
-    )
-    report(table).print(explain=explain)
-
-
-def drift(
-    runs: Folders,
-    partial: Partial = False,
-    names: Names = None,
-    out: Out = None,
-    reference: Reference = None,
-    by: Annotated[
-        Weights,
-        typer.Option(help="Whose mean an accuracy is: each device counts alike, or each test sample."),
-    ] = "devices",
-    window: Annotated[int, typer.Option(help="Rounds whose mean is looked at for the dip.")] = 1,
-    first: Annotated[int, typer.Option("--from", help="First round of the dip; 1: the drift's.")] = 1,
-    last: Annotated[
-        int | None, typer.Option("--to", help="Last one. Default: until the next change.")
-    ] = None,
-    recovery: Annotated[
-        Recovery,
-        typer.Option(
-            help="level: back at the accuracy before or at the end; plateau: it hardly rises any more."
-        ),
-    ] = "level",
-    smooth: Annotated[int, typer.Option(help="Rounds whose mean has to be back, or flat.")] = SMOOTH,
-    margin: Annotated[float, typer.Option(help="Accuracy that may be missing, or gained.")] = MARGIN,
-) -> None:
+@app.command(cls=told_by("drift.compare_drift"))
+def drift() -> None:
     """Say how variants come through concept drift: dip, recovery, cost.
 
     Examples:
 
         edgefl drift runs/flash_synthetic --smooth 5
     """
-    from edgefl.analysis.measures.drift_reading import Reading
-    from edgefl.analysis.reports.drift import compare_drift, report
-
-    loaded = load(runs, names, partial)
-    reading = Reading(by, window, first, last, recovery, smooth, margin)
-    report(compare_drift(loaded, out=out, reference=reference, reading=reading)).print()
 
 
-def choose(
-    runs: Folders,
-    key: Annotated[
-        str | None, typer.Option(help="Axis of the grid, or its key; default: the only one.")
-    ] = None,
-    by: Annotated[str, typer.Option(help="Samples that decide: validation or test.")] = "validation",
-    out: Out = None,
-) -> None:
+@app.command(cls=told_by("network.report_network", "load_as_variants"))
+def network() -> None:
+    """Count handovers, ping-pong, interruptions, wasted bits and joules.
+
+    Examples:
+
+        edgefl network runs/handover
+    """
+
+
+@app.command(cls=told_by("choosing.report_choice", "load_settings"))
+def choose() -> None:
     """Choose a setting of a grid for each variant on validation samples, and report it on the test data.
 
     It needs runs with learning.evaluation.validation.
@@ -214,34 +88,43 @@ def choose(
 
         edgefl choose runs/study --key learning.local.lr
     """
-    from edgefl.analysis.reports.choosing import report_choice
-
-    if by not in ("validation", "test"):
-        raise ValueError(f"--by {by}: choose validation or test")
-    samples: Literal["test", "validation"] = "test" if by == "test" else "validation"
-    report_choice(runs, key=key, by=samples, out=out).print()
 
 
-def day(
-    runs: Folder,
-    partial: Partial = False,
-    out: Out = None,
-    reference: Reference = None,
-    cell: Annotated[int, typer.Option(help="Whose day.")] = 0,
-    overlap: Overlap = OVERLAP,
-) -> None:
+@app.command(cls=told_by("fairness.report_fairness", "load_as_variants"))
+def fairness() -> None:
+    """Compare devices' scores: quantiles, the worst tenth, gaps between cells and classes of devices.
+
+    It needs runs with learning.evaluation.tested_on: devices and learning.evaluation.scores_every.
+
+    Examples:
+
+        edgefl fairness runs/study
+    """
+
+
+@app.command(cls=told_by("theory.report_theory", "load_as_variants"))
+def theory() -> None:
+    """Compare the bound of the journal paper's Theorem 1, term by term, with the gradients of a run.
+
+    Constants are estimated from the run, and the step-size limit with them.
+
+    Examples:
+
+        edgefl theory runs/study
+    """
+
+
+@app.command(cls=told_by("day.report_day"))
+def day() -> None:
     """Draw the day of a cell: its population, and each variant's accuracy by the hour.
 
     Examples:
 
         edgefl day runs/city_day
     """
-    from edgefl.analysis.reports.day import draw_day
-
-    loaded = load([runs], None, partial)
-    print(draw_day(loaded, cell=cell, overlap=overlap, reference=reference, out=out))
 
 
+@app.command(cls=ReadingCommand)
 def reproduction(
     runs: Annotated[list[Path], typer.Argument(metavar="RUNS_DIR...", help="Folder of a study.")],
     out: Annotated[
@@ -258,71 +141,89 @@ def reproduction(
         out.write_text(text, encoding="utf-8")
 
 
-network = reporting(
-    "network",
-    """Count handovers, ping-pong, interruptions, wasted bits and joules.
-
-    Examples:
-
-        edgefl network runs/handover
-    """,
-)
-fairness = reporting(
-    "fairness",
-    """Compare devices' scores: quantiles, the worst tenth, gaps between cells and classes of devices.
-
-    It needs runs with learning.evaluation.tested_on: devices and learning.evaluation.scores_every.
-
-    Examples:
-
-        edgefl fairness runs/study
-    """,
-)
-theory = reporting(
-    "theory",
-    """Compare the bound of the journal paper's Theorem 1, term by term, with the gradients of a run.
-
-    Constants are estimated from the run, and the step-size limit with them.
-
-    Examples:
-
-        edgefl theory runs/study
-    """,
-)
-costs = reporting(
-    "costs",
+@app.command(cls=told_by("costs.report_costs", "load_as_variants"))
+def costs() -> None:
     """Say where joules and seconds went; epochs, transmissions and storage of adaptation.
 
     Examples:
 
         edgefl costs runs/study
-    """,
-)
+    """
 
-app = typer.Typer(
-    help="Read edgefl run directories.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-# in the order in which help shows them
-COMMANDS = (
-    compare,
-    sweep,
-    settings,
-    drift,
-    network,
-    choose,
-    fairness,
-    theory,
-    day,
-    reproduction,
-    costs,
-)
-for command in COMMANDS:
-    app.command(cls=ReadingCommand)(command)
+
+@app.command(cls=ReadingCommand)
+def report(
+    runs: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory, or the folder of a study.")],
+    out: Annotated[Path | None, typer.Option(help="File to write. Default: report.html in it.")] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also draw the moving network of a run, map and curves: a picture (.png, .pdf, .svg) or a film"
+            " (.gif, .webp)."
+        ),
+    ] = None,
+    cell: Annotated[int, typer.Option(help="Whose curves stand in the picture.")] = 0,
+    at: Annotated[
+        float | None, typer.Option(metavar="HOUR", help="Of the picture. Default: the middle of the run.")
+    ] = None,
+    phone: Annotated[
+        bool, typer.Option("--phone", help="The picture's map above, for narrow pages.")
+    ] = False,
+) -> None:
+    """Write a report as one HTML file: words, tables, charts, and a replay of the devices on a time slider.
+
+    The file needs nothing else, no network either. Devices are where they were, unless record.positions_s is none.
+
+    Examples:
+
+        edgefl report runs/quickstart-seed100
+
+        edgefl report runs/quickstart --out quickstart.html
+
+        edgefl report runs/moving --picture moving.png
+
+        edgefl report runs/moving --picture film.gif
+    """
+    from edgefl.analysis.html import write_report
+    from edgefl.analysis.reports.moving import draw_moving
+
+    path = write_report(runs, out)
+    if picture:
+        draw_moving(runs, picture, cell=cell, at_hour=at, phone=phone)
+    print(f"report: {path} ({path.stat().st_size / 1e6:.2f} MB)")
+
+
+@app.command(cls=ReadingCommand)
+def export(
+    runs: Annotated[Path, typer.Argument(metavar="PATH", help="Directory of a study, or of a run.")],
+    to: Annotated[
+        str, typer.Option(help="mlflow or wandb, each an extra, edgefl-cosim[mlflow]; or tensorboard.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the tool's files: mlflow.db and mlartifacts, wandb, tensorboard. Default: PATH."
+        ),
+    ] = None,
+) -> None:
+    """Write the runs, tables and figures of a study for MLflow (SQLite), Weights & Biases (offline) or TensorBoard.
+
+    Nothing is sent anywhere. What is there already is not written again.
+
+    Examples:
+
+        edgefl export runs/quickstart --to mlflow
+
+        edgefl export runs/quickstart --to wandb --out exported
+    """
+    from edgefl.analysis.export import export
+
+    written = export(runs, to, out)
+    there = f", {written.there} were there" if written.there else ""
+    print(f"{written.place}: {written.new} runs{there}; {written.files} tables and figures")
+    for note in written.study.notes:
+        print(f"note: {note}")
+    print(f"look: {written.look}")
 
 
 def keep_matplotlib_quiet() -> None:

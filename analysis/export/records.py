@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from edgefl.analysis.measures.metrics import RUN, of_run, totals
-from edgefl.analysis.runs.load import load_settings
+from edgefl.analysis.runs.load import load_settings, named
 from edgefl.analysis.runs.scenario_keys import keys_of
 
 CURVES = ("accuracy", "loss", "latency_s", "energy_j")  # per round
@@ -74,11 +74,6 @@ class Exported:
         """The runs that were there."""
         return len(self.study.runs) - self.new
 
-    @property
-    def notes(self) -> Sequence[str]:
-        """What a reader has to know."""
-        return self.study.notes
-
 
 def study_of(path: str | Path) -> StudyRecord:
     """Gather the completed runs in and below a folder.
@@ -98,7 +93,7 @@ def study_of(path: str | Path) -> StudyRecord:
             run = Path(str(row.path))
             about = json.loads((run / "run.json").read_text(encoding="utf-8"))
             name = about.get("study") or name
-            group = ", ".join([*(f"{axis} {label}" for axis, label in setting), str(row.variant)])
+            group = ", ".join(filter(None, (named(setting), str(row.variant))))
             key = (row.variant, row.seed)
             records.append(
                 RunRecord(
@@ -112,7 +107,7 @@ def study_of(path: str | Path) -> StudyRecord:
                     totals=_finite(spent.loc[key].to_dict()) if key in spent.index else {},
                 )
             )
-    home = next(iter(by_setting.values())).home or folder
+    home = by_setting.first.home or folder
     files = sorted(file for pattern in FILES for file in home.glob(pattern))
     if (folder / "run.json").exists():  # a single run: its tables are no comparison's
         files = []

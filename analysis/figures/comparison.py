@@ -8,14 +8,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from edgefl.analysis.figures.bars import draw_bars
 from edgefl.analysis.figures.clock import draw_by_clock
 from edgefl.analysis.figures.lines import curve_of, draw_lines, label_lines, session_bands
-from edgefl.analysis.figures.style import DPI, INK, Styles, heading, variant_styles
+from edgefl.analysis.figures.style import DPI, INK, Styles, heading, plain, styles_of
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.results import RECURRING, Comparison
 from edgefl.analysis.measures.service import Services
-from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, ranges, unit_for
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, amount, ranges, unit_for
 
 SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
 MOST_BARS = 40
@@ -94,14 +93,6 @@ def _round_costs(figure: Figure, comparison: Comparison, styles: Styles) -> None
     names = {f"round_energy{part}_j": name for part, name in parts.items()}
     draw_bars(energy, _averages(comparison, names, joules), list(names.values()), styles)
     energy.set_title(f"energy of all devices ({unit})", **SUBTITLE)
-
-
-def styles_of(comparison: Comparison) -> Styles:
-    """Choose the look of every variant; one that stands alone is emphasised like a reference."""
-    emphasised = comparison.reference or (
-        comparison.table["variant"][0] if len(comparison.table) == 1 else None
-    )
-    return variant_styles(list(comparison.table["variant"]), emphasised)
 
 
 def _spread(comparison: Comparison, sign: str = "band") -> str:
@@ -194,3 +185,32 @@ def _averages(comparison: Comparison, names: dict[str, str], size: float) -> pd.
         mean, std = table[f"{column}_mean"] / size, table[f"{column}_std"] / size
         parts.append(table[["variant"]].assign(group=group, mean=mean, std=std, missed=0))
     return pd.concat(parts)
+
+
+MOST_BARS_WITH_VALUES = 18
+WIDEST_BAR, WIDEST_SHARE = 0.4, 0.09  # of its group, and of the axis: few bars stay slim
+
+
+def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -> None:
+    """Draw grouped bars, with values if there is room; hatched: the target was missed somewhere."""
+    plain(ax, grid=True)
+    width, order = min(0.8 / len(styles), WIDEST_BAR), list(styles)
+    for bar in bars.itertuples():
+        x = bar.group + (order.index(bar.variant) - (len(order) - 1) / 2) * width
+        colour, open_ended = styles[bar.variant]["color"], bar.missed > 0
+        look = (
+            {"facecolor": "white", "edgecolor": colour, "hatch": "/////"} if open_ended else {"color": colour}
+        )
+        ax.bar(x, bar.mean, width * 0.92, linewidth=0.9, zorder=3, **look)
+        spread = bar.std if bar.std > 0 else 0.0
+        if spread:
+            ax.errorbar(x, bar.mean, spread, color=INK, linewidth=0.9, zorder=5)
+        if len(bars) <= MOST_BARS_WITH_VALUES:
+            text = f"{'>' if open_ended else ''}{amount(bar.mean)}"
+            top = (x, bar.mean + spread)
+            ax.annotate(text, top, (0, 2), textcoords="offset points", ha="center", fontsize=7, color=INK)
+    middle, half = (len(groups) - 1) / 2, max(len(groups) / 2, width / (2 * WIDEST_SHARE))
+    ax.set_xlim(middle - half, middle + half)
+    ax.set_xticks(range(len(groups)), groups)
+    ax.margins(y=0.14)
+    ax.set_ylim(bottom=0)

@@ -55,27 +55,18 @@ def curves_of(rounds: pd.DataFrame, services: Services) -> tuple[Curve, Curve]:
     A model's accuracy holds from the end of its round to the next test. Cells are averaged within a seed,
     each by the devices that it serves, their joules added up. A curve ends where the first seed ends.
     """
-    over_s, over_j, ends_s, ends_j = [], [], [], []
     own = []
-    for key, run in rounds.groupby(["variant", "seed"]):
+    for key, run in rounds.groupby(metrics.RUN):
         run = run.sort_values("end_s")
-        spent_j = run["energy_j"].cumsum().to_numpy()
-        over_s.append(run)
-        own.append(services[key])
-        over_j.append((spent_j, run["end_s"].to_numpy()))
-        ends_s.append(float(run["end_s"].max()))
-        ends_j.append(float(spent_j[-1]))
-    times_s, joules = np.linspace(0, min(ends_s), POINTS), np.linspace(0, min(ends_j), POINTS)
-    by_time = np.stack(
-        [_accuracy_at(run, times_s, service) for run, service in zip(over_s, own, strict=True)]
-    )
-    by_energy = np.stack(
-        [
-            _accuracy_at(run, _step(spent_j, end_s, joules), service)
-            for run, (spent_j, end_s), service in zip(over_s, over_j, own, strict=True)
-        ]
-    )
-    return _averaged(times_s, by_time), _averaged(joules, by_energy)
+        own.append((run, run["energy_j"].cumsum().to_numpy(), services[key]))
+    times_s = np.linspace(0, min(float(run["end_s"].max()) for run, _, _ in own), POINTS)
+    joules = np.linspace(0, min(float(spent_j[-1]) for _, spent_j, _ in own), POINTS)
+    by_time = [_accuracy_at(run, times_s, service) for run, _, service in own]
+    by_energy = [
+        _accuracy_at(run, _step(spent_j, run["end_s"].to_numpy(), joules), service)
+        for run, spent_j, service in own
+    ]
+    return _averaged(times_s, np.stack(by_time)), _averaged(joules, np.stack(by_energy))
 
 
 def _averaged(x: np.ndarray, values: np.ndarray) -> Curve:

@@ -7,6 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from edgefl.analysis.page.report import Found
+
 DPI = 150
 # Okabe and Ito's colour-blind-safe palette, the reference's blue first; yellow left out, unreadable on white
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
@@ -30,6 +32,12 @@ def variant_styles(names: Sequence[str], emphasised: str | None) -> Styles:
         styles[name] = {"color": colour, "linestyle": dash, "linewidth": 1.5, "zorder": 4}
         others += 1
     return styles
+
+
+def styles_of(found: Found) -> Styles:
+    """Choose the look of every variant found; one that stands alone is emphasised like a reference."""
+    names = list(dict.fromkeys(found.table["variant"]))
+    return variant_styles(names, found.reference or (names[0] if len(names) == 1 else None))
 
 
 def heading(figure: Figure, height: float, title: str, explained: str) -> None:

@@ -3,7 +3,6 @@
 import html
 import math
 import re
-from collections.abc import Iterator
 from inspect import unwrap
 
 import pandas as pd
@@ -32,10 +31,12 @@ def answer(runs: Runs) -> str:
     sentences = "".join(
         f"<li>{html.escape(with_units_kept(verdict))}</li>" for verdict in comparison.verdicts
     )
+    kinds = zip(TO_TARGET if comparison.target else OF_ROUND, (TIME_UNITS, ENERGY_UNITS), strict=True)
+    bars = "".join(_figure(comparison, name, units) for name, units in kinds)
     table = headline(comparison).T.reset_index(names="")
     section = _section(
         f'<ul class="verdicts">{sentences}</ul>',
-        f'<div class="bars">{"".join(_bars(comparison))}</div>',
+        f'<div class="bars">{bars}</div>',
         "<details><summary>All numbers</summary>",
         table_html(table, caption(comparison), "answer"),
         "</details>",
@@ -53,14 +54,8 @@ def _section(*parts: str) -> str:
     return f'<section id="answer" aria-labelledby="answer-title">{heading}{"".join(parts)}</section>'
 
 
-def _bars(comparison: Comparison) -> Iterator[str]:
-    """Write a figure of bars for time and one for energy: to the target, or of a round."""
-    names = TO_TARGET if comparison.target else OF_ROUND
-    for name, units in zip(names, (TIME_UNITS, ENERGY_UNITS), strict=True):
-        yield _figure(comparison, name, units)
-
-
 def _figure(comparison: Comparison, name: str, units: Units) -> str:
+    """Write a figure of bars for time, or for energy: to the target, or of a round."""
     table, target = comparison.table, comparison.target
     means = table[f"{name}_at_least" if target else f"{name}_mean"]
     if not means.notna().any():

@@ -45,20 +45,6 @@ def pack(columns: Mapping[str, Column]) -> dict[str, Any]:
     return {"columns": heads, "data": base64.b64encode(data).decode()}
 
 
-def unpack(packed: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Undo `pack`, as the page does."""
-    data, at, columns = zlib.decompress(base64.b64decode(packed["data"])), 0, {}
-    for head in packed["columns"]:
-        kind = np.dtype(f"<i{head['bytes']}")
-        length = math.prod(head["shape"]) * kind.itemsize
-        rows = np.frombuffer(data[at : at + length], np.uint8).reshape(kind.itemsize, -1).T
-        steps = np.ascontiguousarray(rows).reshape(-1).view(kind).reshape(head["shape"])
-        whole = np.cumsum(steps, axis=-1, dtype=kind)
-        columns[head["name"]] = np.where(whole == np.iinfo(kind).min, np.nan, whole * head["unit"])
-        at += length
-    return columns
-
-
 def unit_of(largest: float, steps: float = 2e9) -> float:
     """Choose the finest unit, a power of ten, in which `largest` is at most `steps`."""
     return 10.0 ** math.ceil(math.log10(largest / steps)) if largest > 0 else 1.0

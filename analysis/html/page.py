@@ -5,7 +5,6 @@ import json
 import string
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from edgefl.analysis.html import series, words
 from edgefl.analysis.html.answer import answer
@@ -43,7 +42,7 @@ def write_report(path: str | Path, out: str | Path | None = None) -> Path:
 def report(runs: Runs) -> str:
     """Write the report's text."""
     shown = list(runs.info.itertuples())[:MOST_REPLAYS]
-    replays = [_replay(runs, run, len(shown)) for run in shown]
+    replays = [replay_of(runs, run, len(shown)) for run in shown]
     first = next(runs.info.itertuples())
     title = str(first.name) if len(runs.info) == 1 else f"{runs.path.name}: {len(runs.info)} runs"
     notes = [*runs.left_out, *runs.notes, *(note for run in runs.info.itertuples() for note in run.notes)]
@@ -59,6 +58,7 @@ def report(runs: Runs) -> str:
         notes.append(f"Long lines of charts show up to every {max(thinned)}th point; the tables have all.")
     clocks = [replay["clock"] for replay in replays]
     clock = clocks[0] if clocks and all(each == clocks[0] for each in clocks) else None
+    listed = "".join(f"<li>{html.escape(note)}</li>" for note in dict.fromkeys(notes))
     data = {"title": title, "charts": charts, "clock": clock, "replays": replays}
     if runs.score != ACCURACY:
         data["score"] = named(runs.score)
@@ -68,7 +68,7 @@ def report(runs: Runs) -> str:
         about=html.escape(_about(runs)),
         summary="".join(f"<p>{html.escape(sentence)}</p>" for sentence in words.summary(runs)),
         answer=answer(runs),
-        notes=_list(list(dict.fromkeys(notes))),
+        notes=f'<ul class="notes">{listed}</ul>' if notes else "",
         tables=_tables(runs),
         scenario=html.escape(scenario),
         provenance=html.escape(provenance),
@@ -77,16 +77,6 @@ def report(runs: Runs) -> str:
         uplot=_asset("uPlot.iife.min.js"),
         script="\n".join(_asset(name) for name in SCRIPTS),
     )
-
-
-def _replay(runs: Runs, run: Any, share: int) -> dict[str, Any]:
-    replay = replay_of(runs, run, share)
-    return {
-        "label": series.label_of(run, runs),
-        **replay,
-        "timeline": series.timeline(runs, run),
-        "population": series.population(replay, series.served(runs, run)),
-    }
 
 
 def _tables(runs: Runs) -> str:
@@ -113,12 +103,6 @@ def _about(runs: Runs) -> str:
     wall_s = runs.info["wall_s"].sum()
     simulated_s = runs.info["simulated_s"].sum()
     return f"{named} · {words.time_text(simulated_s)} simulated in {words.time_text(wall_s)}"
-
-
-def _list(notes: list[str]) -> str:
-    if not notes:
-        return ""
-    return f'<ul class="notes">{"".join(f"<li>{html.escape(note)}</li>" for note in notes)}</ul>'
 
 
 def _asset(name: str) -> str:

@@ -1,23 +1,24 @@
 """What a replay shows of one run: where its devices were, what each did when, and what happened to them."""
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from edgefl.analysis.html.packing import Column, pack, unit_of
+from edgefl.analysis.html.series import label_of, population, timeline
 from edgefl.analysis.measures.metrics import of_run
 from edgefl.analysis.measures.moving_run import track
-from edgefl.analysis.runs.clock import Clock, own_clock
+from edgefl.analysis.runs.clock import own_clock
 from edgefl.analysis.runs.load import Runs
-from edgefl.analysis.runs.places import areas_of, layout_of, streets_of
-from edgefl.analysis.runs.scenario_keys import scenario_of
+from edgefl.analysis.runs.places import map_of
+from edgefl.analysis.runs.vocabulary import STAGES
 
 MOST_PLACES = 800_000  # devices times times: about 2.5 MB
 MOST_ROWS = 60_000  # of devices and rounds: about 1.5 MB
 MOST_EVENTS = 40_000
 FRAMES = 240  # where no positions say at which times to look
-STAGES = ("downlink", "compute", "uplink")
 LARGE_M = 3000.0  # 16 bits hold 0.1 m up to here, and 1 m up to ten times as far
 JOULES = ("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j", "energy_j")
 EVENTS = ("handover", "arrival", "departure", "switched_on", "switched_off", "battery_empty", "battery_back")
@@ -31,13 +32,11 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
         share: of how many replays in one page this is one; each may be so much larger or smaller.
     """
     notes: list[str] = []
-    with scenario_of(run.path) as scenario:
-        layout = layout_of(scenario)
-        areas, streets = areas_of(scenario, notes), streets_of(scenario, layout["radius_m"], notes)
+    layout, areas, streets = map_of(run.path, notes)
     ledger, rows, rounds, events = (
         of_run(table, run) for table in (runs.ledger, runs.devices, runs.rounds, runs.events)
     )
-    ids = np.sort(ledger["device"].to_numpy(int))
+    ids, clock = np.sort(ledger["device"].to_numpy(int)), own_clock(str(run.path))
     classes, class_of = _classes(ledger, ids)
     if len(layout["images"]) > 1:
         notes.append(
@@ -49,9 +48,11 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
     frames = {"time_s": Column(times_s, unit_of(run.simulated_s)), **places}
     if battery is not None:
         frames["battery"] = Column(battery, 0.005)
+    served = sorted(int(cell) for cell in of_run(runs.sessions, run)["cell"].unique())
     return {
+        "label": label_of(run, runs),
         "simulated_s": run.simulated_s,
-        "clock": _clock_data(own_clock(str(run.path))),
+        "clock": None if clock.begin_hour is None else asdict(clock),  # a run without a day has no hours
         **layout,
         "areas": areas,
         "streets": streets,
@@ -63,12 +64,9 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
         **_rows(rows, rounds, ids, run, notes, MOST_ROWS // share),
         **_events(events, ids, run, notes),
         "notes": notes,
+        "timeline": timeline(runs, run),
+        "population": population({name: column.values for name, column in frames.items()}, served),
     }
-
-
-def _clock_data(clock: Clock) -> dict[str, float] | None:
-    """Write a clock for the page; None: the run has no hours."""
-    return None if clock.begin_hour is None else {"begin_hour": clock.begin_hour, "day_s": clock.day_s}
 
 
 def _classes(ledger: pd.DataFrame, ids: np.ndarray) -> tuple[list[str], list[int]]:

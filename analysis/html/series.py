@@ -1,12 +1,11 @@
 """The report's charts as plain numbers: what a run learned, how long rounds took, what they cost, who was there."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from edgefl.analysis.html.packing import unpack
 from edgefl.analysis.measures.metrics import of_run, training_rounds
 from edgefl.analysis.measures.service import Service
 from edgefl.analysis.page.score_words import said
@@ -55,13 +54,12 @@ def _by_time(label: str, series: list[dict[str, Any]]) -> dict[str, Any]:
     return {"label": label, "x": "simulated time, s", "series": series}
 
 
-def population(replay: dict[str, Any], served: Sequence[int]) -> dict[str, Any]:
-    """Count the devices that cells serve at each recorded time; without positions, none.
+def population(frames: Mapping[str, np.ndarray], served: Sequence[int]) -> dict[str, Any]:
+    """Count the devices that cells serve at each recorded time; without positions, or at one time only, none.
 
     Of many cells it is those with a federation; of many of these the fewest and the most, and the mean.
     """
-    frames = unpack(replay["frames"])
-    if not replay["placed"] or len(frames["time_s"]) < 2:
+    if "cell" not in frames or len(frames["time_s"]) < 2:
         return {"title": "", "time": [], "series": []}
     cells = frames["cell"]
     known = np.unique(cells[~np.isnan(cells)]).astype(int)
@@ -88,11 +86,6 @@ def population(replay: dict[str, Any], served: Sequence[int]) -> dict[str, Any]:
         for label, (look, y) in lines.items()
     ]
     return {"title": title, "time": _short(frames["time_s"][::step]), "series": series}
-
-
-def served(runs: Runs, run: Any) -> list[int]:
-    """List the cells of a run that had a session."""
-    return sorted(int(cell) for cell in of_run(runs.sessions, run)["cell"].unique())
 
 
 def timeline(runs: Runs, run: Any) -> dict[str, Any]:

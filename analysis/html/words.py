@@ -12,9 +12,8 @@ from edgefl.analysis.page.formatting import (
     NOTHING,
     TIME_UNITS,
     Units,
-    amount,
     compact_labels,
-    unit_for,
+    with_unit,
 )
 from edgefl.analysis.page.score_words import ACCURACY, said
 from edgefl.analysis.runs.load import Runs
@@ -178,10 +177,7 @@ def _energy_text(joules: float) -> str:
 
 
 def _with_unit(value: float, units: Units) -> str:
-    if pd.isna(value) or value == 0:
-        return NOTHING if pd.isna(value) else "0"
-    unit, size = unit_for([abs(value)], units)
-    return f"{amount(value / size)}{NO_BREAK}{unit}"
+    return NOTHING if pd.isna(value) else with_unit(value, units, NO_BREAK) if value else "0"
 
 
 def _setting(runs: Runs, run: Any, scenario: dict[str, Any]) -> str:

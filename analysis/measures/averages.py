@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from edgefl.analysis.measures import metrics
-from edgefl.analysis.measures.metrics import RUN, SESSION
+from edgefl.analysis.measures.metrics import RUN, SESSION, transitions
 from edgefl.analysis.measures.results import DIFFER
 from edgefl.analysis.measures.targets import Target
-from edgefl.analysis.measures.transitions import transitions
 from edgefl.analysis.measures.uncertainty import Paired, half_width, paired
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 from edgefl.analysis.runs.clock import Clock

@@ -9,8 +9,7 @@ import pandas as pd
 from edgefl.analysis.measures.metrics import of_run, training_rounds
 from edgefl.analysis.runs.clock import Clock, own_clock
 from edgefl.analysis.runs.load import Runs
-from edgefl.analysis.runs.places import areas_of, layout_of, streets_of
-from edgefl.analysis.runs.scenario_keys import scenario_of
+from edgefl.analysis.runs.places import map_of
 from edgefl.analysis.runs.vocabulary import HANDOVER
 
 JUST_NOW = 0.5  # of the last way: where handovers are marked
@@ -88,18 +87,15 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
         raise ValueError(f"{runs.path} holds {len(runs.info)} runs: give the folder of one")
     run = next(runs.info.itertuples())
     positions = of_run(runs.positions, run)
-    with scenario_of(str(run.path)) as scenario:
-        layout, notes = layout_of(scenario), list[str]()
-        areas, streets = areas_of(scenario, notes), streets_of(scenario, layout["radius_m"], notes)
+    layout, areas, streets = map_of(str(run.path), [])
     rounds = training_rounds(of_run(runs.rounds, run))
     served = sorted(rounds["cell"].unique().tolist())
     mine = rounds[rounds["cell"] == cell].sort_values("start_s")
     if mine.empty:
         raise ValueError(f"no rounds of cell {cell}; cells with a federation: {', '.join(map(str, served))}")
-    curve, name = mine.assign(value=mine["energy_j"].cumsum()), f"Joules spent in cell {cell}'s rounds"
-    if (trained := mine["accuracy"].notna()).any():
-        curve, name = mine[trained], f"Test accuracy of cell {cell}'s model (%)"
-        curve = curve.assign(value=100 * curve["accuracy"])
+    curve, name = mine.assign(value=100 * mine["accuracy"]), f"Test accuracy of cell {cell}'s model (%)"
+    if mine["accuracy"].isna().all():
+        curve, name = mine.assign(value=mine["energy_j"].cumsum()), f"Joules spent in cell {cell}'s rounds"
     ledger = of_run(runs.ledger, run)
     ids = np.sort(ledger["device"].to_numpy(int))
     times_s = np.sort(positions["time_s"].unique())
@@ -128,7 +124,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
             moved["time_s"].to_numpy(float),
             np.searchsorted(ids, moved["device"].to_numpy(int)),
         ),
-        curve=curve[["start_s", "value"]],
+        curve=curve[["start_s", "value"]].dropna(),
         curve_name=name,
         sessions=[
             (float(start_s), _most(str(devices), ids, of))

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from edgefl.analysis.measures.drift_reading import Reading
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.page.report import Found
 from edgefl.analysis.runs.choices import Layout
@@ -100,24 +99,6 @@ class SettingsTable(Found):
     sessions: tuple[int, ...]
     first_rounds: int
     trained: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class DriftComparison(Found):
-    """Variants' way through concept drift.
-
-    Attributes:
-        table: one row per change of concept and variant: NAME_mean and NAME_std over seeds, of the names that
-            `drift.drift_figures` returns; a mean is inf as soon as one seed never recovered.
-        detail: one row per variant, seed, cell and change, unaveraged.
-        reading: how accuracies are read: what is averaged, the dip's interval, when a model has recovered.
-        rounds: training rounds with their `number`.
-    """
-
-    name = "drift"
-    detail: pd.DataFrame = field(repr=False)
-    reading: Reading
-    rounds: pd.DataFrame = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,9 +4,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from edgefl.analysis.measures.metrics import RUN, training_rounds
+from edgefl.analysis.measures.metrics import RUN, SESSION, SPELL, session_kinds, training_rounds, unpaired
 from edgefl.analysis.measures.results import RECURRING, RETURNING
 from edgefl.analysis.page.formatting import did_you_mean
+from edgefl.analysis.runs.choices import OVERLAP
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.run_folders import UNKNOWN
 
@@ -31,7 +32,7 @@ class SideBySide(NamedTuple):
     def of(cls, runs: Runs, reference: str | None, notes: list[str]) -> "SideBySide":
         """Choose them among the runs that have a round; notes say what is left out."""
         info = runs.info[_have_rounds(runs.info, runs.rounds)]
-        seeds = common_seeds(info, notes)
+        seeds = _common_seeds(info, notes)
         rounds, sessions = (table[table["seed"].isin(seeds)] for table in (runs.rounds, runs.sessions))
         reference = reference_of(info, reference, notes)
         return cls(info, rounds, sessions, seeds, reference, variants_of(info, reference))
@@ -52,7 +53,7 @@ def own_notes(info: pd.DataFrame) -> list[str]:
     return [f"{which}; the first of {first['path']}: {first['notes'][0]}"]
 
 
-def common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
+def _common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
     """List the seeds that all variants have; adds a note if some have more."""
     by_variant = {str(variant): set(group["seed"]) for variant, group in info.groupby("variant", sort=False)}
     common = set.intersection(*by_variant.values())
@@ -123,3 +124,70 @@ def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") 
     what = "repeats the labels" if recurring == "labels" else "has the population"
     notes.append(f"no session {what} of an earlier one: averaged over {scope}")
     return scope
+
+
+def population_kinds(
+    rounds: pd.DataFrame, sessions: pd.DataFrame, *, overlap: float = OVERLAP
+) -> pd.DataFrame:
+    """Tell which sessions are pilots and in which a population comes back.
+
+    Two sessions are as alike as the devices that are in both, over those that are in either (the Jaccard index of
+    the members at their starts). A population comes back when a session is at least `overlap` like an earlier one
+    that was no pilot. Populations may differ between the variants of a study, whose rounds last differently; so
+    that the same sessions are compared, one in which it does not come back in every variant does not count.
+
+    Returns:
+        as `session_kinds`, with `recurring` for populations, and further overlap (with the most alike of the
+        earlier sessions; NaN: there is none) and resembles (its number, the last one of equals).
+
+    Raises:
+        ValueError: overlap out of range.
+    """
+    if not 0 < overlap <= 1:
+        raise ValueError(f"overlap is {overlap}: a share of devices, above 0 and at most 1, such as 0.5")
+    kinds = session_kinds(rounds, sessions)
+    devices = sessions.set_index(SESSION)["devices"]
+    kinds["overlap"], kinds["resembles"] = float("nan"), pd.array([pd.NA] * len(kinds), dtype="Int64")
+    for _, run in kinds.groupby(["variant", "seed", "cell"], sort=False):
+        earlier: dict[int, frozenset[str]] = {}
+        for row in run.itertuples():
+            key = tuple(getattr(row, name) for name in SESSION)
+            members = frozenset(str(devices.loc[key]).split())
+            alike = {session: jaccard(members, others) for session, others in earlier.items()}
+            if alike:
+                most = max(alike, key=lambda session: (alike[session], session))
+                kinds.loc[row.Index, ["overlap", "resembles"]] = alike[most], most
+            if not row.pilot:
+                earlier[int(str(row.session))] = members
+    kinds["recurring"] = kinds["overlap"] >= overlap
+    kinds["recurring"] = kinds.groupby(SPELL)["recurring"].transform("all")
+    return kinds
+
+
+def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return what two sets have in common over what is in either; 0 for two empty ones."""
+    return len(one & other) / len(one | other) if one or other else 0.0
+
+
+def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> list[str]:
+    """Say what a reader has to know of the populations that came back, one sentence each.
+
+    Args:
+        kinds: of `population_kinds`.
+    """
+    back = kinds[kinds["recurring"]]
+    notes = []
+    alike = int((kinds["overlap"] >= overlap).sum())
+    if alike > len(back):
+        notes.append(
+            f"{alike - len(back)} sessions in which a population came back in some variants only are left out"
+        )
+    stayed = int((back["resembles"] == back["session"] - 1).sum())
+    if stayed:
+        notes.append(
+            f"{stayed} of the {len(back)} sessions whose population came back are most like the session directly"
+            " before: there it stayed rather than came back"
+        )
+    if listed := unpaired(sessions, "devices"):
+        notes.append(f"the variants met different devices in session {listed}: not a paired comparison")
+    return notes

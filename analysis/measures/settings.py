@@ -1,12 +1,12 @@
 """The numbers of every setting of a grid: a setting's accuracies or costs, a column per variant."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.scope import roundless, scope_of
-from edgefl.analysis.runs.load import Runs, Setting
+from edgefl.analysis.runs.load import Runs, Settings
 
 # of `metrics.totals`
 COSTS = (
@@ -15,7 +15,7 @@ COSTS = (
 )
 
 
-def seeds_of(by_setting: Mapping[Setting, Runs], notes: list[str]) -> list[int]:
+def seeds_of(by_setting: Settings, notes: list[str]) -> list[int]:
     """List the seeds that all variants of all settings have, as far as these have a run at all."""
     cells = [set(group["seed"]) for runs in by_setting.values() for _, group in runs.info.groupby("variant")]
     common = sorted(set.intersection(*cells))

@@ -10,15 +10,14 @@ from edgefl.analysis.measures.scope import roundless, scope_of
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import ends, paired_ratio
 from edgefl.analysis.measures.verdicts import COSTS
-from edgefl.analysis.runs.choices import FIRST_ROUNDS
-from edgefl.analysis.runs.load import Runs, Setting
+from edgefl.analysis.runs.load import Runs, Settings, named
 from edgefl.analysis.runs.scenario_keys import differing
 
 MEASURED = ["seconds_to_target", "joules_to_target", "rounds_to_target", "accuracy_first"]
 
 
 def by_seed(
-    by_setting: Mapping[Setting, Runs], goals: Sequence[Target], reference: str | None, notes: list[str]
+    by_setting: Settings, goals: Sequence[Target], reference: str | None, notes: list[str]
 ) -> pd.DataFrame:
     """Measure all runs: a row per setting, variant and seed; a note names runs that are left out."""
     parts = []
@@ -32,23 +31,16 @@ def by_seed(
 
 def _measure(runs: Runs, goals: Sequence[Target], reference: str | None) -> pd.DataFrame:
     """Measure the runs of one setting: a row per variant and seed."""
-    rounds, sessions = runs.rounds, runs.sessions
-    detail = metrics.session_kinds(rounds, sessions)
+    detail = averages.with_metrics(
+        metrics.session_kinds(runs.rounds, runs.sessions), runs.rounds, runs.sessions, reference, goals
+    )
     scope_of(detail, [])
-    scope = detail.loc[detail["in_scope"], metrics.SESSION]
-    times = metrics.time_to_target(
-        rounds, sessions, reference=reference, target=goals[0] if goals else 1.0
-    ).merge(metrics.accuracy_first_rounds(rounds, FIRST_ROUNDS), on=metrics.SESSION, how="left")
-    times = times.merge(scope, on=metrics.SESSION)
-    known = times["rounds_to_target"].notna() & bool(goals)
-    times["missed"] = known & times["rounds_to_target"].eq(float("inf"))
-    times["targets"] = known
-    for name, whole in COSTS.items():
-        times[name] = times[name].mask(times["missed"], times[whole]).where(known)
-    times["rounds_to_target"] = times["rounds_to_target"].where(known)
-    by_run = times.groupby(metrics.RUN)
+    times = detail[detail["in_scope"]]
+    known, missed = times["rounds_to_target"].notna(), times["rounds_to_target"].eq(float("inf"))
+    bounds = {name: times[name].mask(missed, times[whole]) for name, whole in COSTS.items()}
+    by_run = times.assign(missed=missed, targets=known, **bounds).groupby(metrics.RUN)
     means = by_run[MEASURED].mean().join(by_run[["missed", "targets"]].sum())
-    return metrics.totals(rounds).merge(means.reset_index(), on=metrics.RUN, how="left")
+    return metrics.totals(runs.rounds).merge(means.reset_index(), on=metrics.RUN, how="left")
 
 
 def table_of(
@@ -60,7 +52,7 @@ def table_of(
     for (setting, variant), group in by_seed.groupby(["setting", "variant"], sort=False):
         point = (setting, variant)
         row: dict[str, Any] = {"series": names[point], **{key: points[point][key] for key in keys}}
-        row |= {"setting": _words(setting), "variant": variant}
+        row |= {"setting": named(setting, " "), "variant": variant}
         row["seeds"] = len(group)
         for name in wanted:
             row |= averages.spread(name, group[name].astype(float))
@@ -80,7 +72,7 @@ def add_ratios(table: pd.DataFrame, by_seed: pd.DataFrame, costs: Sequence[str])
 
     They are NaN where a target was missed: a bound over a bound says nothing.
     """
-    words = by_seed["setting"].map(_words)
+    words = by_seed["setting"].map(lambda setting: named(setting, " "))
     for cost in costs:
         found = []
         for _, own in table.groupby("series", sort=False):
@@ -92,14 +84,13 @@ def add_ratios(table: pd.DataFrame, by_seed: pd.DataFrame, costs: Sequence[str])
             for values in by_value:
                 both = pd.concat([values, by_value[0]], axis=1, join="inner").to_numpy(float)
                 found.append(paired_ratio(both[:, 0], both[:, 1]))
-        table[f"{cost}_ratio"] = [one.mean for one in found]
-        table[f"{cost}_ratio_low"] = [one.low for one in found]
-        table[f"{cost}_ratio_high"] = [one.high for one in found]
-        table[f"{cost}_pairs"] = [one.pairs for one in found]
-
-
-def _words(setting: Setting) -> str:
-    return " ".join(f"{axis} {label}" for axis, label in setting)
+        for ending, field in (
+            ("ratio", "mean"),
+            ("ratio_low", "low"),
+            ("ratio_high", "high"),
+            ("pairs", "pairs"),
+        ):
+            table[f"{cost}_{ending}"] = [getattr(one, field) for one in found]
 
 
 def _series(points: Mapping[Any, Mapping[str, Any]], keys: Sequence[str]) -> dict[Any, str]:

@@ -10,7 +10,7 @@ from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.measures.results import OF_ROUND
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import Paired, Ratio, paired, paired_ratio
-from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, amount, unit_for
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, with_unit
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 
 COSTS = {
@@ -127,10 +127,8 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
     if missed:
         return f"{name} misses {target.short}{own} in {missed} of {len(spells)} sessions."
     means = spells.groupby("seed")[list(COSTS)].mean()
-    words = []
-    for cost, units in zip(COSTS, (TIME_UNITS, ENERGY_UNITS), strict=True):
-        unit, size = unit_for([means[cost].mean()], units)
-        words.append(f"{amount(means[cost].mean() / size)} {unit}")
+    both = zip(COSTS, (TIME_UNITS, ENERGY_UNITS), strict=True)
+    words = [with_unit(means[cost].mean(), units) for cost, units in both]
     seeds = f"the mean of {len(means)} seeds" if len(means) > 1 else "one seed"
     return f"{name} reaches {target.short}{own} after {' and '.join(words)} ({seeds})."
 

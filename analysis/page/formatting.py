@@ -70,6 +70,12 @@ def unit_for(values: Iterable[float], units: Units) -> tuple[str, float]:
     return (fitting or [units[0]])[-1]
 
 
+def with_unit(value: float, units: Units, blank: str = " ") -> str:
+    """Write a number in the unit that fits it: `42.5 ms`."""
+    unit, size = unit_for([abs(value)], units)
+    return f"{amount(value / size)}{blank}{unit}"
+
+
 def with_spread(mean: float, std: float, decimals: int | None = None) -> str:
     """Write `mean ± std`, or the mean alone where the deviation is unknown."""
     if math.isnan(mean):

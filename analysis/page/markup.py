@@ -1,9 +1,11 @@
 """Frames as Markdown, LaTeX and CSV."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+
+from edgefl.analysis.page.formatting import NOTHING
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how text begins that a spreadsheet computes
 LATEX_SPECIALS = {
@@ -108,29 +110,27 @@ def _cell(text: str) -> str:
 
 
 MOST_RUNS = 12  # more side by side are not read
+Quantity = tuple[str, str, float]  # words, the form of a number, and a factor to its unit
 
 
-def named_runs(table: pd.DataFrame) -> pd.DataFrame:
-    """Name the rows of a table by variant and seed; of many runs, average over seeds: a row per variant.
+def quantities(table: pd.DataFrame, rows: Mapping[str, Quantity]) -> pd.DataFrame:
+    """Write columns as rows, [quantities x runs]; of many runs, averaged over seeds, [quantities x variants].
 
     Args:
         table: variant, seed, and numbers.
+        rows: column -> how it is written.
     """
     if len(table) <= MOST_RUNS:
-        return table.set_index(table["variant"] + " seed " + table["seed"].astype(str))
-    groups = table.drop(columns="seed").groupby("variant", sort=False)
-    names = [f"{variant}, mean of {count}" for variant, count in groups.size().items()]
-    return groups.mean(numeric_only=True).set_axis(names)
-
-
-def quantities(
-    table: pd.DataFrame, rows: Mapping[str, str], text: Callable[[str, float], str]
-) -> pd.DataFrame:
-    """Write columns as rows, [quantities x runs], in these words.
-
-    Args:
-        rows: column -> words.
-        text: writes a number of a column.
-    """
-    cells = {str(name): [text(column, row[column]) for column in rows] for name, row in table.iterrows()}
-    return pd.DataFrame(cells, index=list(rows.values()))
+        named = table.set_index(table["variant"] + " seed " + table["seed"].astype(str))
+    else:
+        groups = table.drop(columns="seed").groupby("variant", sort=False)
+        names = [f"{variant}, mean of {count}" for variant, count in groups.size().items()]
+        named = groups.mean(numeric_only=True).set_axis(names)
+    cells = {
+        str(name): [
+            NOTHING if pd.isna(row[column]) else form.format(factor * row[column])
+            for column, (_, form, factor) in rows.items()
+        ]
+        for name, row in named.iterrows()
+    }
+    return pd.DataFrame(cells, index=[words for words, _, _ in rows.values()])

@@ -1,36 +1,34 @@
 """Choosing a setting of a grid for each variant: by validation samples, and what it scores on the test data."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import pandas as pd
+import typer
 
 from edgefl.analysis.measures.metrics import SESSION, VALIDATION, training_rounds
 from edgefl.analysis.page.report import Report, noted
-from edgefl.analysis.runs.load import Paths, Runs, Setting, load_settings, together
+from edgefl.analysis.runs.load import Paths, Settings
 
 By = Literal["validation", "test"]
 COLUMN = {"validation": VALIDATION, "test": "accuracy"}
 
 
 def report_choice(
-    path: Paths,
+    runs: Paths | Settings,
     *,
-    key: str | None = None,
-    by: By = "validation",
+    key: Annotated[
+        str | None, typer.Option(help="Axis of the grid, or its key; default: the only one.")
+    ] = None,
+    by: Annotated[By, typer.Option(help="Samples that decide.")] = "validation",
     out: str | Path | None = None,
 ) -> Report:
     """Choose a value of a grid's key for each variant, and write choice.csv and choice_values.csv.
 
-    Args:
-        key: an axis of the study's grid, or the dotted key that it is of; None: its only one.
-        by: on which samples the accuracy decides.
-
     Raises:
         ValueError: no such runs or axis, or runs without validation samples.
     """
-    loaded = load_settings(path)
+    loaded = Settings.of(runs)
     axis = _axis(loaded, key)
     values = _scores(loaded, axis)
     if values.empty or values[COLUMN[by]].isna().all():
@@ -38,19 +36,18 @@ def report_choice(
             "the runs have no accuracy on validation samples: run them with learning.evaluation.validation: 0.1, or"
             " choose --by test, on the data that the choice is then reported on"
         )
-    _, said = together(loaded)
     made = _choice(values, by)
     return Report(
-        next(iter(loaded.values())).folder(out),
+        loaded.first.folder(out),
         caption=f"{axis} chosen by accuracy on the {by} samples, mean over seeds",
         tables=[("", _chosen(made, axis))],
-        sentences=[*_explained(by), *noted(said)],
+        sentences=[*_explained(by), *noted(loaded.said())],
         look=[("All values", "choice_values.csv")],
         numbers={"choice.csv": made, "choice_values.csv": values},
     ).write()
 
 
-def _scores(loaded: Mapping[Setting, Runs], axis: str) -> pd.DataFrame:
+def _scores(loaded: Settings, axis: str) -> pd.DataFrame:
     """Return the accuracies at sessions' ends, a row per variant, rest of the setting and value of the axis.
 
     Returns:
@@ -99,7 +96,7 @@ def _choice(values: pd.DataFrame, by: By) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _axis(loaded: Mapping[Setting, Runs], key: str | None) -> str:
+def _axis(loaded: Settings, key: str | None) -> str:
     axes = list(dict.fromkeys(name for setting in loaded for name, _ in setting))
     if not axes:
         raise ValueError("the runs are of no grid: nothing is to be chosen among")

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
+import typer
 from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.comparison import adaptation_figure, cost_figure
@@ -11,9 +13,15 @@ from edgefl.analysis.figures.curves import curves_figure
 from edgefl.analysis.figures.pareto import pareto_figure
 from edgefl.analysis.figures.sweep import words_of
 from edgefl.analysis.measures import averages, metrics
-from edgefl.analysis.measures.populations import notes_on, population_kinds
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Comparison
-from edgefl.analysis.measures.scope import SideBySide, own_notes, roundless, scope_of
+from edgefl.analysis.measures.scope import (
+    SideBySide,
+    notes_on,
+    own_notes,
+    population_kinds,
+    roundless,
+    scope_of,
+)
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, targets_of, usable
 from edgefl.analysis.measures.verdicts import verdicts
@@ -25,7 +33,16 @@ from edgefl.analysis.page.formatting import (
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.reports import comparison_tables as tables
-from edgefl.analysis.runs.choices import COLUMNS, OVERLAP, PLAIN, Layout, Recurring
+from edgefl.analysis.runs.choices import (
+    COLUMNS,
+    OVERLAP,
+    PLAIN,
+    TARGET,
+    Layout,
+    Overlap,
+    Recurring,
+    Reference,
+)
 from edgefl.analysis.runs.clock import clock_of
 from edgefl.analysis.runs.load import Paths, Runs
 from edgefl.analysis.runs.servers import (
@@ -45,27 +62,24 @@ def compare(
     runs: Paths | Runs,
     *,
     out: str | Path | None = None,
-    reference: str | None = None,
-    target: str | float | Target | Iterable[str | float | Target] = "95%",
-    recurring: Recurring = "labels",
-    overlap: float = OVERLAP,
+    reference: Reference = None,
+    target: Annotated[
+        str | float | Target | Iterable[str | float | Target],
+        typer.Option(help=f"{TARGET}; may be repeated."),
+        list[str] | None,
+    ] = "95%",
     layout: Layout = PLAIN,
+    recurring: Annotated[
+        Recurring,
+        typer.Option(help="Average over sessions whose labels, or whose population, were there before."),
+    ] = "labels",
+    overlap: Overlap = OVERLAP,
 ) -> Comparison:
     """Compare variants, and write comparison.csv, .md, .tex, .png, .pdf and the tables behind them.
 
     Those are comparison_sessions.csv, _targets.csv (several targets), _tests.csv (paired tests over seeds), the
     curves over simulated time and energy, comparison_curves.png and .pdf, and, of several variants, what time against
-    energy each needs, comparison_pareto.png and .pdf.
-
-    Args:
-        runs: a folder of run directories, several, or what `load_runs` made of it.
-        out: where to write, by default the folder of the runs.
-        reference: the variant whose peak accuracy relative targets are of, by default the one that the runs name.
-        target: one or several: 0.8 is an accuracy, "95%" a share of that peak (rho of J 31), "95% of best" of the
-            best variant's. The first one is the headline's.
-        recurring: average over the sessions whose labels were seen before, or over those whose population was.
-        overlap: from which on two populations are the same, see `populations.population_kinds`.
-        layout: which columns the Markdown and LaTeX tables have, and which way round.
+    energy each needs, comparison_pareto.png and .pdf. The first target is the headline's.
 
     Raises:
         ValueError: no completed run, no such reference, no seed that all variants share, a target or an overlap

@@ -61,14 +61,12 @@ def targets(comparison: Comparison) -> pd.DataFrame:
     if len(comparison.targets) < 2:
         return pd.DataFrame()
     columns, table = {}, comparison.to_targets
-    energy, joules = unit_for(table["joules_to_target_at_least"], ENERGY_UNITS)
-    time, seconds = unit_for(table["seconds_to_target_at_least"], TIME_UNITS)
-    ending = comparison.layout.spread
+    units, ending = _units(table), comparison.layout.spread
     for variant, rows in table.groupby("variant", sort=False):
         medians = rows["rounds_to_target_median"]
         if comparison.by_rounds:
             columns[f"{variant}, rounds"] = [f"{m:g}" if math.isfinite(m) else amount(m) for m in medians]
-        for unit, kind, size in ((time, "seconds", seconds), (energy, "joules", joules)):
+        for kind, (unit, size) in units.items():
             cells = [_to_target(row, kind, size, ending) for _, row in rows.iterrows()]
             columns[f"{variant}, {unit}"] = cells
     return pd.DataFrame(columns, index=[target.short for target in comparison.targets])
@@ -143,19 +141,12 @@ def _adaptation(comparison: Comparison, table: pd.DataFrame) -> Columns:
     if not comparison.targets:
         return columns
     goal = comparison.targets[0].short
-    energy, joules = unit_for(table["joules_to_target_at_least"], ENERGY_UNITS)
-    time, seconds = unit_for(table["seconds_to_target_at_least"], TIME_UNITS)
     rows = [row for _, row in table.iterrows()]
+    for (kind, (unit, size)), word in zip(_units(table).items(), ("Time", "Energy"), strict=True):
+        cells = [_to_target(row, kind, size, ending) for row in rows]
+        columns[kind] = (f"{word} to {goal} (mean, {unit})", cells)
     columns |= {
         "rounds": (f"Rounds to {goal} (median)", [_rounds(row) for row in rows]),
-        "seconds": (
-            f"Time to {goal} (mean, {time})",
-            [_to_target(row, "seconds", seconds, ending) for row in rows],
-        ),
-        "joules": (
-            f"Energy to {goal} (mean, {energy})",
-            [_to_target(row, "joules", joules, ending) for row in rows],
-        ),
         "missed": ("Not reached", [f"{row['not_reached']:.0f} of {row['targets']:.0f}" for row in rows]),
     }
     if comparison.reference is None or len(table) == 1:
@@ -191,6 +182,12 @@ def _rounds(row: pd.Series) -> str:
         return NOTHING
     text = "not reached" if math.isinf(median) else f"{median:g}"
     return f"{text} (+{probes:.2g} probe)" if probes > 0 else text
+
+
+def _units(table: pd.DataFrame) -> dict[str, tuple[str, float]]:
+    """Choose the units of time and energy to a target."""
+    kinds = {"seconds": TIME_UNITS, "joules": ENERGY_UNITS}
+    return {kind: unit_for(table[f"{kind}_to_target_at_least"], units) for kind, units in kinds.items()}
 
 
 def _to_target(row: pd.Series, kind: str, unit: float, ending: str) -> str:

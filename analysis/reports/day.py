@@ -3,8 +3,10 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
+import typer
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -12,51 +14,44 @@ from edgefl.analysis.figures.clock import time_axis
 from edgefl.analysis.figures.lines import BAND, PILOT, label_lines, write_above
 from edgefl.analysis.figures.style import DPI, INK, Styles, heading, plain, variant_styles
 from edgefl.analysis.measures.metrics import over_seeds, training_rounds
-from edgefl.analysis.measures.populations import jaccard
-from edgefl.analysis.measures.scope import common_seeds, reference_of, variants_of
+from edgefl.analysis.measures.scope import SideBySide, jaccard
 from edgefl.analysis.page.markup import csv_text
 from edgefl.analysis.page.report import Report
-from edgefl.analysis.runs.choices import OVERLAP
+from edgefl.analysis.runs.choices import OVERLAP, Overlap, Reference
 from edgefl.analysis.runs.clock import Clock, of_day, own_clock
 from edgefl.analysis.runs.load import Paths, Runs
 
 DAY_NUMBERS = "day.csv"  # name of the PNG's text with its numbers, hour by hour
 
 
-def draw_day(
+def report_day(
     runs: Paths | Runs,
     *,
-    cell: int = 0,
-    overlap: float = OVERLAP,
-    reference: str | None = None,
     out: str | Path | None = None,
-) -> Path:
+    reference: Reference = None,
+    cell: Annotated[int, typer.Option(help="Whose day.")] = 0,
+    overlap: Overlap = OVERLAP,
+) -> Report:
     """Draw the accuracy of each variant over the hours of the day, with sessions and population, as day.png.
 
     The hour at time 0 is what the scenario says (`begin_hour`, `day_s`), or midnight.
-
-    Args:
-        runs: a folder of run directories, or what `load_runs` made of it.
-        overlap: from which on a session has the population of an earlier one, the Jaccard index of their devices.
-        out: where to write, by default the folder of the runs.
 
     Raises:
         ValueError: no such cell, no accuracy, or a folder that cannot be written.
     """
     runs = Runs.of(runs)
-    seeds = common_seeds(runs.info, [])
-    reference = reference_of(runs.info, reference, [])
-    rounds = runs.rounds[(runs.rounds["cell"] == cell) & runs.rounds["seed"].isin(seeds)]
+    both = SideBySide.of(runs, reference, [])
+    rounds = both.rounds[both.rounds["cell"] == cell]
     if rounds.empty:
         known = ", ".join(str(number) for number in sorted(runs.rounds["cell"].unique()))
         raise ValueError(f"no rounds in cell {cell}; cells with a federation: {known}")
     if not rounds["accuracy"].notna().any():
         raise ValueError("no run has an accuracy: a day is drawn of runs with training")
     some = set(rounds["variant"])
-    names = [name for name in variants_of(runs.info, reference) if name in some]
-    shown = reference or names[0]
-    mine = runs.sessions[(runs.sessions["variant"] == shown) & (runs.sessions["cell"] == cell)]
-    mine = mine[mine["seed"] == seeds[0]].sort_values("session", ignore_index=True)
+    names = [name for name in both.variants if name in some]
+    shown = both.reference or names[0]
+    mine = both.sessions[(both.sessions["variant"] == shown) & (both.sessions["cell"] == cell)]
+    mine = mine[mine["seed"] == both.seeds[0]].sort_values("session", ignore_index=True)
     members = [frozenset(str(devices).split()) for devices in mine["devices"]]
     pilots = set(rounds.loc[rounds["phase"] == "pilot", "session"])
     clock = own_clock(runs.info.loc[runs.info["variant"] == shown, "path"].iloc[0])
@@ -69,20 +64,20 @@ def draw_day(
     figure = _day_figure(
         day,
         mine,
-        variant_styles(names, reference),
+        variant_styles(names, both.reference),
         clock=clock,
         title=f"The devices in cell {cell}, and the accuracy of its model",
     )
     hours = clock.hours(day["start_s"]).astype(int).rename("hour")
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
-    drawn = Report(
+    return Report(
         runs.folder(out),
         score=runs.score,
+        look=[("Figure", "day.png")],
         figures={"day": figure},
         pdf=False,
         inside={DAY_NUMBERS: csv_text(numbers.reset_index())},
-    )
-    return drawn.write().out / "day.png"
+    ).write()
 
 
 def _notes(members: list[frozenset[str]], begun: list[str], overlap: float) -> list[str]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, plain, variant_styles
-from edgefl.analysis.measures.drift import PLAIN, drift_figures, numbered, participants
-from edgefl.analysis.measures.drift_reading import SAMPLES, Reading
+from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, plain, styles_of
+from edgefl.analysis.measures.drift import PLAIN, SAMPLES, Reading, drift_figures, numbered, participants
 from edgefl.analysis.measures.metrics import RUN
-from edgefl.analysis.measures.results import DriftComparison
 from edgefl.analysis.measures.scope import SideBySide
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
@@ -28,8 +27,27 @@ from edgefl.analysis.page.formatting import (
     unit_for,
 )
 from edgefl.analysis.page.markup import latex_table, section
-from edgefl.analysis.page.report import Report, reporting
+from edgefl.analysis.page.report import Found, Report, reporting
+from edgefl.analysis.runs.choices import Reference
 from edgefl.analysis.runs.load import Paths, Runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriftComparison(Found):
+    """Variants' way through concept drift.
+
+    Attributes:
+        table: one row per change of concept and variant: NAME_mean and NAME_std over seeds, of the names that
+            `drift.drift_figures` returns; a mean is inf as soon as one seed never recovered.
+        detail: one row per variant, seed, cell and change, unaveraged.
+        reading: how accuracies are read: what is averaged, the dip's interval, when a model has recovered.
+        rounds: training rounds with their `number`.
+    """
+
+    name = "drift"
+    detail: pd.DataFrame = field(repr=False)
+    reading: Reading
+    rounds: pd.DataFrame = field(repr=False)
 
 
 @reporting
@@ -37,16 +55,10 @@ def compare_drift(
     runs: Paths | Runs,
     *,
     out: str | Path | None = None,
-    reference: str | None = None,
+    reference: Reference = None,
     reading: Reading = PLAIN,
 ) -> DriftComparison:
     """Compare how the variants of a study come through concept drift; write drift.csv, .md, .tex, .png.
-
-    Args:
-        runs: a folder of run directories, or what `load_runs` made of it.
-        out: where to write, by default the folder of the runs.
-        reference: the variant to emphasise, by default the one that the runs name.
-        reading: what is averaged, where the dip is looked for, and what recovered means.
 
     Raises:
         ValueError: no completed run, no drift in them, no seed that all variants share, a reading for which the runs
@@ -175,11 +187,6 @@ def report(comparison: DriftComparison) -> Report:
     )
 
 
-def figures(comparison: DriftComparison) -> dict[str, Figure]:
-    """Draw the one figure."""
-    return {"drift": drift_figure(comparison, comparison.rounds, _spells_of(comparison.rounds))}
-
-
 SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
 TOP, BOTTOM = (0.058, 0.545, 0.735, 0.345), (0.058, 0.075, 0.735, 0.36)
 DRIFTED = "#fcf3df"
@@ -188,18 +195,11 @@ BEFORE = 0.15  # of the time axis, before the drift
 Spell = tuple[int, int, float]  # first and last round, share of drifted devices
 
 
-def drift_figure(comparison: DriftComparison, rounds: pd.DataFrame, spells: Sequence[Spell]) -> Figure:
-    """Draw the mean accuracy of each variant; the legend lists them by how soon they are back.
-
-    Args:
-        rounds: training rounds with their `number`.
-        spells: rounds in which data have drifted.
-    """
+def figures(comparison: DriftComparison) -> dict[str, Figure]:
+    """Draw the mean accuracy of each variant; the legend lists them by how soon they are back."""
     first = comparison.table[comparison.table["change"] == 1].set_index("variant")
-    back = first["recovery_rounds_mean"]
-    variants = list(dict.fromkeys(comparison.table["variant"]))
-    emphasised = comparison.reference or (variants[0] if len(variants) == 1 else None)
-    styles = variant_styles(variants, emphasised)
+    rounds, back, styles = comparison.rounds, first["recovery_rounds_mean"], styles_of(comparison)
+    spells = _spells_of(rounds)
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
     window = max(1, int(rounds["number"].max()) // SMOOTHED)
     curves = {name: _curve(rounds, name, window, spells) for name in styles}
@@ -215,7 +215,7 @@ def drift_figure(comparison: DriftComparison, rounds: pd.DataFrame, spells: Sequ
     _mark(top, spells)
     _over_time(bottom, curves, styles, spells[0][0], first["last_round_mean"] + back)
     _legend(figure, styles, back)
-    return figure
+    return {"drift": figure}
 
 
 def _curve(rounds: pd.DataFrame, variant: str, window: int, spells: Sequence[Spell]) -> pd.DataFrame:

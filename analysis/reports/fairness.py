@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.column import DASHES, legend, panels
 from edgefl.analysis.figures.style import PALETTE
 from edgefl.analysis.measures.metrics import RUN
-from edgefl.analysis.page.markup import named_runs, quantities
+from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.load import Paths, Runs
 
@@ -105,20 +105,20 @@ def _gap(own: pd.DataFrame, key: str) -> float:
     return float(means.max() - means.min()) if len(means) > 1 else float("nan")
 
 
-ROWS = {
-    "devices": "devices with test data",
-    "mean": "accuracy, mean over devices",
-    "by_samples": "mean over test samples",
-    "std": "deviation over devices",
-    "worst_tenth": "mean of the worst tenth",
-    "lowest": "lowest",
-    "q10": "a tenth is below",
-    "median": "half is below",
-    "q90": "nine tenths are below",
-    "highest": "highest",
-    "gini": "Gini coefficient",
-    "gap_cells": "between best and worst cell",
-    "gap_classes": "between best and worst class",
+ROWS: dict[str, Quantity] = {
+    "devices": ("devices with test data", "{:.0f}", 1),
+    "mean": ("accuracy, mean over devices", "{:.1f} %", 100),
+    "by_samples": ("mean over test samples", "{:.1f} %", 100),
+    "std": ("deviation over devices", "{:.1f} %", 100),
+    "worst_tenth": ("mean of the worst tenth", "{:.1f} %", 100),
+    "lowest": ("lowest", "{:.1f} %", 100),
+    "q10": ("a tenth is below", "{:.1f} %", 100),
+    "median": ("half is below", "{:.1f} %", 100),
+    "q90": ("nine tenths are below", "{:.1f} %", 100),
+    "highest": ("highest", "{:.1f} %", 100),
+    "gini": ("Gini coefficient", "{:.3f}", 1),
+    "gap_cells": ("between best and worst cell", "{:.1f} %", 100),
+    "gap_classes": ("between best and worst class", "{:.1f} %", 100),
 }
 EXPLANATIONS = (
     "Scores are of the last round in which they were written down (learning.evaluation.scores_every), on each"
@@ -131,14 +131,7 @@ def _headline(by_run: pd.DataFrame) -> pd.DataFrame:
     """Write the measures, [quantities x runs]; of many runs, [quantities x variants]."""
     several = by_run["model"].nunique() > 1
     names = by_run["variant"] + (" (" + by_run["model"] + ")" if several else "")
-    named = named_runs(by_run.assign(variant=names).drop(columns="model"))
-    return quantities(named, ROWS, _text)
-
-
-def _text(key: str, value: float) -> str:
-    if pd.isna(value):
-        return "—"
-    return f"{value:.0f}" if key == "devices" else f"{value:.3f}" if key == "gini" else f"{100 * value:.1f} %"
+    return quantities(by_run.assign(variant=names).drop(columns="model"), ROWS)
 
 
 SHARES = np.linspace(0, 1, 101)

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from PIL import Image
 
 from edgefl.analysis.figures.moving import MovingDrawing
@@ -74,10 +73,12 @@ def frame_times_s(day: MovingRun) -> np.ndarray:
 
 def _film(drawing: MovingDrawing, day: MovingRun, out: Path) -> None:
     frames = []
+    canvas: Any = drawing.figure.canvas
     drawing.figure.set_dpi(FILM_DPI)
     for time_s in frame_times_s(day):
         drawing.show(float(time_s))
-        frames.append(_pixels(drawing.figure))
+        canvas.draw()
+        frames.append(Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy()))
     options: dict[str, Any] = {"quality": 75, "method": 4} if out.suffix == ".webp" else {"optimize": True}
     frames[0].save(
         out,
@@ -87,9 +88,3 @@ def _film(drawing: MovingDrawing, day: MovingRun, out: Path) -> None:
         loop=0,
         **options,
     )
-
-
-def _pixels(figure: Figure) -> Image.Image:
-    canvas: Any = figure.canvas
-    canvas.draw()
-    return Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())

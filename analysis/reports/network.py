@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.column import SMALL, legend, panels, series_styles
 from edgefl.analysis.figures.style import SOFT
 from edgefl.analysis.measures.metrics import RUN, of_run, training_rounds
-from edgefl.analysis.page.formatting import NOTHING, TIME_UNITS, unit_for
-from edgefl.analysis.page.markup import named_runs, quantities
+from edgefl.analysis.page.formatting import TIME_UNITS, unit_for
+from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.load import Paths, Runs
 from edgefl.analysis.runs.vocabulary import (
@@ -34,11 +34,7 @@ OF_DEVICES = ["device", "outcome", "downlink_bits", "uplink_bits", "energy_j"]
 
 
 def report_network(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
-    """Measure the network of all runs, and write network.csv, network_course.csv, network.png and .pdf.
-
-    Raises:
-        ValueError: no completed run, or a folder that cannot be written.
-    """
+    """Measure the network of all runs, and write network.csv, network_course.csv, network.png and .pdf."""
     runs = Runs.of(runs)
     figures, course = handover_figures(runs), over_time(runs)
     notes = runs.said()
@@ -48,7 +44,7 @@ def report_network(runs: Paths | Runs, *, out: str | Path | None = None) -> Repo
     drawn = network_figure(course)
     return Report(
         runs.folder(out),
-        tables=[("", headline(figures).T)],
+        tables=[("", quantities(figures, ROWS))],
         sentences=noted(notes),
         look=[] if drawn is None else [("Figure", "network.png", " and .pdf")],
         numbers={"network.csv": figures, "network_course.csv": course},
@@ -160,7 +156,8 @@ def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
     seen = _devices_of(own, runs)
     whole = run.devices_recorded == "all"
     # a run without devices or time has no share of them
-    service_s = _service_s(events, len(seen), run.simulated_s) or math.nan
+    missing_s = sum(end_s - since_s for since_s, end_s in _gaps(events, run.simulated_s))
+    service_s = len(seen) * run.simulated_s - missing_s or math.nan
     # the last ones may outlast the simulation
     left_s = run.simulated_s - handovers["time_s"]
     interruption_s = float(handovers["interruption_s"].clip(upper=left_s).sum())
@@ -185,11 +182,6 @@ def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
         "interruption_share": interruption_s / service_s,
         **(lost if whole else dict.fromkeys(lost, math.nan)),
     }
-
-
-def _service_s(events: pd.DataFrame, devices: int, simulated_s: float) -> float:
-    """Add up the time in which a number of devices could be served."""
-    return devices * simulated_s - sum(end_s - since_s for since_s, end_s in _gaps(events, simulated_s))
 
 
 def _gaps(events: pd.DataFrame, until_s: float) -> list[tuple[float, float]]:
@@ -225,7 +217,7 @@ def _gaps_of(changes: Iterable[tuple[float, str]], until_s: float) -> list[tuple
     return joined
 
 
-ROWS = {  # column -> words, form, factor
+ROWS: dict[str, Quantity] = {
     "handovers": ("Handovers", "{:,.0f}", 1),
     "handovers_per_device_hour": ("per device and hour of service", "{:.1f}", 1),
     "ping_pong_share": ("Ping-pong (%)", "{:.1f}", 100),
@@ -233,22 +225,10 @@ ROWS = {  # column -> words, form, factor
     "interruption_s": ("Interrupted (s)", "{:,.2f}", 1),
     "interruption_share": ("Interrupted, of this time (%)", "{:.3f}", 100),
     "broken": ("Participations broken", "{:,.0f}", 1),
-    "wasted_bits": ("Wasted (Mbit)", "{:.2f}", 1),
+    "wasted_bits": ("Wasted (Mbit)", "{:.2f}", 1e-6),
     "wasted_j": ("Wasted (J)", "{:.4g}", 1),
     "wasted_share": ("Wasted, of all joules (%)", "{:.1f}", 100),
 }
-
-
-def headline(figures: pd.DataFrame) -> pd.DataFrame:
-    """Write the key figures as text, [runs x figures]; of many runs, [variants x figures]."""
-    named = named_runs(figures.assign(wasted_bits=figures["wasted_bits"] / 1e6))
-    return quantities(named, {name: words for name, (words, _, _) in ROWS.items()}, _text).T
-
-
-def _text(name: str, value: float) -> str:
-    """Write a number; a run without handovers, devices or their rows has none."""
-    _, form, factor = ROWS[name]
-    return NOTHING if math.isnan(value) else form.format(factor * value)
 
 
 MOST_SERIES = 5  # lines that can be told apart

@@ -15,14 +15,14 @@ from matplotlib.patches import Rectangle
 
 from edgefl.analysis.figures.column import SMALL, panels
 from edgefl.analysis.figures.style import INK, PALETTE, SOFT
-from edgefl.analysis.measures import metrics
+from edgefl.analysis.measures import averages, metrics
 from edgefl.analysis.measures.scope import scope_of
 from edgefl.analysis.measures.sequential import Interval, interval, pairs_wanted
+from edgefl.analysis.measures.targets import target_of
 from edgefl.analysis.page.formatting import amount, ranges
 from edgefl.analysis.page.markup import markdown_escape, markdown_table
 from edgefl.analysis.page.report import Report
-from edgefl.analysis.runs.choices import FIRST_ROUNDS
-from edgefl.analysis.runs.load import Runs, Setting, load_settings
+from edgefl.analysis.runs.load import Runs, Setting, load_settings, named
 from edgefl.analysis.runs.reading import EXACT
 from edgefl.analysis.runs.servers import METRICS, refuse_rounds, several_servers
 
@@ -104,7 +104,7 @@ def answer(
         row, note = _row(question, values, wanted_seeds, error)
         rows.append({**dict(setting), **row})
         if note:
-            notes.append(f"{_named(setting)}{note}")
+            notes.append(f"{named(setting)}: {note}" if setting else note)
     table = pd.DataFrame(rows)
     more = tuple(table.pop("seeds_wanted").tolist())
     axes = tuple(axis for axis, _ in next(iter(seeds)))
@@ -182,21 +182,16 @@ def _values(runs: Runs, question: Question, reference: str | None) -> pd.Series:
         refuse_rounds(several_servers(asked), metric)
     if metric in OF_RUN:
         return metrics.totals(rounds).set_index(metrics.RUN)[metric]
-    detail = metrics.session_kinds(rounds, sessions)
+    goals = [target_of(question.target or "95%")] if metric in TO_TARGET else []
+    kinds = metrics.session_kinds(rounds, sessions)
+    detail = averages.with_metrics(kinds, rounds, sessions, reference, goals)
     scope_of(detail, [])
-    if metric in TO_TARGET:
-        measured = metrics.time_to_target(
-            rounds, sessions, reference=reference, target=question.target or "95%"
-        )
-    elif metric == "accuracy_start":
-        measured = metrics.accuracy_after_change(rounds, sessions)
-    elif metric == "accuracy_first":
-        measured = metrics.accuracy_first_rounds(rounds, FIRST_ROUNDS)
-    else:
+    if metric == "accuracy_end":
         training = metrics.training_rounds(rounds).sort_values("start_s")
-        measured = training.groupby(metrics.SESSION)["accuracy"].last().rename(metric).reset_index()
-    merged = detail[detail["in_scope"]].merge(measured, on=metrics.SESSION, how="left")
-    return merged.groupby(metrics.RUN)[metric].agg(lambda values: values.mean(skipna=False))
+        last = training.groupby(metrics.SESSION)["accuracy"].last().rename(metric)
+        detail = detail.merge(last.reset_index(), on=metrics.SESSION, how="left")
+    by_run = detail[detail["in_scope"]].groupby(metrics.RUN)
+    return by_run[metric].agg(lambda values: values.mean(skipna=False))
 
 
 def _row(
@@ -247,10 +242,6 @@ def _better(question: Question, seen: Interval) -> str:
         return UNDECIDED
     first_is_higher = seen.low > 0
     return question.variants[0 if first_is_higher == (question.metric in HIGHER_IS_BETTER) else 1]
-
-
-def _named(setting: Setting) -> str:
-    return ", ".join(f"{axis} {label}" for axis, label in setting) + ": " if setting else ""
 
 
 def _sentence(question: Question, table: pd.DataFrame) -> str:

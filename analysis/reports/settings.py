@@ -1,12 +1,13 @@
 """The variants of a study side by side in every setting of its grid, as the papers' large tables print them."""
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import typer
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -24,61 +25,55 @@ from edgefl.analysis.page.formatting import (
 )
 from edgefl.analysis.page.markup import latex_escape, latex_tabular, markdown_table
 from edgefl.analysis.page.report import Report, reporting
-from edgefl.analysis.runs.choices import FIRST_ROUNDS
-from edgefl.analysis.runs.load import Paths, load_settings, together
+from edgefl.analysis.runs.choices import FIRST_ROUNDS, Reference
+from edgefl.analysis.runs.load import Paths, Settings, named
 
 
 @reporting
 def compare_settings(
-    path: Paths,
+    runs: Paths | Settings,
     *,
     out: str | Path | None = None,
-    reference: str | None = None,
-    sessions: Sequence[int] | None = None,
-    first_rounds: int = FIRST_ROUNDS,
-    partial: bool = False,
+    reference: Reference = None,
+    sessions: Annotated[
+        Sequence[int] | None,
+        typer.Option("--session", help="Only this session; may be repeated. Default: recurring ones."),
+        list[int] | None,
+    ] = None,
+    first_rounds: Annotated[int, typer.Option(help="Rounds to average over.")] = FIRST_ROUNDS,
 ) -> SettingsTable:
     """Compare the variants in every setting and write settings.csv, .md, .tex and .png.
 
     Runs without training are compared by latency and energy. A variant without a completed run in a setting leaves
     a gap there, and a note.
 
-    Args:
-        path: folder of a study with a grid, or those of its runs.
-        out: where to write, by default that folder.
-        reference: the variant whose lead is counted, by default the one that the runs name.
-        sessions: these; None: those whose labels were seen before, without training all.
-        first_rounds: training rounds of a session to average over (J, Table X: 10).
-        partial: take runs too that are not completed.
-
     Raises:
         ValueError: no completed run, no grid, other axes or seeds in some settings, no such reference or session,
             no round, accuracies in some settings only, or a folder that cannot be written.
     """
-    by_setting = load_settings(path, partial=partial)
+    by_setting = Settings.of(runs)
     axes = tuple(axis for axis, _ in next(iter(by_setting)))
     if not axes:
-        raise ValueError(f"the runs in {path} are of no grid: use `edgefl compare`")
-    info, notes = together(by_setting)
+        raise ValueError(f"the runs in {by_setting.first.path} are of no grid: use `edgefl compare`")
+    info, notes, trained = by_setting.info, by_setting.said(), by_setting.trained
     notes += own_notes(info)
     seeds = numbers.seeds_of(by_setting, notes)
     reference = reference_of(info, reference, notes)
     variants = variants_of(info, reference)
-    trained = any(runs.rounds["accuracy"].notna().any() for runs in by_setting.values())
     parts, shown = [], set(sessions or ())
-    for setting, runs in by_setting.items():
+    for setting, own in by_setting.items():
         if tuple(axis for axis, _ in setting) != axes:
-            raise ValueError(f"{runs.path} has other axes than the rest: give one study's folder")
-        missing = [name for name in variants if name not in set(runs.info["variant"])]
+            raise ValueError(f"{own.path} has other axes than the rest: give one study's folder")
+        missing = [name for name in variants if name not in set(own.info["variant"])]
         if missing:
-            notes.append(f"no completed run of {', '.join(missing)} in {_named(setting)}")
-        rounds = numbers.rounds_of(runs, seeds, sessions)
+            notes.append(f"no completed run of {', '.join(missing)} in {named(setting)}")
+        rounds = numbers.rounds_of(own, seeds, sessions)
         if trained:
-            part = numbers.accuracies(runs, rounds, seeds, variants, sessions, first_rounds)
+            part = numbers.accuracies(own, rounds, seeds, variants, sessions, first_rounds)
             shown |= set(part["session"])
         else:
             part = numbers.costs(rounds, variants)
-            shown |= set((rounds if sessions else runs.rounds)["session"])
+            shown |= set((rounds if sessions else own.rounds)["session"])
         for place, (axis, label) in enumerate(setting):
             part.insert(place, axis, label)
         parts.append(part)
@@ -87,9 +82,8 @@ def compare_settings(
         numbers.add_leads(table, variants, reference)
     else:
         notes.append("no run has an accuracy (runs without training): latency and energy only")
-    first = next(iter(by_setting.values()))
     return SettingsTable(
-        score=first.score,
+        score=by_setting.first.score,
         table=table,
         axes=axes,
         variants=tuple(variants),
@@ -98,13 +92,9 @@ def compare_settings(
         sessions=tuple(sorted({int(session) for session in shown})),
         first_rounds=first_rounds,
         trained=trained,
-        out=first.folder(out),
+        out=by_setting.first.folder(out),
         notes=tuple(notes),
     )
-
-
-def _named(setting: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"{axis} {label}" for axis, label in setting)
 
 
 # What a table of runs without training shows: quantity of `SettingsTable.table` -> words, units
@@ -219,7 +209,7 @@ def _verdicts(settings: SettingsTable) -> list[str]:
         f"{settings.reference} is ahead of all others in {int((leads > 0).sum())} of {len(leads)} pairs of "
         f"setting and session, by {100 * leads.median():.2f} points in the median.",
         *(
-            f"Behind: {_named((axis, row[axis]) for axis in settings.axes)}, session {row['session']}: {row['best']}"
+            f"Behind: {named((axis, row[axis]) for axis in settings.axes)}, session {row['session']}: {row['best']}"
             f" by {-100 * row['lead']:.2f}."
             for row in behind
         ),
@@ -275,11 +265,6 @@ WIDEST = 6  # panels side by side; a page does not hold more
 
 
 def figures(settings: SettingsTable) -> dict[str, Figure]:
-    """Draw the one figure."""
-    return {"settings": settings_figure(settings)}
-
-
-def settings_figure(settings: SettingsTable) -> Figure:
     """Draw accuracy, or costs, of each variant in each setting; whiskers are one standard deviation over seeds."""
     shown = _groups(settings)[:WIDEST]
     names = _setting_names(settings)
@@ -307,7 +292,7 @@ def settings_figure(settings: SettingsTable) -> Figure:
         bottom=(0.85 if len(labels) > 1 else 0.5) / height,
         wspace=0.06,
     )
-    return figure
+    return {"settings": figure}
 
 
 def _draw(ax: Axes, settings: SettingsTable, group: _Group) -> None:

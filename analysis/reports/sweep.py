@@ -3,9 +3,10 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
+import typer
 from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.pareto import pareto_figure
@@ -20,8 +21,8 @@ from edgefl.analysis.page.formatting import NOTHING, amount, named_seeds, unit_f
 from edgefl.analysis.page.markup import latex_table, markdown_table
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.page.units import axis_of, bare, written
-from edgefl.analysis.runs.choices import Layout, Metric
-from edgefl.analysis.runs.load import Paths, load_settings, together
+from edgefl.analysis.runs.choices import TARGET, Layout, Metric, Reference, Transpose
+from edgefl.analysis.runs.load import Paths, Settings
 from edgefl.analysis.runs.scenario_keys import differing, of_points
 from edgefl.analysis.runs.servers import refuse_rounds, several_servers
 
@@ -37,65 +38,65 @@ METRICS: dict[Metric, tuple[str, str | None]] = {  # name -> column with a targe
 
 @reporting
 def sweep(
-    path: Paths,
+    runs: Paths | Settings,
     *,
-    keys: Sequence[str] = (),
     out: str | Path | None = None,
-    reference: str | None = None,
-    target: str | float | Target = "95%",
-    metric: Metric | None = None,
-    layout: Layout | None = None,
-    partial: bool = False,
+    reference: Reference = None,
+    target: Annotated[str | float | Target, typer.Option(help=f"{TARGET}."), str] = "95%",
+    keys: Annotated[
+        Sequence[str],
+        typer.Option(
+            "--key", help="Dotted key, or its end; twice: a map. Default: the number that is swept."
+        ),
+        list[str] | None,
+    ] = (),
+    metric: Annotated[
+        Metric | None,
+        typer.Option(
+            help="What to draw: seconds, joules or rounds to the target (without training of a round), or accuracy of"
+            " the first rounds. Default: seconds and joules, in a map seconds.",
+        ),
+    ] = None,
+    transposed: Transpose = False,
+    deviation: Annotated[bool, typer.Option("--deviation", help="Deviations, not 95 % intervals.")] = False,
 ) -> Sweep:
     """Measure costs against a swept key and write sweep.csv, .md, .tex, and the figures as PNG and PDF.
-
-    Args:
-        path: folder of a study whose variants or settings differ in the key, or several.
-        keys: one or two, dotted or by their last part; none: the numbers in which the runs differ.
-        out: where to write, by default the folder of the runs.
-        reference: the variant whose peak a relative target is of, by default the one that the runs name.
-        target: see `targets.target_of`.
-        metric: what is drawn against the key, or in the map: seconds, joules or rounds to the target (without one, of
-            a round), or accuracy over the first rounds of a session; None: seconds and joules, in a map seconds.
 
     Raises:
         ValueError: no completed run, no key that is swept or too many, no such key, a metric that the runs do not
             have, or a folder that cannot be written.
     """
     goal = target_of(target)
-    by_setting = load_settings(path, partial=partial)
-    info, notes = together(by_setting)
+    by_setting = Settings.of(runs)
+    info, notes, trained = by_setting.info, by_setting.said(), by_setting.trained
     reference = reference_of(info, reference, notes)
     points = of_points(info)
     if metric in ("rounds", "accuracy"):
         refuse_rounds(several_servers(info), metric)
     chosen = _chosen(points, keys)
-    names = list(dict.fromkeys(info["variant"]))
-    trained = any(runs.rounds["accuracy"].notna().any() for runs in by_setting.values())
-    goals = usable([goal], names, reference, notes) if trained else []
+    goals = usable([goal], list(dict.fromkeys(info["variant"])), reference, notes) if trained else []
     by_seed = numbers.by_seed(by_setting, goals, reference, notes)
     table = numbers.table_of(by_seed, points, chosen)
-    first = next(iter(by_setting.values()))
     costs = (TO_TARGET if goals else OF_ROUND) if metric is None else (_column(metric, trained, bool(goals)),)
     if len(chosen) == 1:
         numbers.add_ratios(table, by_seed, TO_TARGET if goals else OF_ROUND)
     return Sweep(
-        score=first.score,
+        score=by_setting.first.score,
         table=table,
         keys=tuple(chosen),
         costs=costs,
         target=goals[0] if goals else None,
         reference=reference,
         seeds=tuple(sorted(int(seed) for seed in info["seed"].unique())),
-        layout=layout or Layout(interval=True),
-        out=first.folder(out),
+        layout=Layout(transposed=transposed, interval=not deviation),
+        out=by_setting.first.folder(out),
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def grid_key(path: Paths) -> str | None:
+def grid_key(runs: Paths | Settings) -> str | None:
     """Find the key of a study's grid if that is one number: one axis, whose settings differ in this key alone."""
-    info, _ = together(load_settings(path))
+    info = Settings.of(runs).info
     if any(len(setting) != 1 for setting in info["setting"]):
         return None
     points = of_points(info)

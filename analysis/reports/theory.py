@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.column import DASHES, MARKS, SMALL, legend, panels
 from edgefl.analysis.figures.style import INK, PALETTE, SOFT
 from edgefl.analysis.measures.metrics import RUN, SESSION, training_rounds
-from edgefl.analysis.page.markup import named_runs, quantities
+from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.load import Paths, Runs
 
@@ -32,7 +32,7 @@ def report_theory(runs: Paths | Runs, *, out: str | Path | None = None) -> Repor
         notes.append(f"the figure shows the first {MOST_PANELS} of {variants} variants")
     return Report(
         runs.folder(out),
-        tables=[("", _headline(by_run))],
+        tables=[("", quantities(by_run, ROWS))],
         sentences=[*EXPLANATIONS, *noted(notes)],
         look=[("Round by round", "theory_rounds.csv"), ("Figure", "theory.png", " and .pdf")],
         numbers={"theory_rounds.csv": by_round, "theory.csv": by_run},
@@ -130,21 +130,21 @@ def _along(runs: Runs) -> tuple[pd.DataFrame, pd.DataFrame]:
     return by_round, estimated.merge(means.reset_index(), on=RUN)
 
 
-ROWS = {
-    "beta": "smoothness β, largest secant",
-    "beta_median": "smoothness, median",
-    "zeta2": "divergence ζ₂ (ζ₁ = 1)",
-    "gradient2": "squared gradient norm, mean",
-    "bound": "bound (a) + (b) + (c) + (d)",
-    "a": "(a) progress of the loss",
-    "b": "(b) noise of the steps",
-    "c": "(c) noise of the drift",
-    "d": "(d) divergence of the devices",
-    "lr": "learning rate, mean",
-    "lr_limit_steps": "its limit by (65)",
-    "lr_limit_drift": "its limit by (14), Λ = 1",
-    "rounds": "rounds measured",
-    "without_bound": "of them beyond (14), or rate 0: no bound",
+ROWS: dict[str, Quantity] = {
+    "beta": ("smoothness β, largest secant", "{:.3g}", 1),
+    "beta_median": ("smoothness, median", "{:.3g}", 1),
+    "zeta2": ("divergence ζ₂ (ζ₁ = 1)", "{:.3g}", 1),
+    "gradient2": ("squared gradient norm, mean", "{:.3g}", 1),
+    "bound": ("bound (a) + (b) + (c) + (d)", "{:.3g}", 1),
+    "a": ("(a) progress of the loss", "{:.3g}", 1),
+    "b": ("(b) noise of the steps", "{:.3g}", 1),
+    "c": ("(c) noise of the drift", "{:.3g}", 1),
+    "d": ("(d) divergence of the devices", "{:.3g}", 1),
+    "lr": ("learning rate, mean", "{:.3g}", 1),
+    "lr_limit_steps": ("its limit by (65)", "{:.3g}", 1),
+    "lr_limit_drift": ("its limit by (14), Λ = 1", "{:.3g}", 1),
+    "rounds": ("rounds measured", "{:.0f}", 1),
+    "without_bound": ("of them beyond (14), or rate 0: no bound", "{:.0f}", 1),
 }
 EXPLANATIONS = (
     "Theorem 1 of J is about plain SGD (momentum 0) and FedAvg: `learning.theory` is refused elsewhere.",
@@ -155,15 +155,6 @@ EXPLANATIONS = (
     "Figure: means over seeds; ticks mark rounds whose learning rate is beyond (14) with one of them.",
     "The limit by (65) is negative from four local steps on: J's condition then admits no learning rate.",
 )
-
-
-def _headline(by_run: pd.DataFrame) -> pd.DataFrame:
-    """Write the constants, the terms and the limits, [quantities x runs]; of many runs, [quantities x variants]."""
-    return quantities(named_runs(by_run), ROWS, _text)
-
-
-def _text(key: str, value: float) -> str:
-    return f"{value:.0f}" if key in ("rounds", "without_bound") else "—" if pd.isna(value) else f"{value:.3g}"
 
 
 MOST_PANELS = 4  # variants below one another

@@ -1,7 +1,11 @@
 """What a reader may choose, with its defaults: known to the command line without pandas."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
 
 FIRST_ROUNDS = 10  # of a session, whose mean accuracy is compared; J, Tables II, III and X to XII
 OVERLAP = 0.5  # Jaccard index from which on two sessions have the same population
@@ -22,19 +26,54 @@ COLUMNS = {
 }
 
 
+# options of several commands; a third word is the type that the command line reads, where Python callers give more
+Folders = Annotated[list[Path], typer.Argument(metavar="RUNS_DIR...", help="Folders of studies, or of runs.")]
+Partial = Annotated[
+    bool, typer.Option("--partial", help="Also what there is of runs under way or cut short.")
+]
+Names = Annotated[list[str] | None, typer.Option(metavar="NAME...", help="One for each folder, in order.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Where to write the files. Default: RUNS_DIR; of several `comparison` beside them."),
+]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Also how the numbers are defined, and all further tables.")
+]
+Reference = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Variant to measure others by. Default: the study's.")
+]
+Transpose = Annotated[bool, typer.Option("--transpose", help="In files, a column per variant, or value.")]
+Overlap = Annotated[
+    float,
+    typer.Option(help="Devices in both of two sessions, over those in either: from here on one population."),
+]
+TARGET = (
+    "Accuracy to reach: 0.8, or a share of the best one: 95% (of the reference's, the default), '95% of NAME',"
+    " '95% of best'"
+)
+
+
 @dataclass(frozen=True)
 class Layout:
     """How a table is laid out in the terminal, Markdown and LaTeX.
 
     Attributes:
-        columns: names of the columns, see `COLUMNS`; none: all that apply.
+        columns: names of the columns, see `COLUMNS`, with commas between them or one by one; none: all that apply.
         transposed: LaTeX and Markdown with a column per variant, as the terminal has it.
         interval: behind ± stands half the 95 % interval of the mean (Student's t) in place of the deviation.
     """
 
-    columns: tuple[str, ...] = ()
-    transposed: bool = False
-    interval: bool = False
+    columns: Annotated[
+        Sequence[str],
+        typer.Option(metavar="NAME,...", help=f"Columns of the tables, in this order: {', '.join(COLUMNS)}."),
+        list[str] | None,
+    ] = ()
+    transposed: Transpose = False
+    interval: Annotated[bool, typer.Option("--interval", help="95 % intervals, not deviations.")] = False
+
+    def __post_init__(self) -> None:
+        names = tuple(name for some in self.columns for name in some.split(","))
+        object.__setattr__(self, "columns", names)
 
     @property
     def spread(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from edgefl.analysis.page.formatting import TIME_UNITS, amount, unit_for
+from edgefl.analysis.page.formatting import TIME_UNITS, with_unit
 from edgefl.analysis.runs.scenario_keys import keys_of
 
 DAY_S, HOURS = 86_400.0, 24.0
@@ -31,8 +31,7 @@ class Clock:
     def words(self, time_s: float) -> str:
         """Write a time as people do: `8:10`, from the second day on `day 2, 8:10`; without a day `12.5 s`."""
         if self.begin_hour is None:
-            unit, size = unit_for([time_s], TIME_UNITS)
-            return f"{amount(time_s / size)} {unit}" if time_s else "0 s"
+            return with_unit(time_s, TIME_UNITS) if time_s else "0 s"
         hour = self.hours(time_s)
         day, clock = round(60 * hour) // round(60 * HOURS), of_day(hour)
         return f"day {day + 1}, {clock}" if day else clock

@@ -1,18 +1,23 @@
 """Run directories as tidy tables: one row per run, round, participation, event, session or device."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
-from edgefl.analysis.page.score_words import named
+from edgefl.analysis.page import score_words
 from edgefl.analysis.runs.reading import forms, read_all, whole_sessions
 from edgefl.analysis.runs.run_folders import SEVERAL, Paths, Remarks, find_runs, run_directories
 
 Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
+
+
+def named(setting: Iterable[tuple[str, object]], between: str = ", ") -> str:
+    """Write a setting as its axes and labels: `bandwidth 20 MHz, alpha 0.3`."""
+    return between.join(f"{axis} {label}" for axis, label in setting)
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,11 @@ class Runs:
         """By which score the models of all these runs are judged."""
         return str(self.info["score"].iloc[0])
 
+    @property
+    def trained(self) -> bool:
+        """Whether any run has an accuracy."""
+        return bool(self.rounds["accuracy"].notna().any())
+
     def folder(self, out: str | Path | None = None) -> Path:
         """Return where a report on these runs goes: `out`, or their home.
 
@@ -78,10 +88,7 @@ class Runs:
         Raises:
             ValueError: none has.
         """
-        some = [any(forms(Path(path), "positions")) for path in self.info["path"]]
-        if not any(some):
-            raise ValueError(f"the runs in {self.path} have no positions: run them with record.positions_s")
-        return read_all(self.info[some], "positions")
+        return self._of_some("positions", "positions: run them with record.positions_s")
 
     @cached_property
     def evaluation(self) -> pd.DataFrame:
@@ -90,13 +97,18 @@ class Runs:
         Raises:
             ValueError: none has.
         """
-        some = [any(forms(Path(path), "evaluation")) for path in self.info["path"]]
+        return self._of_some(
+            "evaluation",
+            "scores of devices: run them with learning.evaluation.tested_on: devices and"
+            " learning.evaluation.scores_every: 10",
+        )
+
+    def _of_some(self, table: str, lacking: str) -> pd.DataFrame:
+        """Read a table of the runs that have it; if none has, say what they lack."""
+        some = [any(forms(Path(path), table)) for path in self.info["path"]]
         if not any(some):
-            raise ValueError(
-                f"the runs in {self.path} have no scores of devices: run them with learning.evaluation.tested_on:"
-                " devices and learning.evaluation.scores_every: 10"
-            )
-        return read_all(self.info[some], "evaluation")
+            raise ValueError(f"the runs in {self.path} have no {lacking}")
+        return read_all(self.info[some], table)
 
     @classmethod
     def of(cls, runs: "Paths | Runs") -> "Runs":
@@ -126,13 +138,35 @@ class Runs:
         return read_all(self.info, "ledger")
 
 
-def load_runs(
-    path: Paths,
-    *,
-    names: Sequence[str] = (),
-    partial: bool = False,
-    every_setting: bool = False,
-) -> Runs:
+class Settings(dict[Setting, Runs]):
+    """The runs of each setting of a study's grid, in order of their folders."""
+
+    @classmethod
+    def of(cls, runs: "Paths | Settings") -> "Settings":
+        """Read the runs of one folder or several, unless they have been read."""
+        return runs if isinstance(runs, Settings) else load_settings(runs)
+
+    @property
+    def first(self) -> Runs:
+        """The first setting's runs, which know what all have in common: the folder of reports, and the score."""
+        return next(iter(self.values()))
+
+    @property
+    def trained(self) -> bool:
+        """Whether any run has an accuracy."""
+        return any(runs.trained for runs in self.values())
+
+    @cached_property
+    def info(self) -> pd.DataFrame:
+        """The rows of `info` of all settings."""
+        return pd.concat([runs.info for runs in self.values()], ignore_index=True)
+
+    def said(self) -> list[str]:
+        """List what a reader has to know of the runs."""
+        return list(dict.fromkeys(note for runs in self.values() for note in (*runs.left_out, *runs.remarks)))
+
+
+def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:
     """Read every completed run directory below a folder, or the folder itself if it is one; or below several.
 
     A run outside a study takes its own name as its variant.
@@ -143,22 +177,12 @@ def load_runs(
         names: of the folders, in place of their own.
         partial: take runs too that are not completed, with the sessions that they have completed. Otherwise they are
             left out, with a warning that names them.
-        every_setting: settings of a grid become variants, called by both.
 
     Raises:
         ValueError: no such folder, no completed run below it, runs of several settings of a grid, two runs of
             one variant and seed, or a run directory whose tables are missing or lack a column.
     """
     info, root, remarks = find_runs(path, names, partial)
-    if every_setting:
-        words = [" ".join(label for _, label in setting) for setting in info["setting"]]
-        both = [" ".join(filter(None, pair)) for pair in zip(words, info["variant"], strict=True)]
-        order = list(dict.fromkeys(info["setting"]))
-        places = [
-            (order.index(setting), *place[1:])
-            for setting, place in zip(info["setting"], info["place"], strict=True)
-        ]
-        return _read(info.assign(variant=both, place=places), root, remarks)
     settings = list(dict.fromkeys(info["setting"]))
     if any(axis == "federation" for axis, _ in settings[0]):
         raise ValueError(
@@ -174,21 +198,27 @@ def load_runs(
     return _read(info, root, remarks)
 
 
-def load_settings(path: Paths, *, partial: bool = False) -> dict[Setting, Runs]:
+def load_as_variants(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:
+    """Read runs as `load_runs` does; settings of a grid become variants, called by both."""
+    info, root, remarks = find_runs(path, names, partial)
+    words = [" ".join(label for _, label in setting) for setting in info["setting"]]
+    both = [" ".join(filter(None, pair)) for pair in zip(words, info["variant"], strict=True)]
+    order = list(dict.fromkeys(info["setting"]))
+    places = [
+        (order.index(setting), *place[1:])
+        for setting, place in zip(info["setting"], info["place"], strict=True)
+    ]
+    return _read(info.assign(variant=both, place=places), root, remarks)
+
+
+def load_settings(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Settings:
     """Read the runs of each setting of a study's grid as `load_runs` does, in order of their folders."""
-    info, root, remarks = find_runs(path, (), partial)
-    by_setting = {}
+    info, root, remarks = find_runs(path, names, partial)
+    by_setting = Settings()
     for setting, group in info.groupby("setting", sort=False):
         folder = root if len(group) == len(info) else _folder(group)
         by_setting[setting] = _read(group, folder, remarks)
     return by_setting
-
-
-def together(by_setting: Mapping[Setting, Runs]) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of `info` of all settings, and what a reader has to know of their runs."""
-    info = pd.concat([runs.info for runs in by_setting.values()], ignore_index=True)
-    sentences = (note for runs in by_setting.values() for note in (*runs.left_out, *runs.remarks))
-    return info, list(dict.fromkeys(sentences))
 
 
 def _folder(info: pd.DataFrame) -> Path:
@@ -203,8 +233,8 @@ def _read(info: pd.DataFrame, path: Path, remarks: Remarks) -> Runs:
     sentences = list(remarks.sentences)
     if score != "accuracy":
         sentences.append(
-            f"the score of these runs' task is {named(score)}: 1 is perfect, and it may be below 0; in percent it is"
-            " that times 100"
+            f"the score of these runs' task is {score_words.named(score)}: 1 is perfect, and it may be below 0; in"
+            " percent it is that times 100"
         )
     unfinished = int((runs["status"] != "completed").sum())
     if unfinished:

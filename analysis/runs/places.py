@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from edgefl.analysis.runs.scenario_keys import scenario_of
+
 MOST_STREETS = 5000  # of one network
 LANE_M, NEAREST_LANE_M = 4.0, 35.0  # of a highway; twin of mobility/highway.py
 EQUATOR_M, SQUARED_ECCENTRICITY = 6_378_137.0, 0.00669437999014  # WGS 84
@@ -20,6 +22,13 @@ NO_MAP = (OSError, EOFError, zlib.error, ElementTree.ParseError)  # a file canno
 NO_PLACES = (ValueError, LookupError, TypeError, AttributeError)  # or says something else
 # steps on the triangular grid, counter-clockwise; twin of channel/layout.py: `analysis` reads files only
 DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
+
+
+def map_of(run: str | Path, notes: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]], list[Any]]:
+    """Read the layout of a run's cells, its areas and its streets; what cannot be read any more is noted."""
+    with scenario_of(run) as scenario:
+        layout = layout_of(scenario)
+        return layout, areas_of(scenario, notes), streets_of(scenario, layout["radius_m"], notes)
 
 
 def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """The tables of many runs as one frame each: CSV files with the same header are parsed in one go."""
 
 import io
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -66,21 +68,15 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
     Raises:
         ValueError: names the file that cannot be read, and the remedy.
     """
-    paths = [Path(str(path)) for path in info["path"]]
-    keys = list(zip(info["variant"], info["seed"], strict=True))
+    # of runs read together the same
+    score = info["score"].iloc[0] if "score" in info and len(info) else ACCURACY
+    files = [
+        _File(Path(str(path)), _text(Path(str(path), f"{table}.csv")), (variant, seed))
+        for path, variant, seed in zip(info["path"], info["variant"], info["seed"], strict=True)
+    ]
     frames: list[pd.DataFrame] = []
-    begin = 0
-    score = (
-        info["score"].iloc[0] if "score" in info and len(info) else ACCURACY
-    )  # of runs read together the same
-    texts = [_text(path / f"{table}.csv") for path in paths]
-    while begin < len(paths):
-        end = begin + 1
-        header = texts[begin] and _header(texts[begin])
-        while header and end < len(paths) and texts[end] and _header(texts[end]) == header:
-            end += 1
-        frames += _read_alike(paths[begin:end], texts[begin:end], keys[begin:end], table, score)
-        begin = end
+    for _, alike in groupby(files, lambda file: _header(file.text)):
+        frames += _read_alike(list(alike), table, score)
     # an empty table has no dtypes that another one should take over
     return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
@@ -124,13 +120,19 @@ def _header(text: bytes) -> bytes:
     return text[: text.find(b"\n") + 1]
 
 
-def _read_alike(
-    paths: list[Path], texts: list[bytes], keys: list[tuple[object, object]], table: str, score: str
-) -> list[pd.DataFrame]:
+class _File(NamedTuple):
+    """The table of a run: its directory, the CSV file as text, and whose rows they are, variant and seed."""
+
+    directory: Path
+    text: bytes
+    key: tuple[object, object]
+
+
+def _read_alike(files: list[_File], table: str, score: str) -> list[pd.DataFrame]:
     """Read the tables of runs whose files have one header, together if they are well-formed, else one by one."""
-    if len(paths) > 1:
-        header = _header(texts[0])
-        bodies = [text[len(header) :] for text in texts]
+    if len(files) > 1:
+        header = _header(files[0].text)
+        bodies = [file.text[len(header) :] for file in files]
         # a last line that was cut off would run into the next file's first
         if all(body == b"" or body.endswith(b"\n") for body in bodies):
             counts = [body.count(b"\n") for body in bodies]
@@ -138,15 +140,12 @@ def _read_alike(
                 frame = _parsed(header + b"".join(bodies), table, score)
             except ValueError:
                 frame = pd.DataFrame()  # the file at fault is found below
-            whole = len(frame) == sum(counts) > 0 and not _missing(frame, table)
-            if whole and not _of_words(frame, table) and not _empty(frame, table):
-                owners = pd.Series(range(len(keys))).repeat(counts).to_numpy()
-                return [_completed(frame, table, [keys[i] for i in owners])]
-    frames = []
-    for path, key in zip(paths, keys, strict=True):
-        frame = _read(path, table, score)
-        frames.append(_completed(frame, table, [key] * len(frame)))
-    return frames
+            if len(frame) == sum(counts) > 0 and not _fault(frame, table):
+                owners = [file.key for file, count in zip(files, counts, strict=True) for _ in range(count)]
+                return [_completed(frame, table, owners)]
+    frames = [_read(file.directory, table, score) for file in files]
+    both = zip(frames, files, strict=True)
+    return [_completed(frame, table, [file.key] * len(frame)) for frame, file in both]
 
 
 def _parsed(text: bytes, table: str, score: str) -> pd.DataFrame:
@@ -173,20 +172,18 @@ def _as_accuracy(column: str, score: str) -> str:
     return ACCURACY + column.removeprefix(score) if of_score else column
 
 
-def _missing(frame: pd.DataFrame, table: str) -> list[str]:
-    return [column for column in REQUIRED_COLUMNS[table] if column not in frame]
-
-
-def _of_words(frame: pd.DataFrame, table: str) -> list[str]:
-    """List the columns of numbers in which not all are numbers."""
+def _fault(frame: pd.DataFrame, table: str) -> str:
+    """Say what is wrong with a table: it lacks a column, or a number in one; empty: nothing."""
     required, texts = REQUIRED_COLUMNS[table], TEXT_COLUMNS[table]
+    if missing := [column for column in required if column not in frame]:
+        return f"lacks the column {', '.join(missing)}: run it again with this release"
     numbers = [name for name in frame if (name in required or name.endswith(UNITS)) and name not in texts]
-    return [column for column in numbers if len(frame) and not is_numeric_dtype(frame[column])]
-
-
-def _empty(frame: pd.DataFrame, table: str) -> list[str]:
-    """List the columns with a cell that is empty or endless, in which there is none."""
-    return [column for column in NEVER_EMPTY[table] if not np.isfinite(frame[column].to_numpy(float)).all()]
+    if words := [column for column in numbers if len(frame) and not is_numeric_dtype(frame[column])]:
+        return f"is damaged, its column {words[0]} holds words: run it again"
+    for column in NEVER_EMPTY[table]:
+        if not np.isfinite(frame[column].to_numpy(float)).all():
+            return f"is damaged, its column {column} has a cell that is no number: run it again"
+    return ""
 
 
 def _completed(frame: pd.DataFrame, table: str, keys: list[tuple[object, object]]) -> pd.DataFrame:
@@ -217,15 +214,8 @@ def _read(directory: Path, table: str, score: str) -> pd.DataFrame:
         ) from error
     except (OSError, ValueError) as error:
         raise ValueError(f"cannot read {path} ({error}): remove the run directory or run it again") from error
-    missing = _missing(frame, table)
-    if missing:
-        raise ValueError(f"{path} lacks the column {', '.join(missing)}: run it again with this release")
-    if words := _of_words(frame, table):
-        raise ValueError(f"{path} is damaged, its column {words[0]} holds words: run it again")
-    if empty := _empty(frame, table):
-        raise ValueError(
-            f"{path} is damaged, its column {empty[0]} has a cell that is no number: run it again"
-        )
+    if fault := _fault(frame, table):
+        raise ValueError(f"{path} {fault}")
     return frame
 
 

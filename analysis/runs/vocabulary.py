@@ -44,24 +44,6 @@ OUTCOMES: dict[str, Cut | None] = {
     },
 }
 
-HANDOVER = "handover"
-EVENTS = {
-    "arrival": "a device entered the area of the cells, on or off",
-    "departure": "a device left the area of the cells, on or off",
-    HANDOVER: "a device changed from one cell to another",
-    "switched_on": "a device was switched on; it is served by the cell named, if one is",
-    "switched_off": "a device was switched off",
-    "battery_empty": "a device's battery ran empty",
-    "radio_link_failure": "a device's link failed in the cell named",
-    "reestablished": "a device whose link had failed has one again, to the cell named",
-    "battery_back": "a device's battery was charged again; it is served by the cell named, if one is",
-    "session_start": "a session began in a cell",
-    "session_end": "a session ended in a cell",
-    "waiting_for_devices": "a cell had no device to train with and waited for one",
-    "no_updates": "a round ended with too few updates to aggregate",
-    "cloud_model": "the cloud made a model of those of the cells",
-}
-
 # What a device needs to be in service, and the events that say whether it has it
 CONDITIONS = {
     "arrival": ("inside", True),
@@ -71,6 +53,13 @@ CONDITIONS = {
     "battery_back": ("charged", True),
     "battery_empty": ("charged", False),
 }
+HANDOVER = "handover"
+EVENTS = (
+    *CONDITIONS,
+    HANDOVER,
+    *("radio_link_failure", "reestablished"),
+    *("session_start", "session_end", "waiting_for_devices", "no_updates", "cloud_model"),
+)
 
 
 def split_outcome(outcome: str, place: str = "outcome") -> Cut | None:

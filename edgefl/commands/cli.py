@@ -17,7 +17,6 @@ from edgefl.analysis.commands.line import keep_matplotlib_quiet
 from edgefl.commands.describe import describe, list_, schema
 from edgefl.commands.doctor import doctor
 from edgefl.commands.new import new
-from edgefl.commands.report import export, report
 from edgefl.commands.run import record, resume, run, watch
 from edgefl.commands.scenarios import examples, scenarios
 from edgefl.commands.study import merge, study
@@ -46,11 +45,9 @@ COMMANDS = (
     resume,
     study,
     merge,
-    export,
     watch,
     validate,
     record,
-    report,
     list_,
     describe,
     schema,

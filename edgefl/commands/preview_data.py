@@ -126,30 +126,18 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
         reach_m = max(
             np.abs(world.sites_m).max() + 60.0, 1.05 * float(np.nanmax(np.abs(tracks_m), initial=1.0))
         )
-    notes = [
-        (
-            seen.cut_short,
-            f"time and joules of a round are of the first {seen.rounds} to end, and quick ones end first; more"
-            " would have taken too long: `edgefl validate FILE --plan` sees them",
+    limits = {
+        f"time and joules of a round are of the first {seen.rounds} to end, and quick ones end first; more"
+        " would have taken too long: `edgefl validate FILE --plan` sees them": seen.cut_short,
+        "devices switch too often to be shown: the picture has all as if they were on": on is None,
+        f"the run has no end that could be foreseen: the first {OPEN_END_S:g} s are shown": math.isinf(end_s),
+        f"handovers are those of the first {walked_s:,.4g} s: more would have taken too long": walked_s
+        < span_s,
+        "the map of SNR is without what the neighbours send (radio.neighbour_load)": scenario.radio.neighbour_load,
+        "the map of SNR is outdoors: walls take more from devices indoors (devices.indoor_share)": any(
+            kind.indoor_share for kind in world.fleet.kinds
         ),
-        (on is None, "devices switch too often to be shown: the picture has all as if they were on"),
-        (
-            math.isinf(end_s),
-            f"the run has no end that could be foreseen: the first {OPEN_END_S:g} s are shown",
-        ),
-        (
-            walked_s < span_s,
-            f"handovers are those of the first {walked_s:,.4g} s: more would have taken too long",
-        ),
-        (
-            scenario.radio.neighbour_load,
-            "the map of SNR is without what the neighbours send (radio.neighbour_load)",
-        ),
-        (
-            any(kind.indoor_share for kind in world.fleet.kinds),
-            "the map of SNR is outdoors: walls take more from devices indoors (devices.indoor_share)",
-        ),
-    ]
+    }
     return Preview(
         forecast=forecast,
         world=run.world,
@@ -162,7 +150,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
         snr_db=_snr_db(world, reach_m),
         reach_m=reach_m,
         mix=_mix(run),
-        notes=[*built.notes, *(note for holds, note in notes if holds)],
+        notes=[*built.notes, *(note for note, holds in limits.items() if holds)],
     )
 
 
@@ -175,8 +163,7 @@ def _untrained(scenario: Scenario, run: RunPlan) -> Scenario:
     federations = dict(scenario.federations)
     for name, one in scenario.by_federation.items():
         if one.learning is not None:
-            learner = next(iter(run.learners[name].values()))
-            federations[name] = federations[name].model_copy(update=_as_workload(one, learner))
+            federations[name] = federations[name].model_copy(update=_as_workload(one, run.learner_of(name)))
     return scenario.model_copy(update={"federations": federations})
 
 

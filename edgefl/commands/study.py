@@ -2,15 +2,15 @@
 
 import sys
 import warnings
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from edgefl.analysis.commands.options import Explain
+from edgefl.analysis.runs.choices import Explain
 from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console
 from edgefl.errors import EdgeflError
 
@@ -96,7 +96,6 @@ def study(
         edgefl study scenarios/studies/quickstart.yaml --executor ray --address auto
     """
     from edgefl import studies
-    from edgefl.run_directory.interruption import Interrupted
     from edgefl.run_directory.snapshot import Every
 
     plan = studies.plan(study, seeds=seed or ())
@@ -106,57 +105,63 @@ def study(
         for line in lines_of(plan, out, device=device):
             console.print(line, soft_wrap=True)
         return
-    part = _parts(shard)
-    incomplete, elsewhere = None, list[str]()
+    elsewhere = list[str]()
+    options = studies.StudyOptions(
+        device=device,
+        jobs=jobs,
+        executor=_executor(executor, address, gpus),
+        noted=lambda note: print(f"edgefl: note: {note}", file=sys.stderr),
+        elsewhere=elsewhere.extend,
+        wait=wait,
+        fail_fast=fail_fast,
+        retry=retry,
+        go_on=go_on,
+        shard=_parts(shard),
+        share=not alone,
+        every=Every(rounds=snapshot_rounds),
+    )
     try:
-        with closing(_Shown(quiet=fail_fast)) as shown:
-            options = studies.StudyOptions(
-                device=device,
-                jobs=jobs,
-                executor=_executor(executor, address, gpus),
-                begins=shown.begins,
-                progress=shown.update,
-                failed=shown.failed,
-                noted=lambda note: print(f"edgefl: note: {note}", file=sys.stderr),
-                elsewhere=elsewhere.extend,
-                wait=wait,
-                fail_fast=fail_fast,
-                retry=retry,
-                go_on=go_on,
-                shard=part,
-                share=not alone,
-                every=Every(rounds=snapshot_rounds),
-            )
-            path: Path = studies.run(plan, out, options)
+        path = _carry_out(plan, out, options)
+    except studies.IncompleteStudy as error:
+        if not fail_fast and len(error.failures) < len(plan.runs):
+            with _told():
+                _print_study(plan, error.path, explain=explain)
+        raise
+    if options.shard[1] > 1:
+        done = "not whole yet" if elsewhere else "done"
+        console.print(f"part {shard} is {done} in {path}; compare when all are", soft_wrap=True)
+    else:
+        with _told() if elsewhere else nullcontext():
+            _print_study(plan, path, explain=explain)
+            if plan.choose is not None:
+                _print_choice(path, plan.choose)
+            if plan.question is not None:
+                _print_answer(path)
+    if elsewhere:
+        raise typer.Exit(ELSEWHERE)
+
+
+def _carry_out(plan: "studies.StudyPlan", out: Path | None, options: "studies.StudyOptions") -> Path:
+    """Run a study with a display of the progress; Ctrl-C and SIGTERM end it with exit code 130 or 143."""
+    from edgefl import studies
+    from edgefl.run_directory.interruption import Interrupted
+
+    try:
+        with closing(_Shown(quiet=options.fail_fast)) as shown:
+            options = replace(options, begins=shown.begins, progress=shown.update, failed=shown.failed)
+            return studies.run(plan, out, options)
     except Interrupted as error:
         print("edgefl: interrupted; the same command goes on with it", file=sys.stderr)
         raise typer.Exit(error.exit_code) from error
-    except studies.IncompleteStudy as error:
-        incomplete, path = error, error.path
-    if incomplete is None:
-        if part[1] > 1:
-            done = "not whole yet" if elsewhere else "done"
-            console.print(f"part {shard} is {done} in {path}; compare when all are", soft_wrap=True)
-        else:
-            try:
-                _print_study(plan, path, explain=explain)
-                if plan.choose is not None:
-                    _print_choice(path, plan.choose)
-                if plan.question is not None:
-                    _print_answer(path)
-            except EdgeflError as error:
-                if not elsewhere:
-                    raise
-                print(f"edgefl: {error}", file=sys.stderr)
-        if elsewhere:
-            raise typer.Exit(ELSEWHERE)
-        return
-    if not fail_fast and len(incomplete.failures) < len(plan.runs):
-        try:
-            _print_study(plan, path, explain=explain)
-        except EdgeflError as error:
-            print(f"edgefl: {error}", file=sys.stderr)
-    raise incomplete
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Print an error, and go on: the command ends otherwise for another reason."""
+    try:
+        yield
+    except EdgeflError as error:
+        print(f"edgefl: {error}", file=sys.stderr)
 
 
 class _Shown:
@@ -229,7 +234,7 @@ def _print_comparison(
     plan: "studies.StudyPlan", path: "Path | list[Path]", out: Path, *, explain: bool
 ) -> None:
     """Compare runs; along a grid of one number, say what it costs."""
-    from edgefl.analysis import compare, compare_settings, load_runs
+    from edgefl.analysis import compare, compare_settings, load_runs, load_settings
     from edgefl.analysis.page.formatting import placed
     from edgefl.analysis.reports import comparison, settings, sweep
 
@@ -237,10 +242,11 @@ def _print_comparison(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
             if plan.runs[0].member.setting:
-                report = settings.report(compare_settings(path, out=out))
-                if key := sweep.grid_key(path):
+                runs = load_settings(path)
+                report = settings.report(compare_settings(runs, out=out))
+                if key := sweep.grid_key(runs):
                     more = ("Settings", "settings.md", ": the variants in each of them")
-                    swept = sweep.report(sweep.sweep(path, keys=[key], out=out))
+                    swept = sweep.report(sweep.sweep(runs, keys=[key], out=out))
                     report = replace(swept, look=[*swept.look, more])
             else:
                 report = comparison.report(compare(load_runs(path), out=out))

@@ -4,7 +4,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,7 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.run_directory.score import ACCURACY
 from edgefl.run_directory.snapshot import Snapshotable, TrainingParts
 from edgefl.scenario import memory_needs
-from edgefl.scenario.members import members_of
-from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.members import Members, members_of
 from edgefl.scenario.world import World
 
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
@@ -67,11 +66,18 @@ def torch_device(name: str) -> "torch.device":
     return torch.device("cuda" if available and name != "cpu" else "cpu")
 
 
+@dataclass(frozen=True)
+class Means:
+    """What learners are built with: where they train, on how many threads, and what reads their data."""
+
+    device: str
+    threads: int
+    load: "Callable[[Dataset], Data] | None"
+
+
 def build(
     world: World,
-    device: str,
-    threads: int,
-    load: "Callable[[Dataset], Data] | None",
+    means: Means,
     sizes: Mapping[str, Mapping[int, Any] | None],
     outside: outside_learners.Maker | Learner | None = None,
 ) -> tuple[Learners, dict[str, Any], Training | None]:
@@ -100,29 +106,23 @@ def build(
         return {"": made}, said, Training(state, torch_device("cpu"), further) if state else None
     several: dict[str, Built] = {}
     before: list[memory.Need] = []
-    for name in scenario.by_federation:
+    for name, one in world.by_federation.items():
         with scenario.naming_federation(name):
-            one = world.of_federation(name)
-            several[name] = _of_one(one, device, threads, load, sizes[name], before)
+            several[name] = _of_one(one, means, sizes[name], before)
         training = several[name][2]
         before += [replace(need, place=("federations", name)) for need in training.needs] if training else []
     return together(several)
 
 
 def _of_one(
-    world: World,
-    device: str,
-    threads: int,
-    load: "Callable[[Dataset], Data] | None",
-    sizes: Mapping[int, Any] | None,
-    before: Sequence[memory.Need] = (),
+    world: World, means: Means, sizes: Mapping[int, Any] | None, before: Sequence[memory.Need]
 ) -> Built:
     """Build the learners of one federation.
 
     Args:
         before: what those need that are built already.
     """
-    scenario, training, where = world.scenario, None, "cpu"
+    scenario, training = world.scenario, None
     if scenario.workload is not None:
         task = scenario.workload.model_dump()
         learners: dict[int, Any] = {cell: Untrained(**task) for cell in world.served}
@@ -130,7 +130,7 @@ def _of_one(
     else:
         learners = dict(sizes or {})
         if not learners:
-            learners, where, training = _torch_learners(world, device, threads, load, before)
+            learners, training = _torch_learners(world, means, before)
         assert scenario.learning is not None  # the schema wants one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),
@@ -138,38 +138,24 @@ def _of_one(
         }
     first = next(iter(learners.values()))
     about |= {"payload_bits": first.payload_bits, "flops_per_sample": first.flops_per_sample}
-    said = {"device": where, "model": about}
+    said = {"device": training.processor if training else "cpu", "model": about}
     if training is not None and (score := training.score) != ACCURACY:
         said["score"] = score
     return learners, said, training
 
 
-def _needs(world: World, count: int, training_data: "TrainingData") -> list[memory.Need]:
-    """Return what the models of a round need of memory."""
-    from edgefl.learning.local.cost import size
-
-    scenario = world.scenario
-    assert scenario.learning is not None
-    numbers = size(scenario.learning.model, training_data.input_shape, training_data.classes)
-    return memory_needs.of_training(scenario, count, numbers)
-
-
 def _torch_learners(
-    world: World,
-    device: str,
-    threads: int,
-    load: "Callable[[Dataset], Data] | None",
-    before: Sequence[memory.Need],
-) -> tuple[dict[int, Any], str, Training]:
-    """A learner per cell that trains for real, the name of the processor it trains on, and the training."""
+    world: World, means: Means, before: Sequence[memory.Need]
+) -> tuple[dict[int, Any], Training]:
+    """Build a learner per cell that trains for real, and what is trained."""
     import torch
 
-    from edgefl.learning.federation.learner import TorchLearner
     from edgefl.learning.federation.training_data import TrainingData
+    from edgefl.learning.local.cost import size
     from edgefl.learning.updates.cloud_models import CloudModels
 
     torch.set_num_threads(THREADS_PER_OPERATION)
-    trained_on = torch_device(device)
+    trained_on = torch_device(means.device)
     settings, members = world.scenario.learning, members_of(world)
     assert settings is not None
     training_data = TrainingData(
@@ -177,28 +163,14 @@ def _torch_learners(
         trained_on,
         devices=members.count,
         ids=None if members.ids is None else members.ids.tolist(),
-        threads=threads,
-        load=load,
+        threads=means.threads,
+        load=means.load,
     )
-    needs = _needs(world, members.count, training_data)
-    available = memory.available_bytes()
-    if trained_on.type == "cuda":
-        available = torch.cuda.get_device_properties(trained_on).total_memory
-    memory.require([*before, *needs], available)
-    learners: dict[int, Any] = {
-        cell: TorchLearner(
-            settings,
-            training_data,
-            streams=world.streams,
-            homes_m=members.homes_m,
-            sites_m=world.cells_m,
-            cell=cell,
-            populations=members.populations,
-            kept=members.kept,
-        )
-        for cell in world.served
-    }
-    name = torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"
+    numbers = size(settings.model, training_data.input_shape, training_data.classes)
+    needs = memory_needs.of_training(world.scenario, members.count, numbers)
+    card = torch.cuda.get_device_properties(trained_on) if trained_on.type == "cuda" else None
+    memory.require([*before, *needs], card.total_memory if card else memory.available_bytes())
+    learners = _of_cells(world, members, settings, training_data)
     parts: dict[str, Snapshotable] = {"devices": training_data}
     parts |= {f"cell {cell}": learner for cell, learner in learners.items()}
     if world.scenario.cloud is not None:
@@ -212,10 +184,33 @@ def _torch_learners(
         {"": learners},
         training_data.task.score,
         needs,
+        frozenset({settings.local.precision}),
+        card.name if card else "cpu",
     )
     if members.ids is not None:
-        return {cell: NumberedLearner(one, members.ids) for cell, one in learners.items()}, name, training
-    return learners, name, training
+        return {cell: NumberedLearner(one, members.ids) for cell, one in learners.items()}, training
+    return learners, training
+
+
+def _of_cells(
+    world: World, members: Members, settings: LearningSettings, training_data: "TrainingData"
+) -> dict[int, Any]:
+    """Build the learner of each cell that has a server."""
+    from edgefl.learning.federation.learner import TorchLearner
+
+    return {
+        cell: TorchLearner(
+            settings,
+            training_data,
+            streams=world.streams,
+            homes_m=members.homes_m,
+            sites_m=world.cells_m,
+            cell=cell,
+            populations=members.populations,
+            kept=members.kept,
+        )
+        for cell in world.served
+    }
 
 
 def _further(settings: LearningSettings) -> dict[str, str]:
@@ -225,12 +220,11 @@ def _further(settings: LearningSettings) -> dict[str, str]:
     return {"learning.initial": hashlib.sha256(settings.initial.path.read_bytes()).hexdigest()}
 
 
-def notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:
+def notes_at_start(training: Training | None) -> list[str]:
     """What is known of a run's training before it begins that its user should know."""
-    if training is None or training.torch_device.type != "cpu" or not scenario.trains:
+    if training is None or training.torch_device.type != "cpu" or "bf16" not in training.precisions:
         return []
     from edgefl.learning.local.processor import bf16_note
 
-    settings = [one.learning for one in scenario.by_federation.values()]
-    note = bf16_note() if any(one and one.local.precision == "bf16" for one in settings) else None
+    note = bf16_note()
     return [note] if note else []

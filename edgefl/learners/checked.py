@@ -22,6 +22,7 @@ from edgefl.contract import (
     StageFacts,
 )
 from edgefl.errors import EdgeflError, quoted
+from edgefl.run_directory.questions import Place
 
 WORK = ("iterations", "samples", "down_bits", "up_bits")
 VERBS = ("facts", "train", "aggregate", "evaluate")
@@ -32,23 +33,18 @@ class Where:
     """Which learner is asked, and where in the run."""
 
     name: str
-    cell: int
-    session: int = 0
-    phase: str = ""
-    round: int = 0
+    place: Place
 
     def at(self, **further: Any) -> "Where":
         """Return a place further in."""
-        return replace(self, **further)
+        return replace(self, place=replace(self.place, **further))
 
     def wrong(self, what: str) -> EdgeflError:
         """Return the error that tells what does not fit there, and what would."""
         return EdgeflError(f"{self}: {what}")
 
     def __str__(self) -> str:
-        session = f", session {self.session}" if self.session else ""
-        round_ = f", {self.phase} round {self.round}" if self.round else ""
-        return f"learner {self.name} of cell {self.cell}{session}{round_}"
+        return f"learner {self.name} of {self.place}"
 
 
 class CheckedStage:

@@ -35,6 +35,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learners.checked import CheckedStage, Where, checked_number, facts_of
 from edgefl.learning.tensors import Tensor
 from edgefl.rng import Streams
+from edgefl.run_directory.questions import Place
 from edgefl.run_directory.snapshot import TrainingParts
 from edgefl.scenario.world import World
 
@@ -76,7 +77,7 @@ class OutsideLearner:
     """A learner from outside, each of whose answers is looked at before the engine takes it."""
 
     def __init__(self, learner: Any, name: str, cell: int) -> None:
-        self._where = Where(name, cell)
+        self._where = Where(name, Place(cell))
         missing = [attribute for attribute in NEEDED if not hasattr(learner, attribute)]
         if missing:
             raise self._where.wrong(

@@ -20,7 +20,8 @@ class Training:
     """What a run trains, and where. A run that trains nothing has no journal: the engine alone is as fast.
 
     further: circumstances in which it is trained, beside those of all runs. cells: those with PyTorch. score: name of
-    that by which models are judged. needs: of memory, for certain.
+    that by which models are judged. needs: of memory, for certain. precisions: in which gradients are computed.
+    processor: name of what trains.
     """
 
     state: TrainingParts
@@ -29,6 +30,8 @@ class Training:
     cells: Learners = field(default_factory=dict)
     score: str = ACCURACY
     needs: Sequence[Need] = ()
+    precisions: frozenset[str] = frozenset()
+    processor: str = "cpu"
 
 
 # of one federation: learners by cell, what run.json says of model and machine, and what is trained; None: nothing is
@@ -63,4 +66,5 @@ def together(several: Mapping[str, Built]) -> tuple[Learners, dict[str, Any], Tr
     }
     cells = {name: training.cells[""] for name, training in trained.items()}
     where = next(iter(trained.values())).torch_device
-    return learners, said, Training(TrainingParts(parts), where, further, cells)
+    precisions = frozenset().union(*(training.precisions for training in trained.values()))
+    return learners, said, Training(TrainingParts(parts), where, further, cells, precisions=precisions)

@@ -21,24 +21,24 @@ class _Stopped(Exception):
 
 
 class _Handover:
-    """One question and one answer at a time between the run's thread and the one that decides."""
+    """One question and one answer at a time between the run's thread and the one that decides.
+
+    Attributes:
+        questions: candidates; in the end what has ended the run, or None.
+        answers: decisions, or that it is stopped.
+    """
 
     def __init__(self) -> None:
-        self._questions: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.questions: queue.SimpleQueue[Candidates | BaseException | None] = queue.SimpleQueue()
+        self.answers: queue.SimpleQueue[Decision | _Stopped] = queue.SimpleQueue()
 
     def ask(self, candidates: Candidates) -> Decision:
         """Ask, in the run's thread, and wait."""
-        self._questions.put(candidates)
-        answer = self._answers.get()
+        self.questions.put(candidates)
+        answer = self.answers.get()
         if isinstance(answer, _Stopped):
             raise answer
-        decision: Decision = answer
-        return decision
-
-    def end(self, error: BaseException | None) -> None:
-        """Say that the run is over."""
-        self._questions.put(error)
+        return answer
 
     def question(self) -> Candidates | None:
         """Wait for the next question; None: the run is over.
@@ -46,15 +46,10 @@ class _Handover:
         Raises:
             Exception: whatever has ended the run.
         """
-        asked = self._questions.get()
+        asked = self.questions.get()
         if isinstance(asked, BaseException):
             raise asked
-        candidates: Candidates | None = asked
-        return candidates
-
-    def answer(self, decision: Decision | _Stopped) -> None:
-        """Answer."""
-        self._answers.put(decision)
+        return asked
 
 
 class Controlled(Decider):
@@ -120,7 +115,7 @@ class ControlledRun:
                 return
             except BaseException as caught:
                 error = caught
-            self._handover.end(error)
+            self._handover.questions.put(error)
 
         self._thread = threading.Thread(target=work, name="controlled run", daemon=True)
         self._thread.start()
@@ -135,7 +130,7 @@ class ControlledRun:
     def go_on(self, decision: Decision) -> Candidates | None:
         """Carry out a decision; return who may take part in the next round, None: the run is over."""
         self.waiting = None  # a run that fails waits for nothing more
-        self._handover.answer(decision)
+        self._handover.answers.put(decision)
         self.waiting = self._handover.question()
         return self.waiting
 
@@ -143,5 +138,5 @@ class ControlledRun:
         """End the run, if it is not over."""
         if self.waiting is not None:
             self.waiting = None
-            self._handover.answer(_Stopped())
+            self._handover.answers.put(_Stopped())
             self._thread.join()

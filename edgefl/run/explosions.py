@@ -12,7 +12,6 @@ import numpy as np
 from edgefl.channel.units import FloatArray
 from edgefl.engine.parts import Outcome
 from edgefl.engine.records import DeviceRound, DeviceScore, Round, Session
-from edgefl.scenario.scenario import Scenario
 
 HUGE_LOSS = 1e6  # a cross-entropy of C classes begins near ln C, a squared error near 1
 # a transfer for which no server waits; or that is far beyond the run's usual round, and no blink either
@@ -98,9 +97,9 @@ class Extremes:
         self.rows_of[column] += 1
 
 
-def notes(scenario: Scenario, extremes: Extremes) -> Iterator[str]:
-    """Yield what exploded, with its place and a remedy."""
-    yield from _of_length(scenario, extremes)
+def notes(extremes: Extremes, *, gives_up: bool) -> Iterator[str]:
+    """Yield what exploded, with its place and a remedy; gives_up: whether the radio ends links that carry nothing."""
+    yield from _of_length(extremes, gives_up)
     if extremes.huge is not None:
         where, loss = extremes.huge
         yield (
@@ -121,7 +120,7 @@ def notes(scenario: Scenario, extremes: Extremes) -> Iterator[str]:
         )
 
 
-def _of_length(scenario: Scenario, extremes: Extremes) -> Iterator[str]:
+def _of_length(extremes: Extremes, gives_up: bool) -> Iterator[str]:
     slowest = extremes.slowest
     if not extremes.latencies_s or slowest.took_s <= LONG_S:
         return
@@ -130,7 +129,7 @@ def _of_length(scenario: Scenario, extremes: Extremes) -> Iterator[str]:
     if slowest.took_s <= HOPELESS_S and slowest.took_s <= TIMES_THE_MEDIAN * usual_s:
         return
     remedies = ["rounds.deadline_s ends a round without such a device"]
-    if scenario.radio.monitoring.t310_s is None:
+    if not gives_up:
         remedies.append("radio.preset: nr, or radio.monitoring.t310_s, gives such a link up")
     yield (
         f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}; the"

@@ -17,9 +17,10 @@ from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.sessions import TimedPolicy
+from edgefl.engine.sessions import SessionPolicy, TimedPolicy
+from edgefl.engine.settings import DeviceSettings, RoundSettings, WorkloadSettings
 from edgefl.errors import EdgeflError, refused
-from edgefl.scenario.scenario import Scenario
+from edgefl.learning.settings import LearningSettings
 from edgefl.scenario.world import World
 
 MANY_ROUNDS = 100_000  # in a run: about where a day of rounds at once becomes hours of wall time
@@ -42,14 +43,16 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
     empty = [cell for cell in learners if not network.present(cell)] if network.still else []
     lengths: list[tuple[float, float]] = []
     if network.still:
-        _check_somebody_is_there(scenario, {cell: network.present(cell) for cell in learners}, members)
+        present_in = {cell: network.present(cell) for cell in learners}
+        _check_somebody_is_there(scenario.devices, scenario.sessions.count, present_in, members)
     for cell, learner in learners.items():
         present = _allowed(members, 1, network.present(cell))
         if present:
             processors = Processors(simulation.fleet, learner.flops_per_sample)
             rounds = Rounds(simulation, Seat(cell), scenario.rounds, processors, scenario.report_bits)
-            lengths += [_check_first_round(scenario, rounds, present, learner.payload_bits)]
-    notes = _notes_of_lengths(scenario, lengths)
+            tasks = scenario.learning, scenario.workload
+            lengths += [_check_first_round(*tasks, rounds, present, learner.payload_bits)]
+    notes = _notes_of_lengths(scenario.rounds, scenario.sessions, scenario.latest_end_s, lengths)
     if empty:
         cells = ", ".join(map(str, empty))
         notes.append(f"no device is in cell {cells}, and none will ever come: devices do not move")
@@ -57,12 +60,11 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
 
 
 def _check_somebody_is_there(
-    scenario: Scenario, present: Mapping[int, Sequence[int]], members: Members
+    devices: DeviceSettings, sessions: int | None, present: Mapping[int, Sequence[int]], members: Members
 ) -> None:
     """Refuse a run without a result: all devices of some session are elsewhere, and will always be."""
-    listed = getattr(scenario.devices.churn, "sessions", ())
-    populations = scenario.devices.populations
-    groups = max(len(listed), min(populations, scenario.sessions.count or populations))
+    listed = getattr(devices.churn, "sessions", ())
+    groups = max(len(listed), min(devices.populations, sessions or devices.populations))
     for session in range(1, 1 + max(1, groups)):
         if not any(_allowed(members, session, ids) for ids in present.values()):
             place = ("churn", "sessions", str(session - 1)) if listed else ()
@@ -80,12 +82,16 @@ def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int
 
 
 def _check_first_round(
-    scenario: Scenario, rounds: Rounds, present: Sequence[int], payload_bits: int
+    learning: LearningSettings | None,
+    workload: WorkloadSettings | None,
+    rounds: Rounds,
+    present: Sequence[int],
+    payload_bits: int,
 ) -> tuple[float, float]:
     """Return how long the fastest and the slowest device take in a cell's first round: at the links' mean SNR."""
     radio = rounds.simulation.radio
-    phase, section = ("train", "workload") if scenario.learning is None else ("pilot", "learning.cost")
-    task = scenario.learning.local if scenario.learning else scenario.workload
+    phase, section = ("train", "workload") if learning is None else ("pilot", "learning.cost")
+    task = learning.local if learning else workload
     assert task is not None  # the schema wants one of the two
     work = task.steps * task.batch
     with refused("radio"):
@@ -125,23 +131,24 @@ def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: in
     return taken_s
 
 
-def _notes_of_lengths(scenario: Scenario, lengths: Sequence[tuple[float, float]]) -> list[str]:
+def _notes_of_lengths(
+    rules: RoundSettings, sessions: SessionPolicy, end_s: float, lengths: Sequence[tuple[float, float]]
+) -> list[str]:
     """Return what the lengths of first rounds say of a run: no update in time, or more rounds than anybody wants."""
     if not lengths:
         return []
-    notes, rules = [], scenario.rounds
+    notes = []
     fastest_s, round_s = (min(each_s) for each_s in zip(*lengths, strict=True))
     if rules.deadline_s is not None and fastest_s > rules.deadline_s:
         notes.append(
             f"rounds.deadline_s {rules.deadline_s:g}: hardly any update can arrive in time; the fastest device of"
             f" the first round needs about {fastest_s:.3g} s"
         )
-    length_s = scenario.latest_end_s
-    many = length_s / max(round_s, SHORTEST_ROUND_S)
+    many = end_s / max(round_s, SHORTEST_ROUND_S)
     at_once = rules.every_s is None and not rules.pause_s
-    if at_once and isinstance(scenario.sessions, TimedPolicy) and many > MANY_ROUNDS:
+    if at_once and isinstance(sessions, TimedPolicy) and many > MANY_ROUNDS:
         notes.append(
-            f"rounds follow one another at once for {length_s:,.0f} s: about {many:,.0f} of {round_s:.2g} s; set"
+            f"rounds follow one another at once for {end_s:,.0f} s: about {many:,.0f} of {round_s:.2g} s; set"
             " rounds.every_s or rounds.pause_s"
         )
     return notes

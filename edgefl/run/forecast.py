@@ -20,6 +20,7 @@ from edgefl.run.probe import UNTRIED, Probe
 from edgefl.run.progress import size, wall_time
 from edgefl.scenario import memory_needs
 from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
 
 PYTORCH_BYTES = 180e6  # of its code, where it is only loaded as the run begins; measured
 
@@ -159,7 +160,7 @@ def _probes_of_sessions(scenario: Scenario) -> int:
 def forecast_of(run: RunPlan) -> Forecast:
     """Return what is known of a run that has been built."""
     scenario, learner = run.world.scenario, run.learner
-    added = sum(_added(run, name) for name in scenario.by_federation)
+    added = sum(_added(one, run.learner_of(name)) for name, one in run.world.by_federation.items())
     loads = scenario.trains and "torch" not in sys.modules
     return Forecast(
         scenario,
@@ -175,7 +176,7 @@ def _about(run: RunPlan, learner: Any) -> list[str]:
     """Say in a few lines what a run is."""
     scenario = run.world.scenario
     if scenario.federations:
-        return [_shared(run, name, one.weight) for name, one in scenario.federations.items()]
+        return [_shared(run, name, one) for name, one in run.world.by_federation.items()]
     count, longest = scenario.sessions.count, scenario.sessions.longest
     sessions = "as many as begin in time" if count is None else count
     rounds = "each until its time" if longest is None else f"of at most {longest} rounds"
@@ -185,42 +186,34 @@ def _about(run: RunPlan, learner: Any) -> list[str]:
         flops = f"{learner.flops_per_sample:,.0f} FLOPs per sample"
         lines.append(f"model {name}: {parameters:,} parameters, {flops}")
     lines.append(_transfers(scenario.learning, learner))
-    samples = _samples(run, "")
+    samples = _samples(run.world, learner)
     return [*lines, f"samples per device: {samples}"] if samples else lines
 
 
-def _added(run: RunPlan, federation: str) -> float:
+def _added(world: World, learner: Any) -> float:
     """Return about what a round of a federation adds to the memory that a run holds when it begins."""
-    world, one = run.world.of_federation(federation), _learner(run, federation)
-    count = world.count if world.only is None else len(world.only)
     return memory_needs.of_first_round(
         world.scenario,
-        count,
-        numbers=one.parameters if world.scenario.learning else 0,
-        bits=one.payload_bits,
-        flops=one.flops_per_sample,
+        world.members_count,
+        numbers=learner.parameters if world.scenario.learning else 0,
+        bits=learner.payload_bits,
+        flops=learner.flops_per_sample,
     )
 
 
-def _learner(run: RunPlan, federation: str) -> Any:
-    """Return a learner of a federation; those of all its cells are alike."""
-    return next(iter(run.learners[federation].values()))
-
-
-def _samples(run: RunPlan, federation: str) -> str:
+def _samples(world: World, learner: Any) -> str:
     """Say how many training samples a federation's devices have in session 1; empty: nothing is trained."""
-    world = run.world.of_federation(federation)
     if world.scenario.learning is None:
         return ""
-    count = world.count if world.only is None else len(world.only)
-    sizes = list(_learner(run, federation).device_data.sizes(range(count)).values())
+    sizes = list(learner.device_data.sizes(range(world.members_count)).values())
     return f"{min(sizes)} to {max(sizes)}, median {float(np.median(sizes)):g}"
 
 
-def _shared(run: RunPlan, name: str, weight: float) -> str:
+def _shared(run: RunPlan, name: str, world: World) -> str:
     """Say in a line what one of several federations is."""
-    learner, samples, world = _learner(run, name), _samples(run, name), run.world.of_federation(name)
-    said = f"federation {name}: {len(world.only or ())} devices, weight {weight:g}"
+    learner, weight = run.learner_of(name), (run.world.scenario.federations or {})[name].weight
+    samples = _samples(world, learner)
+    said = f"federation {name}: {world.members_count} devices, weight {weight:g}"
     if samples:
         model = run.model["federations"][name]["model"]["name"]
         said += f", model {model}: {learner.parameters:,} parameters, samples per device: {samples}"

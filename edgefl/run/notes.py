@@ -1,10 +1,10 @@
 """Write the notes of a run at its end: above all that something the scenario asked for never happened.
 
-Each note is a function of the scenario and of the counts of the rows that the run has written.
+Each note is a function of some sections of the scenario and of the counts of the rows that the run has written.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from edgefl.channel.units import dbm_to_watt
@@ -13,17 +13,18 @@ from edgefl.engine.air.efficiency import Efficiency
 from edgefl.engine.air.gains import LargeScaleGains
 from edgefl.engine.air.presets import TDD_FROM_HZ
 from edgefl.engine.air.radio import Radio
+from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.cells.network import Network
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.churn.client_pattern import ClientPattern
 from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.records import EventName
-from edgefl.engine.sessions import BoundedPolicy
+from edgefl.engine.sessions import BoundedPolicy, SessionPolicy
+from edgefl.learning.settings import LearningSettings
 from edgefl.mobility import Mobility
 from edgefl.run import explosions
 from edgefl.run.counts import Counts
 from edgefl.scenario import rates
-from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
@@ -40,43 +41,40 @@ def of_run(
 ) -> Iterator[str]:
     """Yield a sentence for each thing that a reader of the results has to know."""
     scenario = world.scenario
+    settings, kinds = scenario.radio, scenario.devices.kinds()
+    each = [(name, one, counts.of[name]) for name, one in scenario.by_federation.items()]
     yield from radio.air.regime.notes
     yield from of_gains(world.gains, counts)
-    yield from _of_each(_never_aggregated, scenario, counts)
-    yield from _churn_that_never_acted(scenario, counts, simulated_s)
+    for name, one, own in each:
+        yield from scenario.whose(name, _never_aggregated(one.rounds.min_updates, own))
+    yield from _churn_that_never_acted(kinds, counts, simulated_s)
     if world.may_cross:
-        yield from _movement_that_never_acted(scenario, counts, simulated_s)
+        yield from _movement_that_never_acted(kinds, counts, simulated_s)
     if network.borders:
         yield from more_handovers_than_borders(counts, network.borders.crossed)
-    yield from _background_beyond_its_trace(scenario, simulated_s)
-    yield from _of_each(_policy_that_never_acted, scenario, counts)
-    yield from _of_each(_warm_start_that_never_acted, scenario, counts)
-    yield from _of_each(_rate_of_zero, scenario, counts)
+    yield from _background_beyond_its_trace(settings.background, simulated_s)
+    for name, one, own in each:
+        yield from scenario.whose(name, _policy_that_never_acted(one.sessions, own))
+    for name, one, own in each:
+        yield from scenario.whose(name, _warm_start_that_never_acted(one.learning, one.sessions.count, own))
+    for name, one, own in each:
+        yield from scenario.whose(name, _rate_of_zero(one.learning, own))
     yield from without_coverage(counts)
-    yield from explosions.notes(scenario, counts.extremes)
-    yield from _radiated_power_only(scenario)
-    yield from _two_bands_at_once(scenario)
-    yield from _beyond_nr(radio.efficiency, scenario.radio.link.downlink_layers)
+    yield from explosions.notes(counts.extremes, gives_up=settings.monitoring.t310_s is not None)
+    yield from _radiated_power_only(settings, kinds)
+    yield from _two_bands_at_once(settings)
+    yield from _beyond_nr(radio.efficiency, settings.link.downlink_layers)
 
 
-def _of_each(
-    rule: Callable[[Scenario, Counts], Iterator[str]], scenario: Scenario, counts: Counts
-) -> Iterator[str]:
-    """Yield what a rule says of each federation."""
-    for name, one in scenario.by_federation.items():
-        yield from scenario.whose(name, rule(one, counts.of[name]))
-
-
-def _never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:
-    """Note a federation that never aggregated an update."""
+def _never_aggregated(least: int, counts: Counts) -> Iterator[str]:
+    """Note a federation that never aggregated an update; least: what a round needs."""
     if not counts.rounds:
         yield "no round was ever held: no device was in a cell with a server"
     without = sorted(cell for cell in counts.rounds if not counts.models[cell])
     if not without:
         return
-    where = "" if len(without) == len(counts.rounds) else f" in cell {_listed(without)}"
+    where = "" if len(without) == len(counts.rounds) else f" in cell {', '.join(map(str, without))}"
     why = f"{counts.completed:,} of {counts.participants:,} participations were completed"
-    least = scenario.rounds.min_updates
     needed = f", and a round needs {least} (rounds.min_updates)" if least > 1 else ""
     yield (
         f"no update was ever aggregated{where}, in {sum(counts.rounds[cell] for cell in without):,} rounds: in all, "
@@ -84,24 +82,24 @@ def _never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:
     )
 
 
-def _churn_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: float) -> Iterator[str]:
+def _churn_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: float) -> Iterator[str]:
     """Note switches that nobody used, or a cycle longer than the run."""
     switched = counts.events[EventName.SWITCHED_ON] + counts.events[EventName.SWITCHED_OFF]
     never = "" if switched else "no device was ever switched on or off"
-    for churn in _distinct(kind.churn for kind in scenario.devices.kinds()):
+    for churn in _distinct(kind.churn for kind in kinds):
         if not isinstance(churn, AlwaysOn | ClientPattern):
             name = registry.name_of("churn", churn)
             yield from _rule(f"devices.churn {name}", never, churn.period_s, simulated_s, "cycle")
 
 
-def _movement_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: float) -> Iterator[str]:
+def _movement_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: float) -> Iterator[str]:
     """Note movement that took nobody across the edge of a cell, or a day longer than the run."""
     crossed = sum(counts.events[name] for name in CROSSINGS)
     never = "" if crossed else "no device ever came, left or changed its cell"
     # of classes with plans of their own, each says the same
     said = dict.fromkeys(
         note
-        for mobility in _distinct(kind.mobility for kind in scenario.devices.kinds())
+        for mobility in _distinct(kind.mobility for kind in kinds)
         for note in _of_movement(mobility, never, simulated_s)
     )
     yield from said
@@ -127,9 +125,8 @@ def more_handovers_than_borders(counts: Counts, crossed: int) -> Iterator[str]:
         )
 
 
-def _background_beyond_its_trace(scenario: Scenario, simulated_s: float) -> Iterator[str]:
+def _background_beyond_its_trace(background: Any, simulated_s: float) -> Iterator[str]:
     """Note other users' traffic that was recorded for less time than the run takes."""
-    background = scenario.radio.background
     ends_s = background.ends_s if background else None
     if ends_s is not None and ends_s < simulated_s:
         yield (
@@ -157,9 +154,8 @@ def _rule(name: str, never: str, period_s: float | None, simulated_s: float, uni
         yield f"{name}: {never}; {covers}; take static or always_on if that is meant, or let the run last longer"
 
 
-def _policy_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str]:
+def _policy_that_never_acted(policy: SessionPolicy, counts: Counts) -> Iterator[str]:
     """Note evidence that never ended a session."""
-    policy = scenario.sessions
     if isinstance(policy, BoundedPolicy) and set(+counts.ends) == {"max_rounds"}:
         name = registry.name_of("sessions", policy)
         yield (
@@ -168,14 +164,15 @@ def _policy_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str
         )
 
 
-def _warm_start_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str]:
+def _warm_start_that_never_acted(
+    learning: LearningSettings | None, sessions: int | None, counts: Counts
+) -> Iterator[str]:
     """Note a warm start that had no saved model to begin a session with."""
-    learning = scenario.learning
     if learning is None or counts.warm:
         return
     name, pilots = registry.name_of("warm_starts", learning.warm_start), learning.pilot_sessions
     # what happens without a warm start; what was known, and said, before the run
-    if name == "previous" or pilots >= (scenario.sessions.count or math.inf):
+    if name == "previous" or pilots >= (sessions or math.inf):
         return
     yield (
         f"learning.warm_start {name}: no session began with saved models; the first that can is session {pilots + 2} "
@@ -183,12 +180,11 @@ def _warm_start_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator
     )
 
 
-def _rate_of_zero(scenario: Scenario, counts: Counts) -> Iterator[str]:
+def _rate_of_zero(learning: LearningSettings | None, counts: Counts) -> Iterator[str]:
     """Note rounds in which nothing was learned, as the schedule had come to a learning rate of 0.
 
     Where that is certain before the run, it is refused.
     """
-    learning = scenario.learning
     most = max(counts.trained.values(), default=0)
     if learning is None or not most:
         return
@@ -238,14 +234,13 @@ def without_coverage(counts: Counts) -> Iterator[str]:
         )
 
 
-def _radiated_power_only(scenario: Scenario) -> Iterator[str]:
+def _radiated_power_only(radio: RadioSettings, kinds: Sequence[Any]) -> Iterator[str]:
     """Note joules of a radio that exists which are those of a formula: what is radiated, and no circuit."""
-    kinds = scenario.devices.kinds()
     radiated = [
         isinstance(kind.power, JournalPower) and kind.pa_efficiency == 1 and not kind.uplink_circuit_power_w
         for kind in kinds
     ]
-    if scenario.radio.preset == "nr" and any(radiated):
+    if radio.preset == "nr" and any(radiated):
         watts = [
             dbm_to_watt(kind.transmit_power_dbm) for kind, one in zip(kinds, radiated, strict=True) if one
         ]
@@ -255,18 +250,13 @@ def _radiated_power_only(scenario: Scenario) -> Iterator[str]:
         )
 
 
-def _two_bands_at_once(scenario: Scenario) -> Iterator[str]:
+def _two_bands_at_once(radio: RadioSettings) -> Iterator[str]:
     """Note a band that carries both directions all the time, where bands are TDD."""
-    radio = scenario.radio
     if radio.preset == "nr" and radio.tdd is None and radio.carrier_hz >= TDD_FROM_HZ:
         yield (
             f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz in each direction at once, and bands from"
             f" {TDD_FROM_HZ / 1e9:g} GHz on are TDD; leave radio.tdd out, or give it a frame"
         )
-
-
-def _listed(cells: Sequence[int]) -> str:
-    return ", ".join(map(str, cells))
 
 
 def _seconds(value: float) -> str:

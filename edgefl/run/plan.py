@@ -1,7 +1,8 @@
 """One run, planned: built and checked, named by what it is; nothing of it has begun, and nothing is written."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from edgefl.contract import Learner
@@ -9,7 +10,7 @@ from edgefl.engine.air.radio import Radio
 from edgefl.engine.clock import Clock
 from edgefl.engine.records import Nowhere
 from edgefl.learners import model_size
-from edgefl.learners.building import available_cores, notes_at_start
+from edgefl.learners.building import Means, available_cores, notes_at_start
 from edgefl.learners.building import build as learners_of
 from edgefl.learners.own import Maker
 from edgefl.learners.training import Learners, Training
@@ -17,10 +18,10 @@ from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.run.preflight import check_learners, check_world
 from edgefl.run_directory import parquet
-from edgefl.run_directory.results import Described
 from edgefl.scenario import memory_needs
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.identity import Identity, LearningIdentity, identity, learning_identity
+from edgefl.scenario.identity import LearningIdentity
+from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -29,38 +30,36 @@ from edgefl.scenario.world import World
 class RunPlan:
     """A run, built and checked.
 
-    described: what the run directory keeps of the scenario. model: what run.json says of the model, and of where it
-    is trained. training: None: nothing is trained. notes: what is allowed, but hardly wanted. identity: what the run
-    is; None: it is only looked at. told: what learners are told; None: nothing is trained, nobody else asks the
-    same, or the run is only looked at.
+    model: what run.json says of the model, and of where it is trained. training: None: nothing is trained. notes:
+    what is allowed, but hardly wanted.
     """
 
-    described: Described
+    prepared: Prepared
     world: World
     radio: Radio
     learners: Learners
     model: Mapping[str, Any]
     training: Training | None
     notes: list[str]
-    identity: Identity | None = None
-    told: LearningIdentity | None = None
 
-    @property
-    def folder(self) -> str:
-        """The name of the run directory, if none is given."""
-        return f"{self.described.name}-seed{self.described.seed}"
+    @cached_property
+    def told(self) -> LearningIdentity | None:
+        """What determines training, if other runs may share it."""
+        return self.prepared.told(self.world)
 
     @property
     def learner(self) -> Any:
-        """The learner of the first cell with a server, of the first federation."""
-        return next(iter(next(iter(self.learners.values())).values()))
+        """A learner of the first federation."""
+        return self.learner_of(next(iter(self.learners)))
+
+    def learner_of(self, federation: str) -> Any:
+        """Return a learner of a federation; those of all its cells are alike."""
+        return next(iter(self.learners[federation].values()))
 
     @property
     def about(self) -> dict[str, Any]:
         """What run.json says of the run when it begins."""
-        about = {**self.model, "notes": self.notes}
-        if self.identity is not None:
-            about["identity"] = self.identity.written()
+        about = {**self.model, "notes": self.notes, "identity": self.prepared.identity.written()}
         if self.told is not None:
             about["learning_identity"] = asdict(self.told)
         return about
@@ -88,25 +87,20 @@ def prepare(
     """
     load = load or Loaded(download=True)
     with scenario.naming_places():
-        memory_needs.check(scenario)
+        memory_needs.check(memory_needs.of_world(scenario))
         if scenario.record.tables == "parquet":
             parquet.require()
         world = World(scenario, Streams(scenario.seed))
-        memory_needs.check_places(world)
+        memory_needs.check(memory_needs.of_places(world))
         check_world(world, reports=learner is not None)
         radio = world.radio(Clock())
         sizes = {
-            name: model_size.of(world.of_federation(name), device, load) if sizes_only else None
-            for name in scenario.by_federation
+            name: model_size.of(one, device, load) if sizes_only else None
+            for name, one in world.by_federation.items()
         }
-        threads = threads or available_cores()
-        learners, model, training = learners_of(world, device, threads, load, sizes, learner)
+        means = Means(device, threads or available_cores(), load)
+        learners, model, training = learners_of(world, means, sizes, learner)
         rehearsal = world.rehearsal()
         simulation, _ = compose(rehearsal, rehearsal.radio(Clock()), Nowhere(), {})
-        notes = [*notes_at_start(scenario, training), *check_learners(world, simulation, learners)]
-    plan = RunPlan(scenario.described, world, radio, learners, model, training, notes)
-    if sizes_only:
-        return plan
-    checksums = load.checksums(scenario)
-    own = identity(scenario, checksums, learner)
-    return replace(plan, identity=own, told=learning_identity(world, checksums))
+        notes = [*notes_at_start(training), *check_learners(world, simulation, learners)]
+    return RunPlan(Prepared(scenario, load, learner), world, radio, learners, model, training, notes)

@@ -10,8 +10,10 @@ from typing import Any
 
 from edgefl.config import registry
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.selectors import Decider
+from edgefl.engine.selectors import Decider, Selector
 from edgefl.engine.servers import OverlappingServer
+from edgefl.engine.sessions import SessionPolicy
+from edgefl.engine.settings import RoundSettings
 from edgefl.errors import EdgeflError, about
 from edgefl.learners.training import Learners
 from edgefl.learning.algorithms import Algorithm
@@ -19,7 +21,6 @@ from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import WarmStart
 from edgefl.run import first_round
-from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 
@@ -33,33 +34,33 @@ def check_world(world: World, *, reports: bool = False) -> None:
         EdgeflError: names the key and the remedy.
     """
     scenario = world.scenario
-    for name in scenario.by_federation:
-        one = world.of_federation(name)
+    for name, one in world.by_federation.items():
         with scenario.naming_federation(name):
             if one.only is not None:
                 one.scenario.numbers.check_part(len(one.only), name)
-            _check_tasks(one.scenario, reports)
+            trains = one.scenario.workload is None
+            _check_tasks(one.scenario.rounds, one.scenario.sessions, reports=reports, trains=trains)
     scenario.numbers.check(world.count)
 
 
-def _check_tasks(scenario: Scenario, reports: bool) -> None:
+def _check_tasks(rounds: RoundSettings, sessions: SessionPolicy, *, reports: bool, trains: bool) -> None:
     """Check that what decides knows what it goes by."""
-    if reports and isinstance(scenario.rounds.server, OverlappingServer):
+    if reports and isinstance(rounds.server, OverlappingServer):
         raise EdgeflError(
             "a learner from outside is asked round by round, and with this server rounds overlap: take synchronous",
             ("rounds", "server"),
         )
     # not a rule of the schema: in a small world for tests a workload may stand for a learner that reports
-    if scenario.workload is None or reports:
+    if trains or reports:
         return
-    if scenario.sessions.report_bits:
-        name = registry.name_of("sessions", scenario.sessions)
+    if sessions.report_bits:
+        name = registry.name_of("sessions", sessions)
         raise EdgeflError(
             f"{name} sessions end by the devices' losses, and a workload trains nothing: take schedule or"
             " membership, or learning in place of workload",
             ("sessions",),
         )
-    selector = scenario.rounds.selector
+    selector = rounds.selector
     if isinstance(selector, Decider) and (selector.asks_loss or selector.asks_norm):
         name = registry.name_of("selectors", selector)
         raise EdgeflError(
@@ -86,38 +87,31 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
     for name, own in learners.items():
         with world.scenario.naming_federation(name):
             one = world.of_federation(name)
-            if one.scenario.learning is not None:
-                _check_further_deals(one.scenario, own)
-            found = [*first_round.check(one, simulation, own), *_notes(one.scenario)]
+            learning, sessions = one.scenario.learning, one.scenario.sessions
+            if learning is not None and sessions.count != 1:
+                _check_further_deals(own)
+            found = first_round.check(one, simulation, own)
+            if learning is not None:
+                found += [
+                    *_of_warm_start(learning, sessions.count),
+                    *_of_personal_models(learning),
+                    *_of_costs(learning),
+                    *_of_reports(learning, one.scenario.rounds.selector, sessions),
+                ]
         notes += world.scenario.whose(name, found)
     return notes
 
 
-def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> None:
+def _check_further_deals(learners: Mapping[int, Any]) -> None:
     """Deal the second session's samples too: where label sets take turns, it is the first with the other set."""
-    if scenario.sessions.count == 1:
-        return
     # any cell's: they all deal alike; of a copy, so that the first session's are not dealt again
     device_data: DeviceData = copy.copy(next(iter(learners.values())).device_data)
     with about("learning", "partition"):
         device_data.deal(2)
 
 
-def _notes(scenario: Scenario) -> list[str]:
-    learning = scenario.learning
-    if learning is None:
-        return []
-    return [
-        *_of_warm_start(learning, scenario.sessions.count),
-        *_of_personal_models(learning),
-        *_of_costs(learning),
-        *_of_reports(scenario, learning),
-    ]
-
-
-def _of_reports(scenario: Scenario, learning: LearningSettings) -> Iterator[str]:
+def _of_reports(learning: LearningSettings, selector: Selector, sessions: SessionPolicy) -> Iterator[str]:
     """Note reports of devices that no noise covers."""
-    selector, sessions = scenario.rounds.selector, scenario.sessions
     asks = isinstance(selector, Decider) and (selector.asks_loss or selector.asks_norm)
     names = (
         registry.name_of("selectors", selector) if asks else None,

@@ -58,9 +58,9 @@ class _Directory(_Path):
 
     @cached_property
     def _runs(self) -> "Runs":
-        from edgefl.analysis import load_runs
+        from edgefl.analysis.runs.load import load_as_variants
 
-        return load_runs(self, every_setting=True)
+        return load_as_variants(self)
 
 
 class Results(_Directory):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from edgefl.config import own_code
+from edgefl.config.yaml_source import write
 from edgefl.contract import Learner
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
@@ -18,7 +19,7 @@ from edgefl.run_directory.journal import FILE, header
 from edgefl.run_directory.reading import FILE as RUN
 from edgefl.run_directory.reading import NAMES, about_of
 from edgefl.run_directory.snapshot import DEFAULT, Every
-from edgefl.scenario.scenario import Scenario, dump, load, written
+from edgefl.scenario.scenario import Scenario, load, written
 
 
 def left_behind(path: Path) -> Scenario:
@@ -96,14 +97,14 @@ def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
 
 def can_go_on(path: Path, scenario: Scenario) -> bool:
     """Whether a run that was left has trained something here, as this scenario, from which it can go on."""
-    described, journal = path / SCENARIO, path / FILE
+    described, journal, values = path / SCENARIO, path / FILE, written(scenario)
     if not (described.is_file() and journal.is_file()):
         return False
     with reading(described):
-        if described.read_bytes() != dump(scenario).encode():
+        if described.read_bytes() != write(values).encode():
             return False
     begun = header(journal)
     if begun is None:
         return False
-    code = own_code.named_in([written(scenario)])
+    code = own_code.named_in([values])
     return not differences(begun, circumstances(described, torch_device(begun["device"]), code))

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +89,12 @@ def simulate(
         plan = prepare(scenario, device=device, threads=threads, load=load, learner=learner)
         for note in plan.notes:
             on_note(note)
-        path = resume_from or (without_tilde(Path(out)) if out else free_directory(Path("runs"), plan.folder))
-        about = plan.about | (member.written() if member else {})
-        counts = Counts.of_several(scenario.by_federation)
+        about = plan.about | (asdict(member) if member else {})
+        folder = f"{scenario.name}-seed{scenario.seed}"
+        path = resume_from or (without_tilde(Path(out)) if out else free_directory(Path("runs"), folder))
+        counts = Counts.of_several(plan.learners)
         with (
-            RunDirectory(path, plan.described, about, resume=resume_from is not None) as run,
+            RunDirectory(path, plan.prepared.described, about, resume=resume_from is not None) as run,
             _journaled(plan, run, sharing, every, on_note) as (learners, journal_notes, keep_models),
         ):
             own = {
@@ -140,11 +142,11 @@ def _journaled(
     learners: dict[Seat, Any] = {
         Seat(cell, name): one for name, own in plan.learners.items() for cell, one in own.items()
     }
-    if training is None or plan.identity is None:
+    if training is None:
         yield learners, (), lambda: None
         return
     here = {
-        **circumstances(run.path / SCENARIO, training.torch_device, plan.identity.code),
+        **circumstances(run.path / SCENARIO, training.torch_device, plan.prepared.identity.code),
         **training.further,
     }
     keeper = ModelKeeper(run.path, plan.world.scenario.record, training.cells)

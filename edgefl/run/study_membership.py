@@ -1,9 +1,9 @@
 """A run as part of a study: where it belongs, and what training it shares with other runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from edgefl.contract import Opening
 from edgefl.errors import EdgeflError
@@ -23,7 +23,7 @@ class StudyMembership:
     """Which study a run belongs to.
 
     reference: the proposed variant; None: there is none. setting: axis of its grid -> label. variants: all of the
-    study's, in the order of its file.
+    study's, in the order of its file. run.json has all of it.
     """
 
     study: str
@@ -31,10 +31,6 @@ class StudyMembership:
     reference: str | None
     setting: Mapping[str, str] = field(default_factory=dict)
     variants: Sequence[str] = ()
-
-    def written(self) -> dict[str, Any]:
-        """Return what run.json says of it."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,6 @@ def load_model(
     """
     import torch
 
-    from edgefl.learning.federation import kept_models
     from edgefl.learning.modules import model_files
 
     run = Path(run)
@@ -114,32 +113,35 @@ def load_model(
             ) from error
     model_files.put_into(module, model_files.read(path), path)
     if device is not None or served is not None:
-        rows = _rows(path, kept_models.PERSONAL) if device is not None else {}
-        which = None
-        if rows:
-            which = _position(rows[kept_models.DEVICES], device)
-        if which is None:
-            rows = _rows(path, kept_models.SERVED)
-            which = served
-            if rows and device is not None:
-                position = _position(rows[kept_models.DEVICES], device)
-                which = None if position is None else int(rows[kept_models.MODEL_OF][position])
-        own = {
-            name: tensor
-            for name, tensor in rows.items()
-            if name not in (kept_models.DEVICES, kept_models.MODEL_OF)
-        }
-        count = min((tensor.shape[0] if tensor.dim() else 0 for tensor in own.values()), default=0)
-        if which is None or not 0 <= which < count:
-            wanted = f"device {device}" if device is not None else f"number {served} (it serves {count})"
-            raise EdgeflError(
-                f"{path}: there is no model beside the global one for {wanted}: one is kept where the algorithm"
-                " makes one, devices' own with record.models: personal"
-            )
-        model_files.put_into(
-            module, {name: tensor[which] for name, tensor in own.items()}, path, partial=True
-        )
+        model_files.put_into(module, _beside(path, device, served), path, partial=True)
     return TrainedModule(module, inputs, about)
+
+
+def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Tensor]":
+    """Return the parameters of a device's model, or of one that the cell serves, beside the global one.
+
+    Raises:
+        EdgeflError: there is none.
+    """
+    from edgefl.learning.federation import kept_models
+
+    rows = _rows(path, kept_models.PERSONAL) if device is not None else {}
+    which = _position(rows[kept_models.DEVICES], device) if rows else None
+    if which is None:
+        rows, which = _rows(path, kept_models.SERVED), served
+        if rows and device is not None:
+            position = _position(rows[kept_models.DEVICES], device)
+            which = None if position is None else int(rows[kept_models.MODEL_OF][position])
+    about = (kept_models.DEVICES, kept_models.MODEL_OF)
+    own = {name: tensor for name, tensor in rows.items() if name not in about}
+    count = min((tensor.shape[0] if tensor.dim() else 0 for tensor in own.values()), default=0)
+    if which is None or not 0 <= which < count:
+        wanted = f"device {device}" if device is not None else f"number {served} (it serves {count})"
+        raise EdgeflError(
+            f"{path}: there is no model beside the global one for {wanted}: one is kept where the algorithm"
+            " makes one, devices' own with record.models: personal"
+        )
+    return {name: tensor[which] for name, tensor in own.items()}
 
 
 def _cell_of(path: Path) -> int:

@@ -57,7 +57,7 @@ def _difference(name: str, here: str, there: str) -> str:
     if name != SCENARIO:
         return f"{name} is {here}, was {there}"
     try:
-        now, then = (dict(leaves(yaml.safe_load(text), ())) for text in (here, there))
+        now, then = (dict(leaves(yaml.safe_load(text))) for text in (here, there))
     except yaml.YAMLError:
         return f"{name} has changed, and is no YAML"
     keys = [key for key in {**then, **now} if now.get(key) != then.get(key)]
@@ -66,10 +66,10 @@ def _difference(name: str, here: str, there: str) -> str:
     return f"{name}: {', '.join(shown) or 'its text has changed'}{more}"
 
 
-def leaves(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield the dotted keys of a document, and what they hold, as text."""
-    if isinstance(value, dict):
+def leaves(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield the dotted keys of a document, and what they hold; empty mappings are values."""
+    if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from leaves(item, (*keys, str(key)))
     else:
-        yield ".".join(keys), str(value)
+        yield ".".join(keys), value

@@ -4,7 +4,6 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from edgefl.errors import EdgeflError
-from edgefl.scenario.scenario import Scenario, written
 
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
     from edgefl.learning.datasets import Data, Dataset
@@ -24,7 +23,7 @@ class Loaded:
     def __init__(self, download: bool) -> None:
         self._download = download
         self._last: tuple[Dataset, Data] | None = None
-        self._checksums: dict[str, str] = {}
+        self._checksums: list[tuple[Dataset, str]] = []
         self._failed: list[tuple[Dataset, EdgeflError]] = []
 
     def __call__(self, dataset: "Dataset") -> "Data":
@@ -45,22 +44,13 @@ class Loaded:
             self._last = dataset, data
         return data
 
-    def checksums(self, scenario: Scenario) -> dict[str, str]:
-        """Compute the checksums of the samples that a scenario trains and tests on; none: it trains nothing.
-
-        Returns:
-            Dotted key of the data set, one for each that federations train on -> its checksum.
-        """
-        of: dict[str, str] = {}
-        for name, one in scenario.by_federation.items():
-            if one.learning is None:
-                continue
-            place = ".".join(scenario.place_in(name, "learning", "dataset"))
-            key = str(written(one)["learning"]["dataset"])
-            if key not in self._checksums:
-                self._checksums[key] = checksum(self(one.learning.dataset))
-            of[place] = self._checksums[key]
-        return of
+    def checksum(self, dataset: "Dataset") -> str:
+        """Compute the checksum of the samples of a data set, once."""
+        known = next((its for one, its in self._checksums if one == dataset), None)
+        if known is None:
+            known = checksum(self(dataset))
+            self._checksums.append((dataset, known))
+        return known
 
 
 def checksum(data: "Data") -> str:

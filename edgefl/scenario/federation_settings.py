@@ -1,8 +1,7 @@
 """Settings of several federations that share the cells and the band: who belongs to which, and what each does."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,9 +9,9 @@ from pydantic import Field
 
 from edgefl.config.registry import did_you_mean
 from edgefl.config.scenario_fields import Named, Section, given_keys
-from edgefl.engine.class_settings import CLASS_NAME, SHARE_TOLERANCE, ClassSettings, class_sizes
+from edgefl.engine.class_settings import CLASS_NAME, SHARE_TOLERANCE
 from edgefl.engine.settings import RoundSettings, WorkloadSettings
-from edgefl.errors import EdgeflError, moved
+from edgefl.errors import EdgeflError
 from edgefl.learning.settings import LearningSettings
 
 # what a federation does: one of the two
@@ -82,42 +81,6 @@ def sizes(federations: Sequence[FederationSettings], devices: int) -> np.ndarray
     ends = np.floor(devices * upto + 0.5 + SHARE_TOLERANCE * devices).astype(np.int64)
     ends[-1] = devices
     return np.diff(ends, prepend=0)
-
-
-def size_of(
-    federations: Mapping[str, FederationSettings],
-    name: str,
-    classes: Mapping[str, ClassSettings],
-    devices: int,
-) -> int:
-    """Return how many of all devices belong to a federation.
-
-    Args:
-        classes: of devices.
-    """
-    own = federations[name].classes
-    if own is None:
-        return int(sizes(list(federations.values()), devices)[list(federations).index(name)])
-    of_classes = dict(zip(classes, class_sizes(classes, devices).tolist(), strict=True))
-    return sum(of_classes[each] for each in own)
-
-
-def place_in(
-    federations: Mapping[str, FederationSettings], name: str, section: str, *keys: str
-) -> tuple[str, ...]:
-    """Return the keys of a federation's section: below its own, if it has one, else the scenario's."""
-    own = federations.get(name)
-    has_own = section in OWN_SECTIONS and getattr(own, section, None) is not None
-    return (*(("federations", name) if has_own else ()), section, *keys)
-
-
-@contextmanager
-def naming(federations: Mapping[str, FederationSettings], name: str) -> Iterator[None]:
-    """Make errors raised inside about a section which a federation has of its own name that one."""
-    with ExitStack() as places:
-        for section in OWN_SECTIONS:
-            places.enter_context(moved((section,), place_in(federations, name, section)))
-        yield
 
 
 def check_members(

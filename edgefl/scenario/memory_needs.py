@@ -5,14 +5,17 @@ passes may still need several times as much.
 """
 
 import math
+from collections.abc import Sequence
 
 from edgefl.channel.fading import BLOCK
 from edgefl.channel.transfer import AUTO_SLOTS
 from edgefl.engine.air.gains import SpatialGains
+from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.federation.plan import LINKS_AT_ONCE
 from edgefl.engine.selectors import CountedSelector
 from edgefl.engine.selectors.all import All
+from edgefl.engine.settings import RoundSettings
 from edgefl.learning.memory import KEPT_FREE, LARGEST_REUSED, Need, available_bytes, require
 from edgefl.mobility.static import Static
 from edgefl.scenario.scenario import Scenario
@@ -31,13 +34,13 @@ STEP_BYTES = 20  # per device and local step: sample and weight of a batch of on
 NUMBER_BYTES = 4  # of a model
 
 
-def check(scenario: Scenario) -> None:
-    """Check what is known from the scenario alone.
+def check(needs: Sequence[Need]) -> None:
+    """Check that this machine has room for these needs.
 
     Raises:
         EdgeflError: more memory is needed than there is.
     """
-    require(of_world(scenario), available_bytes())
+    require(needs, available_bytes())
 
 
 def of_world(scenario: Scenario) -> list[Need]:
@@ -52,7 +55,7 @@ def of_world(scenario: Scenario) -> list[Need]:
         own = scenario.size_of(name, int(count)) if name else int(count)
         place, together = least_participants(one, own)
         if together > 1:
-            size = PARTICIPANT_BYTES * together + FADING_BYTES * _faded_links(one, together)
+            size = PARTICIPANT_BYTES * together + FADING_BYTES * _faded_links(one.radio, one.rounds, together)
             needs.append(Need(scenario.place_in(name, *place), size, f"a round of {together:,} devices"))
         if one.learning is not None:
             where = scenario.place_in(name, "learning", "dataset")
@@ -80,17 +83,11 @@ def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: floa
     return ROUND_BYTES * together + fading + training + kept
 
 
-def check_places(world: World) -> None:
-    """Check what line of sight and shadowing of the places take, which are drawn at the first measurement.
-
-    Raises:
-        EdgeflError: more memory is needed than there is.
-    """
-    require(of_places(world), available_bytes())
-
-
 def of_places(world: World) -> list[Need]:
-    """Return what a world's places keep, and what making it takes: a few bytes for each site and square metre."""
+    """Return what a world's places keep, and what making it takes: a few bytes for each site and square metre.
+
+    These are line of sight and shadowing, which are drawn at the first measurement.
+    """
     gains = world.gains
     if not isinstance(gains, SpatialGains):
         return []
@@ -102,16 +99,15 @@ def of_places(world: World) -> list[Need]:
     return [Need(("layout",), sum(one.needed_bytes(devices) for one in fields), what)]
 
 
-def _faded_links(scenario: Scenario, together: int) -> int:
+def _faded_links(radio: RadioSettings, rounds: RoundSettings, together: int) -> int:
     """Return how many links' fading is in memory at a time for certain; transfers by renewal draw none."""
-    radio = scenario.radio
     taps = together * radio.link.frequency_taps
     if radio.sharing == "dynamic":
         return taps
     if radio.fidelity != "slot":
         return 0
     # a planned round takes some devices after the others
-    return taps if scenario.rounds.deadline_s is not None else min(taps, LINKS_AT_ONCE)
+    return taps if rounds.deadline_s is not None else min(taps, LINKS_AT_ONCE)
 
 
 def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:

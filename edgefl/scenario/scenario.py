@@ -7,7 +7,7 @@
 import copy
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -20,7 +20,7 @@ from edgefl.config.yaml_source import Source, parse_value, write
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.radio_settings import RadioSettings
-from edgefl.engine.class_settings import CLASS_NAME
+from edgefl.engine.class_settings import CLASS_NAME, class_sizes
 from edgefl.engine.federation.cloud import CloudSettings
 from edgefl.engine.federation.deciding import bits_of_reports
 from edgefl.engine.settings import (
@@ -31,22 +31,14 @@ from edgefl.engine.settings import (
     RoundSettings,
     WorkloadSettings,
 )
-from edgefl.errors import EdgeflError, clipped
+from edgefl.errors import EdgeflError, clipped, moved
 from edgefl.learning.settings import LearningSettings
 from edgefl.places.areas import Area
 from edgefl.places.streets import Streets
-from edgefl.run_directory.results import Described
 from edgefl.run_directory.settings import RecordSettings
-from edgefl.scenario import fits, located, rates, task_and_end
+from edgefl.scenario import fits, needs, rates
 from edgefl.scenario.day import Day, named_days
-from edgefl.scenario.federation_settings import (
-    FederationSettings,
-    check_members,
-    merged,
-    naming,
-    place_in,
-    size_of,
-)
+from edgefl.scenario.federation_settings import OWN_SECTIONS, FederationSettings, check_members, merged, sizes
 from edgefl.scenario.numbers import Numbers
 from edgefl.scenario.presets import keys_of_presets, with_preset_defaults, with_presets
 from edgefl.scenario.sections import Sections
@@ -133,12 +125,6 @@ class Scenario(Section):
         """A copy of what the user has written: keys that are left out follow the preset, which may be another."""
         return copy.deepcopy(self._source) or Source.of(written(self))
 
-    @property
-    def described(self) -> Described:
-        """What a run directory keeps of this scenario."""
-        parts = {name: dump(one) for name, one in self.by_federation.items() if name}
-        return Described(self.name, self.seed, self.record, dump(self), parts)
-
     @contextmanager
     def naming_places(self) -> Iterator[None]:
         """Make errors raised inside name the file and line of the key they are about."""
@@ -193,9 +179,13 @@ class Scenario(Section):
         """Whether models are trained, in any federation."""
         return any(one.learning is not None for one in self.by_federation.values())
 
-    def naming_federation(self, name: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def naming_federation(self, name: str) -> Iterator[None]:
         """Make errors raised inside about a section which a federation has of its own name that one."""
-        return naming(self.federations or {}, name)
+        with ExitStack() as places:
+            for section in OWN_SECTIONS:
+                places.enter_context(moved((section,), self.place_in(name, section)))
+            yield
 
     @staticmethod
     def whose(name: str, notes: Iterable[str]) -> Iterator[str]:
@@ -204,11 +194,18 @@ class Scenario(Section):
 
     def place_in(self, name: str, section: str, *keys: str) -> tuple[str, ...]:
         """Return the keys of a federation's section: below its own, if it has one, else the scenario's."""
-        return place_in(self.federations or {}, name, section, *keys)
+        own = (self.federations or {}).get(name)
+        has_own = section in OWN_SECTIONS and getattr(own, section, None) is not None
+        return (*(("federations", name) if has_own else ()), section, *keys)
 
     def size_of(self, name: str, devices: int) -> int:
         """Return how many of all devices belong to a federation."""
-        return size_of(self.federations or {}, name, self.devices.classes or {}, devices)
+        assert self.federations is not None
+        own, classes = self.federations[name].classes, self.devices.classes or {}
+        if own is None:
+            return int(sizes(list(self.federations.values()), devices)[list(self.federations).index(name)])
+        of = dict(zip(classes, class_sizes(classes, devices), strict=True))
+        return int(sum(of[each] for each in own))
 
     @property
     def report_bits(self) -> int:
@@ -225,13 +222,13 @@ class Scenario(Section):
         """Refuse what contradicts itself; of several faults the first is told, in this order."""
         classes, count = self.devices.classes or {}, self.devices.count
         self._check_task()
-        located.check(self.extent, self.devices, self.areas)
+        needs.check_places(self.extent, self.devices, self.areas)
         trained = [
             self.federations[of].classes if of and self.federations else None
             for of, one in self.by_federation.items()
             if one.learning is not None
         ]
-        task_and_end.check_samples(classes, trained)
+        needs.check_samples(classes, trained)
         if self.federations:
             self._check_federations(self.federations, count)
         else:
@@ -242,7 +239,7 @@ class Scenario(Section):
 
     def _check_task(self) -> None:
         tasks, several = (self.learning, self.workload), bool(self.federations)
-        task_and_end.check(*tasks, self.sessions, self.duration_s, self.devices, several=several)
+        needs.check_task(*tasks, self.sessions, self.duration_s, self.devices, several=several)
 
     def _check_rounds(self, devices: int | None, *, several: bool = False) -> None:
         fits.check(self.sections(several=several))

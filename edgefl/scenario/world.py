@@ -99,6 +99,11 @@ class World:
             )
         return count
 
+    @property
+    def members_count(self) -> int:
+        """The number of devices of the federation that sees it."""
+        return self.count if self.only is None else len(self.only)
+
     @cached_property
     def fleet(self) -> Fleet:
         """The devices by class, and what each is like."""
@@ -201,6 +206,11 @@ class World:
         vars(other)["only"] = frozenset(np.flatnonzero(self.federation_of == place).tolist())
         vars(other)["scenario"] = self.scenario.of_federation(name)
         return other
+
+    @property
+    def by_federation(self) -> dict[str, "World"]:
+        """The world as each of several federations sees it, by name; as the only one sees it, without a name."""
+        return {name: self.of_federation(name) for name in self.scenario.federations or ("",)}
 
     @property
     def _groups(self) -> Groups | None:

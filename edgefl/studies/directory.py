@@ -8,10 +8,11 @@ from typing import Any
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.user_cache import without_tilde
-from edgefl.run_directory.circumstances import SCENARIO
+from edgefl.run_directory.circumstances import SCENARIO, leaves
 from edgefl.run_directory.results import fresh_directory
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.identity import Identity, identity, in_short, leaves
+from edgefl.scenario.identity import Identity, in_short
+from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.scenario.scenario import written
 from edgefl.studies.planning import StudyPlan
@@ -78,7 +79,7 @@ def check_unchanged(plan: StudyPlan, directory: Path, load: Loaded) -> dict[Path
         recorded = about.get("identity")
         if recorded is None and about.get("status") != State.COMPLETED:
             continue  # it has not come so far as to say what it is
-        own = identity(run.scenario, load.checksums(run.scenario))
+        own = Prepared(run.scenario, load).identity
         if recorded is not None and recorded["hash"] == own.hash:
             continue
         # keys that edgefl did not know then have their defaults, with which it is the same run

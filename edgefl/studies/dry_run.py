@@ -15,7 +15,7 @@ from edgefl.scenario.scenario import Scenario, written
 from edgefl.studies.adding_seeds import pairs
 from edgefl.studies.directory import FILE, check_unchanged
 from edgefl.studies.planning import Run, StudyPlan
-from edgefl.studies.states import State, state_of
+from edgefl.studies.states import State, state_of, states_of
 from edgefl.studies.training_reuse import ReusePlan, plan_reuse
 
 ONE = Range(1, 1)
@@ -64,7 +64,7 @@ def _of_first_rounds(scenario: Scenario) -> set[tuple[str, str]]:
     longest, learning = scenario.sessions.longest, scenario.learning
     if learning is not None and learning.pilot_sessions * (longest or PROBE_ROUNDS) >= PROBE_ROUNDS:
         del keys["learning"]["warm_start"]
-    return set(leaves(keys, ()))
+    return {(key, str(value)) for key, value in leaves(keys)}
 
 
 def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "auto") -> Iterator[str]:
@@ -76,9 +76,8 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
     load = Loaded(download=True)
     directory = Path(out) if out is not None else Path("runs", plan.name)
     records = check_unchanged(plan, directory, load) if (directory / FILE).is_file() else {}
-    states = {run.path: state_of(directory, run.path, records.get(run.path, {})) for run in plan.runs}
-    complete = [path for path, state in states.items() if state is State.COMPLETED]
-    reuse = plan_reuse(plan.runs, load, complete)
+    states = states_of(directory, (run.path for run in plan.runs), records)
+    reuse = plan_reuse(plan.runs, load, states)
     for run in plan.runs:
         yield f"{states[run.path]:<12} {run.label}{_from(reuse[run.path])}"
     counts = Counter(states.values())

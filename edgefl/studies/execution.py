@@ -19,7 +19,7 @@ from edgefl.studies.options import StudyOptions
 from edgefl.studies.planning import Run, StudyPlan
 from edgefl.studies.run_locks import FOLDER
 from edgefl.studies.scheduler import RunScheduler
-from edgefl.studies.states import State, state_of
+from edgefl.studies.states import states_of
 from edgefl.studies.training_reuse import ReusePlan, plan_reuse
 from edgefl.studies.validation import check_builds
 from edgefl.studies.workers import side_by_side
@@ -61,10 +61,9 @@ def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = 
 def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, load: Loaded) -> Path:
     options.begins(plan)
     directory, records = place(plan, out, load, go_on=options.go_on)
-    states = {each.path: state_of(directory, each.path, records.get(each.path, {})) for each in plan.runs}
-    complete = {path for path, state in states.items() if state is State.COMPLETED}
-    alone = {each.path: ReusePlan() for each in plan.runs}
-    reuse = plan_reuse(plan.runs, load, complete) if options.share else alone
+    states = states_of(directory, (each.path for each in plan.runs), records)
+    alone = {path: ReusePlan() for path in states}
+    reuse = plan_reuse(plan.runs, load, states) if options.share else alone
     cluster = options.executor if callable(options.executor) else None
     # other machines know this one's current folder by its whole name alone
     there = directory.resolve() if cluster else directory

@@ -18,9 +18,9 @@ from edgefl.config import outside
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted, interruptible
 from edgefl.run_directory.status import this_process
+from edgefl.studies import run_locks
 from edgefl.studies.directory import FILE
 from edgefl.studies.one_run import ELSEWHERE, RunTask, work
-from edgefl.studies.run_locks import RunLocks
 from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.workers import GRACE_S, LOOK_AGAIN_S, Failure
 
@@ -188,7 +188,7 @@ class _Cluster:
     def _lose(self, sent: _Sent, error: Exception) -> None:
         task = sent.task
         self._losses[task.run.path] = self._losses.get(task.run.path, 0) + 1
-        wait_s = RunLocks(task.directory).revoke(task.run.path, sent.owner)
+        wait_s = run_locks.revoke(task.directory, task.run.path, sent.owner)
         if self._losses[task.run.path] < MOST_LOSSES:
             self._lost.append((time.monotonic() + wait_s, task))
             return

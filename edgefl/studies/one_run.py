@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from edgefl.engine.records import Round
@@ -14,10 +14,10 @@ from edgefl.run_directory import status
 from edgefl.run_directory.results import RunDirectory
 from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.identity import identity
+from edgefl.scenario.prepared import Prepared
+from edgefl.studies import run_locks
 from edgefl.studies.directory import FILE
 from edgefl.studies.planning import Run
-from edgefl.studies.run_locks import RunLocks
 from edgefl.studies.states import LEFT, State, about_run, clear, standing
 from edgefl.studies.workers import Failure
 
@@ -44,7 +44,7 @@ class RunTask:
 
 def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
     """Do a run that no other process is doing, and report each round."""
-    claim = RunLocks(task.directory).take(task.run.path)
+    claim = run_locks.take(task.directory, task.run.path)
     if claim is None:
         report(ELSEWHERE)
         return
@@ -67,12 +67,12 @@ def leave_a_trace(task: RunTask, failure: Failure) -> None:
 
     None where the study's folder has been moved: it would come back with no more than this in it.
     """
-    scenario, about = task.run.scenario, {"notes": [], **task.run.member.written()}
+    prepared, about = Prepared(task.run.scenario, _LOADED), {"notes": [], **asdict(task.run.member)}
     if not (task.path / status.FILE).exists() and (task.directory / FILE).exists():
         with suppress(EdgeflError):  # of data that cannot be had
-            about["identity"] = identity(scenario, _LOADED.checksums(scenario)).written()
+            about["identity"] = prepared.identity.written()
         with suppress(EdgeflError):
-            RunDirectory(task.path, scenario.described, about).fail(failure.error)
+            RunDirectory(task.path, prepared.described, about).fail(failure.error)
 
 
 def _begin(task: RunTask, state: State, report: Callable[[Round | str], None]) -> None:

@@ -35,66 +35,64 @@ CLAIM = re.compile(r"([0-9]{1,9})\.json")
 TAKEN_OVER = 75  # exit code, EX_TEMPFAIL: the run is in other hands
 
 
-class RunLocks:
-    """The locks on a study's runs, each a claim that a process has made.
+def held(directory: Path, run: Path) -> bool | None:
+    """Return whether a live process has claimed a run.
 
     Args:
         directory: of the study.
+        run: its directory, relative to the study's.
+
+    Returns:
+        None if no process has claimed it.
     """
+    folder = directory / FOLDER / run
+    newest = _newest(folder)
+    return None if newest is None else _alive(folder / f"{newest}.json")
 
-    def __init__(self, directory: Path) -> None:
-        self._folder = directory / FOLDER
 
-    def held(self, run: Path) -> bool | None:
-        """Whether a process that is alive has claimed a run; None: nobody has.
+def take(directory: Path, run: Path) -> "RunLock | None":
+    """Lock a run.
 
-        Args:
-            run: its directory, relative to the study's.
-        """
-        newest = _newest(self._folder / run)
-        return None if newest is None else _alive(self._folder / run / f"{newest}.json")
+    One that another machine seems to have left is watched for 1.5 BEAT_S before.
 
-    def take(self, run: Path) -> "RunLock | None":
-        """Lock a run; None: another process has it.
-
-        One that another machine seems to have left is watched for 1.5 BEAT_S before.
-        """
-        folder = self._folder / run
-        while True:
-            newest = _newest(folder)
-            if newest is not None and (
-                _alive(folder / f"{newest}.json") or _beats(folder / f"{newest}.json")
-            ):
-                return None
-            path = folder / f"{(newest or 0) + 1}.json"
-            with writing(path):
-                try:
-                    folder.mkdir(parents=True, exist_ok=True)
-                    with path.open("x", encoding="utf-8") as file:
-                        json.dump(this_process(), file)
-                    return RunLock(path)
-                except FileExistsError:
-                    return None
-                except FileNotFoundError:  # the folder has just been removed by who released it
-                    continue
-
-    def revoke(self, run: Path, owner: Mapping[str, object]) -> float:
-        """Take a run from a process that is said to be gone.
-
-        Args:
-            owner: as `this_process` describes it there; a claim of another one stays.
-
-        Returns:
-            After how many seconds it is gone for certain: who is cut off from us but not from the files finds its
-            claim gone at its next beat, and ends.
-        """
-        folder = self._folder / run
+    Returns:
+        The lock; None if another process has the run.
+    """
+    folder = directory / FOLDER / run
+    while True:
         newest = _newest(folder)
-        if newest is None or claim_of(folder / f"{newest}.json") != owner:
-            return 0.0
-        gone = owner.get("host") == platform.node() and not same_process(dict(owner))
-        RunLock(folder / f"{newest}.json").release()
-        return 0.0 if gone else 1.5 * BEAT_S
+        if newest is not None and (_alive(folder / f"{newest}.json") or _beats(folder / f"{newest}.json")):
+            return None
+        path = folder / f"{(newest or 0) + 1}.json"
+        with writing(path):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                with path.open("x", encoding="utf-8") as file:
+                    json.dump(this_process(), file)
+                return RunLock(path)
+            except FileExistsError:
+                return None
+            except FileNotFoundError:  # the folder has just been removed by who released it
+                continue
+
+
+def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
+    """Take a run from a process that is reported gone.
+
+    Args:
+        owner: as `this_process` describes it there; a claim of another one stays.
+
+    Returns:
+        After how many seconds it is gone for certain: who is cut off from us but not from the files finds its
+        claim gone at its next beat, and ends.
+    """
+    folder = directory / FOLDER / run
+    newest = _newest(folder)
+    if newest is None or claim_of(folder / f"{newest}.json") != owner:
+        return 0.0
+    gone = owner.get("host") == platform.node() and not same_process(dict(owner))
+    RunLock(folder / f"{newest}.json").release()
+    return 0.0 if gone else 1.5 * BEAT_S
 
 
 class RunLock:

@@ -11,11 +11,11 @@ from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status
 from edgefl.run_directory.journal import LENT
+from edgefl.studies import run_locks
 from edgefl.studies.directory import FILE
 from edgefl.studies.one_run import ELSEWHERE, RunTask, leave_a_trace, work
 from edgefl.studies.options import Failed, IncompleteStudy, StudyOptions
 from edgefl.studies.planning import Run
-from edgefl.studies.run_locks import RunLocks
 from edgefl.studies.states import ENDED, State, state_of
 from edgefl.studies.training_reuse import ReusePlan, lent_after
 from edgefl.studies.workers import LOOK_AGAIN_S, Failure
@@ -134,8 +134,8 @@ class RunScheduler:
         if failure is None:
             self._options.progress(run.label, None)
             return
-        if not RunLocks(self._directory).held(
-            run.path
+        if not run_locks.held(
+            self._directory, run.path
         ):  # it may have failed to see that another process has it
             leave_a_trace(task, failure)  # a process that was killed has not
         self._failures.append(Failed(run.label, task.path, failure.error, failure.trace))
@@ -146,7 +146,7 @@ class RunScheduler:
 
     def lost(self, task: RunTask) -> None:
         """Note that a run's process has gone without a word, and is no more: another goes on with the run."""
-        if not RunLocks(self._directory).held(task.run.path):  # it may have been lost to another process
+        if not run_locks.held(self._directory, task.run.path):  # it may have been lost to another process
             with suppress(EdgeflError):  # of a run that has not begun
                 status.give_up(task.path)
         self._put_back(task.run)

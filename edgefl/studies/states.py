@@ -1,6 +1,7 @@
 """Tell how a run of a study stands, from its directory and the claim on it."""
 
 import shutil
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status
 from edgefl.run_directory.reading import about_of
-from edgefl.studies.run_locks import RunLocks
+from edgefl.studies import run_locks
 
 
 class State(StrEnum):
@@ -38,7 +39,14 @@ def state_of(directory: Path, run: Path, about: dict[str, Any] | None = None) ->
         about = about_run(directory / run)
     if about.get("status") == State.COMPLETED:
         return State.COMPLETED
-    return standing(about, RunLocks(directory).held(run))
+    return standing(about, run_locks.held(directory, run))
+
+
+def states_of(
+    directory: Path, runs: Iterable[Path], records: Mapping[Path, dict[str, Any]]
+) -> dict[Path, State]:
+    """Return how runs of a study stand, by their paths; records: what their run.json say, where there are some."""
+    return {run: state_of(directory, run, records.get(run, {})) for run in runs}
 
 
 def standing(about: dict[str, Any], claimed: bool | None) -> State:

@@ -1,7 +1,7 @@
 """Find the runs of a study that can share a training, and the one that trains."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,10 +10,11 @@ from edgefl.rng import Streams
 from edgefl.run.study_membership import AS_PREVIOUS, Lending, TrainingReuse
 from edgefl.run_directory.journal import LENT
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.identity import LearningIdentity, learning_identity
-from edgefl.scenario.scenario import written
+from edgefl.scenario.identity import LearningIdentity
+from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.world import World
 from edgefl.studies.planning import Run
+from edgefl.studies.states import State
 
 
 @dataclass
@@ -39,7 +40,9 @@ class ReusePlan:
         return TrainingReuse(directory / self.lender, self.lender.as_posix(), self.lends)
 
 
-def plan_reuse(runs: Sequence[Run], load: Loaded, completed: Collection[Path] = ()) -> dict[Path, ReusePlan]:
+def plan_reuse(
+    runs: Sequence[Run], load: Loaded, states: Mapping[Path, State] | None = None
+) -> dict[Path, ReusePlan]:
     """Return for each run, by its path, what training it takes and leaves.
 
     The first run of those whose learners are told the same trains for them all, a completed one rather than another.
@@ -47,16 +50,17 @@ def plan_reuse(runs: Sequence[Run], load: Loaded, completed: Collection[Path] = 
     and the two sessions behind them for those that train them as `previous` does.
 
     Args:
-        completed: paths of runs that need not be run.
+        states: how runs stand, by path; those that are completed need not be run.
     """
+    completed = {path for path, state in (states or {}).items() if state is State.COMPLETED}
     plans = {run.path: ReusePlan(family=[run.path]) for run in runs}
-    for candidates in _candidates(runs):
+    for candidates in _candidates(runs, load):
         families: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
         told: dict[Path, LearningIdentity] = {}
-        for run in candidates:
-            if own := _learning_identity(run, load):
-                told[run.path] = own
-                families[own.pilot][own.whole].append(run.path)
+        for path, prepared in candidates.items():
+            if own := _told(prepared):
+                told[path] = own
+                families[own.pilot][own.whole].append(path)
         for groups in families.values():
             family = [path for members in groups.values() for path in members]
             heads = []
@@ -96,26 +100,22 @@ def lent_after(run: Path) -> int:
     return sum(1 for _ in (run / LENT).glob("*.json"))
 
 
-def _candidates(runs: Sequence[Run]) -> Iterator[list[Run]]:
+def _candidates(runs: Sequence[Run], load: Loaded) -> Iterator[dict[Path, Prepared]]:
     """Yield the runs that may share something, by what is quickly seen: seed and settings of learning."""
-    alike: dict[str, list[Run]] = defaultdict(list)
+    alike: dict[str, dict[Path, Prepared]] = defaultdict(dict)
     settings: dict[int, str] = {}
     for run in runs:
-        learning = run.scenario.learning
+        prepared, learning = Prepared(run.scenario, load), run.scenario.learning
         if learning is None:
             continue
         if id(learning) not in settings:  # the seeds of a case have it in common
-            keys = {
-                key: value for key, value in written(run.scenario)["learning"].items() if key != "warm_start"
-            }
-            settings[id(learning)] = str(keys)
-        alike[f"{run.scenario.seed} {settings[id(learning)]}"].append(run)
+            settings[id(learning)] = str({**prepared.values["learning"], "warm_start": None})
+        alike[f"{run.scenario.seed} {settings[id(learning)]}"][run.path] = prepared
     yield from (group for group in alike.values() if len(group) > 1)
 
 
-def _learning_identity(run: Run, load: Loaded) -> LearningIdentity | None:
-    scenario = run.scenario
+def _told(prepared: Prepared) -> LearningIdentity | None:
     try:
-        return learning_identity(World(scenario, Streams(scenario.seed)), load.checksums(scenario))
+        return prepared.told(World(prepared.scenario, Streams(prepared.scenario.seed)))
     except EdgeflError:  # the run itself will say it
         return None

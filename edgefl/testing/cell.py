@@ -1,5 +1,6 @@
 """Compose a world small enough to work out by hand: devices at stated places, switched and moved at stated times."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,7 +25,6 @@ from edgefl.engine.churn import Churn
 from edgefl.engine.clock import Clock
 from edgefl.engine.federation.server import Server
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.records import DeviceRound, DeviceScore, Event, LedgerRow, Position, Round, Session
 from edgefl.mobility import Mobility, Movement
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
@@ -59,15 +59,7 @@ class Rows:
     """Keep every row that a run writes, by its type, and further columns by name."""
 
     def __init__(self) -> None:
-        self.of: dict[type, list[Any]] = {
-            Round: [],
-            DeviceRound: [],
-            Event: [],
-            Session: [],
-            LedgerRow: [],
-            Position: [],
-            DeviceScore: [],
-        }
+        self.of: dict[type, list[Any]] = defaultdict(list)
         self.further: dict[str, list[Any]] = {}
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:

@@ -13,13 +13,14 @@ from PIL import Image
 
 from edgefl.analysis import load_runs
 from edgefl.analysis.html import replay, report, write_report
-from edgefl.analysis.html.packing import Column, pack, unpack
+from edgefl.analysis.html.packing import Column, pack
 from edgefl.analysis.reports.moving import draw_moving
 from edgefl.commands.cli import main
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import load
 from tests.refusals import refused_at
 from tests.tools.chromium import PROGRAM, Page, browser
+from tests.tools.unpacked import unpack
 
 pytestmark = pytest.mark.slow
 in_browser = pytest.mark.skipif(

@@ -189,7 +189,7 @@ FAULTS = (
         "within the margin of it",
         f"{UNIT}test_transitions.py::test_dip_and_recovery_are_counted_from_the_start_of_the_session",
         "nothing",
-        edited("edgefl.analysis.measures.transitions:transitions", "- MARGIN - TIE", "- TIE"),
+        edited("edgefl.analysis.measures.metrics:transitions", "- MARGIN - TIE", "- TIE"),
     ),
     Fault(
         "analysis.dip_without_start",
@@ -198,7 +198,7 @@ FAULTS = (
         f"{UNIT}test_transitions.py::test_dip_and_recovery_are_counted_from_the_start_of_the_session",
         "1e-6 of the dip",
         edited(
-            "edgefl.analysis.measures.transitions:transitions",
+            "edgefl.analysis.measures.metrics:transitions",
             '["accuracy_start", "lowest"]',
             '["lowest", "lowest"]',
         ),
@@ -230,7 +230,7 @@ FAULTS = (
         f"{UNIT}test_costs.py::test_energy_has_the_tails",
         "nothing",
         edited(
-            "edgefl.analysis.measures.breakdown:breakdown",
+            "edgefl.analysis.reports.costs:breakdown",
             'parts["energy_j"] = parts.sum(axis=1)',
             'parts["energy_j"] = parts.drop(columns="tail_j").sum(axis=1)',
         ),
@@ -253,7 +253,7 @@ FAULTS = (
         "Jaccard: intersection over union",
         f"{UNIT}test_populations.py::test_jaccard",
         "nothing",
-        edited("edgefl.analysis.measures.populations:jaccard", "/ len(one | other)", "/ max(1, len(one))"),
+        edited("edgefl.analysis.measures.scope:jaccard", "/ len(one | other)", "/ max(1, len(one))"),
     ),
     Fault(
         "analysis.missed_target",
@@ -272,7 +272,7 @@ FAULTS = (
         f"{UNIT}test_drift_reading.py::test_a_plateau_is_where_the_next_rounds_gain_little",
         "no round",
         edited(
-            "edgefl.analysis.measures.drift_reading:Reading.recovery_rounds",
+            "edgefl.analysis.measures.drift:Reading.recovery_rounds",
             "<= self.margin + 1e-12",
             "<= 1.0",
         ),

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 LANGUAGES = ("sh", "bash", "yaml", "python", "text")
 SETUP = ("make ", "pip ")  # they install
-NEEDS_A_SHELL = re.compile(r"[|<>;&*$`#\\]")
+NEEDS_A_SHELL = re.compile(r"[|<>;&$`#\\]")
 # What a page runs of the scenarios that come with edgefl is a minute of a reader's time, and here on small data;
 # whole they are in `make demo` and in README's study, and test_scenarios.py tries each of them.
 SMALLER = {
@@ -141,7 +142,9 @@ def run(command: str, folder: Path) -> None:
         shell(command, folder)
         return
     os.environ.pop(ALLOW, None)  # a page says --allow-code where that is needed
-    words = shlex.split(command)[1:]
+    words = [
+        name for word in shlex.split(command)[1:] for name in (sorted(glob(word)) if "*" in word else [word])
+    ]
     if words[0] == "run":
         words += [word for key in SMALLER.get(Path(words[1]).stem, ()) for word in ("--set", key)]
     with pytest.raises(SystemExit) as ended:

@@ -64,7 +64,7 @@ FEATURES = {
     ),
     "drift": Feature(
         r"learning\.drifts|drift_state|\bdrifted|knows_drift|settings\.drift|DriftState|[Dd]riftComparison"
-        r"|drift_reading",
+        r"|measures\.drift",
         ("learning/drifts", "testing/", "measures/drift", "reports/drift", "figures/drift"),
         11,
     ),

@@ -151,9 +151,8 @@ def test_files_read_together_are_as_if_read_one_by_one(
     assert len(parsed) == 1
     alike = reading._read_alike
 
-    def alone(paths: list, texts: list, keys: list, *table: str) -> list:
-        each = zip(paths, texts, keys, strict=True)
-        return [frame for path, text, key in each for frame in alike([path], [text], [key], *table)]
+    def alone(files: list, *table: str) -> list:
+        return [frame for file in files for frame in alike([file], *table)]
 
     monkeypatch.setattr(reading, "_read_alike", alone)
     one_by_one = load_runs(root)

@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from edgefl.analysis import load_runs
-from edgefl.analysis.measures.breakdown import breakdown
-from edgefl.analysis.reports.costs import cost_analysis, report_costs
+from edgefl.analysis.reports.costs import breakdown, cost_analysis, report_costs
 
 Write = Callable[..., Path]
 

@@ -9,7 +9,7 @@ import pytest
 from PIL.PngImagePlugin import PngImageFile
 
 from edgefl.analysis.commands.line import main
-from edgefl.analysis.reports.day import DAY_NUMBERS, _notes, draw_day
+from edgefl.analysis.reports.day import DAY_NUMBERS, _notes, report_day
 
 Write = Callable[..., Path]
 # residents at night, workers by day, residents again: from six in the evening on, with one of them away
@@ -52,8 +52,9 @@ def test_whose_population_a_session_has() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_the_figure_carries_its_numbers(write_run: Write, tmp_path: Path) -> None:
-    path = draw_day(study(write_run), reference="good", out=tmp_path / "figures")
-    picture = PngImageFile(path)
+    drawn = report_day(study(write_run), reference="good", out=tmp_path / "figures")
+    assert drawn.figure is not None
+    picture = PngImageFile(drawn.figure)
     assert picture.size == (1600, 850)
     numbers = pd.read_csv(StringIO(picture.text[DAY_NUMBERS])).set_index(["variant", "hour"])
     assert numbers.loc[("good", 8), "participants"] == 2

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgefl.analysis.measures.drift import Change, changes_of, drift_figures, numbered, participants
-from edgefl.analysis.measures.drift_reading import Reading
+from edgefl.analysis.measures.drift import Change, Reading, changes_of, drift_figures, numbered, participants
 from edgefl.analysis.reports.drift import compare_drift
 from edgefl.analysis.runs.load import load_runs
 from tests.unit.analysis.conftest import write_run

@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from edgefl.analysis.measures.drift_reading import Reading
-from edgefl.analysis.measures.results import DriftComparison
-from edgefl.analysis.reports.drift import drift_figure
+from edgefl.analysis.measures.drift import Reading
+from edgefl.analysis.reports.drift import DriftComparison, figures
 
 NAMES = {"slow": 30.0, "never": float("inf"), "quick": 2.0}  # rounds until recovered
 ROUNDS, FIRST = 1000, 501
@@ -34,6 +33,7 @@ def drawn(seeds: tuple[int, ...]) -> Figure:
                     "variant": name,
                     "seed": 1,
                     "number": range(1, ROUNDS + 1),
+                    "drifted": [float(number >= FIRST) for number in range(1, ROUNDS + 1)],
                     "accuracy": [0.8 if number < FIRST else 0.2 for number in range(1, ROUNDS + 1)],
                     "start_s": range(ROUNDS),
                     "end_s": range(1, ROUNDS + 1),
@@ -52,7 +52,7 @@ def drawn(seeds: tuple[int, ...]) -> Figure:
         notes=(),
         rounds=rounds,
     )
-    return drift_figure(comparison, rounds, [(FIRST, ROUNDS, 1.0)])
+    return figures(comparison)["drift"]
 
 
 def test_running_means_stop_at_the_drift(figure: Figure) -> None:

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgefl.analysis.measures.drift import drift_figures, participants
-from edgefl.analysis.measures.drift_reading import Reading
+from edgefl.analysis.measures.drift import Reading, drift_figures, participants
 from tests.unit.analysis.test_drift import FIRST, ROUNDS, linear_recovery, run_of, sudden
 
 NAN = float("nan")

@@ -11,7 +11,7 @@ from PIL import Image
 from edgefl.analysis import load_runs, report_network
 from edgefl.analysis.figures.column import DPI, WIDTH_INCH
 from edgefl.analysis.measures.metrics import RUN
-from edgefl.analysis.reports.network import PERIODS, _by_run, headline, network_figure, over_time
+from edgefl.analysis.reports.network import PERIODS, _by_run, network_figure, over_time
 
 Write = Callable[..., Path]
 END_S = 10.0 * PERIODS  # periods of ten seconds
@@ -101,9 +101,9 @@ def test_what_does_not_change_or_is_not_there_has_no_panel(write_run: Write) -> 
 def test_many_runs_are_printed_as_means_of_their_variants(write_run: Write) -> None:
     for seed in range(1, 14):
         root = moving(write_run, seed=seed)
-    text = headline(report_network(root).numbers["network.csv"])
-    assert list(text.index) == ["a, mean of 13"]
-    assert text.loc["a, mean of 13", "Handovers"] == "2"
+    ((_, text),) = report_network(root).tables
+    assert list(text.columns) == ["a, mean of 13"]
+    assert text.loc["Handovers", "a, mean of 13"] == "2"
 
 
 def test_a_line_for_each_variant_up_to_as_many_as_can_be_told_apart(write_run: Write) -> None:

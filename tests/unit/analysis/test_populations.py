@@ -7,7 +7,7 @@ import pytest
 
 from edgefl.analysis import compare, load_runs
 from edgefl.analysis.commands.line import main
-from edgefl.analysis.measures.populations import jaccard, notes_on, population_kinds
+from edgefl.analysis.measures.scope import jaccard, notes_on, population_kinds
 
 Write = Callable[..., Path]
 # one pilot; then two populations in turn, of which the first loses a device and wins another

@@ -16,10 +16,9 @@ from matplotlib.image import imread
 from rich.console import Console
 
 from edgefl.analysis import compare
-from edgefl.analysis.figures.bars import draw_bars
-from edgefl.analysis.figures.comparison import styles_of
+from edgefl.analysis.figures.comparison import draw_bars
 from edgefl.analysis.figures.lines import draw_lines, in_lines
-from edgefl.analysis.figures.style import variant_styles
+from edgefl.analysis.figures.style import styles_of, variant_styles
 from edgefl.analysis.measures.results import Comparison
 from edgefl.analysis.page import formatting, markup
 from edgefl.analysis.page.formatting import natural, placed

@@ -9,7 +9,7 @@ import pytest
 
 from edgefl.analysis import compare_settings, report_choice
 from edgefl.analysis.commands.line import main
-from edgefl.analysis.reports.settings import settings_figure
+from edgefl.analysis.reports.settings import figures
 
 Write = Callable[..., Path]
 SESSIONS = [{"session": s, "labels": "0 1"} for s in (1, 2, 3)]
@@ -167,7 +167,7 @@ def test_the_names_of_settings_lie_within_the_figure(write_run: Write) -> None:
     """Beside the first panel, as long as they are."""
     name = "a partition of a very long name indeed"
     root = write_grid(write_run, {(name, "ours", 1): [0.8, 0.6], (name, "other", 1): [0.5, 0.7]})
-    figure = settings_figure(compare_settings(root, sessions=[2]))
+    figure = figures(compare_settings(root, sessions=[2]))["settings"]
     figure.draw_without_rendering()
     (label,) = figure.axes[0].get_yticklabels()
     assert name in label.get_text()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.analysis import load_runs
-from edgefl.analysis.measures.transitions import transitions
+from edgefl.analysis.measures.metrics import transitions
 
 Write = Callable[..., Path]
 

@@ -8,7 +8,9 @@ import pytest
 import yaml
 
 from edgefl.config import shipped
-from edgefl.scenario.identity import LENGTH, identity
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.identity import LENGTH
+from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.studies.validation import check_build
 from tests.refusals import refused_at
@@ -56,7 +58,9 @@ def test_a_run_that_reads_a_shipped_trace_has_a_name_from_anywhere() -> None:
         }
     )
     checksum = hashlib.sha256((shipped.HOME / path).read_bytes()).hexdigest()
-    assert identity(scenario, {}).data == {"radio.background.path": checksum[:LENGTH]}
+    assert Prepared(scenario, Loaded(download=False)).identity.data == {
+        "radio.background.path": checksum[:LENGTH]
+    }
 
 
 def test_an_unknown_name_is_one_line_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,10 +122,9 @@ TRACED = [path for path in shipped.names("scenario").values() if "path: scenario
 
 @pytest.mark.parametrize("file", TRACED, ids=lambda file: file.stem)
 def test_files_that_come_with_edgefl_are_read_from_anywhere(file: Path) -> None:
-    assert len(identity(load(file), {}).data) == 1  # the checksum of the trace
-    assert check_build(
-        load(file, ["learning=null", "workload={payload_bits: 1, flops_per_sample: 1}"])
-    ).devices
+    scenario = load(file, ["learning=null", "workload={payload_bits: 1, flops_per_sample: 1}"])
+    assert len(Prepared(scenario, Loaded(download=False)).identity.data) == 1  # the checksum of the trace
+    assert check_build(scenario).devices
 
 
 MOVING = {"handover_hexagonal", "membership_random_waypoint", "labels_by_zone", "commute_clock"}

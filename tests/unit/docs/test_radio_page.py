@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from edgefl.engine.air.presets import NR
-from edgefl.scenario.identity import leaves
+from edgefl.run_directory.circumstances import leaves
 from edgefl.scenario.scenario import Scenario
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -139,6 +139,13 @@ def test_each_federation_has_a_learner_of_its_own(tmp_path: Path) -> None:
         edgefl.simulate(scenario, tmp_path / "one", learner=Ridge(assignment()))
 
 
+def test_a_server_whose_rounds_overlap_is_refused() -> None:
+    server = ["radio.sharing=dynamic", "rounds={server: {name: fedbuff, buffer: 4}}"]
+    scenario = edgefl.load_scenario(SCENARIO, server)
+    with refused_at("rounds.server", "synchronous"):
+        edgefl.simulate(scenario, learner=Ridge)
+
+
 def test_a_scenario_that_trains_by_itself_is_refused() -> None:
     scenario = edgefl.load_scenario(EXAMPLES.parent / "scenarios" / "quickstart.yaml")
     with refused_at("learning", "quickstart.yaml:", "workload"):

@@ -97,9 +97,10 @@ def test_a_round_that_does_not_fit_is_refused_before_it_is_built(
     scenario = loaded(tmp_path, UNTRAINED, "devices.count=1000000", "radio.sharing=dynamic")
     monkeypatch.setattr(memory_needs, "available_bytes", lambda: 24e9)
     with refused_at("devices.count", "needs at least 6", "1,000,000 devices"):
-        memory_needs.check(scenario)
+        memory_needs.check(memory_needs.of_world(scenario))
     # some of a million are no large round
-    memory_needs.check(scenario.with_(rounds__selector={"name": "uniform", "count": 100}))
+    some = scenario.with_(rounds__selector={"name": "uniform", "count": 100})
+    memory_needs.check(memory_needs.of_world(some))
 
 
 def test_what_places_keep_is_counted_before_it_is_drawn(
@@ -120,10 +121,10 @@ def test_what_places_keep_is_counted_before_it_is_drawn(
     nodes = sum((8 * side_m / correlation_m) ** 2 for correlation_m in (10.0, 13.0, 50.0))
     table = 4 * 19 * nodes
     assert still.size < 0.5 * table < table < need.size < 1.5 * table
-    memory_needs.check_places(world)
+    memory_needs.check(memory_needs.of_places(world))
     monkeypatch.setattr(memory_needs, "available_bytes", lambda: 1e8)
     with refused_at("layout", "19 sites"):
-        memory_needs.check_places(world)
+        memory_needs.check(memory_needs.of_places(world))
     journal = World(loaded(tmp_path, UNTRAINED, "radio.preset=journal"), Streams(1))
     assert memory_needs.of_places(journal) == []
 

@@ -18,8 +18,10 @@ import pytest
 from edgefl.engine.records import Event
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted, interruptible
-from edgefl.run_directory.results import RunDirectory, RunTables, free_directory, fresh_directory
+from edgefl.run_directory.results import Described, RunDirectory, RunTables, free_directory, fresh_directory
 from edgefl.run_directory.status import SILENT_S, RunStatus, is_there, resumable, this_process
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import Scenario
 from tests.refusals import refused_at
 
@@ -31,9 +33,13 @@ SCENARIO = {
 }
 
 
+def described() -> Described:
+    return Prepared(Scenario.model_validate(SCENARIO), Loaded(download=False)).described
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> RunDirectory:
-    return RunDirectory(tmp_path, Scenario.model_validate(SCENARIO).described, {})
+    return RunDirectory(tmp_path, described(), {})
 
 
 def test_columns_are_written_like_rows(run: RunDirectory) -> None:
@@ -72,10 +78,6 @@ def test_a_missing_column_is_refused(run: RunDirectory) -> None:
         run.tables[""].write_columns(Event, event="handover", device=np.array([3]), session=None)
 
 
-def scenario() -> Scenario:
-    return Scenario.model_validate(SCENARIO)
-
-
 def about(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((path / "run.json").read_text())
     return found
@@ -96,7 +98,7 @@ def test_a_complete_run(run: RunDirectory) -> None:
     assert (found["status"], found["wall_s"], found["notes"]) == ("completed", 1.5, ["none"])
     assert "process" not in found
     with refused_at("", run.path):
-        RunDirectory(run.path, scenario().described, {}, resume=True)
+        RunDirectory(run.path, described(), {}, resume=True)
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt(), Interrupted(signal.SIGTERM)])
@@ -151,7 +153,7 @@ def test_a_run_that_is_asked_to_end_while_it_begins_is_left_in_order(
 
     monkeypatch.setattr(RunTables, "_table", table)
     with pytest.raises(Interrupted) as error, interruptible():
-        RunDirectory(tmp_path, scenario().described, {})
+        RunDirectory(tmp_path, described(), {})
     assert error.value.args == (signal.SIGTERM, tmp_path)
     assert about(tmp_path)["status"] == "interrupted"
     assert (tmp_path / "scenario.yaml").exists()
@@ -162,7 +164,7 @@ def test_a_failed_run_can_be_resumed(run: RunDirectory) -> None:
     with pytest.raises(ZeroDivisionError), run:
         raise ZeroDivisionError("no room")
     assert about(run.path)["error"] == "no room"
-    with RunDirectory(run.path, scenario().described, {"device": "here"}, resume=True) as again:
+    with RunDirectory(run.path, described(), {"device": "here"}, resume=True) as again:
         found = about(run.path)
         assert (found["status"], found["resumed"], found["device"]) == ("running", 1, "here")
         assert "error" not in found
@@ -270,7 +272,7 @@ def fill(run: RunDirectory) -> None:
 
 
 def test_a_full_disk_is_an_error_and_the_run_failed(small_disk: Path) -> None:
-    run = RunDirectory(small_disk / "run", scenario().described, {})
+    run = RunDirectory(small_disk / "run", described(), {})
     with refused_at("", "events.csv", "No space left on device"):
         fill(run)
     found = about(run.path)
@@ -292,7 +294,7 @@ def test_a_long_error_fits_into_what_is_there(run: RunDirectory, monkeypatch: py
 
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_folder_that_is_moved_ends_the_run_and_is_not_made_again(replaced: bool, tmp_path: Path) -> None:
-    run = RunDirectory(tmp_path / "run", Scenario.model_validate(SCENARIO).described, {})
+    run = RunDirectory(tmp_path / "run", described(), {})
     moved = run.path.rename(tmp_path / "moved")
     if replaced:  # by a run of another process
         run.path.mkdir()

@@ -22,6 +22,7 @@ SHORT = {
     "COMMUTE": "devices.mobility={name: itinerary, addresses: {work: [300, 400]}, plan: [TO_WORK]}; devices.mobility",
     "ATTRACTION": "devices.mobility={name: attraction}; devices.mobility",
     "TWO": "devices.classes={a: {count: 2}, rest: {}}; devices.classes",
+    "FEDBUFF": "radio.sharing=dynamic; rounds.server=fedbuff; rounds.server.buffer",
     "TO_WORK": "{leave: '8:00', to: work}",
 }
 
@@ -49,6 +50,10 @@ rounds.min_updates | 2 exceeds 1 | devices.churn={name: client_pattern, sessions
 rounds.selector.count | 7 exceeds devices.count 6 | rounds.selector={name: uniform, count: 7}
 rounds.selector.count | 400 | devices={density_per_km2: 20}; rounds.selector={name: uniform, count: 400}
 rounds.selector.count | 4 exceeds devices.count 6 / 2 populations | devices.populations=2; rounds.selector={name: uniform, count: 4}
+rounds.server.buffer | 7 exceeds the number of devices, 6 | FEDBUFF=7
+rounds.server.concurrency | 7 exceeds | FEDBUFF=4; rounds.server.concurrency=7
+rounds.server.concurrency | rounds.selector.count says | FEDBUFF=4; rounds.server.concurrency=5; rounds.selector={name: uniform, count: 2}
+rounds.min_updates | 5 exceeds rounds.server.buffer 4 | FEDBUFF=4; rounds.min_updates=5
 rounds.over_selection | all | rounds.over_selection=2
 rounds.over_selection | uniform | rounds.selector={name: uniform, count: 6}; rounds.over_selection=2
 devices.churn.on_s | 0.001 | devices.churn={name: duty_cycle, on_s: 1e-300}

@@ -8,7 +8,8 @@ import pytest
 
 from edgefl.engine.selectors import Candidates, Selector
 from edgefl.run.simulation import simulate
-from edgefl.scenario.identity import identity
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import Scenario, dump, load
 
 SCENARIO = """
@@ -62,10 +63,12 @@ def test_scenario_yaml_loads_from_anywhere(
 
 def test_what_a_run_is_does_not_tell_where_its_files_lie(home: Path, tmp_path: Path) -> None:
     moved = shutil.copytree(home, tmp_path / "moved")
-    here, there = (identity(load(folder / "small.yaml"), {}) for folder in (home, moved))
+    here, there = (
+        Prepared(load(folder / "small.yaml"), Loaded(download=False)).identity for folder in (home, moved)
+    )
     assert here == there
     (moved / "traces/a.csv").write_text(TRACE.replace("30", "31"))
-    assert identity(load(moved / "small.yaml"), {}) != here
+    assert Prepared(load(moved / "small.yaml"), Loaded(download=False)).identity != here
 
 
 class Listed(Selector):
@@ -83,7 +86,8 @@ class Listed(Selector):
 def test_the_name_of_a_file_counts_whose_content_is_not_known(home: Path) -> None:
     scenario = load(home / "small.yaml")
     first, second = (
-        identity(scenario.with_(rounds__selector=Listed(order=order)), {}) for order in ("/a.txt", "/b.txt")
+        Prepared(scenario.with_(rounds__selector=Listed(order=order)), Loaded(download=False)).identity
+        for order in ("/a.txt", "/b.txt")
     )
     assert first.hash != second.hash
     assert first.differences(second) == ["rounds.selector.order is /b.txt, here /a.txt"]

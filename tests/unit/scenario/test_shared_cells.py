@@ -11,7 +11,7 @@ from edgefl import EdgeflError, Results, load_scenario, resume, simulate
 from edgefl.analysis.runs.load import load_runs
 from edgefl.run_directory.results import RunDirectory
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.identity import identity
+from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import dump, load
 from edgefl.studies import planning
 from edgefl.testing.cell import within
@@ -199,12 +199,12 @@ def test_a_run_is_named_by_the_data_of_each_federation(tmp_path: Path) -> None:
         own = {**LEARNING, "dataset": {"name": "csv", "path": str(path)}}
         made.append(scenario(federations__b={"classes": ["meter"], "learning": own}))
     load_data = Loaded(download=False)
-    here, there = (identity(one, load_data.checksums(one)) for one in made)
+    here, there = (Prepared(one, load_data).identity for one in made)
     assert "federations.b.learning.dataset" in here.data
     assert not any(key.startswith(("learning", "federations.a")) for key in here.data)
     assert here.hash == there.hash
     path.write_text(path.read_text().replace("39,1", "39,0"))
-    assert identity(made[1], Loaded(download=False).checksums(made[1])).hash != here.hash
+    assert Prepared(made[1], Loaded(download=False)).identity.hash != here.hash
 
 
 def test_what_a_federation_has_none_of_is_none_when_it_is_read_again(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_each_federation_has_a_run_directory_of_its_own(tmp_path: Path, server: 
 
 def test_a_run_that_fails_before_it_begins_says_so(tmp_path: Path) -> None:
     """What its federations are is not known yet, as where a study's run lacks its data."""
-    RunDirectory(tmp_path / "run", scenario().described, {}).fail("no data")
+    RunDirectory(tmp_path / "run", Prepared(scenario(), Loaded(download=False)).described, {}).fail("no data")
     assert Results(tmp_path / "run").info["error"] == "no data"
     with refused_at("", "no data", kind=ValueError):
         load_runs(tmp_path / "run")

@@ -11,9 +11,9 @@ import pytest
 
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.status import this_process
-from edgefl.studies import StudyOptions, plan, run
+from edgefl.studies import StudyOptions, plan, run, run_locks
 from edgefl.studies.on_ray import OnRay, _connected, _Mailbox, _Reports
-from edgefl.studies.run_locks import BEAT_S, RunLocks
+from edgefl.studies.run_locks import BEAT_S
 from tests.refusals import refused_at
 from tests.tools.called import code_of
 from tests.tools.forked import loaded_after
@@ -52,16 +52,16 @@ def claimed(directory: Path, owner: dict[str, Any], number: int = 1) -> Path:
 )
 def test_a_claim_is_taken_from_who_is_gone(owner: dict[str, Any], wait_s: float, tmp_path: Path) -> None:
     claimed(tmp_path, owner)
-    assert RunLocks(tmp_path).revoke(RUN, owner) == wait_s
-    assert RunLocks(tmp_path).held(RUN) is None
+    assert run_locks.revoke(tmp_path, RUN, owner) == wait_s
+    assert run_locks.held(tmp_path, RUN) is None
 
 
 def test_another_ones_claim_stays(tmp_path: Path) -> None:
     """The process that is gone had lost its run before: that is why it ended."""
     claimed(tmp_path, this_process(), number=2)
-    assert RunLocks(tmp_path).revoke(RUN, ELSEWHERE) == 0.0
-    assert RunLocks(tmp_path).held(RUN)
-    assert RunLocks(tmp_path / "none").revoke(RUN, ELSEWHERE) == 0.0
+    assert run_locks.revoke(tmp_path, RUN, ELSEWHERE) == 0.0
+    assert run_locks.held(tmp_path, RUN)
+    assert run_locks.revoke(tmp_path / "none", RUN, ELSEWHERE) == 0.0
 
 
 def test_without_ray_it_says_how_to_get_it(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,19 +13,19 @@ from pathlib import Path
 import pytest
 
 from edgefl.studies import run_locks
-from edgefl.studies.run_locks import STALE_S, RunLock, RunLocks
+from edgefl.studies.run_locks import STALE_S, RunLock
 
 RUN = Path("a", "seed-1")
 MANY, ROUNDS = 4, 25
-# RunLocks each of many runs as soon as the others do, and says which it got.
+# Locks each of many runs as soon as the others do, and says which it got.
 RACE = """
 import sys, time
 from pathlib import Path
-from edgefl.studies.run_locks import RunLocks
-claims, start = RunLocks(Path(sys.argv[1])), float(sys.argv[2])
+from edgefl.studies.run_locks import take
+start = float(sys.argv[2])
 time.sleep(max(0.0, start - time.time() - 0.05))
 while time.time() < start: pass
-print(*[n for n in range(int(sys.argv[3])) if claims.take(Path("run", str(n)))])
+print(*[n for n in range(int(sys.argv[3])) if take(Path(sys.argv[1]), Path("run", str(n)))])
 time.sleep(3)
 """
 
@@ -40,16 +40,16 @@ def another(directory: Path, number: int = 1, *, host: str = "elsewhere", age_s:
 
 
 def taken(directory: Path) -> RunLock:
-    claim = RunLocks(directory).take(RUN)
+    claim = run_locks.take(directory, RUN)
     assert claim is not None
     return claim
 
 
 def test_a_run_is_claimed_once_and_leaves_no_file(tmp_path: Path) -> None:
-    assert RunLocks(tmp_path).held(RUN) is None
+    assert run_locks.held(tmp_path, RUN) is None
     with taken(tmp_path):
-        assert RunLocks(tmp_path).held(RUN)
-        assert RunLocks(tmp_path).take(RUN) is None
+        assert run_locks.held(tmp_path, RUN)
+        assert run_locks.take(tmp_path, RUN) is None
     assert not (tmp_path / "claims").exists()
 
 
@@ -68,14 +68,14 @@ def test_of_processes_that_claim_at_the_same_time_one_wins(tmp_path: Path) -> No
 
 def test_a_process_of_this_machine_that_is_gone_holds_nothing(tmp_path: Path) -> None:
     another(tmp_path, host=platform.node())  # this process, but begun at another time
-    assert RunLocks(tmp_path).held(RUN) is False
+    assert run_locks.held(tmp_path, RUN) is False
     assert taken(tmp_path)._path.name == "2.json"
 
 
 @pytest.mark.parametrize(("age_s", "held"), [(0.0, True), (STALE_S + 1, False), (-STALE_S - 1, False)])
 def test_one_of_another_machine_is_believed_while_it_beats(age_s: float, held: bool, tmp_path: Path) -> None:
     another(tmp_path, age_s=age_s)
-    assert RunLocks(tmp_path).held(RUN) is held
+    assert run_locks.held(tmp_path, RUN) is held
 
 
 @pytest.mark.parametrize("age_s", [STALE_S + 1, -1e9])
@@ -88,7 +88,7 @@ def test_a_clock_that_is_wrong_neither_takes_a_run_nor_keeps_it_for_ever(
     beats = threading.Timer(0.1, os.utime, (theirs, (1.0, time.time() - age_s + 0.2)))
     if lives:  # its owner's clock is as wrong as before
         beats.start()
-    claim = RunLocks(tmp_path).take(RUN)
+    claim = run_locks.take(tmp_path, RUN)
     assert (claim is None) == lives
     assert theirs.exists()
 
@@ -96,7 +96,7 @@ def test_a_clock_that_is_wrong_neither_takes_a_run_nor_keeps_it_for_ever(
 def test_a_copy_of_old_claims_is_nobodys(tmp_path: Path) -> None:
     another(tmp_path / "there", age_s=STALE_S + 1)
     shutil.copytree(tmp_path / "there", tmp_path / "here")  # keeps times, as rsync -a does
-    assert RunLocks(tmp_path / "here").held(RUN) is False
+    assert run_locks.held(tmp_path / "here", RUN) is False
 
 
 def test_a_claim_beats_and_notes_that_it_was_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

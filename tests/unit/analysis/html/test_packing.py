@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from edgefl.analysis.html.packing import Column, pack, unit_of, unpack
+from edgefl.analysis.html.packing import Column, pack, unit_of
+from tests.tools.unpacked import unpack
 
 
 @pytest.mark.parametrize(("largest", "bytes_"), [(3000.0, 2), (30_000.0, 4)])

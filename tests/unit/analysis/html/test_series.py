@@ -2,29 +2,21 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from edgefl.analysis import load_runs
-from edgefl.analysis.html.packing import Column, pack
 from edgefl.analysis.html.series import charts, population
 from edgefl.analysis.runs.load import Runs
 
 
-def replay(cells: np.ndarray) -> dict[str, Any]:
-    """What `population` reads of a replay with these cells [devices, times]."""
-    times_s = np.arange(float(cells.shape[1]))
-    frames = {
-        "time_s": Column(times_s, 0.1),
-        "x_m": Column(np.zeros(cells.shape), 0.1),
-        "cell": Column(cells),
-    }
-    return {"placed": True, "frames": pack(frames)}
+def frames(cells: np.ndarray) -> dict[str, np.ndarray]:
+    """What a replay with these cells [devices, times] shows."""
+    return {"time_s": np.arange(float(cells.shape[1])), "x_m": np.zeros(cells.shape), "cell": cells}
 
 
 def test_few_cells_have_a_line_each() -> None:
-    drawn = population(replay(np.array([[0.0, 1.0], [1.0, 1.0]])), [0])
+    drawn = population(frames(np.array([[0.0, 1.0], [1.0, 1.0]])), [0])
     assert drawn["title"] == "Devices in each cell"
     assert {line["label"]: line["y"] for line in drawn["series"]} == {
         "all that are here": [2, 2],
@@ -35,7 +27,7 @@ def test_few_cells_have_a_line_each() -> None:
 
 def test_of_many_cells_those_with_a_federation_have_one() -> None:
     cells = np.stack([np.arange(12.0), np.full(12, 3.0)], axis=1)
-    drawn = population(replay(cells), [3, 5])
+    drawn = population(frames(cells), [3, 5])
     assert drawn["title"] == "Devices in each cell with a federation"
     assert [(line["label"], line["look"], line["y"]) for line in drawn["series"][1:]] == [
         ("cell 3", 3, [1, 12]),
@@ -45,7 +37,7 @@ def test_of_many_cells_those_with_a_federation_have_one() -> None:
 
 def test_of_many_federations_it_is_the_fewest_the_mean_and_the_most() -> None:
     cells = np.stack([np.arange(12.0), np.full(12, 3.0)], axis=1)
-    drawn = population(replay(cells), list(range(12)))
+    drawn = population(frames(cells), list(range(12)))
     assert {line["label"]: line["y"] for line in drawn["series"][1:]} == {
         "fewest": [1, 0],
         "mean": [1, 1],

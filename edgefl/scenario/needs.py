@@ -1,16 +1,20 @@
-"""What a run needs: something to do, an end, and one clock; refused when a scenario is read, with the remedy."""
+"""Refuse scenarios that lack a task, an end, one clock, a named area, or a law of the radio that holds."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from edgefl.channel.path_loss import PathLoss
+from edgefl.config.registry import did_you_mean
+from edgefl.engine.air.extent import Extent
 from edgefl.engine.class_settings import ClassSettings
 from edgefl.engine.settings import DeviceSettings, WorkloadSettings
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, quoted
 from edgefl.learning.settings import LearningSettings
+from edgefl.places.areas import Area
 from edgefl.scenario.day import named_days
 
 
-def check(
+def check_task(
     learning: LearningSettings | None,
     workload: WorkloadSettings | None,
     sessions: Any,
@@ -71,4 +75,50 @@ def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Coll
             raise EdgeflError(
                 "is a share of training samples, and this run trains nothing on its devices: leave it out",
                 ("devices", "classes", name, "samples"),
+            )
+
+
+def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Area]) -> None:
+    """Refuse areas that are not there, and laws of the radio that do not hold, or mean nothing, in this world.
+
+    Raises:
+        EdgeflError: names the key and the remedy.
+    """
+    layout, radio = extent.layout, extent.radio
+    if layout.several and radio.propagation.shadowing != "spatial":
+        raise EdgeflError(
+            "handover measures path loss and shadowing of a place: several cells (layout.rings, sites or"
+            " sectors) need radio.propagation.shadowing: spatial",
+            ("radio", "propagation", "shadowing"),
+        )
+    for where, mobility in devices.mobilities():
+        for place, name in mobility.area_names():
+            if name not in areas:
+                known = did_you_mean(name, list(areas)) if areas else ": define it below areas:"
+                raise EdgeflError(f"no area {quoted(name)}{known}", (*where, *place))
+    extent.check()
+    for name, one in (devices.classes or {}).items():
+        if one.ut_height_m is not None:
+            try:
+                extent.at_height(one.ut_height_m).check()
+            except EdgeflError as error:
+                raise EdgeflError(str(error), ("devices", "classes", name, "ut_height_m")) from error
+    _check_walls(radio.path_loss, devices)
+    if radio.neighbour_load and layout.cells == 1:
+        raise EdgeflError(
+            "radio.neighbour_load needs neighbours: set layout.rings to 1 or 2, or give sites",
+            ("radio", "neighbour_load"),
+        )
+
+
+def _check_walls(path_loss: PathLoss, devices: DeviceSettings) -> None:
+    if path_loss.indoor_depth_m is not None:
+        return
+    names = ["", *(devices.classes or {})]
+    for name, kind in zip(names, [devices, *devices.kinds()], strict=False):
+        if kind.indoor_share:
+            raise EdgeflError(
+                f"38.901 has no way through the walls of buildings in {type(path_loss).__name__}: set"
+                " indoor_share to 0, or radio.path_loss to umi or uma",
+                ("devices", *(("classes", name) if name else ()), "indoor_share"),
             )

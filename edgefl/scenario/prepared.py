@@ -1,0 +1,170 @@
+"""A scenario with what follows from it and from the files that it reads: worked out once, and handed on."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgefl.config import own_code, registry, shipped
+from edgefl.config.yaml_source import write
+from edgefl.engine.servers import OverlappingServer
+from edgefl.errors import EdgeflError
+from edgefl.learning.warm_starts import WarmStart
+from edgefl.run_directory.circumstances import leaves
+from edgefl.run_directory.results import Described
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.identity import LENGTH, Identity, LearningIdentity, hash_of
+from edgefl.scenario.scenario import Scenario, dump, written
+from edgefl.scenario.world import World
+from edgefl.version import RESULTS_VERSION
+
+WITHOUT_INFLUENCE = ("name",)  # keys of a scenario that cannot change results
+# in keys of a data set's parameters, of the scenario's or of a federation's own
+DATASET = "learning.dataset."
+
+
+class Prepared:
+    """A scenario, its text, its data's checksums and its identity, each worked out when it is first asked for.
+
+    Args:
+        load: reads the data sets.
+        learner: from outside, or what makes it; None: there is none.
+    """
+
+    def __init__(self, scenario: Scenario, load: Loaded, learner: Any = None) -> None:
+        self.scenario, self._load, self._learner = scenario, load, learner
+
+    @cached_property
+    def parts(self) -> Mapping[str, Scenario]:
+        """The scenario as each of several federations has it, by name; as the only one has it, without a name."""
+        return self.scenario.by_federation
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """The complete scenario as plain values, defaults filled in."""
+        return written(self.scenario)
+
+    @cached_property
+    def described(self) -> Described:
+        """What a run directory keeps of it."""
+        one = self.scenario
+        parts = {part: dump(own) for part, own in self.parts.items() if part}
+        return Described(one.name, one.seed, one.record, write(self.values), parts)
+
+    @cached_property
+    def checksums(self) -> Mapping[str, str]:
+        """Dotted key of each data set that a federation trains on -> the checksum of its samples.
+
+        Raises:
+            EdgeflError: one cannot be had.
+        """
+        place_in = self.scenario.place_in
+        return {
+            ".".join(place_in(part, "learning", "dataset")): self._load.checksum(one.learning.dataset)
+            for part, one in self.parts.items()
+            if one.learning is not None
+        }
+
+    @cached_property
+    def identity(self) -> Identity:
+        """What its run is.
+
+        Raises:
+            EdgeflError: a file that it reads is not there.
+        """
+        keys = dict(leaves(self.values))
+        data = {
+            key: _of_file(key, Path(value))
+            for key, value in keys.items()
+            # a data set may be a folder, or a name in a hub: its samples are hashed
+            if key.endswith(".path") and value and (DATASET not in key or Path(value).is_file())
+        }
+        data |= {key: checksum[:LENGTH] for key, checksum in self.checksums.items()}
+        if self._learner is not None:  # no run without it is this one
+            data["learner"] = own_code.name_of(self._learner)
+        # where a file lies does not count if what is in it does; of another path only its name is known
+        hashed = {key for key in keys if key in data or DATASET in key}
+        counted = {
+            key: value
+            for key, value in keys.items()
+            if key not in WITHOUT_INFLUENCE
+            and not (key in hashed and isinstance(value, str) and os.path.isabs(value))
+        }
+        return Identity(
+            counted, data, code=own_code.named_in(keys.values()) | own_code.of_learner(self._learner)
+        )
+
+    def told(self, world: World) -> LearningIdentity | None:
+        """Hash everything that determines training, beside the questions asked of learners.
+
+        Where rounds overlap, the radio decides which updates arrive first, so that no other run's training is this
+        one's: those of one federation, or of several, which ask in turn as the band lets them.
+
+        Args:
+            world: of the scenario.
+
+        Returns:
+            None if nothing is trained, or training cannot be shared.
+        """
+        scenario = self.scenario
+        overlaps = isinstance(scenario.rounds.server, OverlappingServer)
+        if len(self.parts) > 1 or scenario.learning is None or overlaps:
+            return None
+        settings = self.values["learning"]
+        told: list[Any] = [
+            self.checksums["learning.dataset"],
+            RESULTS_VERSION,
+            scenario.seed,
+            world.count,
+            world.served,
+            [[population.start, population.stop] for population in world.populations],
+            *map(_array, (world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept)),
+        ]
+        if scenario.cloud is not None:  # its models are in what a run lends
+            told.append("cloud")
+        if code := own_code.named_in([settings]):
+            told.append(code)
+        if scenario.learning.initial is not None:
+            told.append(_of_file("learning.initial.path", scenario.learning.initial.path))
+        warm_start = scenario.learning.warm_start
+        one_model = len(world.served) == 1 and scenario.cloud is None and scenario.learning.drift is None
+        as_previous = one_model and _trains_two_as_previous(warm_start)
+        return LearningIdentity(
+            whole=hash_of([settings, *told]),
+            pilot=hash_of([{key: value for key, value in settings.items() if key != "warm_start"}, *told]),
+            pilot_sessions=scenario.learning.pilot_sessions,
+            plain=registry.name_of("warm_starts", warm_start)
+            if as_previous and not warm_start.probes
+            else "",
+            leads=as_previous and warm_start.keeps_first_two,
+        )
+
+
+def _trains_two_as_previous(warm_start: WarmStart) -> bool:
+    """Whether sessions P + 1 and P + 2 are trained as by `previous`, also where probe rounds come before them.
+
+    These cost time, by which data may drift, and in which cells' questions change their order. Where privacy is
+    accounted for there are no probes.
+    """
+    # said by the class itself: one that inherits from it may open otherwise
+    says: bool = vars(type(warm_start)).get("first_two_as_previous", False)
+    return says
+
+
+def _array(values: np.ndarray | None) -> str | None:
+    if values is None:
+        return None
+    whole = np.ascontiguousarray(values)
+    return hashlib.sha256(f"{whole.shape}{whole.dtype}".encode() + whole.tobytes()).hexdigest()
+
+
+def _of_file(key: str, path: Path) -> str:
+    try:
+        with shipped.data(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:LENGTH]
+    except OSError as error:
+        raise EdgeflError(f"{path}: cannot be read ({error.strerror})", tuple(key.split("."))) from error
