@@ -94,25 +94,13 @@ class BandState:
 
     def with_new(self) -> "BandState":
         """Add a flow that has moved nothing yet."""
-        return BandState(
-            self.slot,
-            self.sent,
-            np.append(self.got, 0.0),
-            np.append(self.average, np.nan),
-            np.append(self.airtime, np.nan),
-            self.sent_of,
-        )
+        got, average = np.append(self.got, 0.0), np.append(self.average, np.nan)
+        return replace(self, got=got, average=average, airtime=np.append(self.airtime, np.nan))
 
     def without(self, rows: Sequence[int]) -> "BandState":
         """Take some flows out."""
-        return BandState(
-            self.slot,
-            self.sent,
-            np.delete(self.got, rows),
-            np.delete(self.average, rows),
-            np.delete(self.airtime, rows),
-            self.sent_of,
-        )
+        got, average = np.delete(self.got, rows), np.delete(self.average, rows)
+        return replace(self, got=got, average=average, airtime=np.delete(self.airtime, rows))
 
 
 @dataclass(frozen=True)
@@ -170,12 +158,7 @@ class BandRules:
         totals = np.cumsum(rates, axis=1)
         need = _need(flows)
         complete = np.flatnonzero(totals[:, -1] >= need)
-        if not complete.size:
-            airtime = self.carrier.frame.airtime(state.slot, stop - state.slot)
-            sent = state.sent + in_use * airtime
-            sent_of = self._sent_of(state.sent_of, self._of(flows), shares, airtime)
-            return replace(state, slot=stop, sent=sent, got=totals[:, -1].copy(), sent_of=sent_of), []
-        last = min(int(np.searchsorted(totals[i], need[i])) for i in complete)
+        last = min((int(np.searchsorted(totals[i], need[i])) for i in complete), default=power.shape[1] - 1)
         got = totals[:, last].copy()
         airtime = self.carrier.frame.airtime(state.slot, last + 1)
         sent = state.sent + in_use * airtime

@@ -38,7 +38,7 @@ class Carrier:
         slot_s: tau, > 0.
         weights: [period] of a TDD frame, see `edgefl.channel.tdd`; None: every slot in full.
         cap: highest spectral efficiency in bits/s/Hz, > 0; None: no limit.
-        power: how power is spread over a share of the band, see `edgefl.channel.share.share_power_w`.
+        power: how power is spread over a share of the band, see `edgefl.channel.share.PowerRule`.
         steps: the rates are those of NR's CQI table; None: Shannon's, up to the cap.
         goodput: payload bits over the bits that these rates count, above 0 to 1: what control channels, reference
             signals, headers and retransmissions leave.

@@ -121,10 +121,6 @@ class GaussianFields:
                 f"{MAX_BYTES // 2**20} MiB: take a smaller area or fewer sites"
             )
 
-    def __deepcopy__(self, memo: object) -> "GaussianFields":
-        """Return itself: it never changes, and a copy would make its table anew."""
-        return self
-
     def equals(self, other: "GaussianFields") -> bool:
         """Tell whether another field has equal values everywhere."""
         mine, its = (

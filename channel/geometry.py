@@ -60,12 +60,6 @@ def poisson_count(
     return int(rng.poisson(density_per_km2 * area_km2))
 
 
-def distance_2d_m(positions_m: npt.ArrayLike) -> FloatArray:
-    """[devices] horizontal distance to the base station at the origin, of positions [devices, 2] in m."""
-    positions = np.asarray(positions_m, dtype=float)
-    return np.hypot(positions[..., 0], positions[..., 1])
-
-
 def within(positions_m: FloatArray, radius_m: float) -> npt.NDArray[np.bool_]:
     """[n] whether positions [n, 2] lie within a radius of the origin, as np.hypot decides; nan does not.
 

@@ -15,7 +15,6 @@ from edgefl.channel.sight import StateLoss, Thresholds, mixed_loss_db, soft_stat
 from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
 LineOfSight = Literal["always", "never", "probabilistic", "soft"]
-Shadowing = Literal["none", "spatial"]
 
 # Streams of a site's key
 _LOS_SHADOWING, _NLOS_SHADOWING, _LOS_STATE = 0, 1, 2
@@ -29,7 +28,7 @@ class LargeScale:
     A place keeps its line of sight and its shadowing towards a site, so that whoever stands there, or comes
     back, finds the same. Both are functions of the sites' keys, the place and the radius of the area.
 
-    - Path loss: the model's, at the 2D distance, held at min_distance_m below it (counted).
+    - Path loss: the model's, at the 2D distance, held at min_distance_m below it (`is_held`).
     - Line of sight `probabilistic`: in sight where Phi(G) < P_LoS(distance) for a standard normal field G
       with correlation exp(-dx/50 m) (UMi). Each place is in sight with exactly the model's probability, and
       neighbouring places agree. P_LoS is tabulated: within 1e-5, 2e-4 where it has a kink or jumps.
@@ -37,7 +36,7 @@ class LargeScale:
       change from one state to the other over some metres (38.901, 7.6.3.3): the two gains are mixed. The report
       gives a distance and no shape; a rough field goes back and forth at each change, and nothing is gradual.
       QuaDRiGa's law (`Comb300`) is Gaussian up to the correlation distance, too.
-    - Shadowing `spatial`: one field with correlation exp(-dx/d_corr) per state, times the state's deviation
+    - Shadowing: one field with correlation exp(-dx/d_corr) per state, times the state's deviation
       (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); at a change of state it changes over
       to the other field. See `GaussianFields` for how close it comes.
     - Between sites: shadowing of a place towards any two sites has the correlation that `common` states, in
@@ -67,8 +66,7 @@ class LargeScale:
         area_radius_m: float,
         keys: Sequence[int],
         line_of_sight: LineOfSight = "always",
-        shadowing: Shadowing = "none",
-        shadowing_std_db: float | None = None,
+        shadowing_std_db: float | None = 0.0,
         common: Common | None = None,
         los_common: Common | None = None,
         wraparound: Wraparound | None = None,
@@ -83,8 +81,7 @@ class LargeScale:
             area_radius_m: places lie within this distance of the origin.
             keys: [S] one 128-bit key per site.
             line_of_sight: everywhere, nowhere, or by the model's probability, with a change at once or soft.
-            shadowing: none, or as a field over the places.
-            shadowing_std_db: in place of the model's deviations, the same in both states.
+            shadowing_std_db: its deviation in both states, 0: there is none; None: the model's.
             common: what the shadowing towards all sites shares; None: nothing.
             los_common: what their line of sight shares, likewise.
             wraparound: of the layout that the sites are; None: the world ends.
@@ -96,21 +93,17 @@ class LargeScale:
             ValueError: an argument is out of range, a distance that can occur is outside the model's range,
                 the model has no shadowing, or the fields would take too much memory.
         """
-        self.sites_m = np.array(sites_m, dtype=float)
-        if self.sites_m.ndim != 2 or self.sites_m.shape[1] != 2 or not np.isfinite(self.sites_m).all():
-            raise ValueError(f"sites_m must be [S, 2] and finite, got {self.sites_m}")
-        if not 0 < len(keys) == len(self.sites_m):
-            raise ValueError(f"keys must be one per site, got {len(keys)} for {len(self.sites_m)} sites")
+        self.sites_m = _checked_sites(sites_m, len(keys))
         if not 0 < area_radius_m < math.inf:
             raise ValueError(f"area_radius_m must be > 0 and finite, got {area_radius_m}")
         if shadowing_std_db is not None and not 0 <= shadowing_std_db < math.inf:
             raise ValueError(f"shadowing_std_db must be >= 0 and finite, got {shadowing_std_db}")
-        _check_choice("line_of_sight", line_of_sight, get_args(LineOfSight))
-        _check_choice("shadowing", shadowing, get_args(Shadowing))
+        if line_of_sight not in get_args(LineOfSight):
+            raise ValueError(
+                f"line_of_sight must be one of {', '.join(get_args(LineOfSight))}, got {line_of_sight!r}"
+            )
         self.area_radius_m = area_radius_m
         self.min_distance_m = min_distance_m
-        self.clamped_links = 0  # below min_distance_m in gain_db_to
-        self.clamped_measurements = 0  # below min_distance_m in gain_db, each place and site
         self._wraparound = wraparound
         # in the frame where distances are taken, by axis: [2, S]
         self._sites = self._framed(self.sites_m)
@@ -134,7 +127,7 @@ class LargeScale:
         def state(in_sight: bool) -> StateLoss:
             std_db = model.shadowing_std_db(in_sight) if shadowing_std_db is None else shadowing_std_db
             shadow = None
-            if shadowing == "spatial" and std_db > 0:
+            if std_db > 0:
                 stream = _LOS_SHADOWING if in_sight else _NLOS_SHADOWING
                 shadow = layer(_shadowing_correlation_m(model, in_sight), stream, "exponential", common)
             return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow, self._lines)
@@ -161,7 +154,7 @@ class LargeScale:
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:
         """Gain to every site, for measurements: in single precision.
 
-        Within 1e-3 dB of `gain_db_to`: coordinates of 1 km round by 6e-5 m. Line of sight is the same.
+        Within 1e-3 dB of `links_to`: coordinates of 1 km round by 6e-5 m. Line of sight is the same.
 
         Args:
             positions_m: [n, 2].
@@ -174,8 +167,7 @@ class LargeScale:
         """
         positions = self._checked(positions_m)
         gain_db = np.empty((len(self.sites_m), len(positions)), np.float32)
-        for rows, log_square, clamped, values in self._chunks(positions):
-            self.clamped_measurements += clamped
+        for rows, log_square, values in self._chunks(positions):
             margin = self._margin(log_square, values)
             np.negative(self._loss_db(log_square, margin, values), out=gain_db[:, rows])
         return gain_db.T
@@ -188,34 +180,30 @@ class LargeScale:
         """
         positions = self._checked(positions_m)
         in_sight = np.empty((len(positions), len(self.sites_m)), bool)
-        for rows, log_square, _, values in self._chunks(positions):
+        for rows, log_square, values in self._chunks(positions):
             margin = self._margin(log_square, values)
             in_sight[rows] = self._always_in_sight if margin is None else margin.T > 0
         return in_sight
 
-    def gain_db_to(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
-        """Gain from each position to one site of its own, for links: in double precision.
+    def links_to(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Gain and distance from each position to one site of its own, for links: in double precision.
 
         Args:
             positions_m: [n, 2].
             sites: [n] indices into sites_m.
 
         Returns:
-            [n] gain in dB, negative.
+            [n] gain in dB, negative, and [n] 2D distance in m (to the nearest copy), as it is.
 
         Raises:
             ValueError: a position is beyond the area, or there is no such site.
         """
-        return self.links_to(positions_m, sites)[0]
-
-    def links_to(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return [n] `gain_db_to` and [n] `distance_m` of links, in little more than the time of one."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._framed(positions), self.fields.one_at(positions, chosen)
         margin = None
         if self._los_layer is not None:
             # the state is decided in single precision, as in gain_db, so that both agree
-            single, _ = self._log_square(framed.astype(np.float32) - self._sites_single[:, chosen])
+            single = self._log_square(framed.astype(np.float32) - self._sites_single[:, chosen])
             margin = self._margin(single, values)
         return self._links(framed, chosen, margin, values)
 
@@ -225,8 +213,7 @@ class LargeScale:
         """Return `links_to`, and [n, S] `gain_db` of the positions, in little more than the time of one."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._framed(positions), self.fields.at(positions).swapaxes(1, 2)
-        log_square, clamped = self._log_square(self._apart(framed.astype(np.float32)))
-        self.clamped_measurements += clamped
+        log_square = self._log_square(self._apart(framed.astype(np.float32)))
         margin = self._margin(log_square, values)
         own = chosen, np.arange(len(chosen))
         links = self._links(framed, chosen, None if margin is None else margin[own], values[:, *own])
@@ -242,18 +229,13 @@ class LargeScale:
         """[n] gain and distance of links to one site each, with the margin and the fields' values there."""
         square = self._square_distance(framed - self._sites[:, chosen])
         distance_m = np.sqrt(square)
-        log_square, clamped = self._log_of(square)
-        self.clamped_links += clamped
-        return -self._loss_db(log_square, margin, values), distance_m
+        return -self._loss_db(self._log_of(square), margin, values), distance_m
 
-    def distance_m(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
-        """[n] 2D distance in m from positions [n, 2] to sites [n] (their nearest copy), as it is.
-
-        Raises:
-            ValueError: a position is beyond the area, or there is no such site.
-        """
-        positions, chosen = self._checked_pairs(positions_m, sites)
-        return np.sqrt(self._square_distance(self._framed(positions) - self._sites[:, chosen]))
+    def is_held(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
+        """[n] whether links of this 2D distance have the path loss of min_distance_m, which they are closer than."""
+        return distance_m < self.min_distance_m * (
+            1.0 - 5e-6
+        )  # one put at the minimum may lie below by rounding
 
     def _checked(self, positions_m: npt.ArrayLike) -> FloatArray:
         positions = np.asarray(positions_m, dtype=float)
@@ -272,16 +254,15 @@ class LargeScale:
             raise ValueError(f"sites must lie within 0 and {len(self.sites_m) - 1}, got {chosen}")
         return positions, chosen.astype(np.intp)
 
-    def _chunks(self, positions: FloatArray) -> Iterator[tuple[slice, Float32Array, int, Float32Array]]:
-        """Rows of the positions; ln d3D^2 [S, rows], how many were clamped, values of fields [layers, S, rows]."""
+    def _chunks(self, positions: FloatArray) -> Iterator[tuple[slice, Float32Array, Float32Array]]:
+        """Rows of the positions; ln d3D^2 [S, rows], values of fields [layers, S, rows]."""
         framed = self._framed(positions).astype(np.float32)
         step = max(1, _CHUNK // len(self.sites_m))
         self.fields.read_first(positions)
         for first in range(0, len(positions), step):
             rows = slice(first, first + step)
-            log_square, clamped = self._log_square(self._apart(framed[:, rows]))
-            values = self.fields.at(positions[rows]).swapaxes(1, 2)
-            yield rows, log_square, clamped, values
+            log_square = self._log_square(self._apart(framed[:, rows]))
+            yield rows, log_square, self.fields.at(positions[rows]).swapaxes(1, 2)
 
     def _apart(self, framed: Float32Array) -> Float32Array:
         """[2, S, n] displacements of points [2, n] from all sites."""
@@ -306,18 +287,15 @@ class LargeScale:
         axes[0] += axes[1]
         return axes[0]
 
-    def _log_square(self, axes: Floats) -> tuple[Floats, int]:
-        """ln d3D^2 of displacements, held at the minimum distance, and how many were; overwrites them."""
+    def _log_square(self, axes: Floats) -> Floats:
+        """ln d3D^2 of displacements, held at the minimum distance; overwrites them."""
         return self._log_of(self._square_distance(axes))
 
-    def _log_of(self, square: Floats) -> tuple[Floats, int]:
+    def _log_of(self, square: Floats) -> Floats:
         """As `_log_square`, of squared 2D distances, which are overwritten."""
-        nearest = self.min_distance_m**2
-        # single precision may put a place at exactly the minimum below it
-        clamped = int(np.count_nonzero(square < nearest * (1.0 - 1e-5)))
-        np.maximum(square, nearest, out=square)
+        np.maximum(square, self.min_distance_m**2, out=square)
         square += self._height_m**2
-        return np.log(square, out=square), clamped
+        return np.log(square, out=square)
 
     def _margin(self, log_square: Float32Array, values: Float32Array) -> Float32Array | None:
         """By how many standard deviations places are in sight, or not if negative; None: all are, or none."""
@@ -337,14 +315,18 @@ class LargeScale:
         return mixed_loss_db(soft_state(margin, self._soft_m), *losses)
 
 
+def _checked_sites(sites_m: npt.ArrayLike, keys: int) -> FloatArray:
+    sites = np.array(sites_m, dtype=float)
+    if sites.ndim != 2 or sites.shape[1] != 2 or not np.isfinite(sites).all():
+        raise ValueError(f"sites_m must be [S, 2] and finite, got {sites}")
+    if not 0 < keys == len(sites):
+        raise ValueError(f"keys must be one per site, got {keys} for {len(sites)} sites")
+    return sites
+
+
 def _shadowing_correlation_m(model: PathLoss, in_sight: bool) -> float:
     if model.correlation_m is None:
         raise ValueError(
-            f"{type(model).__name__} has no shadowing: set shadowing to none, or take another path loss"
+            f"{type(model).__name__} has no shadowing: set shadowing_std_db to 0, or take another path loss"
         )
     return model.correlation_m.los if in_sight else model.correlation_m.nlos
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

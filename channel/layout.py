@@ -31,12 +31,6 @@ def site_count(rings: int) -> int:
     return 1 + 3 * rings * (rings + 1)
 
 
-def cell_radius_m(isd_m: float) -> float:
-    """Circumradius of a hexagonal cell, isd / sqrt(3)."""
-    _check_isd(isd_m)
-    return isd_m / math.sqrt(3.0)
-
-
 def hexagonal_sites(rings: int, isd_m: float) -> FloatArray:
     """Sites on a triangular grid: one in the centre, and full rings around it.
 
@@ -109,7 +103,7 @@ class Wraparound:
             positions_m: [n, 2], anywhere.
             sites_m: [S, 2], those of `hexagonal_sites(rings, isd_m)` in any order, or some of them.
         """
-        along, across = np.moveaxis(self.aligned(displacement_m(positions_m, sites_m)), -1, 0)
+        along, across = self.aligned_axes(np.moveaxis(displacement_m(positions_m, sites_m), -1, 0))
         along, across = along - np.rint(along), across - np.rint(across)
         # the shifted lattice has a point in the middle of each quarter of the rectangle around 0
         nearer_middle = np.abs(along) + 3.0 * np.abs(across) > 1.0
@@ -119,12 +113,8 @@ class Wraparound:
         x, y = self.step_m * along, self.step_m * math.sqrt(3.0) * across
         return np.stack([cos * x - sin * y, sin * x + cos * y], axis=-1)
 
-    def aligned(self, points_m: FloatArray) -> FloatArray:
-        """Points or displacements [..., 2] in m, in units of the lattice's rectangle, step x sqrt(3) step."""
-        return np.moveaxis(self.aligned_axes(np.moveaxis(points_m, -1, 0)), 0, -1)
-
     def aligned_axes(self, axes_m: FloatArray) -> FloatArray:
-        """As `aligned`, of points by axis: [2, ...]."""
+        """Points or displacements [2, ...] in m, in units of the lattice's rectangle, step x sqrt(3) step."""
         cos, sin = self._axis
         x, y = axes_m
         step = self.step_m
@@ -134,7 +124,7 @@ class Wraparound:
         return axes
 
     def square_distance(self, axes: Floats) -> Floats:
-        """Squared distance in m^2 modulo the lattice, of displacements [2, ...] in `aligned` units, overwriting them.
+        """Squared distance in m^2 modulo the lattice, of displacements [2, ...] in `aligned_axes` units; overwrites.
 
         The triangular lattice is a rectangular one and a second one shifted by half a rectangle. The nearest
         point of the first is found by rounding, which leaves at most 1/2 per axis; then the nearest point of

@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 from edgefl.channel.units import FloatArray, Values, db_to_linear
 
-__all__ = ["ergodic_rate", "noise_w", "share_power_w", "share_snr", "spectral_efficiency"]
+__all__ = ["ergodic_rate", "noise_w", "share_snr", "spectral_efficiency"]
 
-# How a transmitter spreads its power over its share of the band, see `share_power_w`
+# How a transmitter spreads its power over its share of the band. `full`: all of it goes into the share, whatever
+# that is, so that half the band has twice the SNR (the journal paper; in the downlink the server does so towards
+# every device at once). `per_resource_block`: evenly over the whole band, and the SNR is the same on every share.
 PowerRule = Literal["full", "per_resource_block"]
 _POWER_RULES = get_args(PowerRule)
 
@@ -24,67 +26,6 @@ _FRACTION_DEPTH = 24
 _LN2 = math.log(2.0)
 
 
-def share_power_w(power_w: npt.ArrayLike, share: npt.ArrayLike, rule: PowerRule = "full") -> FloatArray:
-    """Power that goes into a share of the band.
-
-    `full`: all of it, whatever the share, so that half the band has twice the SNR (the journal paper;
-    in the downlink the server does so towards every device at once). `per_resource_block`: the power is
-    spread evenly over the whole band, P / W_total per Hz, so that a share W_k gets P W_k / W_total and
-    the SNR is the same on every share.
-
-    Args:
-        power_w: [devices] transmit power, or one for all.
-        share: [devices] W_k / W_total, within 0 and 1, or one for all.
-
-    Raises:
-        ValueError: a share is out of range, or there is no such rule.
-    """
-    check_power_rule(rule)
-    part = np.asarray(share, dtype=float)
-    if not np.all((part >= 0) & (part <= 1)):
-        raise ValueError(f"share must lie within 0 and 1, got {part}")
-    return np.asarray(power_w, dtype=float) * (np.ones_like(part) if rule == "full" else part)
-
-
-def mean_snr(
-    power_w: npt.ArrayLike,
-    gain: npt.ArrayLike,
-    noise_psd_w_hz: float,
-    bandwidth_hz: npt.ArrayLike,
-    *,
-    noise_figure_db: float = 0.0,
-    interference_margin_db: npt.ArrayLike = 0.0,
-) -> FloatArray:
-    """Mean SNR P psi / (N0 W F M) of a link on its share of the band, before fading with E|h|^2 = 1.
-
-    With the full power in the share (`share_power_w`), halving the share doubles the SNR on it: the
-    journal paper's convention.
-
-    Args:
-        power_w: [devices] power in the share, or one for all.
-        gain: [devices] large-scale gain psi, path loss and shadowing.
-        noise_psd_w_hz: noise power spectral density N0.
-        bandwidth_hz: [devices] share of the band, or one for all.
-        noise_figure_db: F >= 0, noise that the receiver adds.
-        interference_margin_db: M >= 0, [devices] or one for all: noise and interference over noise.
-
-    Returns:
-        [devices] linear SNR.
-
-    Raises:
-        ValueError: noise or bandwidth is not positive, noise figure or margin is negative.
-
-    Source: journal paper, eq. (24), (25), for F = M = 1. Left out: interference that varies in time.
-    """
-    noise = noise_w(
-        noise_psd_w_hz,
-        bandwidth_hz,
-        noise_figure_db=noise_figure_db,
-        interference_margin_db=interference_margin_db,
-    )
-    return np.asarray(power_w, dtype=float) * np.asarray(gain, dtype=float) / noise
-
-
 def noise_w(
     noise_psd_w_hz: float,
     bandwidth_hz: npt.ArrayLike,
@@ -92,13 +33,21 @@ def noise_w(
     noise_figure_db: float = 0.0,
     interference_margin_db: npt.ArrayLike = 0.0,
 ) -> FloatArray:
-    """Noise N0 W F M in a share of the band, the power that `mean_snr` divides by; arguments as there.
+    """Noise N0 W F M in a share of the band: a link's mean SNR is P psi over it, before fading with E|h|^2 = 1.
+
+    Args:
+        noise_psd_w_hz: noise power spectral density N0.
+        bandwidth_hz: [devices] W, share of the band, or one for all.
+        noise_figure_db: F >= 0, noise that the receiver adds.
+        interference_margin_db: M >= 0, [devices] or one for all: noise and interference over noise.
 
     Returns:
         [devices] W.
 
     Raises:
-        ValueError: as `mean_snr`.
+        ValueError: noise or bandwidth is not positive, noise figure or margin is negative.
+
+    Source: journal paper, eq. (24), (25), for F = M = 1. Left out: interference that varies in time.
     """
     bandwidth = np.asarray(bandwidth_hz, dtype=float)
     margin_db = np.asarray(interference_margin_db, dtype=float)

@@ -67,10 +67,6 @@ class Pattern:
         share = {"D": 0.0, "U": 0.0, "S": symbols / SYMBOLS_PER_SLOT} | {direction[0].upper(): 1.0}
         return tuple(share[letter] for letter in self.pattern)
 
-    def share(self, direction: Direction) -> float:
-        """Share of all time that serves a direction; DDDSU with 10:2:2: 52/70 down, 16/70 up."""
-        return sum(self.weights(direction)) / len(self.pattern)
-
     def _special_symbols(self) -> tuple[int, int, int]:
         parts = self.special.split(":")
         if len(parts) == 3 and all(part.isdecimal() for part in parts):

@@ -52,12 +52,10 @@ def alone(indoor_share: float) -> Alone:
     one = trust_runs.scenario(devices={"count": PLACES, "indoor_share": indoor_share}, radio={"preset": "nr"})
     world, env = World(one, Streams(one.seed)), simpy.Environment()
     radio, ids = world.radio(env), np.arange(PLACES)
-    places_m, of_places = world.movement.positions_m(0.0), world.large_scale_of_places(env)
-    assert of_places is not None
-    coverage = radio.coverage(of_places)
+    places_m, coverage = world.movement.positions_m(0.0), radio.coverage
     assert coverage is not None
     here = ids[coverage.among(0, ids, places_m)]
-    state = of_places(places_m[here], here, np.zeros(len(here), dtype=int))
+    state = radio.gains.of_links(places_m[here], here, np.zeros(len(here), dtype=int))
     budget, carriers = Budget(one.radio, np.full(PLACES, 10**2.3 / 1000)), carriers_of(one.radio)
     snr = budget.mean_snr(state, 0)
     snr["uplink"] = snr["uplink"] * budget.uplink_power(state, np.ones(len(here)))
@@ -81,10 +79,9 @@ def sinr_db(load: float) -> FloatArray:
     )
     world, env = World(one, Streams(one.seed)), simpy.Environment()
     radio, ids = world.radio(env), np.arange(CARS)
-    places_m, of_places = world.movement.positions_m(0.0), world.large_scale_of_places(env)
-    assert of_places is not None
+    places_m = world.movement.positions_m(0.0)
     cells = world.network(env, trust_runs.Rows()).serving(ids)
-    return np.asarray(10.0 * np.log10(radio.mean_sinr(of_places(places_m, ids, cells))))
+    return np.asarray(10.0 * np.log10(radio.readings(places_m, ids, cells)[1]))
 
 
 def ten_megabytes(indoor_share: float) -> dict[str, list[float]]:

@@ -80,13 +80,13 @@ class PathLoss(ChannelComponent, ABC):
             ValueError: a distance is negative.
         """
 
-    @abstractmethod
     def check_distances(self, distance_2d_m: FloatArray, distance_3d_m: FloatArray) -> None:
-        """Refuse distances outside the model's range.
+        """Refuse distances outside the model's range, which is one of horizontal distances unless it says otherwise.
 
         Raises:
             ValueError: names the range and the remedy.
         """
+        self._check_range("distance_2d_m", distance_2d_m, self.nearest_m, self.farthest_m)
 
     def range_2d_m(self, *, bs_height_m: float, ut_height_m: float) -> tuple[float, float]:
         """Compute the nearest and farthest horizontal distance of a device: where a scenario gives none.

@@ -62,6 +62,3 @@ class UMa(PathLoss):
 
     def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
         return outdoor_los_probability(distance_2d_m, decay_m=63.0)
-
-    def check_distances(self, distance_2d_m: FloatArray, distance_3d_m: FloatArray) -> None:
-        self._check_range("distance_2d_m", distance_2d_m, self.nearest_m, self.farthest_m)

@@ -4,18 +4,31 @@ A kilobyte of gzip holds a megabyte of blanks, a table may be one endless line, 
 """
 
 import gzip
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 from xml.parsers import expat
 
+from edgefl.config.scenario_files import WHERE
 from edgefl.errors import EdgeflError
 
 LONGEST_LINE = 10_000_000  # characters of a table's line, bytes of an XML tag or comment
 LONGEST_WORD = 1_000  # characters of a name in a Parquet table
 LARGEST_GROUP = 250_000_000  # bytes of a Parquet table's row group, unpacked
 PIECE = 1 << 16  # bytes
+
+
+@contextmanager
+def reading(path: Path, *place: str) -> Iterator[None]:
+    """Say of a file that cannot be read which it is, and what to do; place: of its key in the scenario."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise EdgeflError(f"{path}: no such file in {Path.cwd()}; {WHERE}", place) from error
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, RecursionError) as error:
+        raise EdgeflError(f"{path}: cannot be read ({error}); check the file", place) from error
 
 
 def opened(path: Path) -> IO[bytes]:

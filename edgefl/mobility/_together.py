@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edgefl.mobility import Mobility, Movement, Trips, still_until_s, trips
+from edgefl.mobility import Movement, Trips, still_until_s, trips
 
 
 class Together:
@@ -47,18 +47,3 @@ class Together:
             found = trips(movement, time_s)
             number[ids], speed_m_s[ids] = found.number[rows], found.speed_m_s[rows]
         return Trips(number, speed_m_s)
-
-
-class Widest:
-    """How far any of several models reaches."""
-
-    def __init__(self, models: Sequence[Mobility]) -> None:
-        self._models = models
-
-    def area_radius_m(self, cell_radius_m: float) -> float:
-        """Return the radius of the largest disc in which one of them drops devices, m."""
-        return max(model.area_radius_m(cell_radius_m) for model in self._models)
-
-    def reach_m(self, cell_radius_m: float) -> float:
-        """Return how far from the origin devices of any of them can be, m."""
-        return max(model.reach_m(cell_radius_m) for model in self._models)

@@ -1,13 +1,11 @@
 """Reading recorded paths as streams: tables, and SUMO's floating-car data."""
 
 import math
-import zlib
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from xml.parsers import expat
 
-from edgefl.config import foreign_files, scenario_files
+from edgefl.config import foreign_files
 from edgefl.errors import EdgeflError
 from edgefl.mobility._trace_samples import Samples
 from edgefl.mobility._trace_tables import read_csv, read_parquet
@@ -31,7 +29,7 @@ def read(path: Path, kinds: Collection[str], keep: int, degrees: bool = False) -
         EdgeflError: the file cannot be read, or a line of it; names file, line and remedy.
     """
     samples = Samples(path, keep, degrees)
-    with _reading(path):
+    with foreign_files.reading(path):
         if path.suffix == ".parquet":
             read_parquet(path, samples, kinds)
         elif ".csv" in path.suffixes:
@@ -42,16 +40,6 @@ def read(path: Path, kinds: Collection[str], keep: int, degrees: bool = False) -
         what = " or ".join(kinds) if ".xml" in path.suffixes else "sample"
         raise EdgeflError(f"{path}: no {what} in it; a trace needs at least one")
     return samples
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise EdgeflError(f"{path}: no such file in {Path.cwd()}; {scenario_files.WHERE}") from error
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise EdgeflError(f"{path}: cannot be read ({error}); check the file") from error
 
 
 def _read_fcd(path: Path, samples: Samples, kinds: Collection[str]) -> None:

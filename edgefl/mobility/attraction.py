@@ -1,7 +1,7 @@
 """Home, work and centre, which attract devices at certain times of day."""
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Annotated, ClassVar, Self
 
@@ -15,7 +15,6 @@ from edgefl.mobility import Leg, Legs, Movement
 from edgefl.mobility._calendar import Calendar, Day, PartOfDay, check
 from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._walkers import Walkers
-from edgefl.places.areas import points_in
 from edgefl.rng import Streams
 
 HOME, WORK = range(2)
@@ -153,9 +152,8 @@ class Attraction(Walkers):
         ]
         for place, shares in ((HOME, self.homes), (WORK, self.works)):
             if shares is not None:
-                shares = {shares: 1.0} if isinstance(shares, str) else shares
                 spots_m[place] = self._spots_m(f"place {place}", shares, draws, everyone)
-        spots_m += [self._spots_m(name, {name: 1.0}, draws, everyone) for name in self._visited]
+        spots_m += [self._spots_m(name, name, draws, everyone) for name in self._visited]
         return _Days(np.stack(spots_m), self, self.speeds_m_s(len(positions_m), streams), draws)
 
     def choices(self, time_s: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -173,15 +171,10 @@ class Attraction(Walkers):
         ]
         return np.cumsum(each, axis=1)[:, :-1]
 
-    def _spots_m(
-        self, place: str, shares: Mapping[str, float], draws: UniformDraws, ids: np.ndarray
-    ) -> np.ndarray:
-        """Draw [2, ids] each device's own spot in one of some areas, by their shares."""
+    def _spots_m(self, place: str, shares: Shares, draws: UniformDraws, ids: np.ndarray) -> np.ndarray:
+        """Draw [2, ids] each device's own spot in an area, or in one of several by their shares."""
         # other places leave this one's spots where they are
-        uniform = draws.uniform(ids, _AREAS + 4 * zlib.crc32(place.encode()), 4)
-        upto = np.cumsum(list(shares.values()))[:-1]
-        area = (uniform[0][:, None] >= upto).sum(axis=1)
-        return points_in([self.places.areas[name] for name in shares], area, uniform[1:])
+        return self.places.spots_m(shares, draws.uniform(ids, _AREAS + 4 * zlib.crc32(place.encode()), 4))
 
 
 class _Days(Legs):

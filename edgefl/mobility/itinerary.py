@@ -18,7 +18,6 @@ from edgefl.mobility._calendar import DAYS, Day
 from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._walkers import Walkers
 from edgefl.mobility._ways import Ways
-from edgefl.places.areas import points_in
 from edgefl.rng import Streams
 
 HOME = "home"
@@ -164,10 +163,7 @@ class Itinerary(Walkers):
             return dropped_m.T
         if isinstance(address, tuple):
             return np.repeat(np.array([address]).T, len(everyone), axis=1)
-        shares = {address: 1.0} if isinstance(address, str) else address
-        uniform = draws.uniform(everyone, _of_place(name), 4)
-        area = (uniform[0][:, None] >= np.cumsum(list(shares.values()))[:-1]).sum(axis=1)
-        return points_in([self.places.areas[one] for one in shares], area, uniform[1:])
+        return self.places.spots_m(address, draws.uniform(everyone, _of_place(name), 4))
 
     @property
     def goes_anywhere(self) -> bool:

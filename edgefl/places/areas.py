@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from edgefl.channel.geometry import on_disc
 from edgefl.config.strict import Strict, one_of
 from edgefl.errors import EdgeflError, refused
-from edgefl.places import area_files
+from edgefl.places.map_files import POLYGONS, geojson_lines, sumo_boundary
 from edgefl.places.plane import LocalPlane
 from edgefl.places.polygons import trapezoids
 
@@ -49,6 +49,12 @@ class Places:
     areas: Mapping[str, _Region] = field(default_factory=dict)
     plane: LocalPlane | None = None
     streets: "StreetMap | None" = None
+
+    def spots_m(self, shares: str | Mapping[str, float], uniform: np.ndarray) -> np.ndarray:
+        """Return [2, n] spots in an area, or in several by their shares, a function of [4, n] uniform numbers."""
+        shares = {shares: 1.0} if isinstance(shares, str) else shares
+        area = (uniform[0][:, None] >= np.cumsum(list(shares.values()))[:-1]).sum(axis=1)
+        return points_in([self.areas[name] for name in shares], area, uniform[1:])
 
     def on_earth(self) -> LocalPlane:
         """Return the plane.
@@ -143,11 +149,12 @@ class Area(Strict):
             return trapezoids([self.polygon.points_m])
         if self.geojson is not None:
             plane = places.on_earth()
-            rings_deg = area_files.geojson_rings(self.geojson.path, self.geojson.feature)
+            nothing = "no polygon in it; an area needs one at least"
+            rings_deg = geojson_lines(self.geojson.path, self.geojson.feature, POLYGONS, nothing)
             with refused("geojson", "path"):
                 return trapezoids([plane.to_m(ring) for ring in rings_deg])
         if self.sumo_net is not None:
-            low_m, high_m = area_files.sumo_boundary(self.sumo_net.path)
+            low_m, high_m = sumo_boundary(self.sumo_net.path)
             x, y = self.sumo_net.origin_m
             return Rectangle(from_m=(low_m[0] - x, low_m[1] - y), to_m=(high_m[0] - x, high_m[1] - y))
         region = self.disc or self.rectangle

@@ -1,46 +1,101 @@
-"""Reading map files: the features of a GeoJSON file, and the elements of a SUMO network."""
+"""Reading map files: lines and polygons of GeoJSON, streets and boundary of a SUMO network."""
 
 import json
 import math
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from edgefl.config import foreign_files, scenario_files
+from edgefl.config import foreign_files
 from edgefl.errors import EdgeflError, quoted
 
 LARGEST_FILE = 100_000_000  # bytes, unpacked
 MOST_VALUES = 8_000_000  # lists, numbers and keys of a GeoJSON file: 100 bytes each in memory
+MOST_POINTS = 2_000_000  # corners of streets: some 100 bytes each while they are read
 Pair = tuple[float, float]
+# kinds of geometries, and how deep in their coordinates each line lies: of polygons, outlines and holes alike
+LINES = {"LineString": 0, "MultiLineString": 1}
+POLYGONS = {"Polygon": 1, "MultiPolygon": 2}
 
 
 def geojson_lines(
-    path: Path, feature: str | None, lines_of: Callable[[Mapping[str, Any]], Iterator[Sequence[Any]]]
+    path: Path, feature: str | None, kinds: Mapping[str, int], nothing: str
 ) -> list[list[Pair]]:
     """Read lines, in degrees.
 
     Args:
         path: a FeatureCollection, a Feature or a geometry.
         feature: `id` of the features, or `name` among their properties; None: all.
-        lines_of: yields the lines of a geometry that has no collection in it, each a list of positions.
+        kinds: of geometries, LINES or POLYGONS; others are left out.
+        nothing: what is wrong with a file that has none of them.
 
     Raises:
         EdgeflError: names the file and the remedy.
     """
-    with reading(path, "geojson"):
-        features = _named(path, json.loads(_bytes_of_json(path)), feature)
-        return [
+    with _reading(path, "geojson"):
+        lines = [
             [(_degrees(corner[0]), _degrees(corner[1])) for corner in line]
-            for one in features
+            for one in _named(path, json.loads(_bytes_of_json(path)), feature)
             for geometry in _geometries(one.get("geometry") or {})
-            for line in lines_of(geometry)
+            if geometry.get("type") in kinds
+            for line in _within(geometry["coordinates"], kinds[geometry["type"]])
         ]
+    if not lines:
+        raise EdgeflError(f"{path}: {nothing}", ("geojson", "path"))
+    return lines
 
 
-def sumo_elements(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
+def sumo_boundary(path: Path) -> tuple[Pair, Pair]:
+    """Read the lower left and the upper right corner of a network, m: `convBoundary` of its `<location>`.
+
+    Raises:
+        EdgeflError: names the file and the remedy.
+    """
+    with _reading(path, "sumo_net"):
+        locations = (each for name, each in _sumo_elements(path) if name == "location")
+        boundary = next(locations, {}).get("convBoundary")
+        if boundary is None:
+            raise EdgeflError(
+                f"{path}: no <location convBoundary=...> in it; give a network of netconvert or netgenerate",
+                ("sumo_net", "path"),
+            )
+        x0, y0, x1, y1 = (float(text) for text in boundary.split(","))
+        if not (math.isfinite(x0 + y0 + x1 + y1) and x0 < x1 and y0 < y1):
+            raise EdgeflError(f"{path}: convBoundary {boundary} has no area", ("sumo_net", "path"))
+    return (x0, y0), (x1, y1)
+
+
+def sumo_lines(path: Path) -> list[list[Pair]]:
+    """Read the streets of a network, in its own metres: from junction to junction, by the shape of the edge.
+
+    Raises:
+        EdgeflError: names the file and the remedy.
+    """
+    edges: list[tuple[str, str, str]] = []
+    junctions: dict[str, Pair] = {}
+    points = 0
+    with _reading(path, "sumo_net"):
+        for name, attributes in _sumo_elements(path):
+            # edges within junctions and those of walking areas have a function
+            if name == "edge" and "from" in attributes and "function" not in attributes:
+                shape = attributes.get("shape", "")
+                edges.append((attributes["from"], attributes["to"], shape))
+                points += 2 + shape.count(" ")
+                if points > MOST_POINTS:
+                    raise _too_large(path, f"{MOST_POINTS:,} corners of streets")
+            elif name == "junction" and attributes.get("type") != "internal":
+                junctions[attributes["id"]] = _pair(attributes["x"], attributes["y"])
+        lines = [[junctions[one], *_shape(shape), junctions[other]] for one, other, shape in edges]
+    if not lines:
+        raise EdgeflError(
+            f"{path}: no street in it; give a network of netconvert or netgenerate", ("sumo_net", "path")
+        )
+    return lines
+
+
+def _sumo_elements(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield name and attributes of each element of a network.
 
     Raises:
@@ -54,10 +109,10 @@ def sumo_elements(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
             yield from read
             read.clear()
             if file.tell() > LARGEST_FILE:
-                raise too_large(path, f"{LARGEST_FILE // 1_000_000} MB, unpacked")
+                raise _too_large(path, f"{LARGEST_FILE // 1_000_000} MB, unpacked")
 
 
-def too_large(path: Path, most: str) -> EdgeflError:
+def _too_large(path: Path, most: str) -> EdgeflError:
     """Return the error about a network of more than so much."""
     return EdgeflError(
         f"{path}: more than {most}; cut a smaller network out with netconvert --keep-edges.in-boundary",
@@ -66,27 +121,21 @@ def too_large(path: Path, most: str) -> EdgeflError:
 
 
 @contextmanager
-def reading(path: Path, kind: str) -> Iterator[None]:
+def _reading(path: Path, kind: str) -> Iterator[None]:
     """Say of which file an error is, and what to do; kind: the key that names it, geojson or sumo_net."""
     place = (kind, "path")
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise EdgeflError(
-            f"{path}: no such file in {Path.cwd()}; {scenario_files.WHERE}",
-            place,
-        ) from error
-    except EdgeflError:
-        raise
-    except expat.ExpatError as error:
-        raise EdgeflError(
-            f"{path}:{error.lineno}: not well-formed XML ({error}); check the file", place
-        ) from error
-    except (OSError, EOFError, zlib.error, RecursionError) as error:
-        raise EdgeflError(f"{path}: cannot be read ({error}); check the file", place) from error
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        wanted = "GeoJSON as RFC 7946 has it" if kind == "geojson" else "a SUMO network"
-        raise EdgeflError(f"{path}: is not {wanted} ({error}); check the file", place) from error
+    with foreign_files.reading(path, *place):
+        try:
+            yield
+        except EdgeflError:
+            raise
+        except expat.ExpatError as error:
+            raise EdgeflError(
+                f"{path}:{error.lineno}: not well-formed XML ({error}); check the file", place
+            ) from error
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            wanted = "GeoJSON as RFC 7946 has it" if kind == "geojson" else "a SUMO network"
+            raise EdgeflError(f"{path}: is not {wanted} ({error}); check the file", place) from error
 
 
 def _bytes_of_json(path: Path) -> bytes:
@@ -144,6 +193,15 @@ def _geometries(geometry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield geometry
 
 
+def _within(coordinates: Sequence[Any], depth: int) -> Iterator[Sequence[Any]]:
+    """Yield the lists that lie so deep in a list of lists."""
+    if depth == 0:
+        yield coordinates
+    else:
+        for part in coordinates:
+            yield from _within(part, depth - 1)
+
+
 def _degrees(value: Any) -> float:
     """Return a coordinate as a number.
 
@@ -153,3 +211,16 @@ def _degrees(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{quoted(value)} is no coordinate")
     return float(value)
+
+
+def _shape(text: str) -> list[Pair]:
+    """Read the corners of an edge, without its ends: these are the junctions."""
+    corners = [_pair(*corner.split(",")[:2]) for corner in text.split()]
+    return corners[1:-1]
+
+
+def _pair(x: str, y: str) -> Pair:
+    pair = float(x), float(y)
+    if not math.isfinite(sum(pair)):
+        raise ValueError(f"{x}, {y} is no place")
+    return pair

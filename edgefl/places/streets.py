@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 
 from edgefl.config.strict import Strict, one_of
 from edgefl.errors import refused
-from edgefl.places import street_files
 from edgefl.places.areas import Places, Point, SumoNet
+from edgefl.places.map_files import LINES, geojson_lines, sumo_lines
 
 if TYPE_CHECKING:
     from edgefl.places.street_map import StreetMap
@@ -60,11 +60,12 @@ class Streets(Strict):
 
         if self.geojson is not None:
             plane = places.on_earth()
-            lines = street_files.geojson_lines(self.geojson.path, self.geojson.feature)
+            nothing = "no line in it; streets are LineStrings"
+            lines = geojson_lines(self.geojson.path, self.geojson.feature, LINES, nothing)
             with refused("geojson", "path"):
                 return StreetMap.of([plane.to_m(line) for line in lines])
         if self.sumo_net is not None:
-            lines = street_files.sumo_lines(self.sumo_net.path)
+            lines = sumo_lines(self.sumo_net.path)
             with refused("sumo_net", "path"):
                 return StreetMap.of([np.array(line) - self.sumo_net.origin_m for line in lines])
         assert self.lines_m is not None  # the schema wants one of them

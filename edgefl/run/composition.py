@@ -39,8 +39,7 @@ def compose(
         announce: called with the row of each round that is over, with tails until then.
     """
     scenario, env = world.scenario, radio.env
-    of_places = world.large_scale_of_places(env)
-    network = world.network(env, recorder, of_places and radio.coverage(of_places))
+    network = world.network(env, recorder, radio.coverage)
     if world.movement.moves:
         radio.follow(network.positions_m, network.survey)
     fleet = world.fleet
@@ -69,7 +68,9 @@ def compose(
         env.process(recorded_positions(env, network, recorder, times_s))
     elif every_s != "none":
         times_s = (number * every_s for number in itertools.count())
-        env.process(recorded_positions(env, network, recorder, times_s, of_places, radio.mean_sinr))
+        by_place = scenario.radio.propagation.shadowing == "spatial"
+        readings = radio.readings if by_place else None
+        env.process(recorded_positions(env, network, recorder, times_s, readings))
     own = recorder.own if isinstance(recorder, ByFederation) else {}
     servers = {}
     for key, learner in learners.items():

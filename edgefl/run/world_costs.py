@@ -43,12 +43,12 @@ def links(
         if not present:
             continue
         key = (1, "record" + (f" in cell {cell}" if cell else ""), number + 1)
-        state = radio.large_scale(simulation.network.positions_m(), present, cell, key)
+        state = radio.gains.of_round(simulation.network.positions_m(), present, cell, key)
         for bits in payloads_bits:
             many = [bits] * len(present)
             if radio.air.dynamic:
                 ones = dict.fromkeys(DIRECTIONS, np.ones(len(present)))
-                opened = radio.given(state, [cell] * len(present), radio.snr(state), ones)
+                opened = radio.given(state, [cell] * len(present), radio.budget.snr(state), ones)
             else:
                 opened = radio.open_round(state, cell, {"downlink": many, "uplink": many})
             yield {

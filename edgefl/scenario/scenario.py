@@ -33,7 +33,6 @@ from edgefl.engine.settings import (
 )
 from edgefl.errors import EdgeflError, clipped, moved
 from edgefl.learning.settings import LearningSettings
-from edgefl.mobility._together import Widest
 from edgefl.places.areas import Area
 from edgefl.places.streets import Streets
 from edgefl.run_directory.settings import RecordSettings
@@ -161,7 +160,7 @@ class Scenario(Section):
     def extent(self) -> Extent:
         """How far this scenario's world reaches, and how high its antennas stand."""
         models = [kind.mobility for kind in self.devices.kinds()]
-        return Extent(self.cell, self.layout, self.radio, models[0] if len(models) == 1 else Widest(models))
+        return Extent(self.cell, self.layout, self.radio, models)
 
     def of_federation(self, name: str) -> "Scenario":
         """Return the scenario as one of several federations has it; that of the only one, without a name."""

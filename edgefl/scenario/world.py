@@ -17,14 +17,16 @@ from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.air import propagation
 from edgefl.engine.air.background import BackgroundTraffic
 from edgefl.engine.air.background_users import BackgroundUsers
-from edgefl.engine.air.coverage import Coverage, LargeScaleOfPlaces
+from edgefl.engine.air.coverage import Coverage
 from edgefl.engine.air.extent import Extent
-from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, SpatialGains
+from edgefl.engine.air.gains import LargeScaleGains, SpatialGains
 from edgefl.engine.air.indoors import BehindWalls, Obstacles
+from edgefl.engine.air.measurements import Measurements
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.borders import Borders
 from edgefl.engine.cells.network import Network
 from edgefl.engine.devices.fleet import Fleet
+from edgefl.engine.devices.power import Power
 from edgefl.engine.records import Recorder
 from edgefl.errors import EdgeflError, moved, refused
 from edgefl.mobility import Mobility, Movement, trips
@@ -244,71 +246,49 @@ class World:
         self, env: simpy.Environment, recorder: Recorder, coverage: Coverage | None = None
     ) -> Network:
         """Build the network that says which cell serves which device; its processes are not started."""
-        layout, gains = self.scenario.layout, self.gains
+        layout, gains, fleet, handover = self.scenario.layout, self.gains, self.fleet, self.scenario.handover
         several = layout.several
-        measured = gains if several and isinstance(gains, SpatialGains) else None
+        power_db_of = gains.power_db_of if several and isinstance(gains, SpatialGains) else None
         return Network(
             env,
             movement=self.movement,
-            cells=layout.cells,
             radius_m=self.extent.edge_m,
-            power_db=measured.power_db if measured else None,
-            power_db_of=measured.power_db_of if measured else None,
-            tick_s=self.scenario.handover.measurement_interval_s
-            if several
-            else self.scenario.rounds.movement_tick_s,
-            handover=self.scenario.handover,
+            measurements=Measurements(layout.cells, power_db_of),
+            power=lambda listener: Power(
+                env,
+                self.count,
+                listener,
+                switches=fleet.switches(self.streams),
+                batteries=fleet.batteries(),
+                idle_power_w=fleet.idle_power_w,
+                draws=fleet.draws(),
+            ),
+            tick_s=handover.measurement_interval_s if several else self.scenario.rounds.movement_tick_s,
+            handover=handover,
             recorder=recorder,
-            switches=self.fleet.switches(self.streams),
-            batteries=self.fleet.batteries(),
-            idle_power_w=self.fleet.idle_power_w,
-            draws=self.fleet.draws(),
             coverage=coverage,
             borders=Borders(self.cells_m, self.extent.wraparound) if several else None,
         )
 
     def background(self, radio: Radio) -> Iterator[Generator[simpy.Event, None, None]]:
         """Yield the processes of other users' traffic, if there is any."""
-        settings, scenario = self.scenario.radio.background, self.scenario
-        if settings is None:
+        if self.scenario.radio.background is None:
             return
-        users = BackgroundUsers(
-            settings, scenario.radio, scenario.devices, self.gains, self.extent, self.streams
-        )
-        of_cells = BackgroundTraffic(radio.env, settings, radio.air, self.served, users.snr, self.streams)
+        users = BackgroundUsers(self.scenario.devices, self.gains, self.extent, self.streams)
+        of_cells = BackgroundTraffic(radio.air, self.served, users.snr, self.streams)
         yield from of_cells.processes()
-
-    def large_scale_of_places(self, env: simpy.Environment) -> LargeScaleOfPlaces | None:
-        """Return the function that gives links their state by place now; None: gains are drawn by round."""
-        gains, indoors = self.gains, self.walls(env)
-        if not isinstance(gains, SpatialGains):
-            return None
-
-        def of_places(positions_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-            state = gains.of_links(positions_m, ids, cells)
-            return state.behind(indoors.loss_db(positions_m, ids)) if indoors else state
-
-        return of_places
 
     def rehearsal(self) -> "World":
         """Return the same world with a copy of its gains, whose counters leave this world's alone."""
         other = copy.copy(self)
-        vars(other)["gains"] = copy.deepcopy(self.gains)
+        vars(other)["gains"] = copy.copy(self.gains)
         return other
-
-    @cached_property
-    def _walls(self) -> dict[simpy.Environment, Obstacles | None]:
-        return {}
 
     def walls(self, env: simpy.Environment) -> Obstacles | None:
         """What stands between devices and all sites alike, walls and cars, on a clock; None: nothing."""
-        # of a clock there is one, which remembers what it drew: radio, coverage and map ask for it
-        if env not in self._walls:
-            self._walls.clear()
-            by_trip = self.scenario.devices.indoors_by == "trip"
-            now = (lambda: trips(self.movement, env.now)) if by_trip else None
-            self._walls[env] = propagation.obstacles(self.extent, self.fleet, self.streams, now)
-        return self._walls[env]
+        by_trip = self.scenario.devices.indoors_by == "trip"
+        now = (lambda: trips(self.movement, env.now)) if by_trip else None
+        return propagation.obstacles(self.extent, self.fleet, self.streams, now)
 
     def _behind_walls(self, env: simpy.Environment) -> LargeScaleGains:
         """The gains, less what the walls take from devices indoors."""

@@ -32,9 +32,12 @@ READ = """
         print(error)
 """
 TRACE = ("from edgefl.mobility._trace_files import read", "read(path, ('vehicle',), keep=1)")
-AREA = ("from edgefl.places.area_files import geojson_rings", "geojson_rings(path, None)")
-BOUNDARY = ("from edgefl.places.area_files import sumo_boundary", "sumo_boundary(path)")
-STREETS = ("from edgefl.places.street_files import sumo_lines", "sumo_lines(path)")
+AREA = (
+    "from edgefl.places.map_files import POLYGONS, geojson_lines",
+    "geojson_lines(path, None, POLYGONS, '')",
+)
+BOUNDARY = ("from edgefl.places.map_files import sumo_boundary", "sumo_boundary(path)")
+STREETS = ("from edgefl.places.map_files import sumo_lines", "sumo_lines(path)")
 LOADS = ("from edgefl.engine.backgrounds._table import steps_of", "steps_of(path)")
 NPZ = ("from edgefl.learning.datasets.npz import Npz", "Npz(path=path).load()")
 IMAGES = (

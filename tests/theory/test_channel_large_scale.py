@@ -5,6 +5,7 @@ Fields of different keys are independent, so that one place over many keys is a 
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,6 +114,19 @@ def test_a_walk_through_one_field_meets_the_same_law() -> None:
         assert abs(measured - law) < 0.03 + STANDARD_ERRORS * error
 
 
+def at_origin(sites: range, radius_m: float, **options: Any) -> LargeScale:
+    """UMi sites of these keys, all at the origin: at each place as many independent links."""
+    return LargeScale(
+        sites_m=np.zeros((len(sites), 2)),
+        model=UMi(),
+        min_distance_m=10.0,
+        area_radius_m=radius_m,
+        keys=sites,
+        **RADIO,
+        **options,
+    )
+
+
 def test_sites_are_independent_and_so_are_the_states(seed: int) -> None:
     place = np.array([[13.0, 40.0]])
     los, nlos = values(shadowing(seed, *LOS), place)[0], values(shadowing(seed, *NLOS), place)[0]
@@ -124,16 +138,7 @@ def test_sites_are_independent_and_so_are_the_states(seed: int) -> None:
 
 @pytest.mark.parametrize(("state", "std_db"), [("always", 4.0), ("never", 7.82)])
 def test_gain_has_the_states_deviation(seed: int, state: str, std_db: float) -> None:
-    subject = LargeScale(
-        sites_m=np.zeros((KEYS, 2)),
-        model=UMi(),
-        min_distance_m=10.0,
-        area_radius_m=40.0,
-        keys=keys(seed),
-        line_of_sight=state,
-        shadowing="spatial",
-        **RADIO,
-    )
+    subject = at_origin(keys(seed), 40.0, line_of_sight=state, shadowing_std_db=None)
     place = np.array([[30.0, 17.0]])
     loss_db = UMi().path_loss_db(math.hypot(30, 17), line_of_sight=state == "always", **RADIO)
     shadowing_db = subject.gain_db(place)[0].astype(float) + loss_db
@@ -145,16 +150,7 @@ def test_gain_has_the_states_deviation(seed: int, state: str, std_db: float) -> 
 def test_gain_is_correlated_over_its_states_distance(state: str, correlation_m: float) -> None:
     """TR 38.901, Table 7.5-6: gains of two places 10 m apart, over sites that are independent."""
     lag_m, std_db = 10.0, UMi().shadowing_std_db(state == "always")
-    subject = LargeScale(
-        sites_m=np.zeros((KEYS, 2)),
-        model=UMi(),
-        min_distance_m=10.0,
-        area_radius_m=40.0,
-        keys=keys(0),
-        line_of_sight=state,
-        shadowing="spatial",
-        **RADIO,
-    )
+    subject = at_origin(keys(0), 40.0, line_of_sight=state, shadowing_std_db=None)
     # at one distance, so that path loss cancels
     side_m = math.sqrt(30.0**2 - (lag_m / 2) ** 2)
     there, here = subject.gain_db(np.array([[side_m, -lag_m / 2], [side_m, lag_m / 2]])).astype(float)
@@ -176,15 +172,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 def line_of_sight(seed: int, mode: str = "probabilistic", radius_m: float = 130.0) -> LargeScale:
     """Many sites at the origin: at each place, as many independent states."""
     count = 4 * KEYS
-    return LargeScale(
-        sites_m=np.zeros((count, 2)),
-        model=UMi(),
-        min_distance_m=10.0,
-        area_radius_m=radius_m,
-        keys=keys(seed, count),
-        line_of_sight=mode,
-        **RADIO,
-    )
+    return at_origin(keys(seed, count), radius_m, line_of_sight=mode)
 
 
 @pytest.mark.parametrize("distance_m", [30.0, 60.0, 120.0])
@@ -242,15 +230,7 @@ def test_line_of_sight_changes_as_often_as_rice_says() -> None:
     law = math.sqrt(2) / (math.pi * 50.0) * math.exp(-(threshold**2) / 2) * 2 * math.pi * distance_m
     changes = {}
     for mode in LAWS:
-        subject = LargeScale(
-            sites_m=np.zeros((sites, 2)),
-            model=UMi(),
-            min_distance_m=10.0,
-            area_radius_m=90.0,
-            keys=range(sites),
-            line_of_sight=mode,
-            **RADIO,
-        )
+        subject = at_origin(range(sites), 90.0, line_of_sight=mode)
         in_sight = subject.line_of_sight(circle)
         changes[mode] = np.count_nonzero(in_sight != np.roll(in_sight, 1, axis=0), axis=0)
     error = changes["soft"].std() / math.sqrt(sites)
@@ -263,15 +243,7 @@ def test_line_of_sight_changes_as_often_as_rice_says() -> None:
 def test_every_site_has_its_own_view() -> None:
     """Line of sight to neighbouring sites is decided independently."""
     count = 300
-    subject = LargeScale(
-        sites_m=np.zeros((count, 2)),
-        model=UMi(),
-        min_distance_m=10.0,
-        area_radius_m=130.0,
-        keys=range(count),
-        line_of_sight="probabilistic",
-        **RADIO,
-    )
+    subject = at_origin(range(count), 130.0, line_of_sight="probabilistic")
     # places 100 m apart on a circle and more: e^-2; 4 places x 150 disjoint pairs of sites
     places = 100.0 * np.array([(1, 0), (0, 1), (-1, 0), (0, -1)])
     in_sight = subject.line_of_sight(places).astype(float) - UMi().los_probability(100.0)

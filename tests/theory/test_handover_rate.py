@@ -15,10 +15,9 @@ from edgefl.channel.large_scale import LargeScale, LineOfSight
 from edgefl.channel.layout import Wraparound, hexagonal_sites
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.air.presets import NR
-from edgefl.engine.cells.network import Network
 from edgefl.engine.records import Event
 from edgefl.engine.settings import HandoverSettings
-from edgefl.testing import Rows
+from tests.unit.engine.cells.watched import watched
 
 ISD_M = 200.0
 SPEED_M_S = 12.5
@@ -77,22 +76,18 @@ def changes(
         area_radius_m=AREA_M + SPEED_M_S * simulated_s + 1.0,
         keys=[100 * seed + site for site in range(len(SITES_M))],
         line_of_sight=line_of_sight,
-        shadowing="none" if correlation is None else "spatial",
+        shadowing_std_db=0.0 if correlation is None else None,
         common=Common(100 * seed + 99, correlation) if correlation else None,
         wraparound=Wraparound(1, ISD_M),
     )
-    settings, env, log = HandoverSettings(**rules), simpy.Environment(), Rows()
-    network = Network(
+    env = simpy.Environment()
+    _, log = watched(
         env,
-        movement=Straight(devices, seed),
-        cells=len(SITES_M),
-        tick_s=settings.measurement_interval_s,
-        handover=settings,
-        recorder=log,
-        power_db=large_scale.gain_db,
+        Straight(devices, seed),
+        len(SITES_M),
+        lambda positions_m, ids: large_scale.gain_db(positions_m),
+        HandoverSettings(**rules),
     )
-    for process in network.processes():
-        env.process(process)
     env.run(until=simulated_s)
     return list(log.of[Event])
 

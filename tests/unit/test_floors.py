@@ -40,7 +40,17 @@ LEARNING = [
     ["federation"],
 ]
 ENGINE = [
-    ["clock", "parts", "class_settings", "power_models", "sessions", "selectors", "servers", "backgrounds"],
+    [
+        "clock",
+        "parts",
+        "derived",
+        "class_settings",
+        "power_models",
+        "sessions",
+        "selectors",
+        "servers",
+        "backgrounds",
+    ],
     ["records", "settings", "churn"],
     ["devices"],
     ["air"],

@@ -9,7 +9,6 @@ import simpy
 
 from edgefl.channel.band_slots import Groups
 from edgefl.channel.carrier import Carrier
-from edgefl.channel.fading import Fading
 from edgefl.channel.shared_band import SharedBand
 from edgefl.channel.tdd import Direction, rounding_s, roundings_s
 from edgefl.channel.units import FloatArray
@@ -18,7 +17,6 @@ from edgefl.engine.air.pieces import Pieces
 from edgefl.engine.air.radio_link_monitoring import RadioLinkMonitoring
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.air.regime import RenewalRegime
-from edgefl.errors import refused
 
 
 @dataclass(frozen=True)
@@ -76,13 +74,3 @@ class AirInterface:
             taken_s: FloatArray = carrier.need(payload_bits) / rate * self.slot_s
         lowest = self.monitoring.lowest_snr[direction]
         return np.where(snr >= lowest, taken_s, np.inf)
-
-    def join_background(
-        self, cell: int, direction: Direction, number: int, bits: int, snr: float, fading: Fading, slot: int
-    ) -> None:
-        """Let a file of background traffic into the band at a slot boundary, which is now."""
-        with refused("radio"):
-            # devices have ids from 0 on
-            self.band(cell, direction).begin(
-                -number, bits, snr_whole_band=snr, fading=fading, slot=slot, background=True
-            )

@@ -13,7 +13,7 @@ from edgefl.channel.units import FloatArray
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.backgrounds import Background
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, refused
 from edgefl.rng import Streams
 
 # cell -> direction -> [users] mean SNR on the whole band with full power
@@ -34,27 +34,30 @@ class BackgroundTraffic:
         users_snr: returns the users of a cell, as many as the settings ask for.
     """
 
-    env: simpy.Environment
-    settings: Background
     air: AirInterface
     cells: Sequence[int]
     users_snr: UsersSnr
     streams: Streams
 
+    @property
+    def _settings(self) -> Background:
+        settings: Background = self.air.settings.background
+        return settings
+
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
         """Yield all generators that the composition root must start."""
-        self.settings.check(self.cells)
+        self._settings.check(self.cells)
         for cell in self.cells:
             snr: dict[Direction, FloatArray] | None = None
             for direction in DIRECTIONS:
-                if self.settings.load(direction, cell, self.env.now) != (0.0, math.inf):
+                if self._settings.load(direction, cell, self.air.env.now) != (0.0, math.inf):
                     snr = snr or self.users_snr(cell)
                     yield self._arrivals(cell, direction, snr[direction])
 
     def _arrivals(
         self, cell: int, direction: Direction, snr: FloatArray
     ) -> Generator[simpy.Event, None, None]:
-        settings, env = self.settings, self.env
+        settings, env = self._settings, self.air.env
         taken_s = self.air.seconds_alone(direction, settings.file_bits, snr)
         reached = np.flatnonzero(np.isfinite(taken_s))
         if not len(reached):
@@ -74,19 +77,25 @@ class BackgroundTraffic:
             slot = self.air.next_slot(env.now)
             yield self.air.until(slot)
             number += 1
-            self.air.join_background(
-                cell, direction, number, settings.file_bits, float(snr[user]), fading[user], slot
-            )
+            with refused("radio"):
+                self.air.band(cell, direction).begin(
+                    -number,  # devices have ids from 0 on
+                    settings.file_bits,
+                    snr_whole_band=float(snr[user]),
+                    fading=fading[user],
+                    slot=slot,
+                    background=True,
+                )
 
     def _delay_s(self, cell: int, direction: Direction, mean_s: float, files: float) -> float:
         """Return the time until a number of files has come in the mean; inf: it never has."""
-        time_s = self.env.now
+        now_s = time_s = self.air.env.now
         while True:
-            load, until_s = self.settings.load(direction, cell, time_s)
+            load, until_s = self._settings.load(direction, cell, time_s)
             if load:
                 delay_s = mean_s / load * files
                 if time_s + delay_s <= until_s:
-                    return time_s - self.env.now + delay_s
+                    return time_s - now_s + delay_s
                 files -= (until_s - time_s) * load / mean_s
             if until_s == math.inf:
                 return math.inf

@@ -5,17 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgefl.channel.geometry import sample_ring
+from edgefl.channel.penetration import STD_DB, wall_loss_db
 from edgefl.channel.tdd import Direction
-from edgefl.channel.units import FloatArray, db_to_linear, dbm_to_watt
+from edgefl.channel.units import FloatArray, dbm_to_watt
 from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, SpatialGains
 from edgefl.engine.air.gains_by_round import PerRoundGains
 from edgefl.engine.air.indoors import Indoors
-from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.backgrounds import Background
 from edgefl.engine.settings import DeviceSettings
 from edgefl.errors import EdgeflError
+from edgefl.mobility._draws import UniformDraws
 from edgefl.rng import Streams
 
 MOST_DRAWS = 10_000  # of places, until enough are in one cell
@@ -25,36 +26,35 @@ MOST_DRAWS = 10_000  # of places, until enough are in one cell
 class BackgroundUsers:
     """Users at places drawn in a cell. Power and share indoors are their own; their height is that of device 0."""
 
-    settings: Background
-    radio: RadioSettings
     devices: DeviceSettings
     gains: LargeScaleGains
     extent: Extent
     streams: Streams
 
+    @property
+    def _settings(self) -> Background:
+        settings: Background = self.extent.radio.background
+        return settings
+
     def snr(self, cell: int) -> dict[Direction, FloatArray]:
         """Return [users] the mean SNR of a cell's users in each direction, on the whole band."""
         state = self._large_scale(cell)
-        power_w = np.full(self.settings.users, dbm_to_watt(self.settings.transmit_power_dbm))
-        budget = Budget(self.radio, power_w)
+        power_w = np.full(self._settings.users, dbm_to_watt(self._settings.transmit_power_dbm))
+        budget = Budget(self.extent.radio, power_w)
         snr = budget.snr(state)
         snr["uplink"] = snr["uplink"] * budget.uplink_power(state, np.ones(len(power_w)))
         return snr
 
     def _large_scale(self, cell: int) -> LargeScaleState:
-        rng, users = self.streams("background", "places", cell), self.settings.users
+        rng, users = self.streams("background", "places", cell), self._settings.users
         ring = {"inner_radius_m": self.extent.kept_free_m, "outer_radius_m": self.extent.edge_m}
-        gains, kinds = self.gains, np.zeros(users, dtype=np.intp)
-        if isinstance(gains, PerRoundGains):
+        if isinstance(self.gains, PerRoundGains):
             places_m = sample_ring(rng, users, **ring)
-            gains_db, others = gains.of_places(places_m, rng), np.zeros(users)
+            state = self.gains.of_places(places_m, rng)
         else:
-            assert isinstance(gains, SpatialGains)
-            places_m = self._places_m(gains, cell, rng, ring)
-            of_cells = gains.power_db_of(places_m, kinds).astype(float)
-            gains_db = of_cells[:, cell]
-            others = np.maximum(0.0, db_to_linear(of_cells).sum(axis=1) - db_to_linear(gains_db))
-        state = LargeScaleState(list(range(users)), gains_db, np.linalg.norm(places_m, axis=1), others)
+            assert isinstance(self.gains, SpatialGains)
+            places_m = self._places_m(self.gains, cell, rng, ring)
+            state = self.gains.of_links(places_m, np.zeros(users, dtype=np.intp), np.full(users, cell))
         walls = self._walls(cell)
         return state.behind(walls.loss_db(places_m, np.arange(users))) if walls else state
 
@@ -62,7 +62,7 @@ class BackgroundUsers:
         self, gains: SpatialGains, cell: int, rng: np.random.Generator, ring: dict[str, float]
     ) -> FloatArray:
         """Draw places until there are enough for which this cell is the strongest."""
-        users, inside_m = self.settings.users, np.empty((0, 2))
+        users, inside_m = self._settings.users, np.empty((0, 2))
         for _ in range(MOST_DRAWS):
             places_m = sample_ring(rng, users, **ring)
             mine = gains.power_db_of(places_m, np.zeros(users, dtype=np.intp)).argmax(axis=1) == cell
@@ -75,16 +75,15 @@ class BackgroundUsers:
 
     def _walls(self, cell: int) -> Indoors | None:
         """The walls, if any user can be behind one."""
-        share, depth_m = self.devices.indoor_share, self.radio.path_loss.indoor_depth_m
+        share, depth_m = self.devices.indoor_share, self.extent.radio.path_loss.indoor_depth_m
         if not share or depth_m is None:
             return None
-        name = ("background", "indoors", cell)
-        return Indoors.alike(
-            self.settings.users,
-            share,
-            self.devices.penetration,
+        alike = np.ones(self._settings.users)
+        walls, carrier_hz = self.devices.penetration, self.extent.radio.carrier_hz
+        return Indoors(
+            share * alike,
+            wall_loss_db(carrier_hz, walls) * alike,
+            STD_DB[walls] * alike,
             depth_m,
-            self.radio.carrier_hz,
-            self.streams,
-            name,
+            UniformDraws(self.streams, len(alike), ("background", "indoors", cell)),
         )

@@ -1,14 +1,16 @@
 """Channel reports: gains measured anew while transfers last, of all cells at once."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import simpy
 
-from edgefl.channel.interference import Heard, Interfered
+from edgefl.channel.interference import Heard
 from edgefl.channel.tdd import Direction, rounding_s
 from edgefl.channel.units import FloatArray, Values
 from edgefl.engine.air.budget import Budget
@@ -16,16 +18,10 @@ from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, RoundKey
 from edgefl.engine.air.links import Links
 from edgefl.engine.air.measurements import Survey
 from edgefl.engine.air.radio_link_monitoring import RadioLinkMonitoring
+from edgefl.engine.air.slot_interference import InterferedLinks
+from edgefl.engine.derived import Derived
 
 Snr = dict[Direction, FloatArray]
-
-
-class _Surveyed(NamedTuple):
-    """What a survey says of all links of a round: [links] SNR, and what each device hears of the other sites."""
-
-    survey: Survey
-    snr: Snr
-    heard: Sequence[Heard]
 
 
 class ChannelReports:
@@ -47,14 +43,15 @@ class ChannelReports:
         key: RoundKey,
         links: Links,
         neighbours: int,
-        interfered: Mapping[Direction, Sequence[Interfered]] | None,
+        interfered: InterferedLinks | None,
     ) -> None:
         self.cell = cell
         self.key = key
         self.ids = np.asarray(links.devices)
         self.neighbours = neighbours
         self.interfered = interfered
-        self.surveyed: _Surveyed | None = None  # by the last survey that a link was read from beside the grid
+        # others of the round begin before the next tick, too: all links take little more time than one
+        self._surveyed = Derived(partial(reader.surveyed, cell, self.ids, neighbours, interfered is not None))
         self._row = {device: row for row, device in enumerate(links.devices)}
         self._reader = reader
         self._uplink_power = links.uplink_power
@@ -86,16 +83,15 @@ class ChannelReports:
         row = self._row[device]
         return self._snr[direction].item(row) if self._is_now(self._measured_s.item(row)) else None
 
-    def take_surveyed(self, row: int) -> None:
-        """Take what the survey says of the link in a row; an absent device keeps what was measured last."""
-        assert self.surveyed is not None
-        survey, snr, heard = self.surveyed
+    def take_surveyed(self, row: int, survey: Survey) -> None:
+        """Take what a survey says of the link in a row; an absent device keeps what was measured last."""
+        snr, heard = self._surveyed(survey)
         self._measured_s[row] = self._reader.env.now
         if np.isfinite(survey.positions_m[self.ids[row], 0]):
             self._snr["downlink"][row] = snr["downlink"][row]
             self._snr["uplink"][row] = snr["uplink"][row] * self._uplink_power[row]
             if self.interfered is not None:
-                self.interfered["downlink"][row].heard = heard[row]
+                self.interfered("downlink")[row].heard = heard[row]
 
     def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
         """Return the rows of the links to be measured now: with a transfer under way, not measured yet at this time.
@@ -119,7 +115,7 @@ class ChannelReports:
         self._snr["downlink"][rows] = snr["downlink"]
         self._snr["uplink"][rows] = snr["uplink"] * self._uplink_power[rows]
         if self.interfered is not None:
-            links = self.interfered["downlink"]
+            links = self.interfered("downlink")
             for row, hears in zip(rows.tolist(), heard, strict=True):
                 links[row].heard = hears
 
@@ -129,6 +125,7 @@ class ChannelReports:
         return now_s - measured_s <= rounding_s(now_s)
 
 
+@dataclass(eq=False)
 class GainReader:
     """Measures the gains of links while transfers last.
 
@@ -149,32 +146,23 @@ class GainReader:
         survey: afresh -> what all devices measured of all cells now, or at the last tick; None: nobody measures.
     """
 
-    def __init__(
-        self,
-        env: simpy.Environment,
-        monitoring: RadioLinkMonitoring,
-        budget: Budget,
-        gains: LargeScaleGains,
-        heard: Callable[[LargeScaleState], list[Heard]],
-        shared: bool = False,
-    ) -> None:
-        self.env = env
-        self._shared = shared
-        self.under_way: dict[ChannelReports, None] = {}
-        self.positions_m: Callable[[], np.ndarray] | None = None
-        self.survey: Callable[[bool], Survey | None] = lambda _: None
-        self._monitoring = monitoring
-        self._budget = budget
-        self._gains = gains
-        self._heard = heard
+    env: simpy.Environment
+    monitoring: RadioLinkMonitoring
+    budget: Budget
+    gains: LargeScaleGains
+    heard: Callable[[LargeScaleState], list[Heard]]
+    shared: bool = False
+    under_way: dict[ChannelReports, None] = field(default_factory=dict)
+    positions_m: Callable[[], np.ndarray] | None = None
+    survey: Callable[[bool], Survey | None] = lambda _: None
 
     def read(self, asking: ChannelReports, row: int) -> None:
         """Measure a round's link in a row, and others that are due with it."""
         assert self.positions_m is not None  # else no link is measured again
-        on_grid, rounds = self._monitoring.measures_at(self.env.now), [asking]
+        on_grid, rounds = self.monitoring.measures_at(self.env.now), [asking]
         survey = self.survey(on_grid)
-        if survey is not None and not on_grid and not self._shared:
-            self._take_surveyed(asking, row, survey)
+        if survey is not None and not on_grid and not self.shared:
+            asking.take_surveyed(row, survey)
             return
         positions_m = self.positions_m() if survey is None else survey.positions_m
         if on_grid:
@@ -184,7 +172,7 @@ class GainReader:
                 # in one cell, rounds may have a shadowing of their own
                 if other is not asking and (other.key == asking.key or other.cell != asking.cell)
             ]
-        alone = None if on_grid or self._shared else row
+        alone = None if on_grid or self.shared else row
         due = [one.due(positions_m, alone) for one in rounds]
         counts = [len(rows) for rows in due]
         ids = np.concatenate([one.ids[rows] for one, rows in zip(rounds, due, strict=True)])
@@ -192,24 +180,21 @@ class GainReader:
             return
         cells = np.repeat([one.cell for one in rounds], counts)
         if survey is None:
-            state = self._gains.of_round(positions_m, ids.tolist(), cells, asking.key)
+            state = self.gains.of_round(positions_m, ids.tolist(), cells, asking.key)
         else:
-            state = self._gains.of_survey(survey, ids.tolist(), cells)
-        snr = self._budget.snr(state, np.repeat([one.neighbours for one in rounds], counts))
-        heard = [] if asking.interfered is None else self._heard(state)
+            state = self.gains.of_survey(survey, ids.tolist(), cells)
+        snr = self.budget.snr(state, np.repeat([one.neighbours for one in rounds], counts))
+        heard = [] if asking.interfered is None else self.heard(state)
         begin = 0
         for one, rows in zip(rounds, due, strict=True):
             part = slice(begin, begin + len(rows))
             one.take(rows, {direction: values[part] for direction, values in snr.items()}, heard[part])
             begin += len(rows)
 
-    def _take_surveyed(self, asking: ChannelReports, row: int, survey: Survey) -> None:
-        """Measure a round's link in a row as a survey has it."""
-        if asking.surveyed is None or asking.surveyed.survey is not survey:
-            # others of the round begin before the next tick, too: all links take little more time than one
-            cells, neighbours = np.repeat([[asking.cell], [asking.neighbours]], len(asking.ids), axis=1)
-            state = self._gains.of_survey(survey, asking.ids.tolist(), cells)
-            snr = self._budget.snr(state, neighbours)
-            heard = [] if asking.interfered is None else self._heard(state)
-            asking.surveyed = _Surveyed(survey, snr, heard)
-        asking.take_surveyed(row)
+    def surveyed(
+        self, cell: int, ids: npt.NDArray[np.intp], neighbours: int, hear: bool, survey: Survey
+    ) -> tuple[Snr, list[Heard]]:
+        """Return what a survey says of all links of a round: [links] SNR, and what each hears of the other sites."""
+        cells, shares = np.repeat([[cell], [neighbours]], len(ids), axis=1)
+        state = self.gains.of_survey(survey, ids.tolist(), cells)
+        return self.budget.snr(state, shares), self.heard(state) if hear else []

@@ -1,17 +1,16 @@
 """Coverage: which devices have a link that carries anything, and so are connected."""
 
+from collections import defaultdict
 from collections.abc import Callable
 
 import numpy as np
 
 from edgefl.channel.units import FloatArray, db_to_linear
 from edgefl.engine.air.budget import Budget
-from edgefl.engine.air.gains import LargeScaleState
+from edgefl.engine.air.gains import LargeScaleGains
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_link_monitoring import RadioLinkMonitoring
-
-# positions [n, 2], ids [n] and cells [n] of devices -> the large-scale state of their links
-LargeScaleOfPlaces = Callable[[np.ndarray, np.ndarray, np.ndarray], LargeScaleState]
+from edgefl.engine.derived import Derived
 
 
 class Coverage:
@@ -29,7 +28,6 @@ class Coverage:
     round lasts until their timers have run out.
 
     Args:
-        of_places: the links to the serving cells, by place.
         at_sites: positions of all devices, a cell -> mean interference over noise at its site.
     """
 
@@ -38,36 +36,30 @@ class Coverage:
         margin_db: float,
         budget: Budget,
         monitoring: RadioLinkMonitoring,
-        of_places: LargeScaleOfPlaces,
+        gains: LargeScaleGains,
         at_sites: Callable[[np.ndarray, int], float],
     ) -> None:
         margin = float(db_to_linear(margin_db))
         self._needed = {direction: margin * monitoring.lowest_snr[direction] for direction in DIRECTIONS}
         self._budget = budget
-        self._of_places = of_places
+        self._gains = gains
         self._at_sites = at_sites
-        # of each cell: who was asked for, where all were, and the answer
-        self._last: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self._among = defaultdict[int, Derived[int, np.ndarray, np.ndarray, np.ndarray]](
+            lambda: Derived(self._has_link)
+        )
 
     def among(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
-        """Return [n] whether devices with these ids [n] have a link to a cell's site.
+        """Return [n] whether devices with these ids [n] have a link to a cell's site, read-only.
 
         Args:
             positions_m: [devices, 2] of all devices now, nan: absent.
         """
-        last = self._last.get(cell)
-        if (
-            last is not None
-            and np.array_equal(last[0], ids)
-            and (last[1] is positions_m or np.array_equal(last[1], positions_m, equal_nan=True))
-        ):
-            return last[2]
-        found = self._has_link(cell, ids, positions_m) if len(ids) else np.zeros(0, dtype=bool)
-        self._last[cell] = ids, positions_m, found
-        return found
+        return self._among[cell](cell, ids, positions_m)
 
     def _has_link(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
-        state = self._of_places(positions_m[ids], ids, np.full(len(ids), cell))
+        if not len(ids):
+            return np.zeros(0, dtype=bool)
+        state = self._gains.of_links(positions_m[ids], ids, np.full(len(ids), cell))
         sinr = self._budget.mean_snr(state, 1)
         power: FloatArray = self._budget.uplink_power(state, np.ones(len(ids)))
         uplink = sinr["uplink"] * power / (1.0 + self._at_sites(positions_m, cell))

@@ -1,17 +1,19 @@
 """How far a scenario's world reaches, and how high its antennas stand; what is not given, its path loss says."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from edgefl.channel.layout import Wraparound
 from edgefl.channel.path_loss import PathLoss
+from edgefl.channel.units import FloatArray
 from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.settings import CellSettings
 from edgefl.errors import EdgeflError, refused
 from edgefl.mobility import Mobility
-from edgefl.mobility._together import Widest
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Extent:
     cell: CellSettings
     layout: LayoutSettings
     radio: RadioSettings
-    mobility: Mobility | Widest
+    mobilities: Sequence[Mobility]  # of the classes of devices
 
     @property
     def bs_height_m(self) -> float:
@@ -72,7 +74,7 @@ class Extent:
     @property
     def area_radius_m(self) -> float:
         """Radius of the disc in which devices are dropped."""
-        return self.mobility.area_radius_m(self.radius_m)
+        return max(model.area_radius_m(self.radius_m) for model in self.mobilities)
 
     @property
     def field_radius_m(self) -> float:
@@ -80,7 +82,9 @@ class Extent:
 
         One cell asks for places in the cell only, several for all where devices can be.
         """
-        return self.area_radius_m if not self.layout.several else self.mobility.reach_m(self.radius_m)
+        if not self.layout.several:
+            return self.area_radius_m
+        return max(model.reach_m(self.radius_m) for model in self.mobilities)
 
     @property
     def edge_m(self) -> float:
@@ -104,6 +108,22 @@ class Extent:
         if self.wraparound:
             return self.wraparound.largest_distance_m
         return self.field_radius_m + float(np.hypot(*self.layout.sites_m.T).max())
+
+    @property
+    def shadowing_std_db(self) -> float:
+        """Standard deviation of the shadowing where line of sight is everywhere, or nowhere."""
+        given = self.radio.propagation.shadowing_std_db
+        return self._path_loss.shadowing_std_db(self._in_sight) if given is None else given
+
+    def path_loss_db(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
+        """Return the path loss at these distances, at this carrier and these heights."""
+        return self._path_loss.path_loss_db(
+            distance_2d_m,
+            carrier_hz=self.radio.carrier_hz,
+            line_of_sight=self._in_sight,
+            bs_height_m=self.bs_height_m,
+            ut_height_m=self.ut_height_m,
+        )
 
     def check(self) -> None:
         """Refuse heights, a carrier and distances for which the path loss does not hold.
@@ -130,12 +150,7 @@ class Extent:
     def _holds_at(self, distance_m: float, place: tuple[str, ...], which: str) -> None:
         with refused(*place):
             try:
-                self._path_loss.path_loss_db(
-                    distance_m,
-                    carrier_hz=self.radio.carrier_hz,
-                    bs_height_m=self.bs_height_m,
-                    ut_height_m=self.ut_height_m,
-                )
+                self.path_loss_db(distance_m)
             except ValueError as error:
                 raise ValueError(f"the {which} links are {distance_m:g} m long, and {error}") from error
 
@@ -150,6 +165,10 @@ class Extent:
     def _path_loss(self) -> PathLoss:
         path_loss: PathLoss = self.radio.path_loss
         return path_loss
+
+    @property
+    def _in_sight(self) -> bool:
+        return self.radio.propagation.line_of_sight == "always"
 
     @property
     def _range_m(self) -> tuple[float, float]:

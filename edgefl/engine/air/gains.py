@@ -11,6 +11,7 @@ from edgefl.channel.geometry import within
 from edgefl.channel.large_scale import LargeScale
 from edgefl.channel.units import db_to_linear
 from edgefl.engine.air.measurements import Survey
+from edgefl.engine.derived import Derived
 
 RoundKey = tuple[int, str, int]  # session, phase, round
 
@@ -65,31 +66,14 @@ class LargeScaleGains(Protocol):
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         """Return the state of links to the sites of cells [ids], from what all devices measured: within 1e-3 dB."""
 
+    def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
+        """Return the state of links from places [n, 2] to the sites of cells [n] now: within 1e-3 dB, not counted.
+
+        Of gains that belong to places alone.
+        """
+
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [devices, cells] the gain in dB; -inf for a device that is absent."""
-
-
-@dataclass(frozen=True)
-class _Last:
-    """What was asked last of gains that belong to places, and the answer.
-
-    beyond, held: links that were beyond the world's border, and held at the minimum distance.
-    """
-
-    ids: np.ndarray
-    places_m: np.ndarray
-    cell: int | np.ndarray
-    state: LargeScaleState
-    beyond: int
-    held: int
-
-    def is_of(self, ids: np.ndarray, places_m: np.ndarray, cell: int | np.ndarray) -> bool:
-        """Return whether the same is asked again."""
-        return (
-            np.array_equal(self.ids, ids)
-            and np.array_equal(self.cell, cell)
-            and np.array_equal(self.places_m, places_m)
-        )
 
 
 class SpatialGains:
@@ -119,54 +103,36 @@ class SpatialGains:
         self._of = of
         self.beyond = 0
         self._interference = interference
-        self._held_again = 0  # links closer than the minimum distance, of rounds that were not computed anew
-        self._last: _Last | None = None
-
-    @property
-    def clamped(self) -> int:
-        return self._held_again + sum(one.clamped_links for one in self.large_scales)
+        self.clamped = 0
+        self._links = Derived(self._links_of)  # a million who stand still are measured once
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
     ) -> LargeScaleState:
         chosen = np.asarray(ids)
-        places_m, last = positions_m[chosen], self._last
-        # a million who stand still are measured once
-        if last is not None and last.is_of(chosen, places_m, cell):
-            self.beyond += last.beyond
-            self._held_again += last.held
-            return replace(last.state, ids=ids, key=key, everywhere_m=positions_m)
-        beyond, held = self.beyond, self.clamped
-        state = self._of_round(positions_m, ids, chosen, cell, key)
-        self._last = _Last(chosen, places_m, cell, state, self.beyond - beyond, self.clamped - held)
-        return state
-
-    def _of_round(
-        self,
-        positions_m: np.ndarray,
-        ids: Sequence[int],
-        chosen: np.ndarray,
-        cell: int | np.ndarray,
-        key: RoundKey,
-    ) -> LargeScaleState:
-        places_m, outside = self._within_border(positions_m[chosen])
+        state, held, outside = self._links(chosen, cell, positions_m[chosen])
+        self.clamped += held
         self.beyond += outside
+        return replace(state, ids=ids, key=key, everywhere_m=positions_m)
+
+    def _links_of(
+        self, ids: np.ndarray, cell: int | np.ndarray, places_m: np.ndarray
+    ) -> tuple[LargeScaleState, int, int]:
+        """Return the links of devices [n], and how many are held at the minimum distance and at the border."""
+        places_m, outside = self._within_border(places_m)
         _, sectors = self._kinds[0]
         cells = cell if isinstance(cell, np.ndarray) else np.full(len(ids), cell)
         sites = cells if sectors is None else sectors.site_of(cells)
-        gains_db, distances_m, others, of_all = (
-            np.empty(len(ids)),
-            np.empty(len(ids)),
-            np.zeros(len(ids)),
-            None,
-        )
-        for (large_scale, sectors), rows in by_kind(self._kinds, self._of[chosen]):
+        gains_db, distances_m, others = np.zeros((3, len(ids)))
+        of_all, held = None, 0
+        for (large_scale, sectors), rows in by_kind(self._kinds, self._of[ids]):
             here_m, to, of_sites = places_m[rows], sites[rows], None
             own = np.arange(len(to)), cells[rows]
             if self._interference:
                 gains_db[rows], distances_m[rows], of_sites = large_scale.links_among(here_m, to)
             else:
                 gains_db[rows], distances_m[rows] = large_scale.links_to(here_m, to)
+            held += int(large_scale.is_held(distances_m[rows]).sum())
             gains_db[rows] += self._antenna_gain_dbi if sectors is None else sectors.gain_dbi(here_m)[own]
             if of_sites is not None:
                 of_cells = self._of_cells(of_sites, sectors, here_m)
@@ -177,7 +143,8 @@ class SpatialGains:
                 if of_all is None:
                     of_all = np.empty((len(ids), everywhere.shape[1]))
                 of_all[rows] = everywhere
-        return LargeScaleState(ids, gains_db, distances_m, others, key, of_all, positions_m)
+        state = LargeScaleState(ids.tolist(), gains_db, distances_m, others, of_cells=of_all)
+        return state, held, outside
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         chosen, own = np.asarray(ids, dtype=np.intp), (np.arange(len(ids)), cells)
@@ -200,7 +167,6 @@ class SpatialGains:
         )
 
     def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-        """Return the state of links from places [n, 2] to the sites of cells [n] now: within 1e-3 dB, not counted."""
         of_cells = self.power_db_of(self._within_border(places_m)[0], ids).astype(float)
         gains_db, unknown_m = of_cells[np.arange(len(ids)), cells], np.full(len(ids), np.nan)
         others = np.maximum(db_to_linear(of_cells).sum(axis=1) - db_to_linear(gains_db), 0.0)

@@ -1,25 +1,21 @@
 """Large-scale gain between devices and one site, drawn for each round (J)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from edgefl.channel.path_loss import PathLoss
 from edgefl.channel.shadowing import draw_shadowing_db
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import LargeScaleState, RoundKey, by_kind
 from edgefl.engine.air.measurements import Survey
-from edgefl.engine.air.radio_settings import RadioSettings
+from edgefl.engine.derived import Derived
 from edgefl.rng import Streams
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """What does not change from round to round while devices stand still, [devices] each but for the counts."""
+class _Loss(NamedTuple):
+    """Path loss of places [n], less the gain of the antenna, and how many were held at either end of its range."""
 
-    places_m: np.ndarray
-    kinds: np.ndarray
     distances_m: np.ndarray
     loss_db: np.ndarray
     clamped: int
@@ -32,27 +28,14 @@ class PerRoundGains:
     Args:
         extents: of each kind of device that stands at a height of its own.
         of: [devices] the kind of each, a place in `extents`.
-        antenna_gain_dbi: of the site.
     """
 
-    def __init__(
-        self,
-        path_loss: PathLoss,
-        std_db: float,
-        radio: RadioSettings,
-        extents: Sequence[Extent],
-        of: np.ndarray,
-        streams: Streams,
-        antenna_gain_dbi: float = 0.0,
-    ) -> None:
-        self._antenna_gain_dbi = antenna_gain_dbi
-        self._path_loss = path_loss
-        self._std_db = std_db
-        self._radio = radio
+    def __init__(self, extents: Sequence[Extent], of: np.ndarray, streams: Streams) -> None:
+        self._std_db = extents[0].shadowing_std_db
         self._extents = extents
         self._of = of
         self._streams = streams
-        self._last: _Measured | None = None
+        self._loss = Derived(self._loss_of)  # the same from round to round while devices stand still
         self.clamped = 0
         self.beyond = 0
 
@@ -60,7 +43,9 @@ class PerRoundGains:
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
     ) -> LargeScaleState:
         chosen = np.asarray(ids)
-        of = self._of_round(positions_m[chosen], self._of[chosen])
+        of = self._loss(positions_m[chosen], self._of[chosen])
+        self.clamped += of.clamped
+        self.beyond += of.beyond
         # one draw for all devices, so that a link's shadowing does not depend on who takes part
         shadowing_db = draw_shadowing_db(
             self._streams("shadowing", *key), len(positions_m), std_db=self._std_db
@@ -68,44 +53,30 @@ class PerRoundGains:
         gains_db, none = -(of.loss_db + shadowing_db), np.zeros(len(ids))
         return LargeScaleState(ids, gains_db, of.distances_m, none, key, everywhere_m=positions_m)
 
-    def _of_round(self, places_m: np.ndarray, kinds: np.ndarray) -> "_Measured":
-        """Measure places [n, 2] of devices of kinds [n], or return the last round's measurement if nothing moved."""
-        last = self._last
-        if last is not None and np.array_equal(last.places_m, places_m) and np.array_equal(last.kinds, kinds):
-            self.clamped += last.clamped
-            self.beyond += last.beyond
-            return last
-        clamped, beyond = self.clamped, self.beyond
-        distances_m = np.linalg.norm(places_m, axis=1)
-        loss_db = np.empty(len(places_m))
-        for extent, rows in by_kind(self._extents, kinds):
-            loss_db[rows] = self._loss_db(distances_m[rows], extent)
-        counts = self.clamped - clamped, self.beyond - beyond
-        self._last = _Measured(places_m, kinds, distances_m, loss_db, *counts)
-        return self._last
-
-    def of_places(self, places_m: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return [n] the gains of users at places [n, 2], like the first device's, in dB."""
-        loss_db = self._loss_db(np.linalg.norm(places_m, axis=1), self._extents[0])
-        shadowing_db: np.ndarray = draw_shadowing_db(rng, len(places_m), std_db=self._std_db)
-        return -(loss_db + shadowing_db)
+    def of_places(self, places_m: np.ndarray, rng: np.random.Generator) -> LargeScaleState:
+        """Return the state of links of users at places [n, 2], as high as devices of the first kind; not counted."""
+        first, none = np.zeros(len(places_m), dtype=np.intp), np.zeros(len(places_m))
+        of = self._loss_of(places_m, first)
+        shadowing_db = draw_shadowing_db(rng, len(places_m), std_db=self._std_db)
+        return LargeScaleState(first.tolist(), -(of.loss_db + shadowing_db), of.distances_m, none)
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         raise NotImplementedError("one cell is not surveyed")
 
+    def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
+        raise NotImplementedError("a round's gains belong to no place")
+
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         raise NotImplementedError("one cell has no neighbours")
 
-    def _loss_db(self, distances_m: np.ndarray, extent: Extent) -> np.ndarray:
-        nearest_m, farthest_m = extent.min_distance_m, extent.model_ends_m
-        self.clamped += int((distances_m < nearest_m).sum())
-        self.beyond += int((distances_m > farthest_m).sum())
-        loss_db = self._path_loss.path_loss_db(
+    def _loss_of(self, places_m: np.ndarray, kinds: np.ndarray) -> _Loss:
+        """Return the path loss of devices of kinds [n] at places [n, 2]."""
+        distances_m, loss_db = np.linalg.norm(places_m, axis=1), np.empty(len(places_m))
+        clamped = beyond = 0
+        for extent, rows in by_kind(self._extents, kinds):
+            nearest_m, farthest_m = extent.min_distance_m, extent.model_ends_m
+            clamped += int((distances_m[rows] < nearest_m).sum())
+            beyond += int((distances_m[rows] > farthest_m).sum())
             # path-loss models begin at the minimum distance; a device that walks closer is held at it
-            np.clip(distances_m, nearest_m, farthest_m),
-            carrier_hz=self._radio.carrier_hz,
-            line_of_sight=self._radio.propagation.line_of_sight == "always",
-            bs_height_m=extent.bs_height_m,
-            ut_height_m=extent.ut_height_m,
-        )
-        return loss_db - self._antenna_gain_dbi
+            loss_db[rows] = extent.path_loss_db(np.clip(distances_m[rows], nearest_m, farthest_m))
+        return _Loss(distances_m, loss_db - self._extents[0].layout.antenna_gain_dbi, clamped, beyond)

@@ -6,10 +6,11 @@ from typing import Protocol
 
 import numpy as np
 
-from edgefl.channel.penetration import CAR_DB, CAR_STD_DB, STD_DB, Walls, penetration_loss_db, wall_loss_db
+from edgefl.channel.penetration import CAR_DB, CAR_STD_DB, STD_DB, penetration_loss_db, wall_loss_db
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, RoundKey
 from edgefl.engine.air.measurements import Survey
+from edgefl.engine.derived import Derived, DerivedRows
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.mobility import Trips
 from edgefl.mobility._draws import UniformDraws, normal
@@ -41,55 +42,24 @@ class Indoors:
         self._wall_db = wall_db
         self._std_db = std_db
         self._draws = draws
-        # where each device was last, and its loss there, which it has until it leaves that square
-        self._square = np.full(len(share), -1)
-        self._loss_db = np.zeros(len(share))
+        # squares [n], or whatever has a number >= 0, and devices [n] there -> [n] what the walls take from them
+        self.of_number = DerivedRows(self._loss_in, len(share))
 
     @classmethod
-    def of_fleet(cls, fleet: Fleet, depth_m: float, carrier_hz: float, streams: Streams) -> "Indoors":
-        """Return the walls of the devices, of each as its class says."""
+    def of_fleet(cls, fleet: Fleet, depth_m: float | None, carrier_hz: float, streams: Streams) -> "Indoors":
+        """Return the walls of the devices, of each as its class says; no buildings where depth_m is None."""
         return cls(
-            fleet.column(lambda kind: kind.indoor_share),
+            fleet.column(lambda kind: 0.0 if depth_m is None else kind.indoor_share),
             fleet.column(lambda kind: wall_loss_db(carrier_hz, kind.penetration)),
             fleet.column(lambda kind: STD_DB[kind.penetration]),
-            depth_m,
+            depth_m or 1.0,
             UniformDraws(streams, len(fleet), ("indoors",)),
-        )
-
-    @classmethod
-    def alike(
-        cls,
-        count: int,
-        share: float,
-        penetration: Walls,
-        depth_m: float,
-        carrier_hz: float,
-        streams: Streams,
-        name: tuple[str | int, ...],
-    ) -> "Indoors":
-        """Return the walls of users who are all alike, with a stream of this name."""
-        return cls(
-            np.full(count, share),
-            np.full(count, wall_loss_db(carrier_hz, penetration)),
-            np.full(count, STD_DB[penetration]),
-            depth_m,
-            UniformDraws(streams, count, name),
         )
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
         """Return [n] what the walls take from devices [n] at these positions [n, 2], dB; 0 outdoors."""
         along, across = np.floor(positions_m / self._depth_m).astype(np.int64).T + _MIDDLE
         return self.of_number(along * 2 * _MIDDLE + across, ids)
-
-    def of_number(self, square: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return [n] what the walls take from devices [n] in these squares [n], or whatever has a number >= 0."""
-        loss_db: FloatArray = self._loss_db[ids]
-        anew = np.flatnonzero(self._square[ids] != square)
-        if len(anew):
-            who, where = ids[anew], square[anew]
-            loss_db[anew] = self._loss_in(where, who)
-            self._square[who], self._loss_db[who] = where, loss_db[anew]
-        return loss_db
 
     def _loss_in(self, square: np.ndarray, ids: np.ndarray) -> FloatArray:
         uniform = self._draws.uniform(ids, square * _NUMBERS, _NUMBERS)
@@ -130,9 +100,7 @@ class IndoorsByTrip:
         self._above_m_s = vehicle_above_m_s
         self._trips = trips
         self._draws = draws
-        # the trip on which each device had its car last, and what that takes
-        self._car_trip = np.full(len(vehicle_above_m_s), -1)
-        self._car_db = np.zeros(len(vehicle_above_m_s))
+        self._cars = DerivedRows(self._car_db, len(vehicle_above_m_s))
 
     @classmethod
     def of_fleet(
@@ -144,14 +112,8 @@ class IndoorsByTrip:
         trips: Callable[[], Trips],
     ) -> "IndoorsByTrip":
         """Return the walls of the devices, of each as its class says; no buildings where depth_m is None."""
-        nobody = np.zeros(len(fleet))
-        buildings = (
-            Indoors(nobody, nobody, nobody, 1.0, UniformDraws(streams, len(fleet), ("indoors",)))
-            if depth_m is None
-            else Indoors.of_fleet(fleet, depth_m, carrier_hz, streams)
-        )
         return cls(
-            buildings,
+            Indoors.of_fleet(fleet, depth_m, carrier_hz, streams),
             fleet.column(lambda kind: math.inf if kind.vehicle_above_m_s is None else kind.vehicle_above_m_s),
             trips,
             UniformDraws(streams, len(fleet), ("vehicles",)),
@@ -166,14 +128,9 @@ class IndoorsByTrip:
             loss_db[rows] = losses(number[rows], ids[rows])
         return loss_db
 
-    def _cars(self, number: np.ndarray, ids: np.ndarray) -> FloatArray:
-        anew = np.flatnonzero(self._car_trip[ids] != number)
-        if len(anew):
-            who, trip = ids[anew], number[anew]
-            drawn = normal(self._draws.uniform(who, 2 * trip, 2))[0]
-            self._car_trip[who] = trip
-            self._car_db[who] = CAR_DB + CAR_STD_DB * drawn
-        return np.asarray(self._car_db[ids])
+    def _car_db(self, trip: np.ndarray, ids: np.ndarray) -> FloatArray:
+        """Return [n] what the cars take in which devices [n] are on these trips [n]."""
+        return CAR_DB + CAR_STD_DB * normal(self._draws.uniform(ids, 2 * trip, 2))[0]
 
 
 class Obstacles(Protocol):
@@ -189,7 +146,7 @@ class BehindWalls:
     def __init__(self, gains: LargeScaleGains, indoors: Obstacles) -> None:
         self._gains = gains
         self._indoors = indoors
-        self._last: tuple[Survey | None, FloatArray] = None, np.zeros(0)
+        self._surveyed = Derived(self._of_survey)
 
     @property
     def clamped(self) -> int:
@@ -206,17 +163,17 @@ class BehindWalls:
         return state.behind(self._indoors.loss_db(positions_m[chosen], chosen))
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
-        loss_db = self._of_survey(survey)[np.asarray(ids, dtype=np.intp)]
+        loss_db = self._surveyed(survey)[np.asarray(ids, dtype=np.intp)]
         return self._gains.of_survey(survey, ids, cells).behind(loss_db)
+
+    def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
+        return self._gains.of_links(places_m, ids, cells).behind(self._indoors.loss_db(places_m, ids))
 
     def _of_survey(self, survey: Survey) -> FloatArray:
         """Return [devices] what the walls took from each when a survey was first asked for; 0 for the absent."""
-        surveyed, loss_db = self._last
-        if surveyed is not survey:
-            loss_db = np.zeros(len(survey.positions_m))
-            here = np.flatnonzero(np.isfinite(survey.positions_m[:, 0]))
-            loss_db[here] = self._indoors.loss_db(survey.positions_m[here], here)
-            self._last = survey, loss_db
+        loss_db = np.zeros(len(survey.positions_m))
+        here = np.flatnonzero(np.isfinite(survey.positions_m[:, 0]))
+        loss_db[here] = self._indoors.loss_db(survey.positions_m[here], here)
         return loss_db
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:

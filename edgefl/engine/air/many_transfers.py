@@ -1,4 +1,4 @@
-"""Fast path of `RadioRound.transfer`: many transfers on fixed shares that nothing cuts off, timed at once."""
+"""Fast path of `Link.transfer`: many transfers on fixed shares that nothing cuts off, timed at once."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,7 @@
 """Transfers that move bits while time passes: on a share of their own or in a shared band, monitored or not."""
 
 from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 import simpy
@@ -102,6 +103,7 @@ class FixedShareTransfer:
         return self._flow, float(self._carrier.share_snr(self._share, snr))
 
 
+@dataclass(eq=False)
 class SharedBandTransfer:
     """A transfer in a band that is shared dynamically; while it is out of sync, it is not scheduled.
 
@@ -110,59 +112,51 @@ class SharedBandTransfer:
         until: slot -> an event at its beginning.
     """
 
-    def __init__(
-        self,
-        band: BandInUse,
-        device: int,
-        fading: Fading,
-        bits: int,
-        neighbours: float,
-        until: Callable[[int], simpy.Event],
-    ) -> None:
-        self._band = band
-        self._until = until
-        self._device = device
-        self._fading = fading
-        self._payload_bits = bits
-        self._moved_bits = 0.0
-        self._neighbours = neighbours
-        self._end: simpy.Event | None = None
+    band: BandInUse
+    device: int
+    fading: Fading
+    payload_bits: int
+    neighbours: float
+    until: Callable[[int], simpy.Event]
+    _moved_bits: float = 0.0
+    _end: simpy.Event | None = None
 
     def go(self, slot: int, snr: float, until: int | None) -> Generator[simpy.Event, Any, int | None]:
         with refused("radio"):
             if self._end is None:
-                self._end = self._band.begin(
-                    self._device,
-                    self._payload_bits - self._moved_bits,
+                self._end = self.band.begin(
+                    self.device,
+                    self.payload_bits - self._moved_bits,
                     snr_whole_band=snr,
-                    fading=self._fading,
+                    fading=self.fading,
                     slot=slot,
-                    neighbours=self._neighbours,
+                    neighbours=self.neighbours,
                 )
             else:
-                self._band.change(self._device, snr, slot)
+                self.band.change(self.device, snr, slot)
         if until is None:
             return cast(int, (yield self._end))
         if not self._end.triggered:
-            yield self._end | self._until(until)
+            yield self._end | self.until(until)
         if not self._end.triggered:
             # of the events at this time the band's may come later
-            self._band.catch_up(until)
+            self.band.catch_up(until)
         return cast(int, self._end.value) if self._end.triggered else None
 
     def pause(self, slot: int) -> None:
         if self._end is not None:
-            left_bits = self._payload_bits - self._moved_bits
-            self._moved_bits += self._band.cut_off(self._device, left_bits, slot)
+            left_bits = self.payload_bits - self._moved_bits
+            self._moved_bits += self.band.cut_off(self.device, left_bits, slot)
             self._end = None
 
     def bits(self, slot: int) -> int:
-        if not self._payload_bits:
+        if not self.payload_bits:
             return 0
         self.pause(slot)
         return int(self._moved_bits)
 
 
+@dataclass(eq=False)
 class MonitoredTransfer:
     """A transfer whose link is monitored: it goes on from measurement to measurement, stalls out of sync, and fails.
 
@@ -173,28 +167,19 @@ class MonitoredTransfer:
         lowest_snr: below which it is out of sync.
     """
 
-    def __init__(
-        self,
-        air: AirInterface,
-        transfer: ProgressiveTransfer,
-        snr: Callable[[], float],
-        known_snr: Callable[[], float | None],
-        sync_snr: Callable[[float], float],
-        lowest_snr: float,
-    ) -> None:
-        self._lowest_snr = lowest_snr
-        self._known_snr = known_snr
-        self._over = False
-        self._air = air
-        self._transfer = transfer
-        self._snr = snr
-        self._sync_snr = sync_snr
-        self._stalls: list[tuple[int, int | None]] = []  # slots without a link, None: still
-        self._seen: tuple[int, float, bool] = -1, 0.0, False  # at which slot, the SNR, whether it is in sync
+    air: AirInterface
+    transfer: ProgressiveTransfer
+    snr: Callable[[], float]
+    known_snr: Callable[[], float | None]
+    sync_snr: Callable[[float], float]
+    lowest_snr: float
+    _over: bool = False
+    _stalls: list[tuple[int, int | None]] = field(default_factory=list)  # slots without a link, None: still
+    _seen: tuple[int, float, bool] = -1, 0.0, False  # at which slot, the SNR, whether it is in sync
 
     def stalls_s(self, end_s: float) -> list[tuple[float, float]]:
         """Return from when until when the link carried nothing, in a transfer that is over at a time."""
-        slot_s = self._air.slot_s
+        slot_s = self.air.slot_s
         return [
             (since * slot_s, end_s if until is None else min(end_s, until * slot_s))
             for since, until in self._stalls
@@ -202,22 +187,22 @@ class MonitoredTransfer:
 
     def expect(self, slot: int) -> None:
         """Say that it will go on at a slot boundary: with others, if it moves bits on a share of its own."""
-        if isinstance(self._transfer, FixedShareTransfer):
-            self._air.pieces.expect(slot, self)
+        if isinstance(self.transfer, FixedShareTransfer):
+            self.air.pieces.expect(slot, self)
 
     def give_up(self) -> None:
         """Say that it will not go on."""
         self._over = True
 
     def next_piece(self, slot: int) -> tuple[ChangingFlow, float] | None:
-        if self._over or not isinstance(self._transfer, FixedShareTransfer):
+        if self._over or not isinstance(self.transfer, FixedShareTransfer):
             return None
-        snr = self._known_snr()
-        return None if snr is None or not self._see(slot, snr) else self._transfer.piece(snr)
+        snr = self.known_snr()
+        return None if snr is None or not self._see(slot, snr) else self.transfer.piece(snr)
 
     def _see(self, slot: int, snr: float) -> bool:
         """Return whether the link is in sync at a slot boundary, which is now; its SNR is asked for once."""
-        in_sync = self._air.monitoring.t310 is None or self._sync_snr(snr) >= self._lowest_snr
+        in_sync = self.air.monitoring.t310 is None or self.sync_snr(snr) >= self.lowest_snr
         self._seen = slot, snr, in_sync
         return in_sync
 
@@ -229,20 +214,20 @@ class MonitoredTransfer:
             self.give_up()
 
     def _run(self, slot: int) -> Generator[simpy.Event, Any, tuple[int, Cause | None]]:
-        rules, lost = self._air.monitoring, None
+        rules, lost = self.air.monitoring, None
         while True:
             measurement = rules.next_measurement(slot)
             if self._seen[0] != slot:
-                self._see(slot, self._snr())
+                self._see(slot, self.snr())
             _, snr, in_sync = self._seen
             if in_sync:
                 if lost is not None:
                     self._stalls[-1] = lost, slot
                 lost = None
                 assert measurement is not None  # a link never measured is in sync throughout, or never
-                self._air.pieces.begin(slot, measurement)
+                self.air.pieces.begin(slot, measurement)
                 self.expect(measurement)
-                end = yield from self._transfer.go(slot, snr, measurement)
+                end = yield from self.transfer.go(slot, snr, measurement)
                 if end is not None:
                     return end, None
                 slot = measurement
@@ -250,10 +235,10 @@ class MonitoredTransfer:
             if lost is None:
                 lost = slot
                 self._stalls.append((slot, None))
-                self._transfer.pause(slot)
+                self.transfer.pause(slot)
             assert rules.t310 is not None  # else every link is in sync
             fails = lost + rules.t310
             slot = fails if measurement is None else min(fails, measurement)
-            yield self._air.until(slot)
+            yield self.air.until(slot)
             if slot == fails:
                 return slot, Cause.RADIO_LINK_FAILURE

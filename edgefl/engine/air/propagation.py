@@ -7,7 +7,6 @@ import numpy as np
 from edgefl.channel.antenna import Sectors, three_panels
 from edgefl.channel.gaussian_fields import Common
 from edgefl.channel.large_scale import LargeScale
-from edgefl.channel.path_loss import PathLoss
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import LargeScaleGains, SpatialGains
 from edgefl.engine.air.gains_by_round import PerRoundGains
@@ -49,18 +48,12 @@ def large_scale_gains(extent: Extent, fleet: Fleet, streams: Streams) -> LargeSc
 
 def _per_round(extents: list[Extent], of: np.ndarray, streams: Streams) -> LargeScaleGains:
     """The gains drawn for each round; of: [devices] the place in `extents` of each."""
-    radio = extents[0].radio
-    if radio.propagation.line_of_sight in ("probabilistic", "soft"):
+    if extents[0].radio.propagation.line_of_sight in ("probabilistic", "soft"):
         raise EdgeflError(
             "line of sight by probability belongs to a place: set radio.propagation.shadowing: spatial",
             ("radio", "propagation", "line_of_sight"),
         )
-    path_loss: PathLoss = radio.path_loss
-    std_db = radio.propagation.shadowing_std_db
-    if std_db is None:
-        std_db = path_loss.shadowing_std_db(radio.propagation.line_of_sight == "always")
-    antenna_gain_dbi = extents[0].layout.antenna_gain_dbi
-    return PerRoundGains(path_loss, std_db, radio, extents, of, streams, antenna_gain_dbi)
+    return PerRoundGains(extents, of, streams)
 
 
 def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> LargeScaleGains:
@@ -73,7 +66,7 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
         alone = len(sites_m) == 1 or share == 0
         return None if alone else Common(streams.key("place", "all sites"), share)
 
-    stand_still = all(isinstance(extent.mobility, Static) for extent in extents)
+    stand_still = all(isinstance(model, Static) for model in extents[0].mobilities)
     large_scales: list[LargeScale] = []
     for extent in extents:
         one = LargeScale(
@@ -86,7 +79,6 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
             area_radius_m=extent.field_radius_m,
             keys=[streams.key("place", site) for site in range(len(sites_m))],
             line_of_sight=radio.propagation.line_of_sight,
-            shadowing="none" if radio.propagation.shadowing_std_db == 0 else "spatial",
             shadowing_std_db=radio.propagation.shadowing_std_db,
             common=common(radio.propagation.site_correlation),
             los_common=common(radio.propagation.los_site_correlation),
@@ -114,6 +106,4 @@ def obstacles(
         if some_indoors or in_cars:
             return IndoorsByTrip.of_fleet(fleet, depth_m, carrier_hz, streams, trips)
         return None
-    if depth_m is None or not some_indoors:
-        return None
-    return Indoors.of_fleet(fleet, depth_m, carrier_hz, streams)
+    return Indoors.of_fleet(fleet, depth_m, carrier_hz, streams) if some_indoors else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 import simpy
@@ -17,9 +17,9 @@ from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.broadcast import Broadcast
 from edgefl.engine.air.budget import Budget, carriers_of
 from edgefl.engine.air.channel_reports import ChannelReports, GainReader, Snr
-from edgefl.engine.air.coverage import Coverage, LargeScaleOfPlaces
+from edgefl.engine.air.coverage import Coverage
 from edgefl.engine.air.efficiency import Efficiency
-from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, RoundKey
+from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState
 from edgefl.engine.air.links import DIRECTIONS, Links
 from edgefl.engine.air.measurements import Survey
 from edgefl.engine.air.radio_link_monitoring import RadioLinkMonitoring
@@ -58,6 +58,7 @@ class Radio:
     Attributes:
         fading: device, cell -> the fading of the link between the device and the cell's site.
         packet_errors: what loses uploads; None: all arrive that are sent.
+        gains: of its links, large-scale. budget: what makes their SNR.
     """
 
     def __init__(
@@ -84,11 +85,11 @@ class Radio:
         fading = partial(_fading, settings, speeds_m_s, streams.key("fading"))
         self.fading = lru_cache(maxsize=LINKS_KEPT)(fading)
         self.packet_errors = settings.link.packet_errors
-        self._gains = gains
-        self._budget = Budget(settings, np.broadcast_to(device_power_w, len(speeds_m_s)))
-        self._interference = SlotInterference(settings.neighbour_load, self._budget, gains, streams)
+        self.gains = gains
+        self.budget = Budget(settings, np.broadcast_to(device_power_w, len(speeds_m_s)))
+        self._interference = SlotInterference(settings.neighbour_load, self.budget, gains, streams)
         heard = self._interference.heard_by_devices
-        self._reader = GainReader(env, monitoring, self._budget, gains, heard, self.air.dynamic)
+        self._reader = GainReader(env, monitoring, self.budget, gains, heard, self.air.dynamic)
 
     @property
     def env(self) -> simpy.Environment:
@@ -111,20 +112,6 @@ class Radio:
         """
         self._reader.positions_m, self._reader.survey = positions_m, survey
 
-    def large_scale(
-        self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
-    ) -> LargeScaleState:
-        """Return the large-scale state of links to a cell's site, or to one for each, in the round named by key."""
-        return self._gains.of_round(positions_m, ids, cell, key)
-
-    def snr(self, state: LargeScaleState) -> Snr:
-        """Return [devices] the mean SNR in each direction, with full power over the whole band."""
-        return self._budget.snr(state)
-
-    def uplink_power(self, state: LargeScaleState, share: FloatArray) -> FloatArray:
-        """Return [devices] the share of its power that each radiates on shares of the band, by power control."""
-        return self._budget.uplink_power(state, share)
-
     def fading_now(self, ids: Sequence[int], cell: int, *, all_: bool) -> tuple[BoolArray, FloatArray]:
         """Return [ids] which links to a cell's site do not fade, and the power of their next slot over its mean.
 
@@ -138,21 +125,21 @@ class Radio:
             power[row] = links[row].power(slot, 1)[0]
         return static, power
 
-    def mean_sinr(self, state: LargeScaleState) -> FloatArray:
-        """Return [devices] the mean SINR of downlinks with full power over the whole band, for maps."""
-        return self._budget.mean_snr(state, 1)["downlink"]
+    def readings(
+        self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return [n] gains in dB of links from places to cells' sites now, and mean SINR of downlinks, for maps."""
+        state = self.gains.of_links(places_m, ids, cells)
+        return state.gains_db, self.budget.mean_snr(state, 1)["downlink"]
 
-    def coverage(self, of_places: LargeScaleOfPlaces) -> Coverage | None:
-        """Return what tells which devices have a link; None: all devices count as having one.
-
-        Args:
-            of_places: the links to the serving cells, by place.
-        """
+    @cached_property
+    def coverage(self) -> Coverage | None:
+        """What tells which devices have a link; None: all devices count as having one."""
         margin_db = self._settings.monitoring.coverage_margin_db
         if margin_db is None:
             return None
         at_sites = self._interference.mean_at_site if self._settings.by_slot else lambda *_: 0.0
-        return Coverage(margin_db, self._budget, self.air.monitoring, of_places, at_sites)
+        return Coverage(margin_db, self.budget, self.air.monitoring, self.gains, at_sites)
 
     def open_round(
         self,
@@ -176,12 +163,9 @@ class Radio:
         sent = int(np.count_nonzero(payload_bits["downlink"])) if full else 1
         sent = 0 if self._band_counts_neighbours else min(sent, 1) if broadcasts else sent
         fading = [self.fading(device, cell) for device in state.ids]
-        snr, shares = self._budget.snr(state, sent), dict.fromkeys(DIRECTIONS, np.ones(len(fading)))
+        snr, shares = self.budget.snr(state, sent), dict.fromkeys(DIRECTIONS, np.ones(len(fading)))
         if not self.air.dynamic:
-            static = np.array([link.static for link in fading])
-            held = np.ones(len(fading))
-            for i in np.flatnonzero(static).tolist():
-                held[i] = fading[i].power(0, 1)[0]
+            static, held = self.fading_now(state.ids, cell, all_=False)
             unicast = DIRECTIONS[1:] if broadcasts else DIRECTIONS
             given = decided or {}
             shares |= {
@@ -196,8 +180,8 @@ class Radio:
             # what goes to all is in nobody's beam, and on one layer
             replace(carrier, steps=carrier.steps and replace(carrier.steps, layers=1)),
             state.ids,
-            opened.links.snr["downlink"] / self._budget.array_gain,
-            opened.interfered["downlink"] if opened.interfered else fading,
+            opened.links.snr["downlink"] / self.budget.array_gain,
+            opened.interfered("downlink") if opened.interfered else fading,
             payload_bits["downlink"],
             quantile=self._settings.broadcast_quantile,
             first_slot=self.air.next_slot(self.env.now),
@@ -231,10 +215,10 @@ class Radio:
             power: share of its power that each device radiates; None: by power control.
         """
         if power is None:
-            power = self._budget.uplink_power(state, shares["uplink"])
+            power = self.budget.uplink_power(state, shares["uplink"])
         snr = snr | {"uplink": snr["uplink"] * power}
         neighbours = (
-            self._budget.interference_over_noise(state)
+            self.budget.interference_over_noise(state)
             if self._band_counts_neighbours
             else np.zeros(len(fading))
         )
@@ -262,11 +246,11 @@ class Radio:
         places_m = self._reader.positions_m() if self._reader.positions_m else state.everywhere_m
         if state.key is None or places_m is None or not np.isfinite(places_m[link.device, 0]):
             return None
-        here = self.large_scale(places_m, [link.device], cell, state.key)
+        here = self.gains.of_round(places_m, [link.device], cell, state.key)
         shares = {direction: np.array([link.share(direction)]) for direction in DIRECTIONS}
         if link.round.broadcast is not None:
             shares["downlink"] = np.array([link.round.broadcast.share])
-        fading, snr = [self.fading(link.device, cell)], self._budget.snr(here, sent)
+        fading, snr = [self.fading(link.device, cell)], self.budget.snr(here, sent)
         return self._round(here, cell, sent, fading, snr, shares)
 
     @property

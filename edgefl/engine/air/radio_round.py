@@ -1,7 +1,7 @@
 """A round on the radio, as a value: its links, their transfers, its broadcast, and the energy of the server."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -9,7 +9,6 @@ from typing import Any, cast
 import simpy
 
 from edgefl.channel.fading import Fading
-from edgefl.channel.interference import Interfered
 from edgefl.channel.packet_errors import PacketErrors
 from edgefl.channel.tdd import Direction, OnTime
 from edgefl.channel.units import FloatArray, dbm_to_watt
@@ -26,6 +25,7 @@ from edgefl.engine.air.progressive import (
     SharedBandTransfer,
 )
 from edgefl.engine.air.sent_time import SentTime, in_turn
+from edgefl.engine.air.slot_interference import InterferedLinks
 from edgefl.engine.parts import Cause, Part, Span, total
 
 
@@ -49,7 +49,7 @@ class RadioRound:
     links: Links
     cell: int
     reports: ChannelReports | None = None
-    interfered: Mapping[Direction, Sequence[Interfered]] | None = None
+    interfered: InterferedLinks | None = None
     broadcast: Broadcast | None = None
     elsewhere: "Callable[[Link, int], RadioRound | None] | None" = None
     packet_errors: PacketErrors | None = None
@@ -79,121 +79,8 @@ class RadioRound:
         return [link.row for link in self if all(map(link.carries, DIRECTIONS))]
 
     def transfers(self, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray) -> Transfers:
-        """Time the transfers of a predictable round, as `transfer` would do them one by one."""
+        """Time the transfers of a predictable round, as `Link.transfer` would do them one by one."""
         return time_transfers(self.air, self.links, direction, payload_bits, from_s)
-
-    def transfer(
-        self,
-        link: "Link",
-        direction: Direction,
-        payload_bits: int,
-        radio_on: Callable[[OnTime], None] = lambda on: None,
-    ) -> Generator[simpy.Event, None, Transfer]:
-        """Move payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off.
-
-        Args:
-            radio_on: called when the first slot begins; for an uplink only if there are bits to move.
-        """
-        air, env, slot_s = self.air, self.air.env, self.air.slot_s
-        first_slot, share = air.next_slot(env.now), link.share(direction)
-        on = OnTime(air.carriers[direction].frame, slot_s, first_slot)
-        start_s = first_slot * slot_s
-        got_bits, broadcast = 0, self.broadcast if direction == "downlink" and payload_bits else None
-        moving, monitored = self._begun(link, direction, share, payload_bits, first_slot)
-        if monitored is not None and broadcast is None:
-            monitored.expect(first_slot)
-        try:
-            yield air.until(first_slot)
-        except simpy.Interrupt as interrupt:
-            if monitored is not None:
-                monitored.give_up()
-            return Transfer(env.now, env.now, 0, 0.0, interrupt.cause)
-        if payload_bits or direction == "downlink":  # a part that receives nothing ends a tail all the same
-            radio_on(on)
-        if broadcast is not None:
-            try:
-                yield air.until(broadcast.end_slot)
-            except simpy.Interrupt as interrupt:
-                end_s = max(env.now, start_s)
-                bits = int(min(payload_bits, broadcast.bits_until(link.device, on.place(end_s)[0])))
-                return Transfer(start_s, end_s, bits, _airtime_s(on, start_s, end_s), interrupt.cause)
-            first_slot, share = broadcast.end_slot, broadcast.share
-            got_bits = payload_bits - broadcast.missing_bits(link.device, payload_bits)
-            payload_bits -= got_bits
-            moving, monitored = self._begun(link, direction, share, payload_bits, first_slot)
-        cut: Cause | None = None
-        try:
-            if monitored is None:
-                end_slot = cast(int, (yield from moving.go(first_slot, link.snr(direction), None)))
-            else:
-                with self.reports.under_way(link.device) if self.reports else nullcontext():
-                    end_slot, cut = yield from monitored.run(first_slot)
-        except simpy.Interrupt as interrupt:
-            # only whole slots have moved bits; the power was spent until the very end
-            end_s = max(env.now, start_s)
-            end_slot, cut = on.place(end_s)[0], interrupt.cause
-        else:
-            end_s = end_slot * slot_s
-        stalls_s = [] if monitored is None else monitored.stalls_s(end_s)
-        return Transfer(
-            start_s,
-            end_s,
-            got_bits + (payload_bits if cut is None else moving.bits(end_slot)),
-            _airtime_s(on, start_s, end_s),
-            cut,
-            total(until_s - since_s for since_s, until_s in stalls_s),
-            total(_airtime_s(on, start_s, b) - _airtime_s(on, start_s, a) for a, b in stalls_s),
-        )
-
-    def _begun(
-        self, link: "Link", direction: Direction, share: float, payload_bits: int, first_slot: int
-    ) -> tuple[ProgressiveTransfer, MonitoredTransfer | None]:
-        """Return what moves the bits of a transfer, and what monitors its link; None: that holds throughout."""
-        holds = not payload_bits or (self.reports is None and link.carries(direction, share))
-        moving = self._moving(link, direction, share, payload_bits, first_slot, holds)
-        if holds:
-            return moving, None
-        now = (
-            partial(link.snr_now, direction),
-            partial(link.known_snr, direction),
-            # asked at each measurement of each transfer: what does not change is not looked up again
-            partial(_mean_snr, self.air, direction, share, link.power(direction)),
-        )
-        return moving, MonitoredTransfer(self.air, moving, *now, self.air.monitoring.lowest_snr[direction])
-
-    def _moving(
-        self,
-        link: "Link",
-        direction: Direction,
-        share: float,
-        payload_bits: int,
-        first_slot: int,
-        holds: bool,
-    ) -> ProgressiveTransfer:
-        """Return what moves the bits of a transfer, on its share or in the cell's band.
-
-        Args:
-            holds: the link's SNR does, throughout.
-        """
-        air, fading = self.air, link.power(direction)
-        if air.dynamic:
-            neighbours = link.neighbours if direction == "downlink" else 0.0
-            return SharedBandTransfer(
-                air.band(link.cell, direction), link.device, fading, payload_bits, neighbours, air.until
-            )
-        if holds:
-            return HeldShareTransfer(
-                air, direction, share, link.snr(direction), fading, payload_bits, first_slot
-            )
-        return FixedShareTransfer(air, direction, share, fading, payload_bits, first_slot)
-
-    def received(self, link: "Link", upload: Span) -> Span:
-        """Return an upload over a link as the server has it: as it was sent, or cut off at its end by errors."""
-        if self.packet_errors is None or upload.cut is not None or not upload.bits:
-            return upload
-        snr = link.sync_snr("uplink", link.share("uplink"), link.snr_now("uplink"))
-        hit = self.packet_errors.hit(self.links.fading[link.row], snr, self.air.next_slot(upload.end_s))
-        return upload._replace(cut=Cause.LOST) if hit else upload
 
     @property
     def sent_slots(self) -> float:
@@ -302,7 +189,7 @@ class Link:
     def power(self, direction: Direction) -> Fading:
         """Return what the SNR is multiplied by in each slot."""
         interfered = self.round.interfered
-        return self.round.links.fading[self.row] if interfered is None else interfered[direction][self.row]
+        return self.round.links.fading[self.row] if interfered is None else interfered(direction)[self.row]
 
     def carries(self, direction: Direction, share: float | None = None, *, alone: bool = False) -> bool:
         """Tell whether the link, as it was when the round opened, carries anything in a direction.
@@ -322,6 +209,105 @@ class Link:
     def sync_snr(self, direction: Direction, share: float, snr: float) -> float:
         """Return the mean SNR over fading on a share of the band, of that on the whole band."""
         return _mean_snr(self.round.air, direction, share, self.power(direction), snr)
+
+    def transfer(
+        self, direction: Direction, payload_bits: int, radio_on: Callable[[OnTime], None] = lambda on: None
+    ) -> Generator[simpy.Event, None, Transfer]:
+        """Move payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off.
+
+        Args:
+            radio_on: called when the first slot begins; for an uplink only if there are bits to move.
+        """
+        air, env, slot_s = self.round.air, self.round.air.env, self.round.air.slot_s
+        first_slot, share, got_bits = air.next_slot(env.now), self.share(direction), 0
+        on = OnTime(air.carriers[direction].frame, slot_s, first_slot)
+        start_s = first_slot * slot_s
+        broadcast = self.round.broadcast if direction == "downlink" and payload_bits else None
+        moving, monitored = self._begun(direction, share, payload_bits, first_slot)
+        if monitored is not None and broadcast is None:
+            monitored.expect(first_slot)
+        try:
+            yield air.until(first_slot)
+        except simpy.Interrupt as interrupt:
+            if monitored is not None:
+                monitored.give_up()
+            return Transfer(env.now, env.now, 0, 0.0, interrupt.cause)
+        if payload_bits or direction == "downlink":  # a part that receives nothing ends a tail all the same
+            radio_on(on)
+        if broadcast is not None:
+            try:
+                yield air.until(broadcast.end_slot)
+            except simpy.Interrupt as interrupt:
+                end_s = max(env.now, start_s)
+                bits = int(min(payload_bits, broadcast.bits_until(self.device, on.place(end_s)[0])))
+                return Transfer(start_s, end_s, bits, _airtime_s(on, start_s, end_s), interrupt.cause)
+            first_slot, share = broadcast.end_slot, broadcast.share
+            got_bits = payload_bits - broadcast.missing_bits(self.device, payload_bits)
+            payload_bits -= got_bits
+            moving, monitored = self._begun(direction, share, payload_bits, first_slot)
+        cut: Cause | None = None
+        try:
+            if monitored is None:
+                end_slot = cast(int, (yield from moving.go(first_slot, self.snr(direction), None)))
+            else:
+                with self._measured():
+                    end_slot, cut = yield from monitored.run(first_slot)
+        except simpy.Interrupt as interrupt:
+            # only whole slots have moved bits; the power was spent until the very end
+            end_s = max(env.now, start_s)
+            end_slot, cut = on.place(end_s)[0], interrupt.cause
+        else:
+            end_s = end_slot * slot_s
+        stalls_s = [] if monitored is None else monitored.stalls_s(end_s)
+        return Transfer(
+            start_s,
+            end_s,
+            got_bits + (payload_bits if cut is None else moving.bits(end_slot)),
+            _airtime_s(on, start_s, end_s),
+            cut,
+            total(until_s - since_s for since_s, until_s in stalls_s),
+            total(_airtime_s(on, start_s, b) - _airtime_s(on, start_s, a) for a, b in stalls_s),
+        )
+
+    def _begun(
+        self, direction: Direction, share: float, payload_bits: int, first_slot: int
+    ) -> tuple[ProgressiveTransfer, MonitoredTransfer | None]:
+        """Return what moves the bits of a transfer, and what monitors its link; None: that holds throughout."""
+        air, fading = self.round.air, self.power(direction)
+        holds = not payload_bits or (self.round.reports is None and self.carries(direction, share))
+        moving: ProgressiveTransfer
+        if air.dynamic:
+            neighbours = self.neighbours if direction == "downlink" else 0.0
+            band = air.band(self.cell, direction)
+            moving = SharedBandTransfer(band, self.device, fading, payload_bits, neighbours, air.until)
+        elif holds:
+            snr = self.snr(direction)
+            moving = HeldShareTransfer(air, direction, share, snr, fading, payload_bits, first_slot)
+        else:
+            moving = FixedShareTransfer(air, direction, share, fading, payload_bits, first_slot)
+        if holds:
+            return moving, None
+        now = (
+            partial(self.snr_now, direction),
+            partial(self.known_snr, direction),
+            # asked at each measurement of each transfer: what does not change is not looked up again
+            partial(_mean_snr, air, direction, share, fading),
+        )
+        return moving, MonitoredTransfer(air, moving, *now, air.monitoring.lowest_snr[direction])
+
+    def _measured(self) -> AbstractContextManager[None]:
+        """Have the link measured while its transfer is under way, if it is measured at all."""
+        reports = self.round.reports
+        return nullcontext() if reports is None else reports.under_way(self.device)
+
+    def received(self, upload: Span) -> Span:
+        """Return an upload as the server has it: as it was sent, or cut off at its end by errors."""
+        errors = self.round.packet_errors
+        if errors is None or upload.cut is not None or not upload.bits:
+            return upload
+        snr = self.sync_snr("uplink", self.share("uplink"), self.snr_now("uplink"))
+        hit = errors.hit(self.round.links.fading[self.row], snr, self.round.air.next_slot(upload.end_s))
+        return upload._replace(cut=Cause.LOST) if hit else upload
 
 
 def _mean_snr(air: AirInterface, direction: Direction, share: float, fading: Fading, snr: float) -> float:

@@ -10,15 +10,13 @@ from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
 from edgefl.engine.air.presets import Preset, with_radio_preset
 from edgefl.engine.air.radio_sections import (
+    NONE_IN_WORDS,
     BudgetSettings,
     LinkSettings,
     MonitoringSettings,
     PropagationSettings,
     TddSettings,
 )
-
-# scenarios of earlier versions switch tdd and coverage_margin_db off by this word, for null
-NONE_IN_WORDS = "none"
 
 
 class RadioSettings(Section):

@@ -1,6 +1,7 @@
 """Interference of the other cells slot by slot: what the receivers of a round's links hear."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -10,29 +11,11 @@ from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState
+from edgefl.engine.derived import Derived
 from edgefl.rng import Streams
 
-
-class InterferedLinks(Mapping[Direction, Sequence[Interfered]]):
-    """The fading of a round's links with the interference at their receivers, worked out where it is asked for.
-
-    Few of the links that a device looks for after a failure carry anything, even alone.
-    """
-
-    def __init__(self, make: Mapping[Direction, Callable[[], Sequence[Interfered]]]) -> None:
-        self._make = make
-        self._made: dict[Direction, Sequence[Interfered]] = {}
-
-    def __getitem__(self, direction: Direction) -> Sequence[Interfered]:
-        if direction not in self._made:
-            self._made[direction] = self._make[direction]()
-        return self._made[direction]
-
-    def __iter__(self) -> Iterator[Direction]:
-        return iter(self._make)
-
-    def __len__(self) -> int:
-        return len(self._make)
+# direction -> the fading of a round's links with the interference at their receivers
+InterferedLinks = Callable[[Direction], Sequence[Interfered]]
 
 
 class SlotInterference:
@@ -45,17 +28,17 @@ class SlotInterference:
     def __init__(self, load: float, budget: Budget, gains: LargeScaleGains, streams: Streams) -> None:
         self._load = load
         self._budget = budget
-        self._gains = gains
         self._streams = streams
-        self._activities: dict[Direction, TransmitterActivity] = {}
-        # positions of all devices and the gains there: those of all cells whose rounds open at one time
-        self._measured = np.empty((0, 2)), np.empty((0, 0))
+        self._activity = cache(self._activity_of)
+        # positions of all devices -> gains there, [devices, cells]: the rounds of all cells that open at one time ask
+        self._power_db = Derived(gains.power_db)
 
     def of_links(
         self, state: LargeScaleState, cell: int, fading: Sequence[Fading], uplink_share: FloatArray
-    ) -> "InterferedLinks":
-        """Return the links' fading with the interference at their receivers.
+    ) -> InterferedLinks:
+        """Return the links' fading with the interference at their receivers, worked out where it is asked for.
 
+        Few of the links that a device looks for after a failure carry anything, even alone.
         The devices of other cells send on shares of the band as large as these links': a cell divides its band as
         its neighbours do.
 
@@ -63,46 +46,34 @@ class SlotInterference:
             uplink_share: [links] of the band; 1 where shares change within a round.
         """
 
-        def at_devices() -> list[Interfered]:
-            return list(map(Interfered, fading, self.heard_by_devices(state)))
-
-        def at_site() -> list[Interfered]:
+        @cache
+        def at_receivers(direction: Direction) -> list[Interfered]:
+            if direction == "downlink":
+                return list(map(Interfered, fading, self.heard_by_devices(state)))
             # a link with nothing to move may have no share
             shares = np.where(uplink_share > 0, uplink_share, 1.0).tolist()
-            heard = {share: self._heard_by_site(state, cell, share) for share in set(shares)}
+            positions_m = state.everywhere_m
+            assert positions_m is not None  # the devices of all cells send in the uplink
+            heard = {share: self._heard_by_site(positions_m, cell, share) for share in set(shares)}
             return [Interfered(link, heard[share]) for link, share in zip(fading, shares, strict=True)]
 
-        return InterferedLinks({"downlink": at_devices, "uplink": at_site})
+        return at_receivers
 
-    def _heard_by_site(self, state: LargeScaleState, cell: int, share: float) -> Heard:
+    def _heard_by_site(self, positions_m: np.ndarray, cell: int, share: float) -> Heard:
         """Return what a cell's site hears of the devices of other cells, on a share of the band."""
-        assert state.everywhere_m is not None  # the devices of all cells send in the uplink
-        power_db = self._power_db(state.everywhere_m)
+        power_db = self._power_db(positions_m)
         levels = self._budget.uplink_levels(power_db, cell, share)
         return Heard(self._activity("uplink", power_db.shape[1]), levels)
 
     def mean_at_site(self, positions_m: np.ndarray, cell: int) -> float:
         """Return the mean interference over noise at a cell's site, on the whole band; devices are at positions_m."""
-        power_db = self._power_db(positions_m)
-        levels = self._budget.uplink_levels(power_db, cell, 1.0)
-        return Heard(self._activity("uplink", power_db.shape[1]), levels).mean
-
-    def _power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices, cells] the gains at the positions of all devices."""
-        measured_m, power_db = self._measured
-        if not np.array_equal(measured_m, positions_m, equal_nan=True):
-            power_db = self._gains.power_db(positions_m)
-            self._measured = positions_m, power_db
-        return power_db
+        return self._heard_by_site(positions_m, cell, 1.0).mean
 
     def heard_by_devices(self, state: LargeScaleState) -> list[Heard]:
         """Return what each device hears of the other sites."""
         levels = self._budget.downlink_levels(state)
         return Heard.each(self._activity("downlink", levels.shape[1]), levels)
 
-    def _activity(self, direction: Direction, cells: int) -> TransmitterActivity:
+    def _activity_of(self, direction: Direction, cells: int) -> TransmitterActivity:
         """Return when each cell's transmitter of a direction sends."""
-        if direction not in self._activities:
-            key = self._streams.key("interference", direction)
-            self._activities[direction] = TransmitterActivity(key, cells, self._load)
-        return self._activities[direction]
+        return TransmitterActivity(self._streams.key("interference", direction), cells, self._load)

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 
 import numpy as np
 import simpy
@@ -17,10 +17,9 @@ from edgefl.engine.cells.parts_under_way import PartsUnderWay
 from edgefl.engine.cells.serving_cells import NOWHERE, ServingCells
 from edgefl.engine.cells.stillness import Stillness
 from edgefl.engine.cells.whereabouts import Whereabouts
-from edgefl.engine.devices.battery import Battery
+from edgefl.engine.derived import Derived
 from edgefl.engine.devices.power import Power, PowerListener
 from edgefl.engine.parts import Cause
-from edgefl.engine.power_models import Draws
 from edgefl.engine.records import EventName, Recorder
 from edgefl.engine.settings import HandoverSettings
 from edgefl.mobility import Movement
@@ -43,15 +42,10 @@ class Network:
     Args:
         movement: where the devices are.
         radius_m: distance from the origin beyond which a device is absent; None: none is.
-        power_db: [devices, 2] positions -> [devices, cells] measured power in dB, a function of the place: who
-            stands still is not measured again; None: there is one cell.
+        measurements: what devices measure of the cells, and how many these are.
+        power: a listener -> switches and batteries of the devices.
         tick_s: time between two looks at the devices.
-        switches: per device, ascending times of switching on and off, beginning with on; empty: all on.
-        batteries: per device, None: on mains; empty: all on mains.
-        idle_power_w: [devices] what each draws that is switched on and does nothing; or one for all.
-        draws: of each device's radio; empty: none has a tail.
         borders: counts those that devices cross while a cell serves them; None: nobody counts.
-        power_db_of: as power_db, of some devices: positions, ids -> [n, cells]; None: all devices measure alike.
         coverage: which devices have a link; None: all have.
     """
 
@@ -60,17 +54,12 @@ class Network:
         env: simpy.Environment,
         *,
         movement: Movement,
-        cells: int,
+        measurements: Measurements,
+        power: Callable[[PowerListener], Power],
         tick_s: float,
         handover: HandoverSettings,
         recorder: Recorder,
         radius_m: float | None = None,
-        power_db: Callable[[np.ndarray], np.ndarray] | None = None,
-        switches: Sequence[Iterator[float]] = (),
-        batteries: Sequence[Battery | None] = (),
-        idle_power_w: float | np.ndarray = 0.0,
-        power_db_of: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
-        draws: Sequence[Draws] = (),
         coverage: Coverage | None = None,
         borders: Borders | None = None,
     ) -> None:
@@ -83,22 +72,15 @@ class Network:
         self._events = NetworkEvents(env, recorder, handover)
         positions_m = self.positions_m()
         count = len(positions_m)
-        self._measurements = Measurements(count, cells, power_db, power_db_of)
+        cells, self._measurements = measurements.cells, measurements
         self._served = ServingCells(count)
         self._parts = PartsUnderWay()
-        self._present: dict[int, tuple[np.ndarray | None, list[int]]] = {}  # of each cell, as asked last
+        # of each cell: as long as they are the same it is one list, of a million who stand still too
+        self._ids: list[Derived[np.ndarray, list[int]]] = [Derived(np.ndarray.tolist) for _ in range(cells)]
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)
         self._arrivals = Arrivals(env, cells)
-        self.power = Power(
-            env,
-            count,
-            switches=switches,
-            batteries=batteries,
-            idle_power_w=idle_power_w,
-            listener=PowerListener(self._power_event, self._announce_device, self._stop),
-            draws=draws,
-        )
+        self.power = power(PowerListener(self._power_event, self._announce_device, self._stop))
         self._stillness = Stillness(self._whereabouts, self._served, self.power, self._a3, self._filter)
         self._seen = self._whereabouts.here(positions_m)  # at the last look
         self._inside = self._seen.copy()  # have arrived and not departed: who works may finish outside
@@ -106,17 +88,9 @@ class Network:
         self._served.cell[served] = self._measurements.strongest(positions_m)[served]
 
     def present(self, cell: int) -> list[int]:
-        """Return the sorted ids of the devices that can take part in a round of this cell; only lent.
-
-        As long as they are the same, it is the same list: of a million who stand still one is made.
-        """
+        """Return the sorted ids of the devices that can take part in a round of this cell; only lent."""
         served, has_link = self._with_link(cell, self._served.connected(self.env.now))
-        present = served if has_link is None else served[has_link]
-        before, ids = self._present.get(cell, (None, []))
-        if before is None or not np.array_equal(present, before):
-            ids = present.tolist()
-            self._present[cell] = present, ids
-        return ids
+        return self._ids[cell](served if has_link is None else served[has_link])
 
     def out_of_coverage(self, cell: int) -> list[int] | None:
         """Return the sorted ids of the devices that only lack a link to be present; None: there is no coverage."""
@@ -261,7 +235,9 @@ class Network:
         """
         source, (failed_s, since_s) = int(self._served.cell[device]), self._parts.failed_s.pop(device)
         after_s = self.env.now - failed_s
-        self._events.reestablished(device, source, cell, after_s)
+        came_from = None if cell == source else source
+        further = {"from_cell": came_from, "interruption_s": after_s}
+        self._events.write(EventName.REESTABLISHED, device, cell, **further)
         if cell == source:
             self._served.since_s[device] = self.env.now
             return True
@@ -310,15 +286,11 @@ class Network:
             self._events.write(EventName.DEPARTURE, device, source)
         if not gone.all():
             latency_s = self._handover.handover_latency_s if interruption_s is None else interruption_s
-            self._hand_over(devices[~gone], sources[~gone], targets[~gone], latency_s)
-
-    def _hand_over(
-        self, devices: np.ndarray, sources: np.ndarray, targets: np.ndarray, latency_s: float
-    ) -> None:
-        stays = self._served.hand_over(devices, sources, self.env.now, latency_s)
-        self._events.handovers(devices, sources, targets, latency_s, *stays)
-        for cell in set(targets.tolist()):
-            self._arrivals.announce_in(cell, latency_s)
+            devices, sources, targets = devices[~gone], sources[~gone], targets[~gone]
+            stays = self._served.hand_over(devices, sources, self.env.now, latency_s)
+            self._events.handovers(devices, sources, targets, latency_s, *stays)
+            for cell in set(targets.tolist()):
+                self._arrivals.announce_in(cell, latency_s)
 
     def _arrive(self, device: int, positions_m: np.ndarray) -> None:
         self._inside[device] = True

@@ -1,5 +1,8 @@
 """What a network writes down: who came, left, changed the cell, lost its link or had it again."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import simpy
 
@@ -8,25 +11,18 @@ from edgefl.engine.records import Event, EventName, Recorder
 from edgefl.engine.settings import HandoverSettings
 
 
+@dataclass(frozen=True)
 class NetworkEvents:
     """Rows of events at the present time."""
 
-    def __init__(self, env: simpy.Environment, recorder: Recorder, handover: HandoverSettings) -> None:
-        self._env = env
-        self._recorder = recorder
-        self._min_time_of_stay_s = handover.min_time_of_stay_s
+    env: simpy.Environment
+    recorder: Recorder
+    handover: HandoverSettings
 
-    def write(self, name: EventName, device: int, cell: int) -> None:
-        """Write an event of a device in a cell, or in none."""
-        self._recorder.write(Event(self._env.now, name, device, None, None if cell == NOWHERE else cell))
-
-    def reestablished(self, device: int, source: int, cell: int, after_s: float) -> None:
-        """Write that a device has a link again after a radio link failure, perhaps in another cell."""
-        from_cell = None if cell == source else source
-        now_s, name = self._env.now, EventName.REESTABLISHED
-        self._recorder.write(
-            Event(now_s, name, device, None, cell, from_cell=from_cell, interruption_s=after_s)
-        )
+    def write(self, name: EventName, device: int, cell: int, **further: Any) -> None:
+        """Write an event of a device in a cell, or in none; further: columns of an Event."""
+        in_cell = None if cell == NOWHERE else cell
+        self.recorder.write(Event(self.env.now, name, device, None, in_cell, **further))
 
     def handovers(
         self,
@@ -39,11 +35,11 @@ class NetworkEvents:
         returns: np.ndarray,
     ) -> None:
         """Write handovers [n] between cells, with what `ServingCells.hand_over` has returned of them."""
-        ping_pong = returns & (since_change_s < self._min_time_of_stay_s)
+        ping_pong = returns & (since_change_s < self.handover.min_time_of_stay_s)
         # handovers are most of all events: a row object for each would cost more than to decide it
-        self._recorder.write_columns(
+        self.recorder.write_columns(
             Event,
-            time_s=self._env.now,
+            time_s=self.env.now,
             event=EventName.HANDOVER.value,
             device=devices,
             session=None,

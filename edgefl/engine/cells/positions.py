@@ -8,8 +8,6 @@ import numpy as np
 import simpy
 
 from edgefl.channel.units import FloatArray, linear_to_db
-from edgefl.engine.air.coverage import LargeScaleOfPlaces
-from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.cells.network import Network
 from edgefl.engine.records import Position, Recorder
 
@@ -21,8 +19,8 @@ MOST_ROWS = 200_000  # of these looks, devices times times: 8 MB
 ROWS_AT_ONCE = 50_000  # that are turned into text together, 30 MB
 FIRST_S = 0.25  # between two of them at first, where the end of the run is not known
 
-# large-scale state -> [devices] mean SINR of the downlink, linear
-Sinr = Callable[[LargeScaleState], FloatArray]
+# places [n, 2], ids [n] and cells [n] of devices -> [n] gains of their links, dB, and mean SINR of downlinks, linear
+Readings = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[FloatArray, FloatArray]]
 
 
 def recorded_positions(
@@ -30,15 +28,13 @@ def recorded_positions(
     network: Network,
     recorder: Recorder,
     times_s: Iterator[float],
-    large_scale: LargeScaleOfPlaces | None = None,
-    sinr: Sinr | None = None,
+    readings: Readings | None = None,
 ) -> Generator[simpy.Event, None, None]:
     """Write a row per device at these times; absent devices have none.
 
     Args:
         times_s: in order, from 0 on.
-        large_scale: the links to the serving cells; None: gains belong to rounds, not to places, or nobody asks.
-        sinr: what the radio makes of them.
+        readings: of the links to the serving cells; None: gains belong to rounds, not to places, or nobody asks.
     """
     for time_s in times_s:
         if time_s > env.now:
@@ -51,11 +47,10 @@ def recorded_positions(
             gains_db: list[float | None] = [None] * len(ids)
             sinr_db: list[float | None] = [None] * len(ids)
             served = np.flatnonzero(cells >= 0)
-            if large_scale is not None and sinr is not None and len(served):
-                state = large_scale(here_m[served], ids[served], cells[served])
-                gains = state.gains_db.round(DIGITS).tolist()
-                sinrs = linear_to_db(sinr(state)).round(DIGITS).tolist()
-                for place, gain_db, its_sinr_db in zip(served.tolist(), gains, sinrs, strict=True):
+            if readings is not None and len(served):
+                gains, sinr = readings(here_m[served], ids[served], cells[served])
+                read = gains.round(DIGITS).tolist(), linear_to_db(sinr).round(DIGITS).tolist()
+                for place, gain_db, its_sinr_db in zip(served.tolist(), *read, strict=True):
                     gains_db[place], sinr_db[place] = gain_db, its_sinr_db
             recorder.write_columns(
                 Position,

@@ -30,22 +30,22 @@ class Power:
 
     Args:
         devices: how many there are.
+        listener: told when a device is switched, empty or back, and when it starts or stops to run.
         switches: per device, ascending times of switching on and off, beginning with on; empty: all on.
         batteries: per device, None: on mains; empty: all on mains.
         idle_power_w: [devices] what each draws that is switched on and does nothing; or one for all.
         draws: of each device's radio; empty: none has a tail.
-        listener: told when a device is switched, empty or back, and when it starts or stops to run.
     """
 
     def __init__(
         self,
         env: simpy.Environment,
         devices: int,
-        *,
-        switches: Sequence[Iterator[float]],
-        batteries: Sequence[Battery | None],
-        idle_power_w: float | FloatArray,
         listener: PowerListener,
+        *,
+        switches: Sequence[Iterator[float]] = (),
+        batteries: Sequence[Battery | None] = (),
+        idle_power_w: float | FloatArray = 0.0,
         draws: Sequence[Draws] = (),
     ) -> None:
         self.env = env

@@ -87,7 +87,7 @@ class Device:
             spans.append((yield from self._compute(task, processors)))
         if spans[-1].cut is None:
             uplink, link = yield from self._move(link, "uplink", task.up_bits, task.patient)
-            spans.append(task.seen(link.round.received(link, uplink)))
+            spans.append(task.seen(link.received(uplink)))
         self._network.part_ended(self.id)
         return Part.of(self.id, task.iterations, spans)
 
@@ -118,7 +118,7 @@ class Device:
         if direction == "uplink":
             power_w, j_bit = self.send_power_w(link.uplink_power), self.draws.send_j_bit
         radio_on = partial(self._network.power.radio_on, self.id, power_w, self.draws.wait_w)
-        transfer = yield from link.round.transfer(link, direction, bits, radio_on)
+        transfer = yield from link.transfer(direction, bits, radio_on)
         idle_s = transfer.stalled_s - transfer.stalled_air_s
         stalled_j = power_w * transfer.stalled_air_s + self.draws.wait_w * idle_s
         # what moves nothing has no tail, nor what has no connection

@@ -57,7 +57,7 @@ class Outlook:
         simulation, cell, ids = self._simulation, self._cell, np.asarray(state.ids, dtype=np.intp)
         radio = simulation.radio
         share = 1.0 / min(max(1, wanted), len(ids))
-        snr, radiated = radio.snr(state), radio.uplink_power(state, np.full(len(ids), share))
+        snr, radiated = radio.budget.snr(state), radio.budget.uplink_power(state, np.full(len(ids), share))
         static, power = radio.fading_now(state.ids, cell, all_=fades)
         held = np.where(static, power, 1.0)
         carriers = radio.air.carriers

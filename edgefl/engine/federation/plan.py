@@ -72,7 +72,7 @@ def planned_parts(
 
 def _received(opened: RadioRound, link: Link, part: Part, task: DeviceTask) -> Part:
     assert part.uplink is not None
-    uplink = task.seen(opened.received(link, part.uplink))
+    uplink = task.seen(link.received(part.uplink))
     if uplink.cut is None:
         return part
     return part._replace(outcome=Outcome.cut_off(uplink.cut, Activity.UPLINK), uplink=uplink)

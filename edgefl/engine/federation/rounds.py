@@ -231,7 +231,7 @@ class Rounds:
 
     def _large_scale(self, key: RoundKey, present: Sequence[int]) -> LargeScaleState:
         simulation = self.simulation
-        return simulation.radio.large_scale(
+        return simulation.radio.gains.of_round(
             simulation.network.positions_m(), present, self.cell, (key[0], self.seat.named(key[1]), key[2])
         )
 

@@ -88,7 +88,7 @@ def _world(candidates: int, taken: int) -> tuple[Outlook, LargeScaleState, Histo
     )
     past.loss[:], past.norm[:] = rng.exponential(size=(2, candidates))
     past.duration_s[:], past.turn[:] = rng.exponential(size=candidates), 0
-    state = simulation.radio.large_scale(simulation.network.positions_m(), ids, 0, (1, "train", 1))
+    state = simulation.radio.gains.of_round(simulation.network.positions_m(), ids, 0, (1, "train", 1))
     processors = Processors(simulation.fleet, FLOPS_PER_SAMPLE)
     return Outlook(simulation, 0, processors, DEADLINE_S), state, past
 

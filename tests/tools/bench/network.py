@@ -126,11 +126,11 @@ class _Traffic(Nowhere):
             ids.tolist(), *self._large_scale.links_to(positions_m, cells), np.zeros(len(ids))
         )
         shares = dict.fromkeys(DIRECTIONS, np.full(len(ids), SHARE))
-        for link in self._radio.given(state, cells.tolist(), self._radio.snr(state), shares):
+        for link in self._radio.given(state, cells.tolist(), self._radio.budget.snr(state), shares):
             self._network.part_begins(link.device, self.env.process(self._send(link)))
 
     def _send(self, link: Link) -> Generator[simpy.Event, None, None]:
-        transfer = yield from link.round.transfer(link, "uplink", PAYLOAD_BITS)
+        transfer = yield from link.transfer("uplink", PAYLOAD_BITS)
         self.broken += transfer.cut is not None
         self.transfers += transfer.cut is None
         self._network.part_ended(link.device)

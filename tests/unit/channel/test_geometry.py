@@ -1,13 +1,13 @@
 import numpy as np
 
-from edgefl.channel.geometry import distance_2d_m, poisson_count, sample_ring, within
+from edgefl.channel.geometry import poisson_count, sample_ring, within
 
 SEED = 7
 
 
 def test_points_lie_on_the_ring() -> None:
     positions = sample_ring(np.random.default_rng(SEED), 10_000, inner_radius_m=10.0, outer_radius_m=250.0)
-    distance = distance_2d_m(positions)
+    distance = np.hypot(*positions.T)
     assert positions.shape == (10_000, 2)
     # cos^2 + sin^2 may miss 1 by rounding
     assert distance.min() >= 10.0 * (1 - 1e-12)
@@ -18,10 +18,6 @@ def test_more_points_leave_the_first_where_they_are() -> None:
     few = sample_ring(np.random.default_rng(SEED), 5, inner_radius_m=0.0, outer_radius_m=1.0)
     many = sample_ring(np.random.default_rng(SEED), 50, inner_radius_m=0.0, outer_radius_m=1.0)
     np.testing.assert_array_equal(few, many[:5])
-
-
-def test_distance_is_pythagoras() -> None:
-    np.testing.assert_array_equal(distance_2d_m([[3.0, -4.0], [0.0, 0.0]]), [5.0, 0.0])
 
 
 def test_no_points() -> None:

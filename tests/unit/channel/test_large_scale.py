@@ -49,7 +49,7 @@ def places(count: int, radius_m: float = AREA_M, seed: int = SEED) -> np.ndarray
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
 
-SPATIAL = {"line_of_sight": "probabilistic", "shadowing": "spatial"}
+SPATIAL = {"line_of_sight": "probabilistic", "shadowing_std_db": None}
 
 
 @pytest.mark.slow
@@ -65,8 +65,8 @@ def test_a_place_keeps_its_values_whatever_is_asked_with_it() -> None:
     for i in order[:20]:
         np.testing.assert_array_equal(again.gain_db(positions[i : i + 1])[0], gain_db[i])
         for site in range(7):
-            alone = again.gain_db_to(positions[i : i + 1], [site])
-            together = again.gain_db_to(positions, np.full(5000, site))
+            alone = again.links_to(positions[i : i + 1], [site])[0]
+            together = again.links_to(positions, np.full(5000, site))[0]
             assert alone[0] == together[i]
             assert alone[0] == pytest.approx(gain_db[i, site], abs=SINGLE_DB)
 
@@ -101,9 +101,9 @@ def test_without_shadowing_gain_is_minus_path_loss(
     if wraparound:
         displacement = wraparound.displacement_m(positions, sites_m)[np.arange(2000), sites]
     distance = np.linalg.norm(displacement, axis=1)
-    np.testing.assert_allclose(subject.distance_m(positions, sites), distance, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(subject.links_to(positions, sites)[1], distance, rtol=0, atol=1e-9)
     expected = -model.path_loss_db(np.maximum(distance, 10.0), line_of_sight=state == "always", **radio)
-    np.testing.assert_allclose(subject.gain_db_to(positions, sites), expected, rtol=0, atol=DOUBLE_DB)
+    np.testing.assert_allclose(subject.links_to(positions, sites)[0], expected, rtol=0, atol=DOUBLE_DB)
     measured = subject.gain_db(positions)
     assert measured.shape == (2000, 7)
     assert measured.dtype == np.float32
@@ -114,11 +114,11 @@ def test_without_shadowing_gain_is_minus_path_loss(
 def test_shadowing_adds_to_the_path_loss(state: str, correlation_m: float, std_db: float) -> None:
     positions, sites = places(2000), np.random.default_rng(SEED).integers(7, size=2000)
     bare, shadowed, other_std = (
-        large_scale(line_of_sight=state, **options).gain_db_to(positions, sites)
+        large_scale(line_of_sight=state, **options).links_to(positions, sites)[0]
         for options in (
-            {"shadowing": "none"},
-            {"shadowing": "spatial"},
-            {"shadowing": "spatial", "shadowing_std_db": 1.0},
+            {"shadowing_std_db": 0.0},
+            {"shadowing_std_db": None},
+            {"shadowing_std_db": 1.0},
         )
     )
     # the field itself: the site's key, one stream per state
@@ -137,7 +137,7 @@ def test_sites_share_a_part_of_the_shadowing_in_either_state(state: str, stream:
     rho, key = 0.3, 5
     bare, shared = (
         large_scale(line_of_sight=state, **options).gain_db(positions)
-        for options in ({}, {"shadowing": "spatial", "shadowing_std_db": 1.0, "common": Common(key, rho)})
+        for options in ({}, {"shadowing_std_db": 1.0, "common": Common(key, rho)})
     )
     geometry = {"correlation_m": 10.0 if state == "always" else 13.0, "area_radius_m": AREA_M}
     own, common = (
@@ -158,8 +158,8 @@ def test_line_of_sight_is_each_sites_own_whatever_they_share() -> None:
 @pytest.mark.parametrize("state", ["probabilistic", "soft"])
 def test_what_sites_share_of_their_line_of_sight_moves_nothing_else(state: str) -> None:
     """Shared in full at one distance from all sites, they are in sight together; shadowing is what it was."""
-    positions, alone = places(2000), large_scale(line_of_sight=state, shadowing="spatial")
-    shared = large_scale(line_of_sight=state, shadowing="spatial", los_common=Common(5, 1.0))
+    positions, alone = places(2000), large_scale(line_of_sight=state, shadowing_std_db=None)
+    shared = large_scale(line_of_sight=state, shadowing_std_db=None, los_common=Common(5, 1.0))
     same = (alone.line_of_sight(positions) == shared.line_of_sight(positions)).all(axis=1)
     assert 0.1 < same.mean() < 0.9
     if state == "probabilistic":
@@ -186,31 +186,22 @@ def test_fields_that_share_nothing_are_their_own_and_those_that_share_all_are_on
 
 
 @pytest.mark.parametrize("state", ["always", "never", "probabilistic", "soft"])
-@pytest.mark.parametrize("shadowing", ["none", "spatial"])
-def test_links_among_sites_are_the_links_and_the_measurements(state: str, shadowing: str) -> None:
+@pytest.mark.parametrize("std_db", [0.0, None])
+def test_links_among_sites_are_the_links_and_the_measurements(state: str, std_db: float | None) -> None:
     positions, sites = places(300), np.random.default_rng(SEED).integers(7, size=300)
-    positions[0] = 0.0  # at a site: held at the minimum distance, and counted
-    subject, apart = (large_scale(line_of_sight=state, shadowing=shadowing) for _ in range(2))
+    positions[0] = 0.0  # at a site: held at the minimum distance
+    subject, apart = (large_scale(line_of_sight=state, shadowing_std_db=std_db) for _ in range(2))
     gain_db, distance_m, everywhere_db = subject.links_among(positions, sites)
     for found, expected in zip((gain_db, distance_m), apart.links_to(positions, sites), strict=True):
         np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(everywhere_db, apart.gain_db(positions))
-    assert subject.clamped_measurements == apart.clamped_measurements > 0
-    assert subject.clamped_links == apart.clamped_links
 
 
-def test_no_deviation_is_no_shadowing() -> None:
-    positions = places(100)
-    flat = large_scale(shadowing="spatial", shadowing_std_db=0.0)
-    np.testing.assert_array_equal(flat.gain_db(positions), large_scale().gain_db(positions))
-    assert flat.memory_bytes == 0
-
-
-@pytest.mark.parametrize("shadowing", ["none", "spatial"])
-def test_each_place_has_the_gain_of_its_state(shadowing: str) -> None:
+@pytest.mark.parametrize("std_db", [0.0, None])
+def test_each_place_has_the_gain_of_its_state(std_db: float | None) -> None:
     positions = places(3000)
     always, never, mixed = (
-        large_scale(line_of_sight=state, shadowing=shadowing)
+        large_scale(line_of_sight=state, shadowing_std_db=std_db)
         for state in ("always", "never", "probabilistic")
     )
     in_sight = mixed.line_of_sight(positions)
@@ -221,14 +212,14 @@ def test_each_place_has_the_gain_of_its_state(shadowing: str) -> None:
     assert not never.line_of_sight(positions).any()
 
 
-@pytest.mark.parametrize("shadowing", ["none", "spatial"])
-def test_a_soft_place_mixes_the_gains_of_both_states_as_7_6_3_3_says(shadowing: str) -> None:
+@pytest.mark.parametrize("std_db", [0.0, None])
+def test_a_soft_place_mixes_the_gains_of_both_states_as_7_6_3_3_says(std_db: float | None) -> None:
     positions, carrier_hz = places(3000), 3.5e9
     always, never, soft = (
-        large_scale(line_of_sight=state, shadowing=shadowing) for state in ("always", "never", "soft")
+        large_scale(line_of_sight=state, shadowing_std_db=std_db) for state in ("always", "never", "soft")
     )
     field = GaussianFields(keys=KEYS, correlation_m=50.0, area_radius_m=AREA_M, stream=2, law="gaussian")
-    distance_m = np.stack([soft.distance_m(positions, np.full(3000, site)) for site in range(7)], axis=1)
+    distance_m = np.stack([soft.links_to(positions, np.full(3000, site))[1] for site in range(7)], axis=1)
     probability = UMi().los_probability(np.maximum(distance_m, 10.0))
     margin = special.ndtri(probability) - FieldStack([field]).at(positions)[0]
     state = 0.5 + np.arctan(np.sqrt(20 / (3e8 / carrier_hz)) * margin) / np.pi
@@ -242,7 +233,7 @@ def test_a_soft_place_mixes_the_gains_of_both_states_as_7_6_3_3_says(shadowing: 
     assert np.median(np.abs(found - expected)) < SINGLE_DB
     certain = np.abs(margin) > 0.01  # whose sign no rounding turns
     np.testing.assert_array_equal(soft.line_of_sight(positions)[certain], margin[certain] > 0)
-    one = soft.gain_db_to(positions, np.full(3000, 3))
+    one = soft.links_to(positions, np.full(3000, 3))[0]
     np.testing.assert_allclose(one, found[:, 3], rtol=0, atol=0.01)
     # where line of sight is certain, both are the same but for 1 - s^2 < 0.014
     assert np.abs(found - gains_db[0])[margin > 3].max() < 0.1
@@ -253,7 +244,7 @@ def test_a_soft_change_is_continuous_and_a_hard_one_jumps() -> None:
     walk = np.stack([np.linspace(30.0, 90.0, 60_001), np.full(60_001, 21.0)], axis=1)
     steps_db = {
         state: np.abs(
-            np.diff(large_scale(line_of_sight=state, shadowing="spatial").gain_db(walk), axis=0)
+            np.diff(large_scale(line_of_sight=state, shadowing_std_db=None).gain_db(walk), axis=0)
         ).max()
         for state in ("soft", "probabilistic")
     }
@@ -300,39 +291,35 @@ def test_the_threshold_gives_exactly_the_models_probability(
     assert error[near_a_kink].max() < (4e-3 if isinstance(model, InH) else 2e-4)
 
 
-def test_too_close_is_held_at_the_minimum_and_counted() -> None:
+def test_too_close_is_held_at_the_minimum() -> None:
     subject = large_scale(sites_m=[[0.0, 0.0], [50.0, 0.0]], keys=[1, 2])
     near, at = [[3.0, 0.0], [0.0, -9.99]], [[10.0, 0.0], [0.0, -10.0]]
     np.testing.assert_allclose(
-        subject.gain_db_to(near, [0, 0]), subject.gain_db_to(at, [0, 0]), rtol=0, atol=1e-12
+        subject.links_to(near, [0, 0])[0], subject.links_to(at, [0, 0])[0], rtol=0, atol=1e-12
     )
     # 10 m exactly is not too close, and neither is its rounding
-    assert subject.clamped_links == 2
-    subject.gain_db_to(10.0 * np.stack([np.cos(np.arange(99)), np.sin(np.arange(99))], axis=1), [0] * 99)
-    assert subject.clamped_links == 2
-    assert subject.clamped_measurements == 0
-    # of four pairs of place and site, the first place and the first site are too close
-    subject.gain_db([[3.0, 0.0], [30.0, 0.0]])
-    assert (subject.clamped_links, subject.clamped_measurements) == (2, 1)
-    assert subject.distance_m(near, [0, 0]).tolist() == [3.0, 9.99]
+    circle = 10.0 * np.stack([np.cos(np.arange(99)), np.sin(np.arange(99))], axis=1)
+    for where, held in ((near, [True] * 2), (circle, [False] * 99)):
+        assert subject.is_held(subject.links_to(where, [0] * len(held))[1]).tolist() == held
+    assert subject.links_to(near, [0, 0])[1].tolist() == [3.0, 9.99]
 
 
 def test_nobody_is_somewhere() -> None:
     assert large_scale(**SPATIAL).gain_db(np.empty((0, 2))).shape == (0, 7)
-    assert large_scale(**SPATIAL).gain_db_to(np.empty((0, 2)), np.empty(0, int)).shape == (0,)
+    assert large_scale(**SPATIAL).links_to(np.empty((0, 2)), np.empty(0, int))[0].shape == (0,)
 
 
 def test_wraparound_bounds_the_distances_that_can_occur() -> None:
     # without it, 4950 m are too far; with it no place is farther than 100 sqrt(7) / sqrt(3) m
     subject = large_scale(area_radius_m=4950.0, wraparound=Wraparound(1, ISD_M))
     positions = places(100, 4950.0)
-    farthest = max(subject.distance_m(positions, np.full(100, site)).max() for site in range(7))
+    farthest = max(subject.links_to(positions, np.full(100, site))[1].max() for site in range(7))
     assert farthest <= 100 * math.sqrt(7 / 3) * (1 + 1e-12)
 
 
 def test_free_space_by_probability_is_free_space() -> None:
     positions = places(50)
-    subject = large_scale(model=FreeSpace(), line_of_sight="probabilistic", shadowing="spatial")
+    subject = large_scale(model=FreeSpace(), line_of_sight="probabilistic", shadowing_std_db=None)
     assert subject.line_of_sight(positions).all()
     np.testing.assert_array_equal(
         subject.gain_db(positions), large_scale(model=FreeSpace()).gain_db(positions)

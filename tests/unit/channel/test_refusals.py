@@ -12,7 +12,6 @@ from edgefl.channel.energy import compute_energy_j, compute_time_s
 from edgefl.channel.fading import LinkFading, slot_correlation
 from edgefl.channel.gaussian_fields import Common, GaussianFields
 from edgefl.channel.geometry import poisson_count, sample_ring
-from edgefl.channel.large_scale import LargeScale
 from edgefl.channel.layout import Wraparound, hexagonal_sites
 from edgefl.channel.many import slots_of_many
 from edgefl.channel.many_links import power_of_many
@@ -27,12 +26,13 @@ from edgefl.channel.renewal import slots_renewal_many
 from edgefl.channel.schedulers.equal_share import EqualShare
 from edgefl.channel.schedulers.proportional_fair import ProportionalFair
 from edgefl.channel.shadowing import draw_shadowing_db
-from edgefl.channel.share import ergodic_rate, mean_snr, share_power_w, spectral_efficiency
+from edgefl.channel.share import ergodic_rate, noise_w, spectral_efficiency
 from edgefl.channel.shared_band import SharedBand
 from edgefl.channel.tdd import Pattern, frame_of
 from edgefl.channel.transfer import Flow
 from edgefl.channel.units import linear_to_db
 from tests.refusals import refused_at
+from tests.unit.channel.test_large_scale import large_scale
 
 RNG = np.random.default_rng(1)
 LINK, STATIC = LinkFading(1, 0.9667), LinkFading(1, 1.0)
@@ -66,17 +66,6 @@ def fields(**changes: Any) -> None:
     GaussianFields(**{"keys": [1], "correlation_m": 10.0, "area_radius_m": 50.0, "stream": 0} | changes)
 
 
-def gains(**changes: Any) -> LargeScale:
-    sites = {
-        "sites_m": hexagonal_sites(1, 100.0),
-        "keys": list(range(7)),
-        "model": UMi(),
-        "carrier_hz": 3.5e9,
-    }
-    heights = {"bs_height_m": 10.0, "ut_height_m": 1.5, "min_distance_m": 10.0, "area_radius_m": 170.0}
-    return LargeScale(**sites | heights | changes)
-
-
 # what is named | the call | values of x
 REFUSED = """
 from 10 to 5000 m | UMi().path_loss_db(x, carrier_hz=3.5e9) | 0.0; 9.99; 5000.1; nan; [100.0, 5.0]
@@ -106,22 +95,21 @@ low_loss, high_loss | wall_loss_db(1e9, "paper")
 stream | fields(stream=-1)
 share | Common(1, x) | 1.1; -0.1
 128-bit | Common(-1, 0.5)
-beyond area_radius_m 170 | gains().gain_db([[0.0, 0.0], x]) | [-120.0, 121.0]; [nan, 0.0]
-positions_m | gains().gain_db([1.0, 2.0])
-sites | gains().gain_db_to([[0.0, 0.0]], x) | [7]; [-1]; [0, 1]
-sites_m | gains(sites_m=[0.0, 1.0])
-keys must be one per site, got 2 for 7 | gains(keys=[1, 2])
-128-bit | gains(keys=[-1] * 7, shadowing="spatial")
-area_radius_m | gains(area_radius_m=0.0)
-line_of_sight | gains(line_of_sight="maybe")
-shadowing | gains(shadowing="round")
-shadowing_std_db | gains(shadowing_std_db=-4.0)
-carrier_hz | gains(carrier_hz=3.5)
-min_distance_m 5 to 270 m | gains(min_distance_m=5.0)
-min_distance_m 300 must be less than 270 m | gains(min_distance_m=300.0)
-to 5050 m | gains(area_radius_m=4950.0)
-FreeSpace | gains(model=FreeSpace(), shadowing="spatial", shadowing_std_db=4.0)
-616 MiB, more than 512 MiB | gains(area_radius_m=3000.0, shadowing="spatial")
+beyond area_radius_m 170 | large_scale().gain_db([[0.0, 0.0], x]) | [-120.0, 121.0]; [nan, 0.0]
+positions_m | large_scale().gain_db([1.0, 2.0])
+sites | large_scale().links_to([[0.0, 0.0]], x) | [7]; [-1]; [0, 1]
+sites_m | large_scale(sites_m=[0.0, 1.0])
+keys must be one per site, got 2 for 7 | large_scale(keys=[1, 2])
+128-bit | large_scale(keys=[-1] * 7, shadowing_std_db=None)
+area_radius_m | large_scale(area_radius_m=0.0)
+line_of_sight | large_scale(line_of_sight="maybe")
+shadowing_std_db | large_scale(shadowing_std_db=-4.0)
+carrier_hz | large_scale(carrier_hz=3.5)
+min_distance_m 5 to 270 m | large_scale(min_distance_m=5.0)
+min_distance_m 300 must be less than 270 m | large_scale(min_distance_m=300.0)
+to 5050 m | large_scale(area_radius_m=4950.0)
+FreeSpace | large_scale(model=FreeSpace(), shadowing_std_db=4.0)
+616 MiB, more than 512 MiB | large_scale(area_radius_m=3000.0, shadowing_std_db=None)
 speed_m_s | slot_correlation(x, carrier_hz=3.5e9, slot_s=0.5e-3) | -1.0; nan
 carrier_hz | slot_correlation(1.0, carrier_hz=x, slot_s=0.5e-3) | 0.0; -1.0
 slot_s | slot_correlation(1.0, carrier_hz=3.5e9, slot_s=0.0)
@@ -135,12 +123,10 @@ static | power_of_many([LINK, STATIC], np.array([0, 0]), 3)
 first_slots | power_of_many([LINK], np.array([-1]), 3)
 count | power_of_many([LINK], np.array([0]), 0)
 positive | linear_to_db(x) | 0.0; -1.0; nan
-noise_psd_w_hz | mean_snr(0.2, 1e-10, 0.0, 1e6)
-bandwidth_hz | mean_snr(0.2, 1e-10, 4e-21, 0.0)
->= 0 | mean_snr(0.2, 1e-10, 4e-21, 1e6, **x) | {"noise_figure_db": -1.0}; {"interference_margin_db": [0.0, -1.0]}
+noise_psd_w_hz | noise_w(0.0, 1e6)
+bandwidth_hz | noise_w(4e-21, 0.0)
+>= 0 | noise_w(4e-21, 1e6, **x) | {"noise_figure_db": -1.0}; {"interference_margin_db": [0.0, -1.0]}
 snr | ergodic_rate([1.0, -1.0])
-share | share_power_w(0.2, 1.5)
-power | share_power_w(0.2, 0.5, "half")
 cap | spectral_efficiency(1.0, x) | 0.0; -1.0; nan
 cap | spectral_efficiency([1.0], x) | 0.0; -1.0; nan
 cap | ergodic_rate(1.0, x) | 0.0; -1.0; nan

@@ -8,8 +8,7 @@ from scipy import integrate
 
 from edgefl.channel.share import (
     ergodic_rate,
-    mean_snr,
-    share_power_w,
+    noise_w,
     share_snr,
     spectral_efficiency,
 )
@@ -25,7 +24,7 @@ def test_spectral_efficiency_is_shannon() -> None:
 def test_mean_snr_link_budget() -> None:
     # 23 dBm - 100 dB - (-174 dBm/Hz + 80 dB Hz) = 17 dB on 100 MHz, 10 dB more on a tenth of it
     for bandwidth_hz, snr_db in ((100e6, 17.0), (10e6, 27.0)):
-        snr = mean_snr(dbm_to_watt(23.0), db_to_linear(-100.0), dbm_to_watt(-174.0), bandwidth_hz)
+        snr = dbm_to_watt(23.0) * db_to_linear(-100.0) / noise_w(dbm_to_watt(-174.0), bandwidth_hz)
         assert linear_to_db(snr) == pytest.approx(snr_db, abs=1e-12)
 
 
@@ -53,18 +52,16 @@ def test_ergodic_rate_limits() -> None:
 
 def test_noise_figure_and_interference_margin_raise_the_noise() -> None:
     # 17 dB as above, less 7 dB noise figure, less 3 dB and 5 dB margin
-    link = (dbm_to_watt(23.0), db_to_linear(-100.0), dbm_to_watt(-174.0), 100e6)
-    snr = mean_snr(*link, noise_figure_db=7.0, interference_margin_db=[3.0, 5.0])
+    noise = noise_w(dbm_to_watt(-174.0), 100e6, noise_figure_db=7.0, interference_margin_db=[3.0, 5.0])
+    snr = dbm_to_watt(23.0) * db_to_linear(-100.0) / noise
     np.testing.assert_allclose(linear_to_db(snr), [7.0, 5.0], atol=1e-12)
 
 
 def test_power_over_a_share() -> None:
-    np.testing.assert_array_equal(share_power_w(0.2, [1.0, 0.25]), [0.2, 0.2])
-    np.testing.assert_array_equal(share_power_w(0.2, [1.0, 0.25], "per_resource_block"), [0.2, 0.05])
     # the SNR on a quarter of the band: four times, or the same
-    for rule, factor in (("full", 4.0), ("per_resource_block", 1.0)):
-        on_share = mean_snr(share_power_w(0.2, 0.25, rule), 1e-10, 4e-21, 25e6)  # type: ignore[arg-type]
-        whole = mean_snr(0.2, 1e-10, 4e-21, 100e6)
+    for rule, factor, power_w in (("full", 4.0, 0.2), ("per_resource_block", 1.0, 0.05)):
+        on_share = power_w * 1e-10 / noise_w(4e-21, 25e6)
+        whole = 0.2 * 1e-10 / noise_w(4e-21, 100e6)
         assert on_share == pytest.approx(factor * whole, rel=1e-14)
         assert share_snr(0.25, whole, rule) == pytest.approx(on_share, rel=1e-14)  # type: ignore[arg-type]
 

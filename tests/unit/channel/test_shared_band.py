@@ -128,7 +128,7 @@ def test_power_over_a_share() -> None:
 
 
 @dataclass(frozen=True)
-class HalvesInEverySlot(Scheduler):
+class InEverySlot(Scheduler):
     """Equal shares, decided anew in every slot."""
 
     per_slot: ClassVar[bool] = True
@@ -137,7 +137,7 @@ class HalvesInEverySlot(Scheduler):
         return np.full(len(flows), 1 / len(flows))
 
 
-@pytest.mark.parametrize("scheduler", [EqualShare(), HalvesInEverySlot()], ids=["held", "by slot"])
+@pytest.mark.parametrize("scheduler", [EqualShare(), InEverySlot()], ids=["held", "by slot"])
 def test_neighbours_send_as_many_shares_as_are_in_use(scheduler: Scheduler) -> None:
     """Static SNR 3, and 2 once over the noise from each share of the others: 3 / (1 + 2 K) / b on a share b."""
     link = LinkFading(1, 1.0)
@@ -176,7 +176,7 @@ def test_shares_that_are_sent_are_counted() -> None:
     assert band.sent_slots == 2 * 20 + 10
     band.settle(50)
     assert band.sent_slots == 2 * 20 + 10, "nobody is there"
-    for scheduler, many in ((RoundRobin(), 1), (MaxRate(), 1), (HalvesInEverySlot(), 2), (EqualShare(), 2)):
+    for scheduler, many in ((RoundRobin(), 1), (MaxRate(), 1), (InEverySlot(), 2), (EqualShare(), 2)):
         framed = by_hand(scheduler, weights=UPLINK)
         for name in "ab":
             framed.add(name, 1e6, slot=0, **STATIC)
@@ -335,21 +335,11 @@ def test_as_slot_by_slot_the_long_way(
         assert found[i][1] == pytest.approx(bits, rel=1e-9, abs=1e-9)
 
 
-@dataclass(frozen=True)
-class EveryoneAlways(Scheduler):
-    """Equal shares, decided in every slot."""
-
-    per_slot: ClassVar[bool] = True
-
-    def shares(self, flows: Flows) -> np.ndarray:
-        return np.full(len(flows), 1.0 / len(flows))
-
-
 @pytest.mark.parametrize("power", ["full", "per_resource_block"])
 def test_a_scheduler_may_split_every_slot(power: Any) -> None:
     story = [Join(40 * i, 100_000, 10.0**i, FAST, 300 if i == 2 else None) for i in range(4)]
     held = play(band_of(EqualShare(), power=power), story)
-    split = play(band_of(EveryoneAlways(), power=power), story)
+    split = play(band_of(InEverySlot(), power=power), story)
     for i in range(4):
         assert split[i] == pytest.approx(held[i], rel=1e-12)
 

@@ -15,8 +15,8 @@ def test_dddsu_with_special_slot_10_2_2() -> None:
     pattern = Pattern("DDDSU", "10:2:2")
     assert pattern.weights("downlink") == (1, 1, 1, 10 / 14, 0)
     assert pattern.weights("uplink") == (0, 0, 0, 2 / 14, 1)
-    assert pattern.share("downlink") == pytest.approx(52 / 70, rel=1e-15)
-    assert pattern.share("uplink") == pytest.approx(16 / 70, rel=1e-15)
+    assert Frame(pattern.weights("downlink")).mean == pytest.approx(52 / 70, rel=1e-15)
+    assert Frame(pattern.weights("uplink")).mean == pytest.approx(16 / 70, rel=1e-15)
     assert Pattern() == pattern
 
 

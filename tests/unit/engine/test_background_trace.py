@@ -4,6 +4,7 @@ import itertools
 import math
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
@@ -159,9 +160,11 @@ def test_a_cell_without_a_row_is_refused(tmp_path: Path) -> None:
 class Asked:
     """A radio of which each file takes 2 s alone, and that notes when files come."""
 
-    settings, slot_s = RadioSettings(preset="journal"), 1e-3
+    slot_s = 1e-3
 
-    def __init__(self) -> None:
+    def __init__(self, background: LoadTrace) -> None:
+        shared = {"sharing": "dynamic", "budget": {"power_over_share": "per_resource_block"}}
+        self.settings = RadioSettings(preset="journal", background=background, **shared)
         self.came_s: list[float] = []
         self.env = simpy.Environment()
 
@@ -175,21 +178,14 @@ class Asked:
     def until(self, slot: int) -> simpy.Event:
         return self.env.timeout(0.0)
 
-    def join_background(self, *args: Any) -> None:
-        pass
+    def band(self, cell: int, direction: str) -> Any:
+        return Mock()
 
 
 def arrivals_s(path: Path, until_s: float, repeat: bool) -> list[float]:
-    radio = Asked()
+    radio = Asked(made(LoadTrace, path=path, repeat=repeat))
     snr = {"uplink": np.ones(1), "downlink": np.ones(1)}
-    traffic = BackgroundTraffic(
-        radio.env,
-        made(LoadTrace, path=path, repeat=repeat),
-        radio,
-        [0],
-        lambda cell: snr,
-        Streams(5),  # type: ignore[arg-type]
-    )
+    traffic = BackgroundTraffic(radio, [0], lambda cell: snr, Streams(5))  # type: ignore[arg-type]
     for process in traffic.processes():
         radio.env.process(process)
     radio.env.run(until=until_s)

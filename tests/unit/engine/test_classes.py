@@ -109,8 +109,10 @@ def test_every_part_is_worked_out_from_its_class() -> None:
     alone = small_world([50.0, 50.0], learner=Scripted(flops_per_sample=flops)).run().rows.of[DeviceRound]
     assert slow.downlink_end_s == alone[0].downlink_end_s
     assert repr(other) == repr(alone[1])
-    snr = small.simulation.radio.snr(
-        small.simulation.radio.large_scale(small.simulation.network.positions_m(), [0, 1], 0, (1, "train", 1))
+    snr = small.simulation.radio.budget.snr(
+        small.simulation.radio.gains.of_round(
+            small.simulation.network.positions_m(), [0, 1], 0, (1, "train", 1)
+        )
     )
     assert snr["uplink"][0] / snr["uplink"][1] == pytest.approx(10**-1.3)
 
@@ -191,7 +193,7 @@ def test_walls_stand_between_the_sites_and_those_indoors() -> None:
     assert np.array_equal(walls.loss_db(positions_m[7:9], ids[7:9]), loss_db[7:9])
     plain = world(devices={"count": count}, seed=3)
     key = (1, "train", 1)
-    radios = [each.radio(None).large_scale(positions_m, ids, 0, key).gains_db for each in (one, plain)]  # type: ignore[arg-type]
+    radios = [each.radio(None).gains.of_round(positions_m, ids, 0, key).gains_db for each in (one, plain)]  # type: ignore[arg-type]
     assert np.allclose(radios[1] - radios[0], loss_db, rtol=0, atol=1e-9)
 
 

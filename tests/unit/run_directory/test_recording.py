@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import simpy
 
 from edgefl import simulate
 from edgefl.analysis import handover_figures, load_runs
@@ -140,17 +139,15 @@ def test_the_gain_is_that_of_the_link(tmp_path: Path) -> None:
         devices={"count": 30, "indoor_share": 0.5},
     )
     world = World(settings, Streams(3))
-    surveyed = world.large_scale_of_places(simpy.Environment())
     positions_m = world.movement.positions_m(0.0)
-    assert surveyed is not None
     ids = np.arange(30)
     for cell in (0, 3):
         radio = world.radio(None)  # type: ignore[arg-type]
-        state = radio.large_scale(positions_m, range(30), cell, (1, "train", 1))
-        found = surveyed(positions_m, ids, np.full(30, cell))
+        state = radio.gains.of_round(positions_m, range(30), cell, (1, "train", 1))
+        gains_db, sinr = radio.readings(positions_m, ids, np.full(30, cell))
         # a map's are in single precision
-        assert np.allclose(found.gains_db, state.gains_db, rtol=0, atol=2e-3)
-        assert np.allclose(radio.mean_sinr(found), radio.snr(state)["downlink"], rtol=2e-3, atol=0)
+        assert np.allclose(gains_db, state.gains_db, rtol=0, atol=2e-3)
+        assert np.allclose(sinr, radio.budget.snr(state)["downlink"], rtol=2e-3, atol=0)
 
 
 def test_the_sinr_by_hand(tmp_path: Path) -> None:

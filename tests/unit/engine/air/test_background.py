@@ -15,11 +15,10 @@ from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.air.background_users import BackgroundUsers
 from edgefl.engine.backgrounds import Background
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
-from edgefl.rng import Streams
-from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing import Scripted, SmallWorld, small_world
 from edgefl.testing.cell import within
+from tests.unit.engine.air.worlds import world_of
 
 SHARED = {"preset": "journal", "sharing": "dynamic", "budget": {"power_over_share": "per_resource_block"}}
 
@@ -90,24 +89,9 @@ def test_no_load_is_no_traffic() -> None:
 
 def test_users_are_in_their_cell() -> None:
     """Of several cells each has users for whom it is the strongest; they are within 120 m, the hexagon's corner."""
-    scenario = Scenario.model_validate(
-        {
-            "name": "cells",
-            "seed": 1,
-            "devices": {"count": 2},
-            "layout": {"rings": 1, "isd_m": 200.0},
-            "radio": {
-                "preset": "journal",
-                **SHARED,
-                "propagation": {"shadowing": "spatial", "shadowing_std_db": 0.0},
-                "background": {"users": 60},
-            },
-            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-            "workload": {"payload_bits": 1, "flops_per_sample": 1},
-        }
-    )
-    world = World(scenario, Streams(1))
-    noise_w = 10 ** ((-174 - 30) / 10) * scenario.radio.bandwidth_hz
+    hexagons = {"rings": 1, "isd_m": 200.0}
+    world = cells({"users": 60}, layout=hexagons, propagation={"shadowing": "spatial"})
+    noise_w = 10 ** ((-174 - 30) / 10) * world.scenario.radio.bandwidth_hz
     for cell in (0, 3):
         snr = users(world).snr(cell)
         assert snr["downlink"].shape == snr["uplink"].shape == (60,)
@@ -117,40 +101,27 @@ def test_users_are_in_their_cell() -> None:
 
 
 def users(world: World) -> BackgroundUsers:
-    scenario = world.scenario
-    return BackgroundUsers(
-        scenario.radio.background,
-        scenario.radio,
-        scenario.devices,
-        world.gains,
-        world.extent,
-        world.streams,
-    )
+    return BackgroundUsers(world.scenario.devices, world.gains, world.extent, world.streams)
 
 
-def one_cell(background: dict[str, Any], devices: dict[str, Any] | None = None, **radio: Any) -> World:
-    scenario = Scenario.model_validate(
-        {
-            "name": "cell",
-            "devices": {"count": 2, **(devices or {})},
-            "radio": {
-                **within({**SHARED, "propagation": {"shadowing_std_db": 0.0}}, radio),
-                "background": {"users": 400, **background},
-            },
-            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-            "workload": {"payload_bits": 1, "flops_per_sample": 1},
-        }
-    )
-    return World(scenario, Streams(1))
+def cells(
+    background: dict[str, Any],
+    devices: dict[str, Any] | None = None,
+    layout: dict[str, Any] | None = None,
+    **radio: Any,
+) -> World:
+    radio = within({**SHARED, "propagation": {"shadowing_std_db": 0.0}}, radio)
+    radio["background"] = {"users": 400, **background}
+    return world_of(devices={"count": 2, **(devices or {})}, layout=layout or {}, radio=radio)
 
 
 def test_users_have_a_power_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Learning's devices are sensors that send with 0.1 mW and whose classes differ; users are phones."""
     classes = {"a": {"share": 0.5, "transmit_power_dbm": -10.0}, "b": {"share": 0.5}}
-    phones, sensors = one_cell({}), one_cell({}, {"transmit_power_dbm": 7.0, "classes": classes})
+    phones, sensors = cells({}), cells({}, {"transmit_power_dbm": 7.0, "classes": classes})
     snr, same = (users(world).snr(0) for world in (phones, sensors))
     monkeypatch.setattr(Background, "transmit_power_dbm", 13.0)
-    less = users(one_cell({})).snr(0)
+    less = users(cells({})).snr(0)
     for direction, ratio in (("uplink", 10.0), ("downlink", 1.0)):
         assert np.array_equal(snr[direction], same[direction])  # type: ignore[index]
         assert snr[direction] / less[direction] == pytest.approx(ratio)  # type: ignore[index]
@@ -158,14 +129,14 @@ def test_users_have_a_power_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_power_control_holds_for_users_too() -> None:
     """P0 at alpha 1 makes what arrives at the site the same for all that do not need more than they have."""
-    snr = users(one_cell({}, budget={"uplink_p0_dbm": -100.0, "uplink_alpha": 1.0})).snr(0)["uplink"]
+    snr = users(cells({}, budget={"uplink_p0_dbm": -100.0, "uplink_alpha": 1.0})).snr(0)["uplink"]
     assert snr == pytest.approx(snr[0])
 
 
 def test_users_are_indoors_as_often_as_devices() -> None:
     """Walls take 10 dB or more; of 400 users 4 standard errors are 0.1."""
-    outdoors = users(one_cell({})).snr(0)["downlink"]
-    snr = users(one_cell({}, {"indoor_share": 0.6})).snr(0)["downlink"]
+    outdoors = users(cells({})).snr(0)["downlink"]
+    snr = users(cells({}, {"indoor_share": 0.6})).snr(0)["downlink"]
     assert np.mean(snr < outdoors / 3) == pytest.approx(0.6, abs=4 * np.sqrt(0.25 / 400))
 
 

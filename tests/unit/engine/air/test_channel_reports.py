@@ -107,7 +107,7 @@ def test_who_begins_when_another_was_just_read_is_read_too() -> None:
 def test_absent_devices_keep_what_was_read_last_and_hear_what_they_heard() -> None:
     books = Books()
     links = [cast(Interfered, type("Link", (), {"heard": None})()) for _ in range(2)]
-    one = books.round([1, 3], cell=1, interfered={"downlink": links})
+    one = books.round([1, 3], cell=1, interfered=lambda direction: links)
     books.begin(one, [1, 3])
     books.at(0.2)
     assert one.snr(3, "downlink") == 103.2
@@ -154,7 +154,7 @@ def test_who_is_absent_at_the_last_tick_keeps_beside_the_grid_what_was_read_befo
     power_db = np.arange(20.0).reshape(10, 2)
     positions_m = np.where(np.arange(10)[:, None] == 3, np.nan, 0.0)
     books.reader.survey = lambda afresh: Survey(positions_m, power_db)
-    one = books.round([1, 3], cell=1, interfered={"downlink": links})
+    one = books.round([1, 3], cell=1, interfered=lambda direction: links)
     books.begin(one, [1, 3])
     books.at(0.3)
     assert [one.snr(1, "downlink"), one.snr(3, "downlink")] == [2.0, -1.0]

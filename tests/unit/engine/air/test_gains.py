@@ -8,9 +8,7 @@ import pytest
 from edgefl.channel.geometry import within
 from edgefl.engine.air.gains import LargeScaleState, SpatialGains
 from edgefl.engine.air.measurements import Measurements
-from edgefl.rng import Streams
-from edgefl.scenario.scenario import Scenario
-from edgefl.scenario.world import World
+from tests.unit.engine.air.worlds import world_of
 
 SINGLE_DB = 2e-3  # single precision of a survey, twice
 ANGLES = np.linspace(0.1, 6.2, 6)
@@ -18,21 +16,16 @@ KEY = (1, "train", 1)
 
 
 def gains_of(layout: dict[str, Any]) -> SpatialGains:
-    scenario = Scenario.model_validate(
-        {
-            "name": "border",
-            "devices": {"count": len(ANGLES)},
-            "layout": layout,
-            "radio": {
-                "preset": "nr",
-                "propagation": {"line_of_sight": "probabilistic"},
-                "neighbour_load": 0.2 if layout else 0.0,
-            },
-            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-            "workload": {"payload_bits": 1, "flops_per_sample": 1},
-        }
-    )
-    gains = World(scenario, Streams(3)).gains
+    gains = world_of(
+        seed=3,
+        devices={"count": len(ANGLES)},
+        layout=layout,
+        radio={
+            "preset": "nr",
+            "propagation": {"line_of_sight": "probabilistic"},
+            "neighbour_load": 0.2 if layout else 0.0,
+        },
+    ).gains
     assert isinstance(gains, SpatialGains)
     return gains
 
@@ -47,7 +40,7 @@ def test_a_link_beyond_the_border_has_the_gain_there_whoever_asks(
     beyond_m = border_m * over
     assert not within(beyond_m, gains.large_scale.area_radius_m).any()
     cells = np.zeros(len(ids), dtype=int)
-    measured = Measurements(len(ids), 1, gains.power_db, gains.power_db_of)
+    measured = Measurements(1, gains.power_db_of)
 
     def asked(places_m: np.ndarray) -> list[LargeScaleState]:
         return [

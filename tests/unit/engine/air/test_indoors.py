@@ -100,20 +100,16 @@ def test_a_device_has_the_loss_of_the_square_where_it_is_whatever_was_asked_befo
     assert subject.loss_db(there_m[:1], ids[:1]).tolist() == of_there[:1].tolist()
 
 
-def walls() -> Indoors:
-    return Indoors.alike(3, 1.0, "low_loss", DEPTH_M, 3.5e9, Streams(SEED), ("indoors",))
+def walls(count: int = 3, share: float = 1.0) -> Indoors:
+    each = (np.full(count, value) for value in (share, wall_db("low_loss"), 4.4))
+    return Indoors(*each, DEPTH_M, UniformDraws(Streams(SEED), count, ("indoors",)))
 
 
 def test_who_is_indoors_has_the_loss_that_all_would_have() -> None:
     """38.901, 7.4.3.1: whether a device is indoors says nothing of its way inside, 25 m / 3 in the mean, nor of N."""
     count, share = 4000, 0.4
     ids, places_m = np.arange(count), np.full((count, 2), 60.0)
-    some, everyone = (
-        Indoors.alike(count, of, "low_loss", DEPTH_M, 3.5e9, Streams(SEED), ("indoors",)).loss_db(
-            places_m, ids
-        )
-        for of in (share, 1.0)
-    )
+    some, everyone = (walls(count, of).loss_db(places_m, ids) for of in (share, 1.0))
     indoors = some != 0.0
     assert indoors.mean() == pytest.approx(share, abs=SIGMAS * math.sqrt(share * (1 - share) / count))
     assert some[indoors].tolist() == everyone[indoors].tolist()

@@ -8,10 +8,8 @@ import pytest
 import simpy
 
 from edgefl.channel.penetration import CAR_STD_DB
-from edgefl.rng import Streams
-from edgefl.scenario.scenario import Scenario
-from edgefl.scenario.world import World
 from tests.refusals import refused_at
+from tests.unit.engine.air.worlds import world_of
 
 COUNT, SIGMAS, MEAN_DB = 4000, 4.0, 9.0
 KEYS: dict[str, Any] = {"indoor_share": 0.8, "indoors_by": "trip", "vehicle_above_m_s": 3.0}
@@ -23,17 +21,11 @@ class Losses:
     """What stands between devices of a world and the sites, at any time."""
 
     def __init__(self, mobility: Any, count: int = COUNT, **keys: Any) -> None:
-        scenario = Scenario.model_validate(
-            {
-                "name": "walls",
-                "seed": 5,
-                "devices": {"count": count, "mobility": mobility, **KEYS, **keys},
-                "radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}},
-                "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-                "workload": {"payload_bits": 1, "flops_per_sample": 1},
-            }
+        self.world = world_of(
+            seed=5,
+            devices={"count": count, "mobility": mobility, **KEYS, **keys},
+            radio={"preset": "journal", "propagation": {"shadowing": "spatial"}},
         )
-        self.world = World(scenario, Streams(5))
         self._env = simpy.Environment()
         walls = self.world.walls(self._env)
         assert walls is not None

@@ -1,8 +1,8 @@
 """Interference slot by slot, against the closed form of transmitters that send or do not."""
 
 import math
-from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,8 +12,10 @@ from edgefl.channel.fading import BLOCK, LinkFading
 from edgefl.channel.interference import Heard, Interfered, TransmitterActivity
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.channel.transfer import Flow
-from edgefl.engine.air.slot_interference import InterferedLinks
+from edgefl.engine.air.gains import LargeScaleState
+from edgefl.engine.air.slot_interference import SlotInterference
 from edgefl.engine.records import DeviceRound
+from edgefl.rng import Streams
 from edgefl.testing import Scripted, SmallWorld, small_world
 from edgefl.testing.cell import within
 
@@ -199,13 +201,13 @@ def test_the_rise_over_thermal_is_that_of_a_monte_carlo_of_its_own() -> None:
         },
     )
     radio, all_m = small.simulation.radio, np.array(places)
-    state = radio.large_scale(all_m, list(range(10)), 0, (1, "train", 1))
+    state = radio.gains.of_round(all_m, list(range(10)), 0, (1, "train", 1))
     loss = np.array([[gain(math.dist(place, site)) for site in sites] for place in places])
     assert (loss.argmax(axis=1) == np.repeat(range(7), 10)).all()
     rises_db = {}
     for share in (1.0, 0.1):
         fading = [radio.fading(device, 0) for device in range(10)]
-        links = radio._interference.of_links(state, 0, fading, np.full(10, share))["uplink"]
+        links = radio._interference.of_links(state, 0, fading, np.full(10, share))("uplink")
         found = 10 * np.log10(1 + links[0].heard.over_noise(0, slots))
         level = DEVICE_W * loss[:, 0].reshape(7, 10) / (NOISE_W * share)
         drawn = np.zeros(slots)
@@ -220,20 +222,15 @@ def test_the_rise_over_thermal_is_that_of_a_monte_carlo_of_its_own() -> None:
 
 def test_a_direction_that_nobody_asks_for_is_not_worked_out() -> None:
     """The uplink's interference takes the gains of all devices: the downlink's search for a cell asks for none."""
-    made: list[str] = []
-
-    def making(direction: str) -> Callable[[], list[Interfered]]:
-        def make() -> list[Interfered]:
-            made.append(direction)
-            return []
-
-        return make
-
-    links = InterferedLinks({"downlink": making("downlink"), "uplink": making("uplink")})
-    assert made == []
-    assert links["downlink"] is links["downlink"]
-    assert made == ["downlink"]
-    assert list(links) == ["downlink", "uplink"]
+    budget, none = Mock(), np.zeros(1)
+    budget.downlink_levels.return_value = np.ones((1, 2))
+    state = LargeScaleState([0], none, none, none, everywhere_m=np.zeros((1, 2)))
+    sending = SlotInterference(0.3, budget, Mock(), Streams(1))
+    links = sending.of_links(state, 0, [LinkFading(1, 0.9)], np.ones(1))
+    assert budget.mock_calls == []
+    assert links("downlink") is links("downlink")
+    budget.downlink_levels.assert_called_once()
+    budget.uplink_levels.assert_not_called()
 
 
 def gain(distance_m: float) -> float:

@@ -119,8 +119,8 @@ def test_beams_are_for_the_wanted_signal_only() -> None:
             layout={**layout, "antenna_gain_dbi": gain},
         )
         radio, network = small.simulation.radio, small.simulation.network
-        state = radio.large_scale(network.positions_m(), [0], 0, (1, "train", 1))
-        sinr[name] = math.log10(radio.mean_sinr(state)[0]) * 10
+        state = radio.gains.of_round(network.positions_m(), [0], 0, (1, "train", 1))
+        sinr[name] = math.log10(radio.budget.mean_snr(state, 1)["downlink"][0]) * 10
     assert sinr["array"] - sinr["plain"] == pytest.approx(10.0, abs=1e-9)
     loss_db = [float(UMi().path_loss_db(m, carrier_hz=3.5e9)) for m in (150.0, 250.0)]
     noise_w = N0_W_HZ * HZ * 10**0.9

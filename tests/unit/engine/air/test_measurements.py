@@ -7,9 +7,7 @@ import simpy
 from edgefl.engine.air.indoors import BehindWalls
 from edgefl.engine.air.measurements import Measurements, Survey
 from edgefl.engine.cells.whereabouts import Whereabouts
-from edgefl.rng import Streams
-from edgefl.scenario.scenario import Scenario
-from edgefl.scenario.world import World
+from tests.unit.engine.air.worlds import world_of
 
 DEVICES, CELLS = 6, 3
 
@@ -20,13 +18,10 @@ class Books:
     def __init__(self) -> None:
         self.measured: list[int] = []
 
-    def power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        self.measured.append(len(positions_m))
-        return -positions_m[:, :1] - np.arange(CELLS, dtype=np.float32)
-
     def power_db_of(self, positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
         assert len(ids) == len(positions_m)
-        return self.power_db(positions_m)
+        self.measured.append(len(positions_m))
+        return -positions_m[:, :1] - np.arange(CELLS, dtype=np.float32)
 
 
 def places(*x_m: float) -> np.ndarray:
@@ -35,7 +30,7 @@ def places(*x_m: float) -> np.ndarray:
 
 def test_who_has_not_moved_is_not_measured_again_and_an_old_survey_stays_what_it_was() -> None:
     books = Books()
-    subject = Measurements(DEVICES, CELLS, books.power_db, books.power_db_of)
+    subject = Measurements(CELLS, books.power_db_of)
     assert subject.last is None
     here_m = places(*range(10, 10 + DEVICES))
     first = subject.survey(here_m)
@@ -46,7 +41,7 @@ def test_who_has_not_moved_is_not_measured_again_and_an_old_survey_stays_what_it
     before_db = first.power_db.copy()
     second = subject.survey(there_m)
     assert books.measured == [DEVICES, 1]
-    assert np.array_equal(second.power_db, books.power_db(there_m))
+    assert np.array_equal(second.power_db, books.power_db_of(there_m, np.arange(DEVICES)))
     assert np.array_equal(first.power_db, before_db)
     assert subject.survey(there_m.copy()).power_db is second.power_db, "at the same places"
 
@@ -83,21 +78,11 @@ def test_a_time_that_was_reached_in_two_ways_is_one(waits_s: tuple[float, ...]) 
 @pytest.mark.parametrize("load", [0.0, 0.3])
 @pytest.mark.parametrize("sectors", [1, 3])
 def test_a_survey_says_what_links_are_within_a_thousandth_of_a_db(load: float, sectors: int) -> None:
-    scenario = Scenario.model_validate(
-        {
-            "name": "surveyed",
-            "layout": {"rings": 1, "isd_m": 300, "sectors": sectors},
-            "devices": {"count": 40},
-            "radio": {"neighbour_load": load},
-            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-            "workload": {"payload_bits": 1, "flops_per_sample": 1},
-        }
-    )
-    world, env = World(scenario, Streams(5)), simpy.Environment()
-    walls = world.walls(env)
-    assert walls is not None
-    assert world.walls(env) is walls, "one remembers what it drew for all that ask"
-    gains = BehindWalls(world.gains, walls)
+    layout = {"rings": 1, "isd_m": 300, "sectors": sectors}
+    world = world_of(seed=5, layout=layout, devices={"count": 40}, radio={"neighbour_load": load})
+    env = simpy.Environment()
+    gains = world.radio(env).gains
+    assert isinstance(gains, BehindWalls)
     positions_m = world.movement.positions_m(0.0)
     power_db = world.gains.power_db(positions_m)
     ids, cells = list(range(1, 40, 2)), power_db.argmax(axis=1)[1::2]

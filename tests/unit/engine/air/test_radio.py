@@ -1,6 +1,7 @@
 """SNR of a link from its large-scale gain, by hand."""
 
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -21,10 +22,10 @@ SERVER_W, DEVICE_W = 10 ** (43 / 10) / 1000, 0.2
 def radio_of(**options: Any) -> Radio:
     return Radio(
         simpy.Environment(),
-        settings=RadioSettings(preset="journal", **options),
+        settings=RadioSettings(**{"preset": "journal", **options}),
         device_power_w=DEVICE_W,
         speeds_m_s=np.zeros(2),
-        gains=None,  # type: ignore[arg-type]  # not asked here
+        gains=Mock(),  # not asked here
         streams=Streams(1),
     )
 
@@ -33,7 +34,7 @@ SURVEY = LargeScaleState([0, 1], GAINS_DB, np.array([50.0, 90.0]), OTHERS)
 
 
 def snr(**options: Any) -> dict[str, np.ndarray]:
-    found: dict[str, np.ndarray] = radio_of(**options).snr(SURVEY)
+    found: dict[str, np.ndarray] = radio_of(**options).budget.snr(SURVEY)
     return found
 
 
@@ -104,14 +105,7 @@ def test_the_next_slots_of_many_times_are_those_of_each() -> None:
 
 
 def test_a_link_at_the_lowest_rates_snr_carries_and_one_below_it_does_not() -> None:
-    air = Radio(
-        simpy.Environment(),
-        settings=RadioSettings(preset="nr"),
-        device_power_w=DEVICE_W,
-        speeds_m_s=np.zeros(2),
-        gains=None,  # type: ignore[arg-type]  # not asked here
-        streams=Streams(1),
-    ).air
+    air = radio_of(preset="nr").air
     lowest = air.monitoring.lowest_snr["uplink"]
     assert lowest > 0
     found_s = air.seconds_alone("uplink", 1_000_000, lowest * np.array([1 - 1e-9, 1.0, 2.0]))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -35,10 +36,10 @@ def test_a_column_that_only_the_radio_knows_is_one_edit(monkeypatch: pytest.Monk
     policy = {"name": "schedule", "count": 1, "rounds": ROUNDS}
     small = small_world([50.0, 200.0], policy=policy, radio={"downlink": "broadcast"}).run()
     rows, further = small.rows.of[Round], small.rows.further
-    state = small.simulation.radio.large_scale(
+    state = small.simulation.radio.gains.of_round(
         small.simulation.network.positions_m(), [0, 1], 0, (1, "train", 1)
     )
-    snr = small.simulation.radio.snr(state)["downlink"]
+    snr = small.simulation.radio.budget.snr(state)["downlink"]
     assert further["snr_mean"] == pytest.approx([snr.mean()] * ROUNDS)
     for row, end_s in zip(rows, further["broadcast_end_s"], strict=True):
         assert row.start_s < end_s < row.end_s
@@ -56,7 +57,7 @@ def radio_of(**options: Any) -> Radio:
         settings=RadioSettings(preset="journal", fidelity="slot", **options),
         device_power_w=0.2,
         speeds_m_s=np.zeros(4),
-        gains=None,  # type: ignore[arg-type]  # not asked here
+        gains=Mock(),  # not asked here
         streams=Streams(1),
     )
 
@@ -79,9 +80,7 @@ def test_slots_sent_in_a_shared_band_are_billed_once_whichever_round_asks_first(
     radio = radio_of(sharing="dynamic")
     rounds = [opened_by(radio, [0, 1], 8_000_000), opened_by(radio, [2], 1_000_000)]
     processes = [
-        radio.env.process(opened.transfer(link, "downlink", 4_000_000))
-        for opened in rounds
-        for link in opened
+        radio.env.process(link.transfer("downlink", 4_000_000)) for opened in rounds for link in opened
     ]
     radio.env.run(until=radio.env.all_of(processes))
     spans = [process.value.span(0.0) for process in processes]
@@ -95,7 +94,7 @@ def test_a_transfer_that_is_cut_off_keeps_the_bits_of_its_whole_slots() -> None:
     """Fixed share, static link: the bits grow with whole slots, and the rest of the round goes on."""
     radio = radio_of()
     opened = opened_by(radio, [0, 1], 8_000_000)
-    kept, cut = (radio.env.process(opened.transfer(link, "downlink", 8_000_000)) for link in opened)
+    kept, cut = (radio.env.process(link.transfer("downlink", 8_000_000)) for link in opened)
 
     def interrupt() -> Any:
         yield radio.env.timeout(10.5 * SLOT_S)

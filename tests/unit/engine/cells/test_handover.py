@@ -1,7 +1,7 @@
 """Event A3 enters, leaves and triggers at exactly the stated times. TS 38.331, 5.5.4.4."""
 
 import itertools
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from edgefl.engine.parts import Cause
 from edgefl.engine.records import Event
 from edgefl.engine.settings import HandoverSettings
 from edgefl.testing import Rows
+from tests.unit.engine.cells.watched import Cells, by_turns, watched
 
 INTERVAL_S, TRIGGER_S = 0.2, 0.256
 HYSTERESIS_DB, OFFSET_DB = 3.0, 1.0
@@ -215,45 +216,10 @@ def test_all_devices_together_decide_as_each_does_by_hand(rules: dict[str, float
 # -- the same in the network: who is present where, and when ------------------------------------------
 
 
-class Here:
-    """One device whose only coordinate of interest is the time."""
-
-    moves = True
-
-    def positions_m(self, time_s: float) -> np.ndarray:
-        return np.array([[time_s, 0.0]])
-
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return np.zeros(1)
-
-
-def network(
-    gap_db: Callable[[float], float], settings: HandoverSettings
-) -> tuple[simpy.Environment, Network, Rows]:
-    """Two cells; gap_db(time) is cell 1 over cell 0 in dB, measured without a filter."""
-    settings = settings.model_copy(update={"l3_filter_k": 0})
-    env, log = simpy.Environment(), Rows()
-
-    def power_db(positions_m: np.ndarray) -> np.ndarray:
-        return np.array([[0.0, gap_db(float(time_s))] for time_s in positions_m[:, 0]])
-
-    one = Network(
-        env,
-        movement=Here(),
-        cells=2,
-        tick_s=settings.measurement_interval_s,
-        handover=settings,
-        recorder=log,
-        power_db=power_db,
-    )
-    for process in one.processes():
-        env.process(process)
-    return env, one, log
-
-
-def swings(*turns_s: float) -> Callable[[float], float]:
-    """-10 dB at first; changes its sign at each of the times."""
-    return lambda time_s: 10.0 if sum(time_s >= t - 1e-6 for t in turns_s) % 2 else -10.0
+def network(turns_s: Sequence[float], settings: HandoverSettings) -> tuple[simpy.Environment, Network, Rows]:
+    """Two cells, of which cell 1 is the stronger from the first time to the second; measured without a filter."""
+    cells = Cells(by_turns(*turns_s), settings.model_copy(update={"l3_filter_k": 0}))
+    return cells.env, cells.network, cells.log
 
 
 def present_at(
@@ -268,7 +234,7 @@ def present_at(
 
 def test_a_handover_interrupts_for_exactly_its_latency() -> None:
     settings = HandoverSettings(handover_latency_s=0.05)
-    env, one, log = network(swings(0.4), settings)
+    env, one, log = network([0.4], settings)
     at_s = 0.4 + TRIGGER_S
     moments = [0.3, at_s - 1e-6, at_s + 1e-6, at_s + 0.05 - 1e-6, at_s + 0.05 + 1e-6]
     here, nowhere, there = ([0], []), ([], []), ([], [0])
@@ -283,7 +249,7 @@ def test_a_handover_interrupts_for_exactly_its_latency() -> None:
 @pytest.mark.parametrize(("back_s", "ping_pong"), [(1.2, True), (1.6, False)])
 def test_a_quick_return_is_a_ping_pong(back_s: float, ping_pong: bool) -> None:
     """Out at 0.656 s, back at back_s + 0.256 s: within or beyond the minimum time of stay of 1.0 s."""
-    env, _, log = network(swings(0.4, back_s), HandoverSettings())
+    env, _, log = network([0.4, back_s], HandoverSettings())
     env.run(until=4.0)
     out, back = log.of[Event]
     assert (back.from_cell, back.cell) == (1, 0)
@@ -293,10 +259,10 @@ def test_a_quick_return_is_a_ping_pong(back_s: float, ping_pong: bool) -> None:
     assert back.stay_s == pytest.approx(back_s - 0.4 - 0.05)
 
 
-@pytest.mark.parametrize("since_s", [0.0, 0.4 + TRIGGER_S + 0.02])
+@pytest.mark.parametrize("since_s", [0.0, 0.41, 0.4 + TRIGGER_S + 0.02, 0.4 + TRIGGER_S + 0.049])
 def test_who_waits_for_a_device_is_woken_when_the_interruption_is_over(since_s: float) -> None:
     """Also who begins to wait only while the interruption lasts."""
-    env, one, _ = network(swings(0.4), HandoverSettings(handover_latency_s=0.05))
+    env, one, _ = network([0.4], HandoverSettings(handover_latency_s=0.05))
     woken_s = []
 
     def wait() -> Iterator[simpy.Event]:
@@ -305,13 +271,14 @@ def test_who_waits_for_a_device_is_woken_when_the_interruption_is_over(since_s: 
         woken_s.append(env.now)
 
     env.process(wait())
-    env.run(until=2.0)
+    env.run(until=0.75)  # before the measurement at 0.8
     assert woken_s == [pytest.approx(0.4 + TRIGGER_S + 0.05)]
+    assert one.present(1) == [0]
 
 
 def test_finish_hands_over_when_the_part_is_done_and_drop_at_once() -> None:
     for policy, expected_s in (("drop", 0.4 + TRIGGER_S), ("finish", 0.9)):
-        env, one, log = network(swings(0.4), HandoverSettings(policy=policy))
+        env, one, log = network([0.4], HandoverSettings(policy=policy))
         cuts: list[tuple[float, Cause]] = []
 
         def part(
@@ -334,8 +301,10 @@ def test_finish_hands_over_when_the_part_is_done_and_drop_at_once() -> None:
 # -- absent devices -----------------------------------------------------------------------------------
 
 
-class Away(Here):
+class Away:
     """Two devices in cell 0; the second is absent during an interval."""
+
+    moves = True
 
     def __init__(self, from_s: float, to_s: float) -> None:
         self._from_s, self._to_s = from_s, to_s
@@ -351,27 +320,15 @@ class Away(Here):
 
 def away(from_s: float, to_s: float, **rules: Any) -> tuple[simpy.Environment, Network, Rows]:
     """Devices see cell 0, and from 1 s on cell 1; who is absent sees nothing."""
-    env, log = simpy.Environment(), Rows()
+    env = simpy.Environment()
 
-    def power_db(positions_m: np.ndarray) -> np.ndarray:
+    def power_db_of(positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
         seen_db = np.array([[0.0, -10.0 if env.now < 1.0 - 1e-6 else 10.0]] * len(positions_m))
         return np.where(np.isfinite(positions_m[:, :1]), seen_db, -np.inf)
 
-    one = Network(
-        env,
-        movement=Away(from_s, to_s),
-        cells=2,
-        tick_s=INTERVAL_S,
-        handover=HandoverSettings(
-            **{"time_to_trigger_s": 0.0, "handover_latency_s": 0.0, "l3_filter_k": 0, **rules}
-        ),
-        recorder=log,
-        radius_m=10.0,
-        power_db=power_db,
-    )
-    for process in one.processes():
-        env.process(process)
-    return env, one, log
+    at_once = {"time_to_trigger_s": 0.0, "handover_latency_s": 0.0, "l3_filter_k": 0}
+    settings = HandoverSettings(**at_once | rules)
+    return env, *watched(env, Away(from_s, to_s), 2, power_db_of, settings, radius_m=10.0)
 
 
 def test_an_absent_device_is_not_measured_and_not_present() -> None:

@@ -1,103 +1,19 @@
 """Several cells: a device that is off has none, and one that finishes its part decides again at its end."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 
 import numpy as np
 import pytest
 import simpy
 
-from edgefl.engine.cells.network import Network
 from edgefl.engine.devices.battery import Battery
 from edgefl.engine.parts import Cause
 from edgefl.engine.records import Event
 from edgefl.engine.settings import HandoverSettings
-from edgefl.testing import Rows
+from tests.unit.engine.cells.watched import RAW, Cells, Row, by_turns, watched
 
 TRIGGER_S = 0.256
-RAW = HandoverSettings(l3_filter_k=0)  # times follow by hand
-Powers = Callable[[float], Sequence[float]]
-Row = tuple[str, float, int | None]
-
-
-class Moment:
-    """One device whose place is the time, and nowhere while it is absent."""
-
-    moves = True
-
-    def __init__(self, absent_s: tuple[float, float]) -> None:
-        self._absent_s = absent_s
-
-    def positions_m(self, time_s: float) -> np.ndarray:
-        absent = self._absent_s[0] <= time_s < self._absent_s[1]
-        return np.array([[np.nan if absent else time_s, 0.0]])
-
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return np.zeros(1)
-
-
-class Cells:
-    """A network of one device and as many cells as `powers_db(time_s)` has values.
-
-    switches_s: when it is switched on, off, on ... absent_s: from when until when it is outside.
-    """
-
-    def __init__(
-        self,
-        powers_db: Powers,
-        settings: HandoverSettings = RAW,
-        *,
-        switches_s: Sequence[float] = (),
-        absent_s: tuple[float, float] = (np.inf, np.inf),
-        battery: Battery | None = None,
-        idle_power_w: float = 0.0,
-    ) -> None:
-        self.env, self.log = simpy.Environment(), Rows()
-        self.network = Network(
-            self.env,
-            movement=Moment(absent_s),
-            cells=len(powers_db(0.0)),
-            tick_s=settings.measurement_interval_s,
-            handover=settings,
-            recorder=self.log,
-            power_db=lambda positions_m: np.array([powers_db(float(time_s)) for time_s, _ in positions_m]),
-            switches=[iter(switches_s)] if switches_s else [],
-            batteries=[battery] if battery else [],
-            idle_power_w=idle_power_w,
-        )
-        self.cells = len(powers_db(0.0))
-        for process in self.network.processes():
-            self.env.process(process)
-
-    def rows(self, until_s: float = 4.0) -> list[Row]:
-        """Event, time and cell of all rows."""
-        self.env.run(until=until_s)
-        return [(str(row.event), row.time_s, row.cell) for row in self.log.of[Event]]
-
-    def cell_of(self, until_s: float) -> int | None:
-        """In which cell the device is present at a time."""
-        self.env.run(until=until_s)
-        cells = [cell for cell in range(self.cells) if self.network.present(cell)]
-        assert len(cells) <= 1
-        return cells[0] if cells else None
-
-    def works_until(self, end_s: float) -> list[Cause]:
-        """Give the device a part of a round; return what cuts it off."""
-        causes: list[Cause] = []
-
-        def part() -> Generator[simpy.Event, None, None]:
-            try:
-                yield self.env.timeout(end_s - self.env.now)
-            except simpy.Interrupt as interrupt:
-                causes.append(interrupt.cause)
-            self.network.part_ended(0)
-
-        self.network.part_begins(0, self.env.process(part()))
-        return causes
-
-
-def by_turns(*turns_s: float, gap_db: float = 10.0) -> Powers:
-    """Cell 0 is stronger at first, and after each of the times the other of the two."""
-    return lambda time_s: [0.0, gap_db if sum(time_s >= t - 1e-6 for t in turns_s) % 2 else -gap_db]
+EVERY_SECOND = HandoverSettings(l3_filter_k=0, measurement_interval_s=1.0)
 
 
 def approx(*rows: Row) -> list[tuple[str, object, int | None]]:
@@ -302,23 +218,13 @@ def test_only_who_has_moved_is_measured_anew(walkers: Sequence[int], asked: int)
     """Two cells at 0 and 30 m: walker 0 hands over some time after the middle, as if all were measured."""
     rows: list[int] = []
 
-    def power_db(positions_m: np.ndarray) -> np.ndarray:
+    def power_db_of(positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
         rows.append(len(positions_m))
         power = -np.abs(positions_m[:, :1] - np.array([0.0, 30.0]))
         return np.where(np.isnan(power), -np.inf, power).astype(np.float32)
 
-    env, log = simpy.Environment(), Rows()
-    network = Network(
-        env,
-        movement=Some(walkers),
-        cells=2,
-        tick_s=1.0,
-        handover=HandoverSettings(l3_filter_k=0, measurement_interval_s=1.0),
-        recorder=log,
-        power_db=power_db,
-    )
-    for process in network.processes():
-        env.process(process)
+    env = simpy.Environment()
+    _, log = watched(env, Some(walkers), 2, power_db_of, EVERY_SECOND)
     rows.clear()  # of the selection of cells
     env.run(until=25.5)
     # the first measurement is of all
@@ -337,40 +243,11 @@ def test_who_is_measured_anew_is_measured_as_itself() -> None:
         power[ids == 1, 0] += 8.0
         return np.where(np.isnan(power), -np.inf, power).astype(np.float32)
 
-    env, log = simpy.Environment(), Rows()
-    network = Network(
-        env,
-        movement=Some([1]),
-        cells=2,
-        tick_s=1.0,
-        handover=HandoverSettings(l3_filter_k=0, measurement_interval_s=1.0),
-        recorder=log,
-        power_db=lambda positions_m: power_db_of(positions_m, np.arange(len(positions_m))),
-        power_db_of=power_db_of,
-    )
-    for process in network.processes():
-        env.process(process)
+    env = simpy.Environment()
+    _, log = watched(env, Some([1]), 2, power_db_of, EVERY_SECOND)
     env.run(until=15.5)
     handovers = [(event.device, event.time_s) for event in log.of[Event] if event.event == "handover"]
     assert handovers == [(1, pytest.approx(11.0 + TRIGGER_S))]
-
-
-@pytest.mark.parametrize("begins_s", [0.21, 0.5, 0.505])
-def test_who_begins_to_wait_during_an_interruption_is_woken_at_its_end(begins_s: float) -> None:
-    """Measured better at 0.2, the device hands over at 0.456 and is connected at 0.506."""
-    world = Cells(lambda time_s: (0.0, 10.0 if time_s > 0.1 else -10.0))
-    woken_s = []
-
-    def wait() -> Generator[simpy.Event, None, None]:
-        yield world.env.timeout(begins_s)
-        while not world.network.present(1):
-            yield world.network.arrival(1)
-        woken_s.append(world.env.now)
-
-    world.env.process(wait())
-    world.env.run(until=0.55)  # before the measurement at 0.6
-    assert woken_s == [pytest.approx(0.506)]
-    assert world.network.present(1) == [0]
 
 
 def test_handovers_that_nobody_waits_for_leave_no_timer() -> None:
