@@ -10,15 +10,19 @@ from edgefl.contract import Learner
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.positions import looks, recorded_positions
 from edgefl.engine.devices.ledger import Ledger
+from edgefl.engine.federation.attendance import absent
 from edgefl.engine.federation.by_federation import ByFederation
-from edgefl.engine.federation.cloud import Cloud
+from edgefl.engine.federation.cloud import Cloud, CloudLink, exchanged
+from edgefl.engine.federation.deciding.excess import Excess
 from edgefl.engine.federation.device import Device, Devices, Processors
 from edgefl.engine.federation.federations import Federations
+from edgefl.engine.federation.made import Observer
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.server import Server
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.unsettled import Unsettled
+from edgefl.engine.federation.versions import versions
 from edgefl.engine.records import Recorder, Round
 from edgefl.scenario.world import World
 
@@ -58,7 +62,6 @@ def compose(
         fleet=fleet,
         unsettled=Unsettled(network.power.tails),
         duration_s=scenario.duration_s or math.inf,
-        cloud=None if scenario.cloud is None else Cloud(env, scenario.cloud, federations, recorder),
         announce=announce,
     )
     for process in (*network.processes(), *world.background(radio)):
@@ -70,31 +73,37 @@ def compose(
     elif every_s != "none":
         times_s = (number * every_s for number in itertools.count())
         env.process(recorded_positions(env, network, recorder, times_s, of_places, radio.mean_sinr))
+    cloud = None if scenario.cloud is None else Cloud(env, scenario.cloud, federations, recorder)
     own = recorder.own if isinstance(recorder, ByFederation) else {}
     servers = {}
     for key, learner in learners.items():
         seat = Seat.of(key)
         part = replace(simulation, recorder=own.get(seat.federation, recorder))
-        servers[key] = _server(part, seat, learner, world.of_federation(seat.federation))
+        servers[key] = _server(part, seat, learner, world.of_federation(seat.federation), cloud)
     return simulation, servers
 
 
-def _server(simulation: Simulation, seat: Seat, learner: Learner, world: World) -> Server:
-    scenario = world.scenario
-    policy = scenario.sessions
+def _server(
+    simulation: Simulation, seat: Seat, learner: Learner, world: World, cloud: Cloud | None
+) -> Server:
+    scenario, bits = world.scenario, world.scenario.reports.bits
     processors = Processors(simulation.fleet, learner.flops_per_sample)
+    only = None if world.only is None else sorted(world.only)
+    rounds = Rounds(simulation, seat, scenario.rounds, processors, scenario.reports, only)
+    link = None if cloud is None else CloudLink(cloud, seat.cell, learner.payload_bits)
+    observers: list[Observer] = [
+        *[versions] * scenario.rounds.overlap,
+        absent,
+        *[Excess(simulation, seat.cell, processors, bits)] * scenario.record.energy_excess,
+        *[exchanged] * (link is not None),
+        lambda made: rounds.choice.note(made),  # made when it is asked first: it looks at all devices
+    ]
     return Server(
         simulation,
-        Rounds(
-            simulation,
-            seat,
-            scenario.rounds,
-            processors,
-            scenario.report_bits,
-            scenario.record.energy_excess,
-            None if world.only is None else sorted(world.only),
-        ),
+        rounds,
         learner=learner,
-        policy=policy,
+        policy=scenario.sessions,
         members=world.members,
+        observers=observers,
+        exchange=None if link is None else link.after_round,
     )

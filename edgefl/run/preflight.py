@@ -10,8 +10,6 @@ from typing import Any
 
 from edgefl.config import registry
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.selectors import Decider
-from edgefl.engine.servers import OverlappingServer
 from edgefl.errors import EdgeflError, about
 from edgefl.learners.training import Learners
 from edgefl.learning.algorithms import Algorithm
@@ -44,7 +42,7 @@ def check_world(world: World, *, reports: bool = False) -> None:
 
 def _check_tasks(scenario: Scenario, reports: bool) -> None:
     """Check that what decides knows what it goes by."""
-    if reports and isinstance(scenario.rounds.server, OverlappingServer):
+    if reports and scenario.rounds.overlap:
         raise EdgeflError(
             "a learner from outside is asked round by round, and with this server rounds overlap: take synchronous",
             ("rounds", "server"),
@@ -59,9 +57,8 @@ def _check_tasks(scenario: Scenario, reports: bool) -> None:
             " membership, or learning in place of workload",
             ("sessions",),
         )
-    selector = scenario.rounds.selector
-    if isinstance(selector, Decider) and (selector.asks_loss or selector.asks_norm):
-        name = registry.name_of("selectors", selector)
+    if scenario.reports.bits:
+        name = registry.name_of("selectors", scenario.rounds.selector)
         raise EdgeflError(
             f"{name} chooses by what devices report of their training, and a workload trains nothing: take learning"
             " in place of workload, or another selector",
@@ -118,7 +115,7 @@ def _notes(scenario: Scenario) -> list[str]:
 def _of_reports(scenario: Scenario, learning: LearningSettings) -> Iterator[str]:
     """Note reports of devices that no noise covers."""
     selector, sessions = scenario.rounds.selector, scenario.sessions
-    asks = isinstance(selector, Decider) and (selector.asks_loss or selector.asks_norm)
+    asks = selector.asks_loss or selector.asks_norm
     names = (
         registry.name_of("selectors", selector) if asks else None,
         registry.name_of("sessions", sessions) if sessions.report_bits else None,

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from edgefl.config import own_code, registry, shipped
-from edgefl.engine.servers import OverlappingServer
 from edgefl.errors import EdgeflError
 from edgefl.learning.settings import LearningSettings
 from edgefl.scenario.scenario import Scenario, written
@@ -126,11 +125,7 @@ def learning_identity(world: World, checksums: Mapping[str, str]) -> LearningIde
     those of one federation, or of several, which ask in turn as the band lets them.
     """
     scenario = world.scenario
-    if (
-        scenario.federations
-        or scenario.learning is None
-        or isinstance(scenario.rounds.server, OverlappingServer)
-    ):
+    if scenario.federations or scenario.learning is None or scenario.rounds.overlap:
         return None
     settings = written(scenario)["learning"]
     told: list[Any] = [

@@ -22,7 +22,7 @@ from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.class_settings import CLASS_NAME
 from edgefl.engine.federation.cloud import CloudSettings
-from edgefl.engine.federation.deciding import bits_of_reports
+from edgefl.engine.federation.deciding.choice import Reports, reports
 from edgefl.engine.settings import (
     LONGEST_S,
     CellSettings,
@@ -212,9 +212,9 @@ class Scenario(Section):
         return size_of(self.federations or {}, name, self.devices.classes or {}, devices)
 
     @property
-    def report_bits(self) -> int:
+    def reports(self) -> Reports:
         """What each participant sends beside its update."""
-        return bits_of_reports(self.rounds.selector, self.sessions)
+        return reports(self.rounds.selector, self.sessions)
 
     @property
     def numbers(self) -> Numbers:

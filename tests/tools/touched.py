@@ -36,7 +36,7 @@ FEATURES = {
     "deciders": Feature(
         r"[Dd]ecider|Deciding|selectors import .*Decision|Candidates|deciding|Expected\b|Outlook\b|asks_loss"
         r"|asks_norm",
-        ("engine/selectors", "testing/", "federation/deciding", "federation/outlook"),
+        ("engine/selectors", "testing/", "federation/deciding"),
         19,
     ),
     "several federations": Feature(
@@ -51,8 +51,8 @@ FEATURES = {
         12,
     ),
     "asynchronous servers": Feature(
-        r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW",
-        ("engine/servers", "testing/", "federation/overlapping", "federation/work"),
+        r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW|\b_?overlaps\b|rounds\.overlap\b",
+        ("engine/servers", "testing/", "federation/versions", "federation/work"),
         15,
     ),
     "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 13),
