@@ -5,7 +5,7 @@ learner yields, and each round asks its stage to train, then to aggregate what a
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 __all__ = [
@@ -115,6 +115,13 @@ class SessionStart:
     overlapping: Staleness | None = None
     norms: bool = False
     drops: bool = False
+
+    def numbered(self, ids: Sequence[int]) -> "SessionStart":
+        """Return what a federation of these devices (sorted) is told, which knows them as 0, 1, ..."""
+        number, stale = {id_: place for place, id_ in enumerate(ids)}, self.overlapping
+        if stale is not None and stale.tiers:
+            stale = replace(stale, tiers=tuple(stale.tiers[id_] for id_ in ids))
+        return replace(self, ids=tuple(number[id_] for id_ in self.ids), overlapping=stale)
 
 
 @dataclass(frozen=True)

@@ -164,9 +164,9 @@ def _torch_learners(
     """A learner per cell that trains for real, the name of the processor it trains on, and the training."""
     import torch
 
+    from edgefl.learning.federation.cloud_stage import below_a_cloud
     from edgefl.learning.federation.learner import TorchLearner
     from edgefl.learning.federation.training_data import TrainingData
-    from edgefl.learning.updates.cloud_models import CloudModels
 
     torch.set_num_threads(THREADS_PER_OPERATION)
     trained_on = torch_device(device)
@@ -202,9 +202,7 @@ def _torch_learners(
     parts: dict[str, Snapshotable] = {"devices": training_data}
     parts |= {f"cell {cell}": learner for cell, learner in learners.items()}
     if world.scenario.cloud is not None:
-        parts["cloud"] = cloud = CloudModels(trained_on)
-        for learner in learners.values():
-            learner.federation.cloud = cloud
+        parts["cloud"] = below_a_cloud(learners.values(), trained_on)
     training = Training(
         TrainingParts(parts),
         trained_on,

@@ -3,15 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from edgefl.contract import (
     BEGIN,
-    AccountingStage,
-    CloudStage,
     Evaluation,
     Expected,
-    ForetellingStage,
     Learner,
     LocalRound,
     Now,
@@ -162,15 +159,7 @@ class Asked:
             return self._open_next()
         if call == "train":
             return stage.train(asked["ids"], asked["round"], now)
-        if call == "expected":
-            return cast(ForetellingStage, stage).expected(asked["ids"])
-        if call == "uploaded":
-            return cast(AccountingStage, stage).uploaded(asked["ids"])
-        if call == "submit":
-            return cast(CloudStage, stage).submit()
-        if call == "adopt":
-            return cast(CloudStage, stage).adopt(asked["cells"], asked["aggregated"])
-        return stage.aggregate(asked["ids"]) if call == "aggregate" else stage.evaluate(asked["present"])
+        return getattr(stage, call)(**asked)
 
     def _open_next(self) -> StageFacts | None:
         self._stage = next(self._stages, None)

@@ -51,7 +51,7 @@ FEATURES = {
         12,
     ),
     "asynchronous servers": Feature(
-        r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW|\b_?overlaps\b|rounds\.overlap\b",
+        r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW|\._?overlaps\b|rounds\.overlap\b",
         ("engine/servers", "testing/", "federation/versions", "federation/work"),
         15,
     ),

@@ -2,39 +2,25 @@
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import simpy
 
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
-from edgefl.contract import LocalRound, Stage, Staleness
+from edgefl.contract import LocalRound, Stage
 from edgefl.engine.air.gains import LargeScaleState, RoundKey
 from edgefl.engine.air.radio_round import RadioRound
-from edgefl.engine.federation.deciding.choice import Choice, Reports, choice_of
+from edgefl.engine.federation.deciding.choice import Choice, Reports, Selection, choice_of
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.plan import PlannedRound, planned_parts
 from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.parts import DeviceTask
-from edgefl.engine.selectors import Decision, with_surplus
+from edgefl.engine.selectors import with_surplus
 from edgefl.engine.servers import ServerPolicy
 from edgefl.engine.settings import RoundSettings
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The participants of a round, the number of updates that it waits for, and their links' state."""
-
-    decision: Decision
-    wanted: int
-    large_scale: LargeScaleState
-
-    @property
-    def ids(self) -> list[int]:
-        """The participants, sorted."""
-        return list(self.decision.ids)
 
 
 @dataclass(frozen=True)
@@ -69,12 +55,6 @@ class Rounds:
         own = dict(zip(ids, of_own, strict=True)) if of_own else {}
         return tuple(own.get(id_, 0) for id_ in range(many)) if of_own else ()
 
-    @cached_property
-    def staleness(self) -> Staleness | None:
-        """What stale updates count in training; None: none is stale."""
-        learning: Staleness | None = self.rules.server.learning
-        return learning and replace(learning, tiers=self.tiers)
-
     def places(self, server: ServerPolicy, present: int) -> int:
         """Return how many devices may work at the same time."""
         if server.places is not None:
@@ -93,8 +73,8 @@ class Rounds:
         state, wanted = self._large_scale(key, idle), min(room, len(idle))
         number = with_surplus(room, self.rules.over_selection, len(idle))
         rng = self.simulation.streams("select", *key, *self.seat.scope)
-        decision = self.choice.choose(state, key[0], turn, wanted, number, rng, stage)
-        return Selection(decision, min(wanted, len(decision.ids)), state.of(list(decision.ids)))
+        decision = self.choice.decide(state, key[0], turn, wanted, number, rng, stage)
+        return Selection.of(decision, wanted, state)
 
     def sample(self, share: float, key: RoundKey, present: Sequence[int]) -> list[int]:
         """Sample a share of the devices present, at least one, from this round on."""
@@ -104,7 +84,7 @@ class Rounds:
 
     def of(self, ids: list[int], key: RoundKey, present: Sequence[int]) -> Selection:
         """Select exactly these devices; the round waits for all of them."""
-        return Selection(Decision(ids), len(ids), self._large_scale(key, present).of(ids))
+        return Selection.whole(ids, self._large_scale(key, present))
 
     def begin(self, selection: Selection, local: LocalRound) -> tuple[RadioRound, list[DeviceTask]]:
         """Open a round on the radio; return it, and the task of each device."""

@@ -85,7 +85,7 @@ class Server:
             tuple(session.members),
             self._policy.longest,
             reports=reports.loss,
-            overlapping=its.rounds.staleness,
+            overlapping=its.rounds.rules.server.staleness_of(its.rounds.tiers),
             norms=reports.norm,
             drops=its.rounds.rules.not_finite == "drop",
         )

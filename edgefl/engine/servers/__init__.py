@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -64,6 +64,11 @@ class ServerPolicy(Component):
             seconds: that each device's processor takes for a sample.
         """
         return ()
+
+    def staleness_of(self, tiers: Sequence[int]) -> Staleness | None:
+        """Return what stale updates count, with the tier of each device of the run."""
+        learning = self.learning
+        return learning and replace(learning, tiers=tuple(tiers))
 
     def room(self, state: ServerState) -> int:
         """Return how many devices may begin now; asked whenever something has happened."""

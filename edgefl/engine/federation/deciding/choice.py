@@ -1,6 +1,7 @@
 """How a cell's participants are chosen: what its selector is asked, and what is looked at in the answer."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,31 @@ def reports(selector: Selector, sessions: SessionPolicy) -> Reports:
     return Reports(of_loss + REPORT_BITS * selector.asks_norm, of_loss > 0, selector.asks_norm)
 
 
+@dataclass(frozen=True)
+class Selection:
+    """The participants of a round, the number of updates that it waits for, and their links' state."""
+
+    decision: Decision
+    wanted: int
+    large_scale: LargeScaleState
+
+    @property
+    def ids(self) -> list[int]:
+        """The participants, sorted."""
+        return list(self.decision.ids)
+
+    @classmethod
+    def of(cls, decision: Decision, wanted: int, state: LargeScaleState) -> "Selection":
+        """Return what has been decided, given the links' state of all who might have been chosen."""
+        ids = list(decision.ids)
+        return cls(decision, min(wanted, len(ids)), state.of(ids))
+
+    @classmethod
+    def whole(cls, ids: list[int], state: LargeScaleState) -> "Selection":
+        """Return exactly these devices, all of which are waited for."""
+        return cls.of(Decision(ids), len(ids), state)
+
+
 def choice_of(
     selector: Selector,
     simulation: Simulation,
@@ -59,7 +85,7 @@ class Choice:
     def __init__(self, selector: Selector) -> None:
         self._selector = selector
 
-    def choose(
+    def decide(
         self,
         state: LargeScaleState,
         session: int,
@@ -69,7 +95,7 @@ class Choice:
         rng: np.random.Generator,
         stage: Stage,
     ) -> Decision:
-        """Choose participants.
+        """Decide who takes part.
 
         Args:
             state: of the links of all who may be chosen.
@@ -96,7 +122,7 @@ class _Deciding(Choice):
         self._memory: Memory = {}
         self._session = 0
 
-    def choose(
+    def decide(
         self,
         state: LargeScaleState,
         session: int,
