@@ -10,13 +10,12 @@ from edgefl.contract import Learner
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.positions import looks, recorded_positions
 from edgefl.engine.devices.ledger import Ledger
-from edgefl.engine.federation.attendance import absent
 from edgefl.engine.federation.by_federation import ByFederation
-from edgefl.engine.federation.cloud import Cloud, CloudLink, exchanged
+from edgefl.engine.federation.cloud import Cloud, CloudLink
 from edgefl.engine.federation.deciding.excess import Excess
 from edgefl.engine.federation.device import Device, Devices, Processors
 from edgefl.engine.federation.federations import Federations
-from edgefl.engine.federation.made import Observer
+from edgefl.engine.federation.made import Columns, Observer
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.server import Server
@@ -86,16 +85,16 @@ def compose(
 def _server(
     simulation: Simulation, seat: Seat, learner: Learner, world: World, cloud: Cloud | None
 ) -> Server:
-    scenario, bits = world.scenario, world.scenario.reports.bits
+    scenario = world.scenario
     processors = Processors(simulation.fleet, learner.flops_per_sample)
     only = None if world.only is None else sorted(world.only)
     rounds = Rounds(simulation, seat, scenario.rounds, processors, scenario.reports, only)
     link = None if cloud is None else CloudLink(cloud, seat.cell, learner.payload_bits)
     observers: list[Observer] = [
         *[versions] * scenario.rounds.overlap,
-        absent,
-        *[Excess(simulation, seat.cell, processors, bits)] * scenario.record.energy_excess,
-        *[exchanged] * (link is not None),
+        lambda made: Columns(made.absent),
+        *[Excess(simulation, seat.cell, processors, rounds.reports.bits)] * scenario.record.energy_excess,
+        *([link.columns] if link else []),
         lambda made: rounds.choice.note(made),  # made when it is asked first: it looks at all devices
     ]
     return Server(
@@ -105,5 +104,5 @@ def _server(
         policy=scenario.sessions,
         members=world.members,
         observers=observers,
-        exchange=None if link is None else link.after_round,
+        exchange=link.after_round if link else None,
     )

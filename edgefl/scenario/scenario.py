@@ -22,7 +22,7 @@ from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.class_settings import CLASS_NAME
 from edgefl.engine.federation.cloud import CloudSettings
-from edgefl.engine.federation.deciding.choice import Reports, reports
+from edgefl.engine.federation.deciding.choice import Reports
 from edgefl.engine.settings import (
     LONGEST_S,
     CellSettings,
@@ -214,7 +214,7 @@ class Scenario(Section):
     @property
     def reports(self) -> Reports:
         """What each participant sends beside its update."""
-        return reports(self.rounds.selector, self.sessions)
+        return Reports.of(self.rounds.selector, self.sessions)
 
     @property
     def numbers(self) -> Numbers:

@@ -37,7 +37,7 @@ FEATURES = {
         r"[Dd]ecider|Deciding|selectors import .*Decision|Candidates|deciding|Expected\b|Outlook\b|asks_loss"
         r"|asks_norm",
         ("engine/selectors", "testing/", "federation/deciding"),
-        19,
+        10,
     ),
     "several federations": Feature(
         r"[Ff]ederations?\b.*name|Seat\b|\bseat\b|federation_settings|\bfederation=|FEDERATION|overlap\.py|shared_cells"
@@ -53,9 +53,9 @@ FEATURES = {
     "asynchronous servers": Feature(
         r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW|\._?overlaps\b|rounds\.overlap\b",
         ("engine/servers", "testing/", "federation/versions", "federation/work"),
-        15,
+        8,
     ),
-    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 13),
+    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 7),
     # epsilon as a column or its function: an optimiser's own, a constant that is added to a root, is another
     "privacy": Feature(
         r"[Pp]rivacy|EPSILON|[\"']epsilon|epsilon_of|(?<!self)\.epsilon\b",

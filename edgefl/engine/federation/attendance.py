@@ -7,7 +7,6 @@ import simpy
 
 from edgefl.engine.federation.books import Books
 from edgefl.engine.federation.federations import Federation
-from edgefl.engine.federation.made import Columns, Made
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.timetable import wait_until
 from edgefl.engine.records import CONNECTING, OUT_OF_COVERAGE, EventName
@@ -20,11 +19,6 @@ class Deserted(Exception):
     def __init__(self, since_s: float) -> None:
         super().__init__(since_s)
         self.since_s = since_s
-
-
-def absent(made: Made) -> Columns:
-    """Return the columns of rounds.csv about devices without a link, as an observer of rounds."""
-    return Columns(made.absent)
 
 
 class Attendance:

@@ -166,16 +166,15 @@ class CloudLink:
         stage = cast(CloudStage, stage)
         return (yield from self._cloud.exchange(self._cell, stage, self._bits, aggregated))
 
-
-def exchanged(made: Made) -> Columns:
-    """Return what a cell has exchanged with the cloud, as an observer of rounds."""
-    exchange = made.exchanged if isinstance(made.exchanged, Exchange) else Exchange()
-    return Columns(
-        {
-            CLOUD_VERSION: exchange.version,
-            CLOUD_WAIT_S: exchange.waited_s,
-            BACKHAUL_S: exchange.took_s,
-            BACKHAUL_BITS: exchange.bits,
-            BACKHAUL_J: exchange.energy_j,
-        }
-    )
+    def columns(self, made: Made) -> Columns:
+        """Return what a cell has exchanged with the cloud, as an observer of rounds."""
+        exchange = made.exchanged if isinstance(made.exchanged, Exchange) else Exchange()
+        return Columns(
+            {
+                CLOUD_VERSION: exchange.version,
+                CLOUD_WAIT_S: exchange.waited_s,
+                BACKHAUL_S: exchange.took_s,
+                BACKHAUL_BITS: exchange.bits,
+                BACKHAUL_J: exchange.energy_j,
+            }
+        )

@@ -12,7 +12,7 @@ from edgefl.channel.units import FloatArray
 from edgefl.contract import LocalRound, Stage
 from edgefl.engine.air.gains import LargeScaleState, RoundKey
 from edgefl.engine.air.radio_round import RadioRound
-from edgefl.engine.federation.deciding.choice import Choice, Reports, Selection, choice_of
+from edgefl.engine.federation.deciding.choice import Choice, Reports, Selection
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.plan import PlannedRound, planned_parts
 from edgefl.engine.federation.seat import Seat
@@ -43,7 +43,7 @@ class Rounds:
     def choice(self) -> Choice:
         """How participants are chosen."""
         rules, bits = self.rules, self.reports.bits
-        return choice_of(rules.selector, self.simulation, self.cell, self.processors, rules.deadline_s, bits)
+        return Choice.of(rules.selector, self.simulation, self.cell, self.processors, rules.deadline_s, bits)
 
     @cached_property
     def tiers(self) -> tuple[int, ...]:

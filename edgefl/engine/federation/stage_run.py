@@ -52,8 +52,10 @@ class StageRun:
     def run(self) -> Generator[simpy.Event, None, str]:
         """Run the stage; return why the session ends with it; empty: it goes on."""
         while self._done != self._facts.rounds:
-            if self._work.is_over and not (yield from self._turn()):
-                return self._why_over()
+            if self._work.is_over:
+                turn = self._server.turn(self._until_s, links=not self._overlaps)
+                if not (yield from turn):
+                    return self._why_over()
             groups = self._look()
             begin = self._who_may_begin(groups)
             ready = self._ready(groups, stands_still=not (self._work.working or begin))
@@ -82,10 +84,6 @@ class StageRun:
         if self._env.now >= self._server.simulation.duration_s:
             return "duration"
         return self._server.ending.reason(self._session, self._done)
-
-    def _turn(self) -> Generator[simpy.Event, None, bool]:
-        """Wait until devices may begin and one is there; return False if nobody begins any more."""
-        return (yield from self._server.turn(self._until_s, links=not self._overlaps))
 
     def _look(self) -> list[_Group]:
         """Take in what has ended; return each group of devices as the policy may know it."""
@@ -169,11 +167,9 @@ class StageRun:
 
     def _moment(self) -> Now:
         """Return the moment in which devices begin, as learners know it."""
-        of_training = self._facts.rounds is None
-        progress = self._server.ending.progress(self._session, self._done) if of_training else None
-        return Now(
-            self._env.now, progress, self._session.rounds[self._facts.phase] if self._overlaps else None
-        )
+        session, of_training = self._session, self._facts.rounds is None
+        progress = self._server.ending.progress(session, self._done) if of_training else None
+        return Now(self._env.now, progress, session.rounds[self._facts.phase] if self._overlaps else None)
 
     def _wait(self) -> Generator[simpy.Event, None, None]:
         """Wait until a job ends, a device comes, or the policy looks; a round that does not overlap, to its end."""
@@ -206,14 +202,9 @@ class StageRun:
         session.tested(evaluation)
         if facts.evaluates and ready and server.ending.hears_losses:
             session.losses.append(mean_reported_loss(ready))
-        ended = None
-        if facts.rounds is None:
-            ended = server.ending.reason_to_end(session, self._done)
-            if not ended and self._env.now >= self._until_s:
-                ended = self._why_over()
-            if ended:
-                yield from self._work.cut_off()
-                self._work.give_up()
+        if ended := self._reason_to_end():
+            yield from self._work.cut_off()
+            self._work.give_up()
         jobs = self._work.settle()
         made = Made(
             key=(session.number, facts.phase, session.rounds[facts.phase]),
@@ -232,6 +223,13 @@ class StageRun:
         )
         self._book(made)
         return ended
+
+    def _reason_to_end(self) -> str | None:
+        """Return why the session ends with the model just made; None: it goes on."""
+        if self._facts.rounds is not None:
+            return None
+        reason = self._server.ending.reason_to_end(self._session, self._done)
+        return reason or (self._why_over() if self._env.now >= self._until_s else None)
 
     def _aggregate(self, ready: list[JobDone]) -> Generator[simpy.Event, None, bool]:
         """Have updates that wait aggregated, or all that wait given up if these are too few; return which."""

@@ -29,11 +29,11 @@ class Reports(NamedTuple):
     loss: bool = False
     norm: bool = False
 
-
-def reports(selector: Selector, sessions: SessionPolicy) -> Reports:
-    """Return what participants report; a loss that both ask for is sent once."""
-    of_loss = sessions.report_bits or REPORT_BITS * selector.asks_loss
-    return Reports(of_loss + REPORT_BITS * selector.asks_norm, of_loss > 0, selector.asks_norm)
+    @classmethod
+    def of(cls, selector: Selector, sessions: SessionPolicy) -> "Reports":
+        """Return what these ask participants for; a loss that both ask for is sent once."""
+        of_loss = sessions.report_bits or REPORT_BITS * selector.asks_loss
+        return cls(of_loss + REPORT_BITS * selector.asks_norm, of_loss > 0, selector.asks_norm)
 
 
 @dataclass(frozen=True)
@@ -61,29 +61,29 @@ class Selection:
         return cls.of(Decision(ids), len(ids), state)
 
 
-def choice_of(
-    selector: Selector,
-    simulation: Simulation,
-    cell: int,
-    processors: Processors,
-    deadline_s: float | None,
-    report_bits: int,
-) -> "Choice":
-    """Return how a selector is asked for the participants of a cell's rounds.
-
-    Args:
-        report_bits: what each participant sends beside its update.
-    """
-    if not isinstance(selector, Decider):
-        return Choice(selector)
-    return _Deciding(selector, Outlook(simulation, cell, processors, deadline_s), report_bits)
-
-
 class Choice:
     """A plain selector, which knows gains alone."""
 
     def __init__(self, selector: Selector) -> None:
         self._selector = selector
+
+    @staticmethod
+    def of(
+        selector: Selector,
+        simulation: Simulation,
+        cell: int,
+        processors: Processors,
+        deadline_s: float | None,
+        report_bits: int,
+    ) -> "Choice":
+        """Return the choice of a selector of either kind.
+
+        Args:
+            report_bits: what each participant sends beside its update.
+        """
+        if not isinstance(selector, Decider):
+            return Choice(selector)
+        return _Deciding(selector, Outlook(simulation, cell, processors, deadline_s), report_bits)
 
     def decide(
         self,
