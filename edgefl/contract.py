@@ -16,7 +16,6 @@ __all__ = [
     "TRAINING",
     "UPLOAD",
     "AccountingStage",
-    "CloudStage",
     "DeviceScores",
     "Evaluation",
     "Expected",
@@ -306,24 +305,6 @@ class ForetellingStage(Stage, Protocol):
 
     def expected(self, ids: Sequence[int]) -> Expected:
         """Tell what these devices (sorted) would do in a round that trains the global model."""
-
-
-class CloudStage(Stage, Protocol):
-    """A stage whose cell may exchange models with a cloud, each time after a round of its own."""
-
-    def submit(self) -> int:
-        """Send the cell's model to the cloud; return how much it counts there, of which 0 is nothing.
-
-        Of a model it is the samples of the devices whose updates are in it since the last one that was sent.
-        """
-
-    def adopt(self, cells: Sequence[int], aggregated: bool) -> None:
-        """Go on with the mean of the last models that these cells have sent with more than 0, weighted by that.
-
-        Args:
-            cells: sorted; at least one.
-            aggregated: whether the cell's own model is of the round just over: then the two are one version.
-        """
 
 
 class AccountingStage(Stage, Protocol):

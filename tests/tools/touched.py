@@ -55,7 +55,7 @@ FEATURES = {
         ("engine/servers", "testing/", "federation/versions", "federation/work"),
         8,
     ),
-    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 7),
+    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 6),
     # epsilon as a column or its function: an optimiser's own, a constant that is added to a root, is another
     "privacy": Feature(
         r"[Pp]rivacy|EPSILON|[\"']epsilon|epsilon_of|(?<!self)\.epsilon\b",

@@ -1,14 +1,14 @@
 """A cloud over the cells: every few rounds a mean of the cells' models, which comes and goes over a backhaul."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, Protocol, cast
 
 import simpy
 from pydantic import Field
 
 from edgefl.config.scenario_fields import Section
-from edgefl.contract import CloudStage, Stage
+from edgefl.contract import Stage
 from edgefl.engine.federation.federations import Federations
 from edgefl.engine.federation.made import Columns, Made
 from edgefl.engine.records import Event, EventName, Recorder
@@ -45,6 +45,24 @@ class CloudSettings(Section):
     backhaul_j_per_bit: float = Field(
         0.0, ge=0, le=1.0, description="energy of a bit along this line, either way, J/bit"
     )
+
+
+class CloudStage(Stage, Protocol):
+    """A stage whose cell may exchange models with a cloud, each time after a round of its own."""
+
+    def submit(self) -> int:
+        """Send the cell's model to the cloud; return how much it counts there, of which 0 is nothing.
+
+        Of a model it is the samples of the devices whose updates are in it since the last one that was sent.
+        """
+
+    def adopt(self, cells: Sequence[int], aggregated: bool) -> None:
+        """Go on with the mean of the last models that these cells have sent with more than 0, weighted by that.
+
+        Args:
+            cells: sorted; at least one.
+            aggregated: whether the cell's own model is of the round just over: then the two are one version.
+        """
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from typing import Any, cast
 import pytest
 import simpy
 
-from edgefl.contract import CloudStage
-from edgefl.engine.federation.cloud import Cloud, CloudLink, CloudSettings, Exchange
+from edgefl.engine.federation.cloud import Cloud, CloudLink, CloudSettings, CloudStage, Exchange
 from edgefl.engine.federation.federations import Federations
 from edgefl.engine.records import Event
 from edgefl.testing import Rows
