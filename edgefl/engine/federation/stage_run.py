@@ -90,7 +90,8 @@ class StageRun:
         server, work = self._server, self._work
         work.collect()
         work.drop_stale(server.counts.version, self._policy.takes)
-        present = server.attendance.present()
+        # where rounds do not overlap, nobody begins before this one is over
+        present = server.attendance.present() if self._overlaps or work.is_over else []
         tiers = server.rounds.tiers if self._overlaps else ()
         if not tiers:
             return [self._group(present, len(work.working), work.arrived, len(work.ended))]
