@@ -1,13 +1,12 @@
 """How a cell's participants are chosen: what its selector is asked, and what is looked at in the answer."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from edgefl.config import registry
-from edgefl.contract import Expected, Stage
+from edgefl.contract import ForetellingStage, Stage
 from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.federation.deciding.history import History
 from edgefl.engine.federation.deciding.outlook import Outlook
@@ -25,9 +24,9 @@ TOLERANCE = 1e-9  # of the sum of shares
 class Reports(NamedTuple):
     """What each participant sends beside its update: whether its loss and its update's length, and their bits."""
 
-    bits: int = 0
-    loss: bool = False
-    norm: bool = False
+    bits: int
+    loss: bool
+    norm: bool
 
     @classmethod
     def of(cls, selector: Selector, sessions: SessionPolicy) -> "Reports":
@@ -138,7 +137,8 @@ class _Deciding(Choice):
         ids = np.asarray(state.ids, dtype=np.intp)
         news = ids[~self._history.known[ids]].tolist()
         if news:
-            self._history.expect(_told_by(stage)(news), self._report_bits)
+            told = cast(ForetellingStage, stage).expected(news)
+            self._history.expect(told, self._report_bits)
         candidates = self._outlook.candidates(
             state, self._history, turn, wanted, fades=self._decider.sees_fading
         )
@@ -181,17 +181,3 @@ class _Deciding(Choice):
     def _wrong(self, what: str) -> EdgeflError:
         name = registry.name_of("selectors", self._decider)
         return EdgeflError(f"{name} {what}", ("rounds", "selector"))
-
-
-def _told_by(stage: Stage) -> Callable[[Sequence[int]], Expected]:
-    """Return what tells a decider what devices would do in a stage."""
-
-    def refuse(ids: Sequence[int]) -> Expected:
-        raise EdgeflError(
-            "the selector asks what devices would do in a round, and the learner does not say: give its stage"
-            " expected(ids) (edgefl.contract.ForetellingStage), or take one that does not ask, such as uniform",
-            ("rounds", "selector"),
-        )
-
-    expected: Callable[[Sequence[int]], Expected] = getattr(stage, "expected", refuse)
-    return expected
