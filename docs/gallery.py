@@ -1,6 +1,6 @@
-"""Draw every shipped scenario into docs/gallery/, and write docs/gallery.md and a page of each topic: `make gallery`.
+"""Draw every shipped scenario into docs/gallery/, and write docs/gallery.md and a page per topic: `make gallery`.
 
-python docs/gallery.py [NAME ...]   only these are drawn again; the pages are always of all.
+python docs/gallery.py [NAME ...]   draws only these; the pages always show all.
 """
 
 import json
@@ -17,22 +17,22 @@ from edgefl.scenario.scenario import Scenario, load
 
 HERE = Path(__file__).parent
 SCENARIOS = HERE.parent / "scenarios"
-FACTS = HERE / "gallery" / "facts.json"  # what the pages say of each, so that one can be drawn alone
+FACTS = HERE / "gallery" / "facts.json"  # the figures of each, so that one can be drawn alone
 DPI = 84
 HEAD = """\
 # Gallery
 
-Every scenario that comes with edgefl, as `edgefl preview` draws it before anything runs. On the left is the map with
-its signal, devices at the start (dots), their tracks (lines) and handovers (red crosses). On the right is the number
-of devices in each cell, or, where that never changes, how good their links are; and below it the labels that devices
-hold. A click on one leads to its page, with a few words and the command that runs it.
+Every scenario that comes with edgefl, as `edgefl preview` draws it before a run. On the left is the map with its
+signal, devices at the start (dots), their tracks (lines) and handovers (red crosses). On the right is the number of
+devices in each cell or, where that never changes, the quality of their links; below it are the labels that devices
+hold. Click a picture for its description and the command that runs it.
 """
-COLUMNS = 3  # of pictures on the first page
+COLUMNS = 3  # pictures per row on the first page
 TOPICS = {
-    "To begin with": ["quickstart", "handover_hexagonal", "city_day"],
+    "First scenarios": ["quickstart", "handover_hexagonal", "city_day"],
     "Movement": ["mobility_"],
     "Places": ["commute_clock", "stadium_egress", "manhattan_trace", "labels_by_zone"],
-    "Which devices are there": [
+    "Availability": [
         *("churn_", "battery", "client_pattern", "standing_populations", "membership_random_waypoint"),
         *("adaptive_sessions", "sensors_at_night"),
     ],
@@ -50,7 +50,7 @@ TOPICS = {
     "Concept drift": ["drift_", "flash_"],
     "The papers' settings": ["journal_", "shakespeare"],
     "More": [""],
-}  # topic -> names, or how they begin
+}  # topic -> names, or prefixes of names
 
 
 def main(names: list[str]) -> None:
@@ -67,7 +67,9 @@ def main(names: list[str]) -> None:
         except EdgeflError:  # its data set is not on this machine
             preview, known = drawn(without_data(scenario)), False
         draw(preview, HERE / "gallery" / f"{file.stem}.webp", dpi=DPI)
-        facts[file.stem] = measured(preview) if known else "Its data were not there when this was drawn."
+        facts[file.stem] = (
+            measured(preview) if known else "Its data set was not installed when this was drawn."
+        )
         FACTS.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
     topics = by_topic(files)
     (HERE / "gallery.md").write_text(first_page(topics))
@@ -76,7 +78,7 @@ def main(names: list[str]) -> None:
 
 
 def drawn(scenario: Scenario) -> Preview:
-    """The preview of a scenario, with rounds looked at in full, so that no figure depends on the machine."""
+    """The preview of a scenario, with rounds computed in full, so that no figure depends on the machine."""
     return make_preview(scenario, most_s=math.inf)
 
 
@@ -92,13 +94,13 @@ def by_topic(files: list[Path]) -> dict[str, list[Path]]:
 
 
 def page_of(topic: str) -> str:
-    """The file of a topic's page."""
+    """The file name of a topic's page."""
     words = re.sub("[^a-z]+", "-", topic.lower().replace("'", ""))
     return f"gallery-{words}.md"
 
 
 def first_page(topics: dict[str, list[Path]]) -> str:
-    """The text of the page that shows all."""
+    """The text of the page that shows all scenarios."""
     parts = [HEAD]
     for topic, files in topics.items():
         parts += [f"## {topic}\n", "| | | |\n|---|---|---|"]
@@ -114,7 +116,8 @@ def first_page(topics: dict[str, list[Path]]) -> str:
 
 def page(topic: str, files: list[Path], facts: dict[str, str]) -> str:
     """The text of a topic's page."""
-    parts = [f"# {topic}\n", "Drawn before anything runs, as the [gallery](gallery.md) says.\n"]
+    how = "Each picture shows the scenario before a run; the [gallery](gallery.md) explains how to read it.\n"
+    parts = [f"# {topic}\n", how]
     for file in files:
         words = " ".join([*sentences(file.read_text())[:2], facts[file.stem]])
         picture = f"![{file.stem}: its map, population and labels](gallery/{file.stem}.webp)"
@@ -123,7 +126,7 @@ def page(topic: str, files: list[Path], facts: dict[str, str]) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences with which a scenario file begins, in its comment."""
+    """The sentences of the comment at the top of a scenario file."""
     lines = []
     for line in text.splitlines():
         if not line.startswith("#"):
@@ -134,9 +137,9 @@ def sentences(text: str) -> list[str]:
 
 
 def measured(preview: Preview) -> str:
-    """A sentence of figures."""
+    """A sentence with the figures of a preview."""
     moves = ""
-    whole = preview.walked_s >= preview.times_s[-1]  # else handovers are counted as long as there is time
+    whole = preview.walked_s >= preview.times_s[-1]  # else handovers are counted only while there is time
     if preview.world.scenario.layout.several and len(preview.handovers_m) and whole:
         rate = preview.handovers_per_hour / preview.forecast.devices
         moves = f", and each device hands over {rate:,.{0 if rate >= 10 else 1}f} times an hour"

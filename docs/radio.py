@@ -28,7 +28,7 @@ SVHN = {"payload_bits": 21349696, "flops_per_sample": 6.0739885e7, "steps": 5, "
 LOGISTIC = {"payload_bits": 251200, "flops_per_sample": 47040, "steps": 5, "batch": 32}
 PRESETS = ("journal", "nr")
 SEEDS = (100, 101, 102)
-# rounds of the quickstart's first session after which its accuracy is told
+# rounds of the quickstart's first session after which its accuracy is listed
 ROUNDS = (1, 5, 10, 20)
 
 Data = dict[str, Any]
@@ -37,39 +37,41 @@ Do = Callable[..., Iterable[Any]]
 
 
 HEAD = """\
-# The radio preset nr
+# The radio
 
-`radio.preset: nr`, the default, is a radio that exists; `radio.preset: journal` is the journal paper's. The preset
-fills the keys that a scenario leaves out, and a run's scenario.yaml has them written out. A key that is written is
-the scenario's: `radio.tdd: null` leaves the frame out, `radio.monitoring.coverage_margin_db: null` the limit of
-coverage. The tables of this page come from whole runs: means over seeds with their standard error.
+`radio.preset: nr`, the default, models a real 5G radio; `radio.preset: journal` is the journal paper's. The preset
+fills in the keys that a scenario leaves out, and a run's scenario.yaml lists them all. A key that the scenario sets
+wins: `radio.tdd: null` removes the frame, `radio.monitoring.coverage_margin_db: null` the limit of coverage. The
+tables of this page come from whole runs: means over seeds with their standard error.
 """
 LAWS_HEAD = """\
-## What leaving a law out does
+## Effect of leaving out a law
 
-35 devices walk and 35 drive through seven cells of 500 m, 100 MHz and load 0.3 of the neighbours, and exchange
-21 Mbit each way in two rounds, which wait up to five minutes: a link that fails is established again, so that parts
-come to their end.
-Each row is the preset without one law; the last two columns are nr over that, of the same seeds: above 1, the law
-costs time or energy. Time and energy are of a round and cell; energy is that of its devices. A round ends with its
-slowest device. Without a link again after a failure, a part of the round ends with it: that row is of other devices.
-So is the one without parts of a share: fewer devices have coverage then, and the round does not wait for them.
-`radio.propagation.shadowing: spatial` is not in the table, as several cells are not possible without it.
+35 devices walk and 35 drive through seven cells of 500 m, with 100 MHz and a load of 0.3 in the neighbouring cells.
+They exchange 21 Mbit each way in two rounds. A round waits up to five minutes, and a failed link is established
+again, so that devices can finish their part. Each row is the preset without one law. The last two columns divide
+the time and energy of the whole preset by those of the row, for the same seeds: above 1, the law costs time or
+energy. Time and energy are per round and cell; energy is that of the cell's devices. A round ends with its slowest
+device. Without reestablishment, a failure ends the device's part of the round, so that row covers different
+devices. The same holds for the row without parts of a share: fewer devices have coverage then, and the round does
+not wait for them. `radio.propagation.shadowing: spatial` is not in the table, because several cells are not
+possible without it.
 """
 QUICKSTART_HEAD = """\
-## The quickstart by both presets
+## The quickstart with both presets
 
-`quickstart.yaml` with learning: the first session, from scratch. Simulated seconds and the devices' joules since its
-beginning, computing included. The last row is the first round whose accuracy is at least nine tenths of what the
-journal's radio has at the session's end.
+The first session of `quickstart.yaml`, with learning, from scratch. Simulated seconds and the devices' joules count
+from its beginning, including computing. The target is nine tenths of the accuracy that the journal's radio has at
+the session's end; the last row of a preset is the first round that reaches it.
 """
 CITY_HEAD = """\
-## A city's day by both presets
+## A city's day with both presets
 
-`city_day.yaml` with its deadline of 120 s, without training: its sessions open and close by who is there and not by
-accuracy, and its payload is that of its model, so that training changes nothing of what the radio does. Of the
-scenario's own radio only band, carrier and load are kept, and what several cells need. Time and energy are of a round
-and cell with anybody in it; who is not done by the deadline is cut off. Standard errors are over rounds.
+`city_day.yaml` with its deadline of 120 s, without training. Its sessions open and close with the devices that are
+present, not by accuracy, and its payload is that of its model, so training would change nothing about the radio. Of
+the scenario's own radio, only band, carrier, load and the settings that several cells need are kept. Time and
+energy are per round and cell, over rounds with at least one participant; devices that miss the deadline are cut
+off. Standard errors are over rounds.
 """
 
 
@@ -147,14 +149,14 @@ def laws(do: Do, data: Callable[[str], Data] = seven_cells, seeds: Sequence[int]
         for title, each in zip(titles, found, strict=True)
     ]
     head = (
-        "left out",
+        "law left out",
         "keys",
         "source",
         "time, s",
         "energy, J",
-        "to the end",
-        "time, nr over",
-        "energy, nr over",
+        "completed",
+        "time, nr / row",
+        "energy, nr / row",
     )
     of = f"Seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"Seed {seeds[0]}"
     return f"{LAWS_HEAD}\n{of}.\n\n{table(head, rows)}"
@@ -214,9 +216,9 @@ def city_day(do: Do, data: Callable[[str, str], Data] = shipped, seeds: Sequence
                     *(f"{busy.energy_j.sum() / 1000:.3g}", f"{share:.1%}"),
                 ]
             )
-    head = ("preset", "seed", "rounds", "time, s", "median", "energy, J", "of all, kJ", "to the end")
+    head = ("preset", "seed", "rounds", "time, s", "median", "energy, J", "total, kJ", "completed")
     hours = jobs[0][0]["duration_s"] / 3600
-    return f"{CITY_HEAD}\n{hours:g} hours, from four in the morning on.\n\n{table(head, rows)}"
+    return f"{CITY_HEAD}\n{hours:g} hours, from four in the morning.\n\n{table(head, rows)}"
 
 
 SECTIONS: dict[str, Callable[..., str]] = {"laws": laws, "quickstart": quickstart, "city_day": city_day}

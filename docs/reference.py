@@ -1,7 +1,7 @@
-"""Makes the pages of reference from the code when the site is built: keys, components, commands, names of Python.
+"""Generate the reference pages from the code when the site is built: keys, components, commands, the Python package.
 
-A hook of MkDocs: a page that holds `<!-- KIND: made from the code -->` is given what is true of the code now, so that
-it cannot grow old. `python docs/reference.py keys` prints one.
+A hook of MkDocs: it replaces `<!-- KIND: made from the code -->` in a page with text generated from the code, so that
+the page cannot become outdated. `python docs/reference.py keys` prints one.
 """
 
 import inspect
@@ -14,6 +14,8 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 MARK = re.compile(r"<!-- (\w+): made from the code -->")
 INTERNAL = ("help",)
+SECTION = re.compile(r"a section: edgefl describe ([\w.\\]+)")  # of a table's cell, where \ escapes _
+KIND = re.compile(r"edgefl list ([\w\\]+)")
 
 
 def on_page_markdown(markdown: str, **about: Any) -> str:
@@ -22,12 +24,30 @@ def on_page_markdown(markdown: str, **about: Any) -> str:
 
 
 def keys() -> Iterator[str]:
-    """Write every key of a scenario: a table per section."""
+    """Write every key of a scenario: a table per section, with links between them."""
     from edgefl.commands.explained import sections
 
     for section, about, rows in sections():
-        yield from [f"## {section}", "", _plain(about), ""]
-        yield from _table(("key", "meaning", "unit", "range", "default"), rows)
+        yield from [f"## {section} {{ #{_anchor(section)} }}", "", _plain(about), ""]
+        yield from map(_linked, _table(("key", "meaning", "unit", "range", "default"), rows))
+
+
+def _anchor(section: str) -> str:
+    return section.replace(".", "-")
+
+
+def _linked(row: str) -> str:
+    """Link to a section or a kind where a terminal would name a command."""
+
+    def section(found: re.Match[str]) -> str:
+        name = found[1].replace("\\", "").removeprefix("federations.")  # a federation's are the scenario's
+        return f"section [{name}](#{_anchor(name)})"
+
+    def kind(found: re.Match[str]) -> str:
+        name = found[1].replace("\\", "")
+        return f"[{name}](reference-components.md#{name})"
+
+    return KIND.sub(kind, SECTION.sub(section, row))
 
 
 def components() -> Iterator[str]:
@@ -85,7 +105,7 @@ def _commands(command: Any, path: str) -> Iterator[str]:
 
 
 def python() -> Iterator[str]:
-    """Write the public names of the package edgefl: signatures and what they say of themselves."""
+    """Write the public names of the package edgefl with signatures and docstrings."""
     import edgefl
 
     for name in edgefl.__all__:

@@ -26,15 +26,15 @@ from edgefl.channel.units import db_to_linear
 HERE = Path(__file__).parent
 GOLDEN = HERE.parent / "tests" / "golden" / "golden_umi.csv"
 HEAD = """\
-# How far to trust the radio
+# Trust
 
-Every law beside what it is taken from, and what runs give beside what others have measured: figures only, none of
-their data. Where they differ, it says why. The page is computed from the code; a test holds its figures.
+This page compares every law of the radio with its source, and simulated runs with what others have measured (figures
+only, none of their data). Where they differ, it says why. The page is computed from the code, and a test checks its
+figures.
 
 *Allowed* is how far a test lets a figure be from its reference, in the terms of the deviation. Where it says *page*,
-the two differ for the reason below the table, and the figure is held to the one that is printed: within 0.1 % for
-laws, 1 % for runs. A *fault* is one of [those below](#would-a-fault-be-noticed) that takes the figure beyond what is
-allowed.
+the two differ for the reason below the table, and the test compares the figure with the printed one: within 0.1 % for
+laws, 1 % for runs. A *fault* is one of [those below](#fault-injection) that moves the figure beyond what is allowed.
 """
 
 
@@ -109,8 +109,8 @@ def path_loss() -> Section:
         "Sionna 2.2.0 and ns-3 3.44, run at 3.5 GHz with UMi of 38.901",
         "`edgefl.channel.path_loss.umi`",
         rows,
-        "Sionna takes 299,792,458 m/s for light, ns-3 and this program 3e8 as the table's note prints it: the"
-        " breakpoint moves by 0.07 %, the loss beyond it by at most 0.0057 dB.",
+        "Sionna uses 299,792,458 m/s for the speed of light, while ns-3 and edgefl use 3e8, as in the table's note."
+        " This moves the breakpoint by 0.07 % and the loss beyond it by at most 0.0057 dB.",
     )
 
 
@@ -142,8 +142,9 @@ def shadowing() -> Section:
         "38.901, 7.4.4: exp(-d / 10 m) in line of sight, exp(-d / 13 m) without",
         "`edgefl.channel.gaussian_fields`, 200 fields at 9 places",
         rows,
-        f"Sampled: a standard error of up to {error:.3f}. The fields are linear between nodes 1.25 m"
-        " apart, which adds up to 0.012 at a few metres. Allowed: that, and four standard errors.",
+        f"Sampled, with a standard error of up to {error:.3f}. The fields are linear between nodes 1.25 m apart,"
+        " which adds up to 0.012 at distances of a few metres. The allowed deviation is that plus four standard"
+        " errors.",
     )
 
 
@@ -166,21 +167,21 @@ def fading() -> Section:
             rows.append(Row(name, law, measured, "", allowed, "channel.rho_squared"))
         else:
             rows.append(Row(name, law, measured))
-            name = f"the same beside rho^{lag}, rho after one slot"
+            name = f"the same against rho^{lag}, rho after one slot"
             rows.append(Row(name, rho**lag, measured, "", allowed, "channel.fading_forgets"))
     lags = np.arange(1, TRANSFER)
     both = (special.j0(turn * lags) ** 2, rho ** (2.0 * lags))
     law, ours = (TRANSFER / (1 + 2 * float(((1 - lags / TRANSFER) * squares).sum())) for squares in both)
-    rows.append(Row(f"powers that count as independent in {TRANSFER} slots", law, ours, "slots"))
+    rows.append(Row(f"independent powers in {TRANSFER} slots", law, ours, "slots"))
     return Section(
         "Fading over time",
         "Jakes: J0(2 pi f_d t), scatterers all around",
         "`edgefl.channel.fading`, 400,000 slots of one link",
         rows,
-        "As in the journal paper, fading is a Gauss-Markov process: its correlation is Jakes's after one slot and"
-        " rho^n after n, an exponential, where Jakes's falls faster at first and then swings around zero. A transfer"
-        " averages over its slots, and over fewer independent ones here: times of transfers spread more than they"
-        " would, their mean is the same. Sampled; allowed: four standard errors.",
+        "As in the journal paper, fading is a Gauss-Markov process. Its correlation equals Jakes's after one slot"
+        " and is rho^n after n slots, an exponential, while Jakes's falls faster at first and then oscillates around"
+        " zero. A transfer averages over its slots, and here over fewer independent ones: transfer times spread more"
+        " than with Jakes's correlation, but their mean is the same. Sampled; allowed: four standard errors.",
     )
 
 
@@ -210,8 +211,8 @@ def rates() -> Section:
         "Shannon, up to the table's highest rate of 7.4 bit/s/Hz",
         "`edgefl.channel.modulation`: 38.214, Table 5.2.2.1-3, 2 dB from Shannon, before overheads",
         rows,
-        "Steps carry less than the curve above them, 2 dB less are needed to stand for real codes, and below CQI 1"
-        " (-7.5 dB) nothing goes.",
+        "The steps carry less than the curve above them, 2 dB more are needed because codes are real, and below CQI"
+        " 1 (-7.5 dB) nothing is transmitted.",
     )
 
 
@@ -232,7 +233,8 @@ def walls() -> Section:
             rows.append(Row(name, law, here, "dB", 0.08, "channel.way_inside"))
     return Section(
         "Walls",
-        "38.901, 7.4.3.1 at 3.5 GHz: wall + 0.5 dB/m of the smaller of two uniform ways in 25 m + normal, convolved",
+        "38.901, 7.4.3.1 at 3.5 GHz: wall + 0.5 dB/m over the smaller of two uniform distances within 25 m + normal,"
+        " convolved",
         "`edgefl.channel.penetration`, 200,000 draws",
         rows,
         "Sampled; allowed: four standard errors of the outer quantiles.",

@@ -10,30 +10,30 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.faults.table import FAULTS, FIRST_SCORE, KILLED, MUTANTS, RESULTS
 from tests.tools.mutants import EACH, SEED
 
-HEAD = "## Would a fault be noticed?\n"
+HEAD = "## Fault injection\n"
 WORDS = """
-A law that cannot fail says nothing. Each line below is a fault that `make faults` injects into the code, and the
-test that must then fail. They were written before their tests were tried: {first}; of the
-others twelve got a better test, and five name another one that was there. Three came later, for rows above that had
-none. By their last run, all in one, **{now}** are caught. *Allows* is what the test lets pass, *s* the CPU time that
-it takes to notice the fault. A test that does not end would be *slow*, which is not caught.
+A law that cannot fail proves nothing. Each line below is a fault that `make faults` injects into the code, and the
+test that must then fail. The faults were written before their tests were tried: {first}; of the
+others, twelve got a better test, and five name another test that existed. Three faults came later, for rows above
+that had none. In the last complete run **{now}** are caught. *Tolerance* is what the test lets pass, *s* the CPU time
+that it takes to notice the fault. A fault whose test does not end would be *slow*, which does not count as caught.
 """
 MUTATED = """\
 ### Mutants
 
-Beside them `make mutants` draws {each} places of each of four rooms with a seed: an operator, a constant or a bound
-inside a function becomes another one. {tried} have been tried, each against the unit tests of its module and of
-what imports it, then against small whole runs, its room's laws, and all unit tests of its room. A mutant that no
-test could tell from the code, because it changes nothing that anyone could see, is equivalent and does not count.
-One with which tests never end, three times as long as without it, has timed out, which counts as killed.
+`make mutants` also draws {each} places in each of four rooms, with a seed, and changes an operator, a constant or a
+bound inside a function. {tried} mutants have been tried, each against the unit tests of its module and of the modules
+that import it, then against small whole runs, its room's laws, and all unit tests of its room. A mutant that no test
+can tell from the code, because it changes nothing observable, is equivalent and does not count. A mutant with which
+tests do not end within three times their usual time has timed out, which counts as killed.
 
-With the tests that there were when it was drawn, **{first:.0%}** were killed. Those that survived were looked at:
-{chosen} are killed by tests that were there and were not tried, as the tool chose them by name and import alone,
-which makes {there:.0%}, and {written} by tests that were written for them, which makes **{now:.0%}** now.
+With the tests that existed when the mutants were drawn, **{first:.0%}** were killed. We examined the survivors:
+{chosen} are killed by existing tests that had not been tried, because the tool chose tests by name and import only,
+which makes {there:.0%}; {written} are killed by tests that were written for them, which makes **{now:.0%}** now.
 """
 OTHER = """\
-That is a score for which tests were written. Another draw, {drawn} with seed {seed}, met them afterwards, and none
-was written for it: **{score:.0%}**.
+Tests were written for that score. Another draw, {drawn} with seed {seed}, was tried afterwards, and no test was
+written for it: **{score:.0%}**.
 """
 
 
@@ -46,7 +46,7 @@ def text() -> str:
 
 
 def _faults(results: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    head = ("fault", "what is wrong", "reference", "caught by", "allows", "s")
+    head = ("fault", "what is wrong", "reference", "caught by", "tolerance", "s")
     for room in dict.fromkeys(fault.room for fault in FAULTS):
         lines = [f"### {room.capitalize()}\n", _line(head), "|---" * len(head) + "|"]
         for fault in FAULTS:
@@ -72,7 +72,7 @@ def _mutants() -> str:
         "score",
         "killed now",
         "timed out",
-        "survive",
+        "survived",
         "score now",
     )
     lines = [_line(head), "|---" * len(head) + "|"]
@@ -113,10 +113,10 @@ def _mutants() -> str:
     parts = [words + _other_draw(), "\n".join(lines)]
     survivors = [f"{_code(row['mutant'])}: {row['by']}" for row in rows if row["verdict"] == "survived"]
     if survivors:
-        parts += ["\nThose that survive:\n", "\n".join(f"- {one}" for one in sorted(survivors))]
+        parts += ["\nSurviving mutants:\n", "\n".join(f"- {one}" for one in sorted(survivors))]
     equivalent = [f"{_code(row['mutant'])}: {row['by']}" for row in rows if row["verdict"] == "equivalent"]
     if equivalent:
-        parts += ["\nThose that are equivalent:\n", "\n".join(f"- {one}" for one in sorted(equivalent))]
+        parts += ["\nEquivalent mutants:\n", "\n".join(f"- {one}" for one in sorted(equivalent))]
     return "\n".join(parts) + "\n"
 
 

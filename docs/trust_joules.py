@@ -34,15 +34,14 @@ def joules(row: Any, section: Any) -> Any:
     return section(
         "Joules per bit",
         f"SIGCOMM21-5G/artifact: uplink above 50 Mbit/s {PHONE}, at a median of 3.93 W; downlink above 300 Mbit/s 3.4"
-        " to 6.1, at 5.91 W; of runs the nearest value of the range",
-        f"devices.power: phone_5g; and with preset nr {ALONE} devices outdoors in a cell of 250 m, each alone"
-        " in the band",
+        " to 6.1, at 5.91 W; for runs the nearest value of the range",
+        f"devices.power: phone_5g; the runs have preset nr and {ALONE} devices outdoors in a cell of 250 m, each"
+        " alone in the band",
         rows,
-        "A joule per bit is 3.5 W over the rate, and little else. At the measured rates the law gives what was"
-        " measured, and so do the median and the fastest of the simulated devices; the slowest, at the cell's edge,"
-        " have a tenth to a third of the rates that were measured, and a bit costs as much more. Devices"
-        " that share a band"
-        " pay by their share.",
+        "The energy per bit is 3.5 W over the rate, and little else. At the measured rates the law gives the"
+        " measured values, and so do the median and the fastest of the simulated devices. The slowest, at the cell's"
+        " edge, have a tenth to a third of the measured rates, and a bit costs correspondingly more. Devices that"
+        " share a band pay in proportion to their share.",
     )
 
 

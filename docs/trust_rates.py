@@ -111,12 +111,12 @@ def rates(row: Any, section: Any) -> Any:
             rows += _rows(row, f"{way}, {name}", ranges, np.quantile(values, QUANTILES), "Mbit/s")
     return section(
         "Rates of one device",
-        "SIGCOMM24-5GinMidBands/artifacts 2e0034b, commercial networks at 3.5 GHz with 80 to 100 MHz, each second: of"
-        " ranges over operators the nearest value. Outdoors: six operators in Europe, where reception was good (the"
-        " uplink: CQI 12 and more). Indoors and out: four of them over many spots; the uplink in 100 MHz of band n41,"
-        " wherever it carried anything",
-        f"preset nr, {PLACES:,} places in a cell of 250 m, each device alone in the band, the mean over fading;"
-        f" {everywhere.covered:.1%} of those 80 % indoors have coverage",
+        "SIGCOMM24-5GinMidBands/artifacts 2e0034b, commercial networks at 3.5 GHz with 80 to 100 MHz, each second;"
+        " where operators span a range, its nearest value. Outdoors: six operators in Europe, with good reception"
+        " (for the uplink: CQI 12 and more). Indoors and outdoors: four of them over many spots; for the uplink 100"
+        " MHz of band n41, wherever it carried anything",
+        f"preset nr, {PLACES:,} places in a cell of 250 m, each device alone in the band, the mean over fading; with"
+        f" 80 % indoors, {everywhere.covered:.1%} of the devices have coverage",
         rows,
         RATES_WHY,
     )
@@ -137,7 +137,7 @@ def times(row: Any, section: Any) -> Any:
     return section(
         "Time to move 10 MB",
         "80 Mbit over the measured rates above",
-        f"{ALONE} devices in a cell of 250 m, one after the other alone in the band",
+        f"{ALONE} devices in a cell of 250 m, each in turn alone in the band",
         rows,
         TIMES_WHY,
     )
@@ -153,34 +153,35 @@ def sinr(row: Any, section: Any) -> Any:
             rows.append(row(f"load {load:g}, {quantile:.0%}", reference, float(value), "dB", allowed))
     return section(
         "SINR under load",
-        "uccmisl/5Gdataset 306d92e, SNR that a phone reports in 5G while it downloads and drives: -6, 4 and 18 dB at"
-        " 10, 50 and 90 %; standing -2, 3 and 7 dB",
-        f"preset nr, {CARS} cars among seven sites of three sectors, UMa, 500 m apart; without the gain of beams,"
-        " which the signals that a phone reports from have not",
+        "uccmisl/5Gdataset 306d92e, SNR that a phone reports in 5G while downloading and driving: -6, 4 and 18 dB at"
+        " 10, 50 and 90 %; while standing still -2, 3 and 7 dB",
+        f"preset nr, {CARS} cars among seven sites of three sectors, UMa, 500 m apart; without beam gain, which the"
+        " signals behind a phone's report do not have",
         rows,
         SINR_WHY,
     )
 
 
 RATES_WHY = (
-    "Outdoors all quantiles but one are within what operators have. That four layers carry what two ideal ones do is"
-    " taken from these measurements: the operator with most layers, 3.9 in the mean, has 895 Mbit/s at 90 %, and"
-    " four layers of 256QAM would be 1,670. Indoors and out: the slowest tenth is slower than theirs, -69 % and"
-    " -52 %, as phones that measured were mostly outdoors, and networks take a phone in such a place to"
-    " a lower band, which this"
-    " cell has not. The fastest tenth of the uplink, +139 %: that operator's frame gives the uplink a"
-    " fifth at most and"
-    " shares it with others; here it is the whole of DDDSU's 23 %, near the site at 256QAM."
+    "Outdoors all quantiles but one are within the operators' range. That four real layers carry as much as two"
+    " ideal ones is taken from these measurements: the operator with the most layers, 3.9 on average, has 895 Mbit/s"
+    " at 90 %, while four layers of 256QAM would be 1,670. Indoors and outdoors, the slowest tenth is slower than"
+    " measured, by -69 % and -52 %: the phones that measured were mostly outdoors, and networks move a phone in such"
+    " a place to a lower band, which this cell does not have. The fastest tenth of the uplink is at +139 %: that"
+    " operator's frame gives the uplink a fifth at most, shared with other users; here a device has all of DDDSU's 23"
+    " %, near the site at 256QAM."
 )
 TIMES_WHY = (
-    "The times are 80 Mbit over the rates, of other places than those above: 40, so that a quantile is a few of them."
-    " Indoors and out, the slowest tenth is 3 to 5 times slower and the median of the uplink by two thirds for the"
-    " reason above, no other band; the fastest tenth of the uplink, -52 %, has the band to itself."
+    "The times are 80 Mbit over the rates, at other places than those above. There are 40 places, so each quantile"
+    " rests on a few of them. Indoors and outdoors, the slowest tenth takes 3 to 5 times as long, and the median of"
+    " the uplink two thirds longer, for the reason above: there is no other band. The fastest tenth of the uplink, at"
+    " -52 %, has the band to itself."
 )
 SINR_WHY = (
-    "Under full load the quantiles are within 3 dB of those that phones report, and with half of it within 5 dB: what"
-    " phones measure is mostly other cells' signals that are always sent. Without load it is noise alone, 9 to 20 dB"
-    " more. Curves of 3GPP's and ITU's own calibrations were looked for and not found as numbers in public sources."
+    "Under full load the quantiles are within 3 dB of the phones' reports, and under half load within 5 dB: phones"
+    " mostly measure signals that other cells send all the time. Without load only noise remains, which gives 9 to 20"
+    " dB more. We looked for the curves of 3GPP's and ITU's own calibrations and did not find them as numbers in"
+    " public sources."
 )
 
 

@@ -37,26 +37,26 @@ MACRO = {"path_loss": "uma", "isd_m": 500.0, "sectors": 3}
 SKETCHED = [(30.0, 0.16), (30.0, 0.48), (60.0, 0.48)]  # km/h and time to trigger, s
 WALKERS, WALK_M_S = 600, 1.4
 HANDOVERS_WHY = (
-    "With sites 200 m apart a car crosses more borders a minute than measured ones changed cells: theirs must"
-    " have stood farther apart. What compares is the number of handovers for each border, and how many of them go"
-    " back. Where sites have three sectors, as in networks, there are 1.4 to 2.4 a border, and 12 to 18 % go back."
-    " What makes them more than the borders: in UMi shadowing alone adds half as many, and line of sight alone three"
-    " quarters. It makes islands of cells within others, as whichever site comes into sight is 20 to 30 dB ahead;"
-    " cars hand over to them and back, for they are there for seconds. 38.901 decides it for each site by itself"
-    " (7.6.3.3, for drops of links); then there are an eighth to a third more. nr takes a correlation of 0.5 between"
-    " sites, `radio.propagation.los_site_correlation`, as shadowing has: what stands around a device is in the way"
-    " of all of them. That is our choice, and no standard's. Without sectors far sites reach everywhere, and between"
-    " large cells such islands are more than the borders. Seven sites that repeat also hide far ones: with"
-    " `layout.rings: 2` there is a sixth more. Who studies handovers should set `layout.isd_m`, `layout.sectors`,"
-    " `handover.a3_offset_db` and `handover.time_to_trigger_s`."
+    "With sites 200 m apart a car crosses more borders a minute than the measured cars changed cells, so the"
+    " measured sites must have been farther apart. Comparable numbers are the handovers for each border, and the"
+    " share of them that return. Where sites have three sectors, as in real networks, there are 1.4 to 2.4 handovers"
+    " a border, and 12 to 18 % return. Two effects add handovers to the borders: in UMi shadowing alone adds half as"
+    " many, and line of sight alone three quarters. Line of sight creates islands of one cell inside another, because"
+    " a site that comes into sight is 20 to 30 dB ahead; cars hand over to an island and return after seconds. 38.901"
+    " draws line of sight for each site independently (7.6.3.3, for drops of links), which gives an eighth to a third"
+    " more handovers. nr assumes a correlation of 0.5 between sites, `radio.propagation.los_site_correlation`, as for"
+    " shadowing: what stands around a device obstructs all sites. That is our choice and comes from no standard."
+    " Without sectors, far sites reach everywhere, and between large cells such islands outnumber the borders. Seven"
+    " sites that repeat also hide far ones: with `layout.rings: 2` there are a sixth more. To study handovers, set"
+    " `layout.isd_m`, `layout.sectors`, `handover.a3_offset_db` and `handover.time_to_trigger_s`."
 )
 SKETCH_WHY = (
-    "The sketch knows no line of sight, only shadowing, and its beams are 10 degrees high; here line of sight changes"
-    " over 50 m and by 20 dB. Both come to 1.2 to 2 handovers a border. Those of the sketch go back sooner, as its"
-    " shadowing forgets within half the way, and are fewer at higher speed, when filter and time to trigger take a"
-    " longer way; islands of sight are too large for that. On foot the filter averages over a metre or two and"
-    " smooths nothing, so that shadowing and sight are left above geometry. A run with more than three handovers a"
-    " border has a note in run.json that says so."
+    "The sketch has shadowing but no line of sight, and its beams are 10 degrees high; here line of sight changes"
+    " over 50 m and by 20 dB. Both give 1.2 to 2 handovers a border. Those of the sketch return sooner, because its"
+    " shadowing decorrelates within half the distance, and there are fewer at higher speed, when filter and time to"
+    " trigger cover a longer distance; islands of line of sight are too large for that. On foot the filter averages"
+    " over a metre or two and smooths nothing, so shadowing and line of sight add to geometry. A run with more than"
+    " three handovers a border has a note in run.json."
 )
 
 
@@ -185,10 +185,10 @@ def _handovers(row: Any, section: Any) -> Any:
     small = next(iter(CITIES.values()))
     crossed, rows = _geometry(drive(**small)), []
     for name, keys in {
-        "in sight everywhere, no shadowing": {
+        "line of sight everywhere, no shadowing": {
             "propagation": {"line_of_sight": "always", "shadowing_std_db": 0.0}
         },
-        "in sight everywhere": {"propagation": {"line_of_sight": "always"}},
+        "line of sight everywhere": {"propagation": {"line_of_sight": "always"}},
         "no shadowing": {"propagation": {"shadowing_std_db": 0.0}},
         "0 and 3 dB, 256 ms": {"handover": FASTER_RULES},
     }.items():
@@ -201,19 +201,20 @@ def _handovers(row: Any, section: Any) -> Any:
             )
             rows.append(row(f"{name}: {cells}", crossed, found.a_minute, "1/min"))
             if sectors > 1:
-                rows.append(row("the same", _nearest(found.a_minute, 1.3, 3.8), found.a_minute, "1/min"))
+                rows.append(
+                    row("the same, measured", _nearest(found.a_minute, 1.3, 3.8), found.a_minute, "1/min")
+                )
             border, back = (BORDER, BACK) if sectors > 1 else (None, None)
             measured_border = _nearest(found.a_border, 1.5, 2.4)
-            rows.append(row("the same over borders", measured_border, found.a_border, "1/border", border))
-            rows.append(row("back within 5 s", _nearest(found.back, 0.16, 0.19), found.back, "", back))
+            rows.append(row("the same per border", measured_border, found.a_border, "1/border", border))
+            rows.append(row("returns within 5 s", _nearest(found.back, 0.16, 0.19), found.back, "", back))
     return section(
         "Handovers while driving",
-        "a minute: the borders that a straight way crosses, 4 v / (pi d) of hexagons d apart, twice as many"
-        " of sectors; the same: SIGCOMM21-5G/artifact 35aaf28, Driving-Wild, 10 minutes each, 1.3 with 5G SA"
-        " in low band, 3.0 and 3.8 with LTE. Over borders and back: uccmisl/5Gdataset 306d92e, cars at 31"
-        " km/h, 0.8 (LTE) and 1.0 (5G) a minute, 1.5 with changes between the two: changes for each cell that"
-        " is new to a drive 1.5 and 2.4, back to the cell before within 5 s 16 and 19 %. Of ranges the nearest"
-        " value",
+        "a minute: the borders that a straight path crosses, 4 v / (pi d) for hexagons d apart, twice as many with"
+        " sectors; measured: SIGCOMM21-5G/artifact 35aaf28, Driving-Wild, 10 minutes each, 1.3 with 5G SA in low"
+        " band, 3.0 and 3.8 with LTE. Per border, and returns: uccmisl/5Gdataset 306d92e, cars at 31 km/h, 0.8 (LTE)"
+        " and 1.0 (5G) a minute, 1.5 with changes between the two; 1.5 and 2.4 changes for each cell that is new to a"
+        " drive, of which 16 and 19 % return to the previous cell within 5 s. Of a range the nearest value",
         f"{CARS} cars at 30 to 50 km/h for 200 s, A3 with offset 3 dB, hysteresis 1 dB and 320 ms",
         rows,
         HANDOVERS_WHY,
@@ -236,21 +237,22 @@ def _mobility(row: Any, section: Any) -> Any:
         theirs = mobility_sketch.count(speed_m_s, trigger_s, users=300)
         ours = handovers(**MACRO, speeds_m_s=(speed_m_s, speed_m_s), handover=rules)
         name = f"{km_h:g} km/h, {1000 * trigger_s:g} ms"
-        rows.append(row(f"{name}: over borders", theirs.a_border, ours.a_border, "1/border"))
-        rows.append(row(f"{name}: back within 5 s", theirs.back, ours.back))
+        rows.append(row(f"{name}: per border", theirs.a_border, ours.a_border, "1/border"))
+        rows.append(row(f"{name}: returns within 5 s", theirs.back, ours.back))
     steady = handovers(**MACRO, handover=STEADY_RULES)
-    rows.append(row("30 to 50 km/h, 3 + 2 dB, 480 ms, k = 8: over borders", 1.0, steady.a_border, "1/border"))
+    rows.append(row("30 to 50 km/h, 3 + 2 dB, 480 ms, k = 8: per border", 1.0, steady.a_border, "1/border"))
     for name, rules in {"preset nr": {}, "3 + 2 dB, 480 ms, k = 8": STEADY_RULES}.items():
         walk = {**MACRO, "count": WALKERS, "speeds_m_s": (WALK_M_S, WALK_M_S)}
         crossed, found = 60 * _geometry(drive(**walk)), handovers(**walk, handover=rules)
         rows.append(row(f"on foot, {WALK_M_S} m/s, {name}", crossed, 60 * found.a_minute, "1/h"))
     return section(
         "Handovers of a macro network",
-        "a setting of 3GPP's for mobility, TR 36.814 case 1 and TR 36.839: macro cells, 500 m, three sectors tilted"
-        " down by 15 degrees, 8 dB over 25 m, correlation 0.5 between sites, A3 of 3 dB and k = 4; programmed apart"
-        " in `docs/mobility_sketch.py`, 300 users, a standard error of 2 %. Where no speed of it is named, geometry",
+        "one of 3GPP's settings for mobility, TR 36.814 case 1 and TR 36.839: macro cells, 500 m, three sectors with"
+        " 15 degrees of downtilt, 8 dB over 25 m, correlation 0.5 between sites, A3 of 3 dB and k = 4; programmed"
+        " separately in `docs/mobility_sketch.py`, 300 users, a standard error of 2 %. For rows without a speed of"
+        " the sketch, geometry",
         f"UMa, 3.5 GHz, sites 500 m apart with three sectors, preset nr, the same event; {CARS} cars or {WALKERS}"
-        f" people on foot for {DRIVE_S:g} s",
+        f" pedestrians for {DRIVE_S:g} s",
         rows,
         SKETCH_WHY,
     )
@@ -275,7 +277,7 @@ def _nearest(value: float, low: float, high: float) -> float:
 def _signalling(row: Any, section: Any) -> Any:
     latency_ms = 1e3 * HandoverSettings().handover_latency_s
     return section(
-        "A handover's signalling",
+        "Handover signalling",
         "GeNeLa/M2HO, MobiCom 2024: request to success 2, 34 and 58 ms (10, 50 and 90 %) of 170 handovers",
         "`handover.handover_latency_s`, a constant",
         [
@@ -283,8 +285,8 @@ def _signalling(row: Any, section: Any) -> Any:
             row("at 50 %", 34.0, latency_ms, "ms"),
             row("at 90 %", 58.0, latency_ms, "ms"),
         ],
-        "The constant is at the 80th to 90th percentile of the signalling: on the safe side. The time from report to"
-        " request (41, 80 and 237 ms) comes before it, in the source cell, which goes on serving.",
+        "The constant is at the 80th to 90th percentile of the signalling, on the safe side. The time from report to"
+        " request (41, 80 and 237 ms) precedes it and is spent in the source cell, which still serves the device.",
     )
 
 
@@ -295,12 +297,13 @@ def _rates_over_time(row: Any, section: Any) -> Any:
         rows += [row(f"after 1 s, {name}", 0.81, of_1), row(f"after 5 s, {name}", 0.24, of_5)]
     return section(
         "Rates over time",
-        "uccmisl/5Gdataset, downlink of 5G at 1 Hz: 0.81 after 1 s, 0.24 after 5 s",
+        "uccmisl/5Gdataset, correlation of the 5G downlink at 1 Hz: 0.81 after 1 s, 0.24 after 5 s",
         "the same cars, each alone in the band, from path loss, line of sight and shadowing",
         rows,
-        "At 40 km/h a second is 11 m, about as far as shadowing keeps (10 to 50 m): in small cells rates forget"
-        " within a second or two; in large ones distance rules, and they keep longer. Measured rates lie between, and"
-        " also change with what other users and the server do, which these figures leave out.",
+        "At 40 km/h a car travels 11 m in a second, about the correlation distance of shadowing (10 to 50 m). In"
+        " small cells rates decorrelate within a second or two; in large ones distance dominates, and they stay"
+        " correlated for longer. Measured rates lie in between, and also change with other users and the server,"
+        " which these figures leave out.",
     )
 
 
@@ -315,8 +318,9 @@ def _uplink(row: Any, section: Any) -> Any:
         "a 5G testbed: 23 % of a round",
         "10 devices in a cell of 250 m, SVHN's 21 Mbit, 4.9 s of training, completed parts",
         [row(name, 0.23, uplink_share(parts)) for name, parts in cells.items()],
-        "It is the payload over the rates, beside how long training takes, and a testbed with its devices a few"
-        " metres from the base station has neither of this cell's. The presets bracket it: with line of sight"
-        " everywhere, 22 bit/s/Hz and full power over any share sending is nearly free; with NR's rates, and a fifth"
-        " of the time for the uplink, it is a third of a round outdoors and two thirds from indoors.",
+        "The share depends on the payload over the rates and on how long training takes, and a testbed with its"
+        " devices a few metres from the base station differs from this cell in both. The presets bracket it: with"
+        " line of sight everywhere, 22 bit/s/Hz and full power over any share, sending is nearly free; with NR's"
+        " rates, and a fifth of the time for the uplink, it is a third of a round outdoors and two thirds from"
+        " indoors.",
     )

@@ -8,6 +8,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, TextIO
 
+import click
 import typer
 
 import edgefl
@@ -33,6 +34,7 @@ app = typer.Typer(
     help="Wireless edge network co-simulator for federated learning.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
+    suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # with which click suggests one itself
     pretty_exceptions_enable=False,  # an error in edgefl itself should show as Python shows it
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -8,7 +8,8 @@ import yaml
 from pydantic import BaseModel
 
 from edgefl.config import shipped
-from edgefl.config.yaml_source import Source, write
+from edgefl.config.units import yaml_number
+from edgefl.config.yaml_source import Dumper, Source
 
 MOST_LINES = 12  # of an example; shorter ones are preferred from here on
 FIRST = ("quickstart", "handover_hexagonal", "commute_clock", "city_day")  # scenarios that one knows
@@ -61,8 +62,27 @@ def _name(value: Any) -> str | None:
 def _nested(dotted: str, value: Any) -> list[str]:
     """Write a value below its keys, a component with few parameters in one line."""
     *above, last = dotted.split(".")
-    flow = yaml.safe_dump({last: value}, default_flow_style=True, sort_keys=False, width=10_000).strip()[1:-1]
-    short = len(flow) <= 90
-    text = [flow] if short else write({last: value}).rstrip().split("\n")
+    flow = _dumped({last: value}, default_flow_style=True, width=10_000).strip()[1:-1]
+    text = [flow] if len(flow) <= 90 else _dumped({last: value}).rstrip().split("\n")
     lines = [f"{'  ' * depth}{key}:" for depth, key in enumerate(above)]
     return [f"  {line}" for line in [*lines, *(f"{'  ' * len(above)}{line}" for line in text)]]
+
+
+def _dumped(data: Any, **style: Any) -> str:
+    return yaml.dump(data, Dumper=_Readable, sort_keys=False, **style)
+
+
+class _Readable(Dumper):
+    """Writes large numbers as the pages do: 100.0e+6."""
+
+
+def _number(dumper: Dumper, number: float) -> yaml.ScalarNode:
+    text = yaml_number(number)
+    return (
+        dumper.represent_scalar("tag:yaml.org,2002:float", text)
+        if "e+" in text and "." in text
+        else dumper.represent_float(number)
+    )
+
+
+_Readable.add_representer(float, _number)

@@ -5,19 +5,20 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from edgefl.commands import examples
 from edgefl.commands.counted import cells, size
+from edgefl.commands.sections import full_names, model_of, tree, types_of
 from edgefl.config import registry
 from edgefl.config.component import meaning, parameters_of
-from edgefl.config.registry import MEANINGS, did_you_mean
+from edgefl.config.registry import MEANINGS, did_you_mean, nearest
 from edgefl.config.scenario_fields import Named
-from edgefl.config.units import unit_of
+from edgefl.config.units import unit_of, yaml_number
 from edgefl.engine.class_settings import OWN_KEYS
 from edgefl.errors import EdgeflError, quoted
 from edgefl.scenario.presets import defaults_of
@@ -52,6 +53,7 @@ def listed(kind: str | None) -> list[str]:
 def describe(what: str, file: Path | None = None) -> str:
     """Describe a component (`algorithms/fedprox`), a kind, a section (`radio`) or any key (`radio.bandwidth_hz`).
 
+    A bare name will do where only one component or key has it: `fedprox`, `bandwidth_hz`, `bandwidth`.
     `papers` says which papers the letters J, N, I and F stand for.
 
     Args:
@@ -90,7 +92,25 @@ def _text(what: str, file: Path | None) -> str:
         return "\n".join([f"{what}: {MEANINGS[what]}", "", *_choices(what)])
     if what == "scenario":
         return _section(what, Scenario)
+    if "." not in what and what not in Scenario.model_fields:
+        return _text(_full_name(what), file)
     return _key(what, file)
+
+
+def _full_name(bare: str) -> str:
+    """Return the one component or key that has this name.
+
+    Raises:
+        EdgeflError: none has it, or several have.
+    """
+    known = full_names()
+    if len(found := known.get(bare, [])) == 1:
+        return found[0]
+    if found:
+        raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write which")
+    near = nearest(bare, list(known))
+    hint = f"did you mean '{near}'?" if near else "write KIND/NAME, e.g. algorithms/fedprox, or a key"
+    raise EdgeflError(f"'{bare}': no component, section or key has this name: {hint}")
 
 
 def _meaning_of(kind: str, name: str) -> str:
@@ -115,7 +135,7 @@ def _key(dotted: str, file: Path | None) -> str:
     """Describe a section or a key of a scenario."""
     section, before = _section_of(dotted)
     field = _field(section, dotted.rpartition(".")[2], before, dotted)
-    inner = _model(field.annotation)
+    inner = model_of(field.annotation)
     if inner is None:
         return "\n".join([dotted, "", *_one(field, dotted), "", *examples.of(dotted)]).rstrip()
     lines = [_section(dotted, inner, field)]
@@ -130,7 +150,7 @@ def _section_of(dotted: str) -> tuple[type[BaseModel], str]:
     before = ""
     for part in dotted.split(".")[:-1]:
         field = _field(section, part, before, dotted)
-        inner = _model(field.annotation)
+        inner = model_of(field.annotation)
         if inner is None:
             named = _named(field)
             see = f"edgefl describe {named.kind}/NAME" if named else f"edgefl describe {before}{part}"
@@ -142,35 +162,21 @@ def _section_of(dotted: str) -> tuple[type[BaseModel], str]:
 def _field(section: type[BaseModel], part: str, before: str, dotted: str) -> FieldInfo:
     if part in section.model_fields:
         return section.model_fields[part]
-    known = did_you_mean(part, list(section.model_fields))
+    elsewhere = full_names().get(part, [])
+    inside = [full for full in elsewhere if before and full.startswith(before)] or elsewhere
     hint = (
-        f"{before[:-1]} has no such key" if before else "write KIND/NAME, e.g. algorithms/fedprox, or a key"
+        f": did you mean '{inside[0]}'?"
+        if len(inside) == 1
+        else did_you_mean(part, list(section.model_fields))
     )
-    raise EdgeflError(f"'{dotted}': {hint}{known}")
+    raise EdgeflError(f"'{dotted}': {before[:-1] or 'a scenario'} has no such key{hint}")
 
 
 def sections() -> Iterator[tuple[str, str, list[tuple[str, ...]]]]:
     """Yield every section of a scenario: its dotted key, what it is, and the facts of its keys."""
-    for before, section in _tree():
+    for before, section in tree():
         about = (inspect.getdoc(section) or "").partition("\n\n")[0]
         yield before.removesuffix(".") or "scenario", about, facts_of(section, before)
-
-
-def _tree() -> Iterator[tuple[str, type[BaseModel]]]:
-    """Yield every section of a scenario, outer ones first: what stands before its keys, and itself.
-
-    Sections that a federation may have in place of the scenario's come once, as the scenario's.
-    """
-    waiting: list[tuple[str, type[BaseModel]]] = [("", Scenario)]
-    seen: set[type[BaseModel]] = set()
-    while waiting:
-        before, section = waiting.pop(0)
-        if before.startswith("federations.") and section in seen:
-            continue
-        seen.add(section)
-        yield before, section
-        inner = ((name, _model(field.annotation)) for name, field in section.model_fields.items())
-        waiting += [(f"{before}{name}.", model) for name, model in inner if model is not None]
 
 
 def facts_of(section: type[BaseModel], before: str = "") -> list[tuple[str, ...]]:
@@ -187,7 +193,7 @@ def facts_of(section: type[BaseModel], before: str = "") -> list[tuple[str, ...]
 
 def _place_of(kind: str) -> str | None:
     """Return the dotted key that holds a component of this kind, the scenario's own one; None: no key does."""
-    for before, section in _tree():
+    for before, section in tree():
         for name, field in section.model_fields.items():
             named = _named(field)
             if named is not None and named.kind == kind:
@@ -237,7 +243,7 @@ def _parameters(fields: dict[str, FieldInfo], of: str = "scenario") -> list[str]
             f"default {_default(field, dotted)}",
         ]
         facts[-1] = "required" if field.is_required() else facts[-1]
-        inner = _model(field.annotation)
+        inner = model_of(field.annotation)
         of_section = (inspect.getdoc(inner) or "").partition("\n")[0] if inner else ""
         lines.append(f"  {name}: {field.description or of_section} ({', '.join(filter(None, facts))})")
     return lines
@@ -248,9 +254,9 @@ def _kind(field: FieldInfo, key: str) -> str:
     named = _named(field)
     if named:
         return f"see edgefl list {named.kind}"
-    if _model(field.annotation):
+    if model_of(field.annotation):
         return f"a section: edgefl describe {key}"
-    options = [each for each in _options(field.annotation) if each is not NoneType]
+    options = [each for each in types_of(field.annotation) if each is not NoneType]
     choices = [option for each in options if get_origin(each) is Literal for option in get_args(each)]
     others = any(get_origin(each) is not Literal for each in options)
     return f"{'or' if others else 'one of'} {', '.join(map(str, choices))}" if choices else ""
@@ -280,7 +286,7 @@ def _type(field: FieldInfo) -> str:
     if named:
         return f"one of the {named.kind.replace('_', ' ')} below: its name, or {{name: ..., parameters}}"
     return " or ".join(
-        dict.fromkeys(_word(option) for option in _options(field.annotation) if option is not NoneType)
+        dict.fromkeys(_word(option) for option in types_of(field.annotation) if option is not NoneType)
     )
 
 
@@ -299,7 +305,7 @@ def _word(kind: Any) -> str:
 
 def _marks(field: FieldInfo) -> Iterator[Any]:
     """Yield the marks of a key, bounds and kinds, also of the options of a union."""
-    inner = (mark for each in _options(field.annotation) for mark in getattr(each, "__metadata__", ()))
+    inner = (mark for each in types_of(field.annotation) for mark in getattr(each, "__metadata__", ()))
     for mark in (*field.metadata, *inner):
         yield from mark.metadata if isinstance(mark, FieldInfo) else [mark]
 
@@ -308,28 +314,13 @@ def _named(field: FieldInfo) -> Named | None:
     return next((mark for mark in _marks(field) if isinstance(mark, Named)), None)
 
 
-def _model(annotation: Any) -> type[BaseModel] | None:
-    """Return the section that a field holds, itself or by name; None: it holds none."""
-    options = list(_options(annotation))
-    options += [kind for each in options if get_origin(each) is dict for kind in get_args(each)]
-    return next((kind for kind in options if inspect.isclass(kind) and issubclass(kind, BaseModel)), None)
-
-
-def _options(annotation: Any) -> Iterator[Any]:
-    if get_origin(annotation) in (Union, UnionType):
-        for each in get_args(annotation):
-            yield from _options(each)
-    else:
-        yield annotation
-
-
 def _bounds(field: FieldInfo) -> str:
     bounds = ((sign, getattr(mark, name, None)) for mark in _marks(field) for name, sign in SIGNS.items())
     return ", ".join(f"{sign} {_number(value)}" for sign, value in bounds if value is not None)
 
 
 def _number(value: Any) -> str:
-    """Return a value as YAML writes it, a large or small number in short: 1e+08."""
+    """Return a value as YAML writes it."""
     if isinstance(value, BaseModel):
         value = value.model_dump(exclude_defaults=True)
     if isinstance(value, Mapping):
@@ -337,6 +328,5 @@ def _number(value: Any) -> str:
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(_number, value))}]"
     if isinstance(value, float):
-        short = f"{value:g}"
-        return short if float(short) == value else repr(value)
+        return yaml_number(value)
     return quoted(value) if isinstance(value, bool) else repr(value)

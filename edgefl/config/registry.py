@@ -91,7 +91,7 @@ def did_you_mean(word: str, known: list[str]) -> str:
 
 def nearest(word: str, known: list[str]) -> str | None:
     """Return the known word that one has probably meant by another."""
-    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), None)
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.7)), None)
 
 
 def _check_kind(kind: str) -> None:

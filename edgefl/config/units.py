@@ -42,8 +42,13 @@ _WITH_UNIT = re.compile(r"\s*([-+]?\d[\d_.]*(?:[eE][-+]?\d+)?)\s*([A-Za-z/%]+)\s
 
 
 def unit_of(key: str) -> str | None:
-    """Return the unit of a key, say Hz for bandwidth_hz; None: its name has none."""
+    """Return the unit of a key, such as Hz for bandwidth_hz, or None if its name has none."""
     return next((unit for suffix, unit in UNITS.items() if key == suffix or key.endswith(f"_{suffix}")), None)
+
+
+def without_unit(key: str) -> str:
+    """Return a key without the unit at its end: bandwidth for bandwidth_hz."""
+    return next((key.removesuffix(f"_{suffix}") for suffix in UNITS if key.endswith(f"_{suffix}")), key)
 
 
 def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
@@ -63,7 +68,7 @@ def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
     if error["type"] == "greater_than_equal" and unit in PREFIXES and given > 0:
         for name, factor in reversed(PREFIXES[unit].items()):
             if factor > 1 and given * factor >= context["ge"]:
-                return f": {given:g} {name} is {_yaml(given * factor)}"
+                return f": {given:g} {name} is {yaml_number(given * factor)}"
     return ""
 
 
@@ -77,18 +82,22 @@ def with_unit(key: str, text: str) -> str:
     if given == "%":
         return f": write {number / 100:g}"
     if given.lower() == unit:
-        return f": write {_yaml(number)}, the unit is in the key's name"
+        return f": write {yaml_number(number)}, the unit is in the key's name"
     factors = {name.lower(): factor for name, factor in PREFIXES.get(unit, {}).items()}
     factor = factors.get(given.lower())
     return (
-        f": write {_yaml(number * factor)}, without the unit"
+        f": write {yaml_number(number * factor)}, without the unit"
         if factor
         else ": write the number without the unit"
     )
 
 
-def _yaml(number: float) -> str:
-    """Return a number as it is best read in YAML, 20.0e+6 for 20 million."""
-    if number >= 1e6:
-        return f"{number / 1e6:.10g}" + ("" if number % 1e6 else ".0") + "e+6"
-    return f"{number:.10g}"
+def yaml_number(number: float) -> str:
+    """Return a number as it is best read in YAML: 20.0e+6 for 20 million, 3.5e+9 for 3.5 billion."""
+    if not 1e6 <= abs(number) < 1e15:
+        short = f"{number:.10g}"
+        return short if float(short) == number else repr(number)
+    scale = 9 if abs(number) >= 1e9 else 6
+    mantissa = f"{number / 10**scale:.10g}"
+    text = f"{mantissa}{'' if '.' in mantissa else '.0'}e+{scale}"
+    return text if float(text) == number else repr(number)

@@ -121,10 +121,10 @@ def parse_value(text: str, origin: str) -> Any:
 
 def write(data: Any) -> str:
     """Write data as YAML that reads as the same data, here and by YAML 1.1 (PyYAML)."""
-    return yaml.dump(data, Dumper=_Dumper, sort_keys=False)
+    return yaml.dump(data, Dumper=Dumper, sort_keys=False)
 
 
-class _Dumper(yaml.SafeDumper):
+class Dumper(yaml.SafeDumper):
     """Puts in quotes also the text that `read` takes for a number and PyYAML does not, as 1e5."""
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -143,7 +143,7 @@ def _plain(text: str) -> Any:
         return None  # a number of very many digits
 
 
-_Dumper.add_representer(str, _quoted_text)
+Dumper.add_representer(str, _quoted_text)
 
 
 def _text(path: Path) -> str:

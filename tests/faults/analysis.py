@@ -45,8 +45,8 @@ FAULTS = (
     ),
     Fault(
         "analysis.tie",
-        "an accuracy equal to the target but for its last digit misses it",
-        "ties reach",
+        "an accuracy equal to the target except in its last digit misses it",
+        "ties reach the target",
         f"{UNIT}test_metrics.py::test_a_tie_reaches_the_target_whatever_its_last_binary_digit",
         "no round",
         edited(
@@ -69,7 +69,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.gain_sign",
-        "accumulated gain has the other sign",
+        "accumulated gain has the opposite sign",
         "reference less variant, summed over rounds",
         f"{UNIT}test_metrics.py::test_accumulated_gain_sums_the_differences",
         "1e-6 of the gain",
@@ -81,7 +81,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.seeds_before_cells",
-        "a mean over seeds counts every row alike",
+        "a mean over seeds gives every row equal weight",
         "cells are averaged within a seed first",
         f"{UNIT}test_metrics.py::test_over_seeds_averages_cells_first",
         "1e-6 of the deviation",
@@ -101,7 +101,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.normal_interval",
-        "intervals take the normal quantile in place of Student's",
+        "intervals take the normal quantile instead of Student's",
         "Student's t, n - 1 degrees of freedom",
         f"{UNIT}test_uncertainty.py::test_the_interval_is_students",
         "1e-6 of the half width",
@@ -113,7 +113,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.population_deviation",
-        "deviations divide by n in place of n - 1",
+        "deviations divide by n instead of n - 1",
         "unbiased variance",
         f"{UNIT}test_uncertainty.py::test_the_interval_is_students",
         "1e-6 of the half width",
@@ -141,7 +141,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.wilcoxon_ties",
-        "Wilcoxon's ranks of ties are the highest of them",
+        "Wilcoxon's test gives ties the highest of their ranks",
         "mid-ranks",
         f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_by_all_signs",
         "1e-6 of p",
@@ -165,7 +165,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.sequential_fixed",
-        "the interval of a study that looks again and again is that of one look",
+        "a study that looks repeatedly takes the interval of a single look",
         "confidence sequence by Ville's inequality",
         f"{SEQUENTIAL}::test_looked_at_after_every_pair_it_misses_as_seldom_as_it_says",
         "what 4,000 studies that miss 5 % exceed by chance 1 time in a million",
@@ -177,7 +177,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.sequential_spread",
-        "the mixture's spread is 2 in place of 1",
+        "the mixture's spread is 2 instead of 1",
         "the martingale of the stated mixture",
         f"{SEQUENTIAL}::test_the_interval_is_what_the_martingale_does_not_exclude",
         "1e-9 of the martingale",
@@ -185,7 +185,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.recovery_margin",
-        "recovery asks for the whole accuracy before",
+        "recovery requires the full accuracy from before",
         "within the margin of it",
         f"{UNIT}test_transitions.py::test_dip_and_recovery_are_counted_from_the_start_of_the_session",
         "nothing",
@@ -193,7 +193,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.dip_without_start",
-        "a dip is the lowest tested accuracy, the one at the start left out",
+        "a dip is the lowest tested accuracy, without the one at the start",
         "dip from the start on",
         f"{UNIT}test_transitions.py::test_dip_and_recovery_are_counted_from_the_start_of_the_session",
         "1e-6 of the dip",
@@ -217,7 +217,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.theorem_drift",
-        "the bound's drift term goes with E in place of E (E - 1)",
+        "the bound's drift term grows with E instead of E (E - 1)",
         "journal paper, Theorem 1",
         "tests/theory/test_convergence_bound.py::test_drift_goes_with_the_pairs_of_steps",
         "1e-6 of each term",
@@ -249,7 +249,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.jaccard",
-        "likeness of two populations is the share of the first",
+        "similarity of two populations is the share of the first",
         "Jaccard: intersection over union",
         f"{UNIT}test_populations.py::test_jaccard",
         "nothing",
@@ -267,7 +267,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.plateau",
-        "a plateau may gain as much as it likes",
+        "a plateau may gain any amount",
         "the next rounds gain at most the margin",
         f"{UNIT}test_drift_reading.py::test_a_plateau_is_where_the_next_rounds_gain_little",
         "no round",

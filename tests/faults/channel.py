@@ -9,7 +9,7 @@ TR = "3GPP TR 38.901"
 FAULTS = (
     Fault(
         "channel.breakpoint",
-        "the breakpoint lies 1 % farther out",
+        "the breakpoint is 1 % farther out",
         f"{TR}, Table 7.4.1-1, note 1",
         f"{UNIT}path_loss/test_umi.py::test_umi_agrees_with_two_simulators",
         "0.00001 dB off ns-3, 0.006 dB off Sionna",
@@ -17,7 +17,7 @@ FAULTS = (
     ),
     Fault(
         "channel.umi_obstructed_slope",
-        "UMi without line of sight falls by 35.0 dB a decade in place of 35.3",
+        "UMi without line of sight falls by 35.0 dB a decade instead of 35.3",
         f"{TR}, Table 7.4.1-1",
         f"{UNIT}path_loss/test_umi.py::test_umi_agrees_with_two_simulators",
         "0.00001 dB off ns-3, 0.006 dB off Sionna",
@@ -25,7 +25,7 @@ FAULTS = (
     ),
     Fault(
         "channel.uma_decay",
-        "UMa's probability of line of sight decays as UMi's",
+        "UMa's probability of line of sight decays like UMi's",
         f"{TR}, Table 7.4.2-1",
         f"{UNIT}path_loss/test_uma.py::test_los_probability_uma",
         "1e-12 of the probability",
@@ -33,7 +33,7 @@ FAULTS = (
     ),
     Fault(
         "channel.los_18_m",
-        "line of sight is certain up to 20 m in place of 18 m",
+        "line of sight is certain up to 20 m instead of 18 m",
         f"{TR}, Table 7.4.2-1",
         f"{UNIT}path_loss/test_umi.py::test_los_probability_agrees_with_sionna",
         "1e-9",
@@ -45,7 +45,7 @@ FAULTS = (
     ),
     Fault(
         "channel.noise_bandwidth",
-        "noise is that of half the bandwidth",
+        "noise is computed for half the bandwidth",
         "journal paper, eq. (24)",
         f"{UNIT}test_share.py::test_mean_snr_link_budget",
         "1e-12 dB",
@@ -77,7 +77,7 @@ FAULTS = (
     ),
     Fault(
         "channel.innovation",
-        "the innovation of fading has 1 - rho for its variance in place of 1 - rho^2",
+        "the innovation of fading has variance 1 - rho instead of 1 - rho^2",
         "Gauss-Markov process of power 1",
         f"{THEORY}fading.py::test_mean_power_is_one",
         "4 standard errors of the mean power",
@@ -105,7 +105,7 @@ FAULTS = (
     ),
     Fault(
         "channel.shadowing_states_swapped",
-        "shadowing with line of sight has the deviation of that without",
+        "shadowing with line of sight has the deviation of shadowing without",
         f"{TR}, Table 7.4.1-1",
         f"{THEORY}large_scale.py::test_gain_has_the_states_deviation",
         "4 standard errors of the deviation",
@@ -123,7 +123,7 @@ FAULTS = (
     ),
     Fault(
         "channel.ergodic_cap",
-        "a cap takes off e^x E1 of the capped SNR without the share that is beyond it",
+        "a cap subtracts e^x E1 of the capped SNR without the share beyond it",
         "Alouini and Goldsmith, 1999, with a cap",
         f"{UNIT}test_share.py::test_capped_ergodic_rate_is_the_mean_over_fading",
         "1e-10 of the rate",
@@ -139,7 +139,7 @@ FAULTS = (
     ),
     Fault(
         "channel.cqi_table",
-        "CQI 7 carries 2.5703 in place of 2.7305 bit/s/Hz",
+        "CQI 7 carries 2.5703 instead of 2.7305 bit/s/Hz",
         "3GPP TS 38.214, Table 5.2.2.1-3",
         f"{UNIT}test_modulation.py::test_the_table_is_bits_per_symbol_times_code_rate",
         "0.00005 bit/s/Hz, half of the last printed digit",
@@ -151,7 +151,7 @@ FAULTS = (
     ),
     Fault(
         "channel.renewal_spread",
-        "renewal's deviation of slots is half of what it is",
+        "renewal halves the deviation of the number of slots",
         "inverse Gaussian law of a first passage",
         f"{UNIT}test_transfer.py::test_many_renewals_are_one_after_another",
         "no slot",
@@ -182,7 +182,7 @@ FAULTS = (
         "devices are dropped uniformly in distance, not in area",
         "Poisson point process, density 2d / (R^2 - r^2)",
         f"{THEORY}geometry.py::test_distance_has_density_2d_over_the_ring",
-        "the distance of Kolmogorov and Smirnov that chance exceeds 1 time in 1,000",
+        "the Kolmogorov-Smirnov distance that chance exceeds 1 time in 1,000",
         edited(
             "edgefl.channel.geometry:sample_ring",
             "np.sqrt(inner_radius_m**2 + uniform[:, 0] * (outer_radius_m**2 - inner_radius_m**2))",
@@ -203,7 +203,7 @@ FAULTS = (
     ),
     Fault(
         "channel.proportional_fair_average",
-        "proportional fair compares with the square root of what was served",
+        "proportional fair compares with the square root of the rate served",
         "Jalali, Padovani and Pankaj, 2000",
         f"{THEORY}sharing.py::test_proportional_fair_gives_unequal_flows_equal_time",
         "4 standard errors of each share of time and rate",
@@ -215,7 +215,7 @@ FAULTS = (
     ),
     Fault(
         "channel.compute_energy",
-        "energy of computing goes with the clock, not with its square",
+        "energy of computing grows with the clock, not with its square",
         "kappa C f^2, journal paper",
         f"{UNIT}test_energy.py::test_twice_the_clock_halves_the_time_and_quadruples_the_energy",
         "1e-15 of the joules",
@@ -247,7 +247,7 @@ FAULTS = (
     ),
     Fault(
         "channel.packet_errors_of_fading",
-        "a packet on a fading link is lost as on a static one",
+        "a packet on a fading link is lost with the probability of a static one",
         "mean of exp(-c / g) over the fading",
         f"{UNIT}test_packet_errors.py::test_the_closed_form_is_the_mean_over_the_fading",
         "1e-9 of the probability",
@@ -263,7 +263,7 @@ FAULTS = (
     ),
     Fault(
         "channel.way_inside",
-        "a metre inside a building takes 0.25 dB in place of 0.5",
+        "a metre inside a building costs 0.25 dB instead of 0.5",
         f"{TR}, Table 7.4.3-2",
         f"{UNIT}test_penetration.py::test_loss_adds_up",
         "1e-6 of the loss",

@@ -46,7 +46,7 @@ FAULTS = (
     ),
     Fault(
         "engine.l3_filter",
-        "layer 3 filters with 1/2^k in place of 1/2^(k/4)",
+        "layer 3 filters with 1/2^k instead of 1/2^(k/4)",
         "3GPP TS 38.331, 5.5.3.2",
         f"{HANDOVER}::test_the_first_measurement_counts_whole_and_later_ones_by_a",
         "nothing",
@@ -70,7 +70,7 @@ FAULTS = (
     ),
     Fault(
         "engine.tail_twice",
-        "a tail is booked twice",
+        "a tail is counted twice",
         "joules of a part: a tail for each transfer",
         f"{UNIT}test_power_models.py::test_a_phone_draws_a_base_and_its_bits_and_then_a_tail",
         "1e-6 of the joules",
@@ -82,7 +82,7 @@ FAULTS = (
     ),
     Fault(
         "engine.idle_beside_tail",
-        "a device is billed as idle while its tail goes on",
+        "a device is charged idle power during its tail",
         "idle: switched on, nothing else, no tail",
         f"{UNIT}test_power_models.py::test_idle_follows_the_tail",
         "1e-9 of the idle joules",
@@ -90,7 +90,7 @@ FAULTS = (
     ),
     Fault(
         "engine.tail_order",
-        "a tail that is cut short is billed by its last stage's power",
+        "a tail that is cut short is charged at its last stage's power",
         "stages of a tail follow one another",
         f"{UNIT}test_power_models.py::test_the_states_of_tr_38840",
         "two slots of a period at each end; 1e-6 of the tail",
@@ -110,7 +110,7 @@ FAULTS = (
     ),
     Fault(
         "engine.waiting_power",
-        "waiting for a slot is not billed",
+        "waiting for a slot is not charged",
         "joules of a transfer: airtime, waiting, bits",
         f"{UNIT}test_power_models.py::test_a_phone_draws_a_base_and_its_bits_and_then_a_tail",
         "1e-6 of the joules",
@@ -120,7 +120,7 @@ FAULTS = (
     ),
     Fault(
         "engine.battery_recharge",
-        "a battery takes in half of what recharges it",
+        "a battery stores half of its recharge",
         "a battery by hand",
         f"{SERVER}::test_a_battery_recharges_and_the_device_comes_back",
         "1e-6 of the time, 1e-9 s of the next round",
@@ -130,7 +130,7 @@ FAULTS = (
     ),
     Fault(
         "engine.battery_brim",
-        "a battery takes in more than it holds",
+        "a battery stores more than its capacity",
         "a battery by hand",
         f"{UNIT}devices/test_battery.py::test_what_a_full_battery_is_offered_is_not_taken_in",
         "nothing",
@@ -150,7 +150,7 @@ FAULTS = (
     ),
     Fault(
         "engine.staleness_version",
-        "staleness is counted to the version before the one that the update is taken into",
+        "staleness is counted up to the version before the one that the update enters",
         "staleness: models made since it began",
         f"{UNIT}test_servers.py::test_mean_staleness_is_places_less_one_over_the_buffer",
         "no version",
@@ -162,7 +162,7 @@ FAULTS = (
     ),
     Fault(
         "engine.stale_limit",
-        "updates of the largest staleness are dropped too",
+        "updates with exactly the largest staleness are dropped, too",
         "a limit is inclusive",
         f"{UNIT}test_servers.py::test_an_update_of_the_largest_staleness_is_taken",
         "nothing",
@@ -174,7 +174,7 @@ FAULTS = (
     ),
     Fault(
         "engine.staleness_polynomial",
-        "an update counts (1 + tau)^-2a in place of (1 + tau)^-a",
+        "an update counts (1 + tau)^-2a instead of (1 + tau)^-a",
         "FedAsync, Xie et al., 2019",
         "tests/unit/test_staleness.py::test_laws",
         "nothing",
@@ -190,7 +190,7 @@ FAULTS = (
     ),
     Fault(
         "engine.deadline",
-        "a deadline cuts nobody off before twice its time",
+        "a deadline cuts devices off only after twice its time",
         "rounds.deadline_s",
         f"{SERVER}::test_a_deadline_cuts_off_who_is_late",
         "1e-9 s, 1e-6 of the joules",
@@ -202,7 +202,7 @@ FAULTS = (
     ),
     Fault(
         "engine.min_updates",
-        "one update too few is aggregated",
+        "a round with one update too few is aggregated",
         "rounds.min_updates",
         f"{SERVER}::test_too_few_updates_are_not_aggregated",
         "no update, 1e-6 of the joules",
@@ -234,7 +234,7 @@ FAULTS = (
     ),
     Fault(
         "engine.backhaul_latency",
-        "a model's way back from the cloud takes no latency",
+        "a model's way back from the cloud has no latency",
         "line: latency and bits over rate, each way",
         f"{UNIT}federation/test_cloud.py::test_cells_wait_for_the_last_one",
         "nothing",
@@ -246,7 +246,7 @@ FAULTS = (
     ),
     Fault(
         "engine.cloud_period",
-        "a cell exchanges a round early",
+        "a cell exchanges its model a round early",
         "kappa_2 rounds from exchange to exchange",
         f"{UNIT}federation/test_cloud.py::test_a_cell_exchanges_after_every_nth_round",
         "nothing",
@@ -258,7 +258,7 @@ FAULTS = (
     ),
     Fault(
         "engine.adaptive_slack",
-        "evidence of an adaptive session does not forgive the slack",
+        "the evidence of an adaptive session ignores the slack",
         "CUSUM with slack",
         f"{UNIT}test_sessions.py::test_answers_by_hand",
         "nothing",
@@ -278,7 +278,7 @@ FAULTS = (
     ),
     Fault(
         "engine.power_of_choice",
-        "power of choice takes those with the least loss",
+        "power of choice takes the devices with the lowest loss",
         "Cho, Wang and Joshi, 2022",
         f"{UNIT}test_selectors.py::test_decisions_by_hand",
         "nothing",
@@ -290,7 +290,7 @@ FAULTS = (
     ),
     Fault(
         "engine.oort_penalty",
-        "Oort does not punish slow devices",
+        "Oort does not penalise slow devices",
         "Lai et al., OSDI 2021",
         f"{UNIT}test_oort.py::test_oort_draws_by_the_authors_formulas",
         "1e-9 of each share",

@@ -11,7 +11,7 @@ FAULTS = (
     Fault(
         "learning.sgd_momentum",
         "momentum is carried over rounds",
-        "a device begins each round with an optimizer of its own",
+        "a device begins each round with a new optimizer",
         f"{UNIT}local/test_local_training.py::test_nothing_is_left_over_from_the_last_round",
         "no bit",
         edited("edgefl.learning.local.chunk_training:_state_of", ".zero_()", ""),
@@ -30,7 +30,7 @@ FAULTS = (
     ),
     Fault(
         "learning.fednova_weights",
-        "FedNova does not normalise by the way of each device",
+        "FedNova does not normalise by each device's accumulated steps",
         "Wang et al., NeurIPS 2020",
         "tests/theory/test_learning_drift.py::test_fednova_follows_the_gradient_whatever_the_steps",
         "0.001 of the cosine; another method's is beyond 0.01",
@@ -84,7 +84,7 @@ FAULTS = (
     ),
     Fault(
         "learning.adam_correction",
-        "Adam on devices does not correct the mean of squares for its beginning",
+        "Adam on devices omits the bias correction of the mean of squares",
         "Kingma and Ba, ICLR 2015",
         f"{UNIT}test_optimisers.py::test_stacked_steps_are_pytorchs_of_each_device",
         "1e-12 of a parameter",
@@ -108,7 +108,7 @@ FAULTS = (
     ),
     Fault(
         "learning.weights_not_normalised",
-        "a cloud's mean counts all cells alike",
+        "a cloud's mean gives all cells equal weight",
         "federated averaging by data size",
         f"{UNIT}updates/test_cloud_models.py::test_cells_weigh_by_the_data_behind_their_models",
         "0.00001 of a parameter",
@@ -128,7 +128,7 @@ FAULTS = (
     ),
     Fault(
         "learning.softmax_sign",
-        "similar sessions weigh least",
+        "similar sessions have the smallest weights",
         "journal paper: softmax of -R times distance",
         f"{UNIT}test_warm_starts.py::test_openings_by_hand",
         "1e-6 of a weight",
@@ -140,7 +140,7 @@ FAULTS = (
     ),
     Fault(
         "learning.ema_order",
-        "the pilot's exponential weights are of the oldest sessions",
+        "the pilot's exponential weights favour the oldest sessions",
         "journal paper, eq. (30)",
         f"{UNIT}test_warm_starts.py::test_the_pilot_by_exponential_weights",
         "1e-6 of a parameter",
@@ -167,7 +167,7 @@ FAULTS = (
         "Dirichlet's alpha is doubled",
         "marginals of a Dirichlet law",
         f"{UNIT}test_partitions.py::test_a_share_is_beta_distributed",
-        "what chance exceeds 1 time in 10,000 (Kolmogorov and Smirnov)",
+        "what chance exceeds 1 time in 10,000 (Kolmogorov-Smirnov)",
         edited(
             "edgefl.learning.partitions.dirichlet:Dirichlet._owners",
             "np.full(devices, self.alpha)",
@@ -176,7 +176,7 @@ FAULTS = (
     ),
     Fault(
         "learning.dirichlet_rounding",
-        "shares are rounded down, to the first devices' loss",
+        "shares are rounded down, at the expense of the first devices",
         "rounding favours no device",
         f"{UNIT}test_partitions.py::test_rounding_favours_no_device",
         "4 standard errors of a device's mean count",
@@ -192,7 +192,7 @@ FAULTS = (
     ),
     Fault(
         "learning.noise_of_shares",
-        "the server's noise is that of the mean share, not the largest",
+        "the server's noise is scaled by the mean share, not the largest",
         "sensitivity of a weighted mean",
         f"{UNIT}test_privacy.py::test_noise_has_its_deviation",
         "4.5 standard errors of the deviation",
@@ -236,7 +236,7 @@ FAULTS = (
     ),
     Fault(
         "learning.damping",
-        "what feedback sends is not damped",
+        "messages with feedback are not damped",
         "1 / (1 + omega) makes an unbiased codec a contraction",
         f"{UNIT}test_codec_distortion.py::test_what_states_its_omega_and_no_more_is_divided_by_one_and_it",
         "4 standard errors of the residual's square",
@@ -256,8 +256,8 @@ FAULTS = (
     ),
     Fault(
         "learning.index_bits",
-        "places of chosen numbers cost a bit less each",
-        "ceil(log2 M) bits a place",
+        "each position of a chosen number costs one bit less",
+        "ceil(log2 M) bits a position",
         f"{UNIT}test_codecs.py::test_bits_of_a_logistic_model_by_hand",
         "no bit",
         edited(
@@ -283,14 +283,14 @@ FAULTS = (
         "the measured noise does not shrink with the batch",
         "variance of a batch without replacement",
         "tests/unit/learning/federation/test_theory.py::test_noise_shrinks_with_the_batch_as_a_draw_without_replacement",
-        "what devices of 300 to 600 samples make of the ratio",
+        "the spread of the ratio over devices of 300 to 600 samples",
         edited(
             "edgefl.learning.federation.theory:measure", "np.array(variances) / batch", "np.array(variances)"
         ),
     ),
     Fault(
         "learning.auc_ties",
-        "ties count as won in the area under the curve",
+        "ties count as wins in the area under the curve",
         "Mann and Whitney: ties count half",
         f"{UNIT}scores/test_metrics.py::test_auc_is_the_share_of_pairs_in_order",
         "1e-12 of the area",

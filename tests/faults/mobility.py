@@ -11,7 +11,7 @@ FAULTS = (
         "waypoints are uniform in distance, not in area",
         "random waypoint, Bettstetter et al.",
         f"{THEORY}random_waypoint.py::test_a_uniform_drop_approaches_the_law",
-        "what chance exceeds 1 time in 1,000 (Kolmogorov and Smirnov)",
+        "what chance exceeds 1 time in 1,000 (Kolmogorov-Smirnov)",
         edited(
             "edgefl.mobility.random_waypoint:_Walks.next_leg",
             "self._draws.uniform(ids, 2 * number, 2)",
@@ -32,7 +32,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.steady_state_rests",
-        "as many rest at time 0 as if a pause were half as long",
+        "the share at rest at time 0 is that of a pause half as long",
         "Palm calculus: pause over pause and mean leg",
         f"{THEORY}random_waypoint.py::test_rests_in_steady_state",
         "4 standard errors of the share at rest",
@@ -44,7 +44,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.mean_leg",
-        "the mean leg is the radius in place of 128 / (45 pi) of it",
+        "the mean leg is the radius instead of 128 / (45 pi) of it",
         "mean distance of two points on a disc",
         f"{THEORY}random_waypoint.py::test_rests_in_steady_state",
         "4 standard errors of the share at rest",
@@ -53,7 +53,7 @@ FAULTS = (
     Fault(
         "mobility.rest_that_is_left",
         "a rest under way at time 0 lasts as long as a whole one",
-        "Palm calculus: the rest that is left is uniform",
+        "Palm calculus: the remaining rest is uniform",
         f"{THEORY}random_waypoint.py::test_rests_in_steady_state",
         "4 standard errors of the share that stays",
         edited(
@@ -64,7 +64,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.mirror",
-        "a device turns back at the border the way that it came",
+        "a device turns back at the border along the path it came",
         "reflection: the angle out is the angle in",
         f"{UNIT}test_models.py::test_reflection_in_a_round_mirror",
         "1e-5 of the line's distance from the centre",
@@ -76,7 +76,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.trip_time",
-        "trips of random direction last 10 % longer in the mean",
+        "trips of random direction last 10 % longer on average",
         "exponential with mean travel_s",
         f"{THEORY}stationary.py::test_random_direction_changes_with_the_stated_mean_time",
         "4 standard errors of the share",
@@ -91,7 +91,7 @@ FAULTS = (
         "new headings lie within half a turn",
         "headings uniform over a turn",
         f"{THEORY}stationary.py::test_random_direction_is_uniform_in_area_and_direction",
-        "what chance exceeds 1 time in 1,000 (Kolmogorov and Smirnov)",
+        "what chance exceeds 1 time in 1,000 (Kolmogorov-Smirnov)",
         edited(
             "edgefl.mobility.random_direction:_StraightTrips._set_off",
             "2.0 * math.pi * turn",
@@ -100,7 +100,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.gauss_markov_innovation",
-        "a step's innovation has the weight 1 - alpha in place of sqrt(1 - alpha^2)",
+        "a step's innovation has the weight 1 - alpha instead of sqrt(1 - alpha^2)",
         "Liang and Haas, 1999: stationary deviation",
         f"{THEORY}stationary.py::test_gauss_markov_speed",
         "what chance exceeds 1 time in 1,000; 4 standard errors of a correlation",
@@ -132,7 +132,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.manhattan_edge",
-        "at the edge of the area the turn of a junction is taken",
+        "at the edge of the area a device turns as at a junction",
         "streets end at the edge",
         f"{UNIT}test_models.py::test_manhattan_devices_are_always_on_a_street_of_the_area",
         "1e-9 m off a street, nothing beyond the area",
@@ -168,7 +168,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.normal_size",
-        "normal numbers have 2 % too small a deviation",
+        "the deviation of normal numbers is 2 % too small",
         "Box and Muller, 1958",
         f"{UNIT}test_draws.py::test_points_on_a_disc_and_normal_numbers",
         "4 standard errors of the second and the fourth moment",
@@ -176,7 +176,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.splitmix",
-        "the generator leaves its last shift out",
+        "the generator omits its last shift",
         "Steele, Lea and Flood, 2014",
         f"{UNIT}test_draws.py::test_sequence_of_a_device_is_splitmix64",
         "no bit",
@@ -188,7 +188,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.habit",
-        "a person's habit weighs as much as the day, whatever `habit` says",
+        "a person's habit weighs as much as the day, whatever `habit` is",
         "spread by habit and day",
         f"{UNIT}test_itinerary.py::test_habits_are_the_persons_own",
         "4 standard errors of the correlation",
@@ -200,7 +200,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.begin_hour",
-        "the hour at time 0 is taken twice",
+        "the hour at time 0 counts twice",
         "begin_hour",
         f"{UNIT}test_itinerary.py::test_time_0_may_be_any_hour_of_the_same_days",
         "0.00001 m",
@@ -208,7 +208,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.weekday",
-        "days begin a weekday late",
+        "days begin one weekday late",
         "begin_day",
         f"{UNIT}test_itinerary.py::test_days_follow_the_day_at_time_0",
         "1e-6 m from the place at noon",
@@ -228,7 +228,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.calendar_hours",
-        "a spell of the day begins an hour late",
+        "a daily interval begins an hour late",
         "from_hour",
         f"{UNIT}test_area_models.py::test_a_rhythm_of_every_day",
         "nothing",
@@ -240,7 +240,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.trace_steps",
-        "a trace's devices stand at a sample until the next one",
+        "a trace's devices stay at a sample until the next one",
         "straight lines between samples",
         f"{UNIT}test_trace.py::test_straight_lines_between_samples_and_absence_around_them",
         "1e-6 of a metre's number",

@@ -139,7 +139,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
         registry.names("algoritms")
     with pytest.raises(EdgeflError, match="no scheduler 'x'; known: equal_share, learning_first, max_rate"):
         registry.get("schedulers", "x")
-    with pytest.raises(EdgeflError, match="no path loss 'rma': did you mean 'uma'"):
+    with pytest.raises(EdgeflError, match="no path loss 'rma'; known: free_space, inh, uma, umi"):
         registry.get("path_loss", "rma")
 
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from edgefl.commands.explained import describe, listed
+from edgefl.commands.sections import full_names
 from edgefl.config import registry
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario
@@ -50,9 +51,10 @@ def test_a_key_is_described_with_unit_range_and_default() -> None:
         "",
         "  type:    a number",
         "  unit:    Hz",
-        "  range:   >= 100000, <= 4e+09",
-        "  default: 1e+08",
+        "  range:   >= 100000, <= 4.0e+9",
+        "  default: 100.0e+6",
     ]
+    assert describe("radio.bandwidth_hz").endswith("\n    bandwidth_hz: 100.0e+6")
     assert "  default: none, it is required" in describe("learning.dataset")
     assert "schedule        Every session has T rounds" in describe("sessions")
     assert "edgefl describe radio.tdd" in describe("radio")
@@ -71,7 +73,12 @@ def test_the_whole_scenario_and_a_kind_are_described() -> None:
         ("learning.algorithm.mu", "see edgefl describe algorithms/NAME"),
         ("radio.slot_s.x", "see edgefl describe radio.slot_s"),
         ("radio.", "radio has no such key"),
+        ("radio.noise_figure_db", "did you mean 'radio.budget.noise_figure_db'?"),
         ("", "write KIND/NAME"),
+        ("bandwith", "did you mean 'bandwidth'?"),
+        ("fedavgg", "did you mean 'fedavg'?"),
+        ("target", "no component, section or key has this name: write KIND/NAME"),
+        ("count", "may be "),
         ("algorithms/", "no algorithm ''"),
         ("/fedprox", "no kind ''"),
     ],
@@ -80,6 +87,34 @@ def test_what_there_is_not(key: str, message: str) -> None:
     with pytest.raises(EdgeflError) as error:
         describe(key)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("bare", "full"),
+    [
+        ("fedavg", "algorithms/fedavg"),
+        ("umi", "path_loss/umi"),
+        ("bandwidth_hz", "radio.bandwidth_hz"),
+        ("bandwidth", "radio.bandwidth_hz"),
+        ("local", "learning.local"),
+        ("battery", "devices.battery_j"),
+    ],
+)
+def test_a_bare_name_is_enough_where_it_is_the_only_one(bare: str, full: str) -> None:
+    assert describe(bare) == describe(full)
+
+
+def test_every_name_that_is_listed_is_described_or_has_a_choice() -> None:
+    """A name that several components and keys share asks which one is meant, and names them all."""
+    for kind in registry.KINDS:
+        for name in registry.names(kind):
+            meant = full_names()[name]
+            assert f"{kind}/{name}" in meant
+            if len(meant) == 1:
+                assert describe(name) == describe(f"{kind}/{name}")
+            elif name not in Scenario.model_fields and name not in registry.KINDS:
+                with pytest.raises(EdgeflError, match=re.escape(f"'{name}' may be {meant[0]}")):
+                    describe(name)
 
 
 def test_kinds_and_components_are_listed_with_a_meaning() -> None:

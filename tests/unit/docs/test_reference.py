@@ -41,5 +41,15 @@ def test_every_key_component_and_name_is_there() -> None:
         assert f"## edgefl {command}\n" in commands
 
 
+def test_keys_link_to_their_sections_and_kinds() -> None:
+    keys, components = "\n".join(reference.keys()), "\n".join(reference.components())
+    anchors, kinds = re.findall(r"^## .+ \{ #(\S+) \}$", keys, re.MULTILINE), set(registry.KINDS)
+    assert set(re.findall(r"\]\(#([^)]+)\)", keys)) == set(anchors) - {"scenario"}
+    linked = set(re.findall(r"\]\(reference-components\.md#([^)]+)\)", keys))
+    assert linked
+    assert linked <= {kind for kind in kinds if f"## {kind}\n" in components}
+    assert "edgefl describe" not in keys
+
+
 def test_text_is_not_read_as_marks() -> None:
     assert reference._cell("a | b_c <d> {x} `e_f`") == r"a \| b\_c &lt;d> \{x\} `e_f`"

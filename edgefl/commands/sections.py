@@ -1,0 +1,64 @@
+"""The sections of a scenario as types, and the full names that a bare name may stand for."""
+
+import inspect
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from edgefl.config import registry
+from edgefl.config.units import without_unit
+from edgefl.engine.class_settings import OWN_KEYS
+from edgefl.scenario.scenario import Scenario
+
+
+def tree() -> Iterator[tuple[str, type[BaseModel]]]:
+    """Yield every section of a scenario, outer ones first: what stands before its keys, and itself.
+
+    Sections that a federation may have in place of the scenario's come once, as the scenario's.
+    """
+    waiting: list[tuple[str, type[BaseModel]]] = [("", Scenario)]
+    seen: set[type[BaseModel]] = set()
+    while waiting:
+        before, section = waiting.pop(0)
+        if before.startswith("federations.") and section in seen:
+            continue
+        seen.add(section)
+        yield before, section
+        inner = ((name, model_of(field.annotation)) for name, field in section.model_fields.items())
+        waiting += [(f"{before}{name}.", model) for name, model in inner if model is not None]
+
+
+def model_of(annotation: Any) -> type[BaseModel] | None:
+    """Return the section that a field holds, itself or by name, or None."""
+    kinds = list(types_of(annotation))
+    kinds += [kind for each in kinds if get_origin(each) is dict for kind in get_args(each)]
+    return next((kind for kind in kinds if inspect.isclass(kind) and issubclass(kind, BaseModel)), None)
+
+
+def types_of(annotation: Any) -> Iterator[Any]:
+    """Yield the types of which a field may be one."""
+    if get_origin(annotation) in (Union, UnionType):
+        for each in get_args(annotation):
+            yield from types_of(each)
+    else:
+        yield annotation
+
+
+@cache
+def full_names() -> Mapping[str, list[str]]:
+    """Map every name of a component or key, and a key's without its unit, to all that it may stand for."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for kind in registry.KINDS:
+        for name in registry.names(kind):
+            found[name].append(f"{kind}/{name}")
+    for before, section in tree():
+        for name in section.model_fields:
+            if before == "devices.classes." and name in OWN_KEYS:
+                continue  # as the key of all devices
+            for short in {name, without_unit(name)}:
+                found[short].append(f"{before}{name}")
+    return found

@@ -1,0 +1,58 @@
+"""First lines of docstrings, and subjects of commits, as a machine can check them; CONTRIBUTING.md has the rules."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ("edgefl", "channel", "analysis")
+TRANSLATED = re.compile(
+    r"\b(who|whom|whoever|whose|nobody|somebody|anybody|so many|of which|else|is told|is said|anew|at hand)\b|None:",
+    re.I,
+)
+MOST_TRANSLATED = 352  # first lines; it may only fall
+
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+(SUBJECT,) = (hook["entry"] for repo in HOOKS for hook in repo["hooks"] if hook["id"] == "commit-subject")
+
+
+def first_lines(file: Path) -> list[str]:
+    """Return the first paragraph of each docstring of a module, on one line."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    nodes = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, documented)]
+    texts = [text for node in nodes if (text := ast.get_docstring(node))]
+    return [" ".join(text.split("\n\n")[0].split()) for text in texts]
+
+
+def test_first_lines_say_what_a_thing_does() -> None:
+    files = [file for folder in PROGRAM for file in sorted((ROOT / folder).rglob("*.py"))]
+    found = [
+        f"{file.relative_to(ROOT)}: {line}"
+        for file in files
+        for line in first_lines(file)
+        if TRANSLATED.search(line)
+    ]
+    assert len(found) <= MOST_TRANSLATED, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("subject", "good"),
+    [
+        ("Remove unused World.seats", True),
+        ("Feed the decoder's state back", True),
+        ("Bring tests of codecs into the contract", True),
+        ("Count tails in energy_aware\n\nA battery pays them.\n", True),
+        ("Removed unused World.seats", False),
+        ("Removing unused World.seats", False),
+        ("remove unused World.seats", False),
+        ("Remove unused World.seats.", False),
+        ("Remove", False),
+        ("Remove " + "x" * 66, False),
+        ("Said once: one loop over the blocks of fading, one median of a job's time", False),
+    ],
+)
+def test_a_subject_is_one_short_imperative_line(subject: str, good: bool) -> None:
+    assert (re.search(SUBJECT, subject) is not None) == good
