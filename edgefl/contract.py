@@ -5,7 +5,7 @@ learner yields, and each round asks its stage to train, then to aggregate what a
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "TRAINING",
     "UPLOAD",
     "AccountingStage",
-    "CloudStage",
     "DeviceScores",
     "Evaluation",
     "Expected",
@@ -115,6 +114,13 @@ class SessionStart:
     overlapping: Staleness | None = None
     norms: bool = False
     drops: bool = False
+
+    def numbered(self, ids: Sequence[int]) -> "SessionStart":
+        """Return what a federation of these devices (sorted) is told, which knows them as 0, 1, ..."""
+        number, stale = {id_: place for place, id_ in enumerate(ids)}, self.overlapping
+        if stale is not None and stale.tiers:
+            stale = replace(stale, tiers=tuple(stale.tiers[id_] for id_ in ids))
+        return replace(self, ids=tuple(number[id_] for id_ in self.ids), overlapping=stale)
 
 
 @dataclass(frozen=True)
@@ -299,24 +305,6 @@ class ForetellingStage(Stage, Protocol):
 
     def expected(self, ids: Sequence[int]) -> Expected:
         """Tell what these devices (sorted) would do in a round that trains the global model."""
-
-
-class CloudStage(Stage, Protocol):
-    """A stage whose cell may exchange models with a cloud, each time after a round of its own."""
-
-    def submit(self) -> int:
-        """Send the cell's model to the cloud; return how much it counts there, of which 0 is nothing.
-
-        Of a model it is the samples of the devices whose updates are in it since the last one that was sent.
-        """
-
-    def adopt(self, cells: Sequence[int], aggregated: bool) -> None:
-        """Go on with the mean of the last models that these cells have sent with more than 0, weighted by that.
-
-        Args:
-            cells: sorted; at least one.
-            aggregated: whether the cell's own model is of the round just over: then the two are one version.
-        """
 
 
 class AccountingStage(Stage, Protocol):

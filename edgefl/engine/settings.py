@@ -226,6 +226,11 @@ class RoundSettings(Section):
         " another federation has ended, waits on if the run has a duration_s, or fails the run, s",
     )
 
+    @property
+    def overlap(self) -> bool:
+        """Whether rounds overlap, so that updates may be stale."""
+        return self.server.learning is not None
+
 
 class WorkloadSettings(Section):
     """A stand-in for learning: the radio and the processors work, nothing is trained."""

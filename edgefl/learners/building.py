@@ -150,9 +150,9 @@ def _torch_learners(
     """Build a learner per cell that trains for real, and what is trained."""
     import torch
 
+    from edgefl.learning.federation.cloud_stage import below_a_cloud
     from edgefl.learning.federation.training_data import TrainingData
     from edgefl.learning.local.cost import size
-    from edgefl.learning.updates.cloud_models import CloudModels
 
     torch.set_num_threads(THREADS_PER_OPERATION)
     trained_on = torch_device(means.device)
@@ -174,9 +174,7 @@ def _torch_learners(
     parts: dict[str, Snapshotable] = {"devices": training_data.devices}
     parts |= {f"cell {cell}": learner for cell, learner in learners.items()}
     if world.scenario.cloud is not None:
-        parts["cloud"] = cloud = CloudModels(trained_on)
-        for learner in learners.values():
-            learner.federation.cloud = cloud
+        parts["cloud"] = below_a_cloud(learners.values(), trained_on)
     training = Training(
         TrainingParts(parts),
         trained_on,

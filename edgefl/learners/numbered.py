@@ -44,12 +44,7 @@ class NumberedLearner:
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session."""
-        overlapping = start.overlapping
-        if overlapping is not None and overlapping.tiers:
-            tiers = tuple(overlapping.tiers[id_] for id_ in self._numbers.ids)
-            overlapping = replace(overlapping, tiers=tiers)
-        asked = replace(start, ids=self._numbers.of(start.ids), overlapping=overlapping)
-        for stage in self._learner.session(asked):
+        for stage in self._learner.session(start.numbered(self._numbers.ids)):
             yield _NumberedStage(stage, self._numbers)
 
     def stages(self) -> Iterator[Stage]:

@@ -11,14 +11,17 @@ from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.positions import looks, recorded_positions
 from edgefl.engine.devices.ledger import Ledger
 from edgefl.engine.federation.by_federation import ByFederation
-from edgefl.engine.federation.cloud import Cloud
+from edgefl.engine.federation.cloud import Cloud, CloudLink
+from edgefl.engine.federation.deciding.excess import Excess
 from edgefl.engine.federation.device import Device, Devices, Processors
 from edgefl.engine.federation.federations import Federations
+from edgefl.engine.federation.made import Columns, Observer
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.server import Server
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.unsettled import Unsettled
+from edgefl.engine.federation.versions import versions
 from edgefl.engine.records import Recorder, Round
 from edgefl.scenario.world import World
 
@@ -57,7 +60,6 @@ def compose(
         fleet=fleet,
         unsettled=Unsettled(network.power.tails),
         duration_s=scenario.duration_s or math.inf,
-        cloud=None if scenario.cloud is None else Cloud(env, scenario.cloud, federations, recorder),
         announce=announce,
     )
     for process in (*network.processes(), *world.background(radio)):
@@ -71,31 +73,37 @@ def compose(
         by_place = scenario.radio.propagation.shadowing == "spatial"
         readings = radio.readings if by_place else None
         env.process(recorded_positions(env, network, recorder, times_s, readings))
+    cloud = None if scenario.cloud is None else Cloud(env, scenario.cloud, federations, recorder)
     own = recorder.own if isinstance(recorder, ByFederation) else {}
     servers = {}
     for key, learner in learners.items():
         seat = Seat.of(key)
         part = replace(simulation, recorder=own.get(seat.federation, recorder))
-        servers[key] = _server(part, seat, learner, world.of_federation(seat.federation))
+        servers[key] = _server(part, seat, learner, world.of_federation(seat.federation), cloud)
     return simulation, servers
 
 
-def _server(simulation: Simulation, seat: Seat, learner: Learner, world: World) -> Server:
+def _server(
+    simulation: Simulation, seat: Seat, learner: Learner, world: World, cloud: Cloud | None
+) -> Server:
     scenario = world.scenario
-    policy = scenario.sessions
     processors = Processors(simulation.fleet, learner.flops_per_sample)
+    only = None if world.only is None else sorted(world.only)
+    rounds = Rounds(simulation, seat, scenario.rounds, processors, scenario.reports, only)
+    link = None if cloud is None else CloudLink(cloud, seat.cell, learner.payload_bits)
+    observers: list[Observer] = [
+        *[versions] * scenario.rounds.overlap,
+        lambda made: Columns(made.absent),
+        *[Excess(simulation, seat.cell, processors, rounds.reports.bits)] * scenario.record.energy_excess,
+        *([link.columns] if link else []),
+        lambda made: rounds.choice.note(made),  # made when it is asked first: it looks at all devices
+    ]
     return Server(
         simulation,
-        Rounds(
-            simulation,
-            seat,
-            scenario.rounds,
-            processors,
-            scenario.report_bits,
-            scenario.record.energy_excess,
-            None if world.only is None else sorted(world.only),
-        ),
+        rounds,
         learner=learner,
-        policy=policy,
+        policy=scenario.sessions,
         members=world.members,
+        observers=observers,
+        exchange=link.after_round if link else None,
     )

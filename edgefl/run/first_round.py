@@ -8,7 +8,6 @@ import numpy as np
 
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
-from edgefl.contract import Expected
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.links import DIRECTIONS, Links
 from edgefl.engine.air.many_transfers import sure_to_end, time_transfers
@@ -17,6 +16,8 @@ from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
+from edgefl.engine.federation.untrained import Untrained
+from edgefl.engine.servers.synchronous import Synchronous
 from edgefl.engine.sessions import SessionPolicy, TimedPolicy
 from edgefl.engine.settings import DeviceSettings, RoundSettings, WorkloadSettings
 from edgefl.errors import EdgeflError, refused
@@ -49,7 +50,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
         present = _allowed(members, 1, network.present(cell))
         if present:
             processors = Processors(simulation.fleet, learner.flops_per_sample)
-            rounds = Rounds(simulation, Seat(cell), scenario.rounds, processors, scenario.report_bits)
+            rounds = Rounds(simulation, Seat(cell), scenario.rounds, processors, scenario.reports)
             tasks = scenario.learning, scenario.workload
             lengths += [_check_first_round(*tasks, rounds, present, learner.payload_bits)]
     notes = _notes_of_lengths(scenario.rounds, scenario.sessions, scenario.latest_end_s, lengths)
@@ -95,19 +96,16 @@ def _check_first_round(
     assert task is not None  # the schema wants one of the two
     work = task.steps * task.batch
     with refused("radio"):
-
-        def tell(ids: Sequence[int]) -> Expected:
-            """Tell what all devices would do that are alike, in place of a learner whose session has not begun."""
-            samples, bits = (work,) * len(ids), (payload_bits,) * len(ids)
-            return Expected(tuple(ids), samples, samples, bits, bits)
-
-        selection = rounds.select((1, phase, 1), present, 0, tell)
+        # devices are all alike, in place of a learner whose session has not begun
+        stage = Untrained(payload_bits=payload_bits, flops_per_sample=0.0, steps=task.steps, batch=task.batch)
+        room = rounds.places(Synchronous(), len(present))
+        selection = rounds.choose((1, phase, 1), present, 0, room, stage)
         many = len(selection.ids)
-        down_bits, up_bits = [payload_bits] * many, [payload_bits + rounds.report_bits] * many
+        down_bits, up_bits = [payload_bits] * many, [payload_bits + rounds.reports.bits] * many
         opened = rounds.open(selection, down_bits, up_bits)
         links = opened.links.at(opened.in_sync())  # the others are given up
         computes_s = _computes_s(work, rounds.simulation.fleet, rounds.processors, section)
-        both_bits = payload_bits, payload_bits + rounds.report_bits
+        both_bits = payload_bits, payload_bits + rounds.reports.bits
         if not radio.air.dynamic and len(links):  # else one transfer's end depends on all others
             _check_slowest(radio.air, links, *both_bits, max(computes_s))
     moves_s = np.zeros(len(links))

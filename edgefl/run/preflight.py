@@ -10,8 +10,7 @@ from typing import Any
 
 from edgefl.config import registry
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.selectors import Decider, Selector
-from edgefl.engine.servers import OverlappingServer
+from edgefl.engine.selectors import Selector
 from edgefl.engine.sessions import SessionPolicy
 from edgefl.engine.settings import RoundSettings
 from edgefl.errors import EdgeflError, about
@@ -45,7 +44,7 @@ def check_world(world: World, *, reports: bool = False) -> None:
 
 def _check_tasks(rounds: RoundSettings, sessions: SessionPolicy, *, reports: bool, trains: bool) -> None:
     """Check that what decides knows what it goes by."""
-    if reports and isinstance(rounds.server, OverlappingServer):
+    if reports and rounds.overlap:
         raise EdgeflError(
             "a learner from outside is asked round by round, and with this server rounds overlap: take synchronous",
             ("rounds", "server"),
@@ -61,7 +60,7 @@ def _check_tasks(rounds: RoundSettings, sessions: SessionPolicy, *, reports: boo
             ("sessions",),
         )
     selector = rounds.selector
-    if isinstance(selector, Decider) and (selector.asks_loss or selector.asks_norm):
+    if selector.asks_loss or selector.asks_norm:
         name = registry.name_of("selectors", selector)
         raise EdgeflError(
             f"{name} chooses by what devices report of their training, and a workload trains nothing: take learning"
@@ -112,7 +111,7 @@ def _check_further_deals(learners: Mapping[int, Any]) -> None:
 
 def _of_reports(learning: LearningSettings, selector: Selector, sessions: SessionPolicy) -> Iterator[str]:
     """Note reports of devices that no noise covers."""
-    asks = isinstance(selector, Decider) and (selector.asks_loss or selector.asks_norm)
+    asks = selector.asks_loss or selector.asks_norm
     names = (
         registry.name_of("selectors", selector) if asks else None,
         registry.name_of("sessions", sessions) if sessions.report_bits else None,

@@ -5,30 +5,9 @@ from dataclasses import fields, is_dataclass
 from operator import lt
 from typing import Any
 
-from edgefl.contract import (
-    DeviceScores,
-    Evaluation,
-    Expected,
-    LocalRound,
-    Opening,
-    SessionStart,
-    StageFacts,
-    Staleness,
-)
+from edgefl import contract
 
-VALUES: dict[str, Any] = {
-    value.__name__: value
-    for value in (
-        SessionStart,
-        Opening,
-        DeviceScores,
-        Evaluation,
-        Expected,
-        LocalRound,
-        StageFacts,
-        Staleness,
-    )
-}
+VALUES: dict[str, Any] = {name: value for name, value in vars(contract).items() if is_dataclass(value)}
 # In a list, [value, TIMES, count] stands for so many of them, [first, TO, last] for these and all between.
 TIMES, TO = "x", "to"
 PAIRS = "pairs"

@@ -159,7 +159,7 @@ class Asked:
             return self._open_next()
         if call == "train":
             return stage.train(asked["ids"], asked["round"], now)
-        return getattr(stage, call)(*asked.values())
+        return getattr(stage, call)(**asked)
 
     def _open_next(self) -> StageFacts | None:
         self._stage = next(self._stages, None)

@@ -67,8 +67,8 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
 def _asked(s: Sections) -> dict[str, list[str]]:
     """Return the names of the parts that have each need, by its code."""
     learning, selector = s.learning, s.rounds.selector
-    overlapping = [s.server] * s.overlaps
-    tiers = overlapping * (s.overlaps and s.rounds.server.has_tiers)
+    overlapping = [s.server] * s.rounds.overlap
+    tiers = overlapping * (s.rounds.overlap and s.rounds.server.has_tiers)
     several = ["a scenario with several federations"] * s.several
     cloud = ["a cloud"] * (s.cloud is not None)
     sets = isinstance(selector, Decider) and bool(selector.sets & {"shares", "power"})
@@ -171,7 +171,7 @@ def _of_single_updates(s: Sections) -> Broken:
         name = s.named("algorithm")
         remedy = f"set privacy.where: device, or take {fitting(lambda one: one.uses != 'updates')}"
         yield ("learning", "privacy"), f"{name} makes its model of single updates", remedy
-    if s.overlaps:
+    if s.rounds.overlap:
         remedy = "set privacy.where: device, or rounds.server: synchronous"
         yield ("learning", "privacy"), f"with {s.server} an update counts by its staleness", remedy
 
@@ -257,11 +257,11 @@ ROWS = (
         "common_start",
         "updates that all began from the same model",
         lambda s: _if(
-            s.overlaps,
+            s.rounds.overlap,
             "learning.algorithm",
             f"with {s.server} they are stale",
             f"take {fitting(lambda one: not one.one_round)}, or rounds.server: synchronous"
-            if s.overlaps
+            if s.rounds.overlap
             else "",
         ),
     ),
@@ -269,7 +269,7 @@ ROWS = (
         "as_sent",
         "updates that weigh alike whatever their staleness",
         lambda s: _if(
-            s.overlaps and not s.rounds.server.learning.as_sent,
+            s.rounds.overlap and not s.rounds.server.learning.as_sent,
             "rounds.server",
             f"{s.server} weighs them",
             "set staleness: constant, and leave server_lr, divisor and base as they are (fedbuff, semi_synchronous)",
@@ -280,7 +280,7 @@ ROWS = (
         "one_model",
         "one model of each cell",
         lambda s: _if(
-            s.overlaps and s.rounds.server.has_tiers,
+            s.rounds.overlap and s.rounds.server.has_tiers,
             "rounds.server",
             f"{s.server} keeps a model of each tier",
             "take another, as synchronous",
@@ -289,7 +289,7 @@ ROWS = (
     Row(
         "rounds_of_theory",
         "rounds that all begin together",
-        lambda s: _if(s.overlaps, "learning.theory", f"with {s.server} they overlap", "leave it out"),
+        lambda s: _if(s.rounds.overlap, "learning.theory", f"with {s.server} they overlap", "leave it out"),
     ),
     Row(
         "fixed_shares",

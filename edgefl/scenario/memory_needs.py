@@ -12,7 +12,7 @@ from edgefl.channel.transfer import AUTO_SLOTS
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.churn.always_on import AlwaysOn
-from edgefl.engine.federation.plan import LINKS_AT_ONCE
+from edgefl.engine.federation.plan import faded_at_once
 from edgefl.engine.selectors import CountedSelector
 from edgefl.engine.selectors.all import All
 from edgefl.engine.settings import RoundSettings
@@ -76,7 +76,7 @@ def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: floa
     radio = scenario.radio
     slots = together * bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
     drawn = radio.sharing == "dynamic" or radio.fidelity == "slot" or slots < AUTO_SLOTS
-    links = min(together * radio.link.frequency_taps, LINKS_AT_ONCE)
+    links = faded_at_once(together * radio.link.frequency_taps)
     fading = links * (2 * FADING_BYTES if drawn and radio.fidelity != "renewal" else RENEWAL_BYTES)
     training = sum(need.size for need in of_training(scenario, devices, numbers)) if numbers else 0.0
     kept = KEPT_FREE + LARGEST_REUSED if numbers and flops > REUSED_WEIGHTS * numbers else 0
@@ -106,8 +106,7 @@ def _faded_links(radio: RadioSettings, rounds: RoundSettings, together: int) -> 
         return taps
     if radio.fidelity != "slot":
         return 0
-    # a planned round takes some devices after the others
-    return taps if rounds.deadline_s is not None else min(taps, LINKS_AT_ONCE)
+    return taps if rounds.deadline_s is not None else faded_at_once(taps)
 
 
 def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:

@@ -11,7 +11,6 @@ import numpy as np
 
 from edgefl.config import own_code, registry, shipped
 from edgefl.config.yaml_source import write
-from edgefl.engine.servers import OverlappingServer
 from edgefl.errors import EdgeflError
 from edgefl.learning.warm_starts import WarmStart
 from edgefl.run_directory.circumstances import leaves
@@ -111,7 +110,7 @@ class Prepared:
             None if nothing is trained, or training cannot be shared.
         """
         scenario = self.scenario
-        overlaps = isinstance(scenario.rounds.server, OverlappingServer)
+        overlaps = scenario.rounds.overlap
         if len(self.parts) > 1 or scenario.learning is None or overlaps:
             return None
         settings = self.values["learning"]

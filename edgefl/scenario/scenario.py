@@ -22,7 +22,7 @@ from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.class_settings import CLASS_NAME, class_sizes
 from edgefl.engine.federation.cloud import CloudSettings
-from edgefl.engine.federation.deciding import bits_of_reports
+from edgefl.engine.federation.deciding.choice import Reports
 from edgefl.engine.settings import (
     LONGEST_S,
     CellSettings,
@@ -208,9 +208,9 @@ class Scenario(Section):
         return int(sum(of[each] for each in own))
 
     @property
-    def report_bits(self) -> int:
+    def reports(self) -> Reports:
         """What each participant sends beside its update."""
-        return bits_of_reports(self.rounds.selector, self.sessions)
+        return Reports.of(self.rounds.selector, self.sessions)
 
     @property
     def numbers(self) -> Numbers:

@@ -7,7 +7,6 @@ from typing import Any
 
 from edgefl.config import registry
 from edgefl.engine.air.radio_settings import RadioSettings
-from edgefl.engine.servers import OverlappingServer
 from edgefl.engine.sessions import SessionPolicy
 from edgefl.engine.settings import RoundSettings
 from edgefl.learning.algorithms import Algorithm
@@ -34,11 +33,6 @@ class Sections:
     def algorithm(self) -> Algorithm | None:
         """The algorithm, if anything is trained."""
         return None if self.learning is None else self.learning.algorithm
-
-    @property
-    def overlaps(self) -> bool:
-        """Whether updates may be stale."""
-        return isinstance(self.rounds.server, OverlappingServer)
 
     @property
     def server(self) -> str:

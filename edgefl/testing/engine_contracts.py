@@ -13,7 +13,7 @@ from edgefl.engine.backgrounds import Background
 from edgefl.engine.churn import Churn
 from edgefl.engine.power_models import Equipment, PowerModel
 from edgefl.engine.selectors import Candidates, Decider, Selector
-from edgefl.engine.servers import OverlappingServer, ServerPolicy, ServerState
+from edgefl.engine.servers import ServerPolicy, ServerState
 from edgefl.engine.sessions import SessionPolicy, SessionState
 from edgefl.mobility import Mobility, Movement
 from edgefl.places.areas import Disc, Places
@@ -57,12 +57,10 @@ def selectors(selector: Selector) -> None:
 
 
 def servers(policy: ServerPolicy) -> None:
-    """Check that an overlapping server fills its places, makes models of what has arrived, and never stands still."""
-    if not isinstance(policy, OverlappingServer):
-        return
+    """Check that a server fills its places, makes models of what has arrived, and never stands still."""
     tiers = policy.tiers([1.0, 3.0, 2.0, 2.0])
     must(not tiers or len(tiers) == 4, f"tiers() gave {tiers} for 4 devices: return one for each, or none")
-    factors = policy.learning.factors(range(DEVICES))
+    factors = policy.learning.factors(range(DEVICES)) if policy.learning else []
     must(all(factor > 0 for factor in factors), f"learning.factors() gave {factors}: return numbers above 0")
     for places, working, arrived in itertools.product(range(1, DEVICES), range(DEVICES), range(3 * DEVICES)):
         for now_s in (START_S, START_S + 1.0, 1e12):

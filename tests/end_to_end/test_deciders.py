@@ -10,7 +10,7 @@ from edgefl import load_scenario, simulate
 
 def test_a_decider_knows_what_a_codec_makes_of_the_payload(digits: Path, tmp_path: Path) -> None:
     """QSGD has codes of fixed length: what is expected before the first round is what is sent in it."""
-    from edgefl.engine.federation.history import History
+    from edgefl.engine.federation.deciding.history import History
 
     seen: list[tuple[float, ...]] = []
     note = History.note

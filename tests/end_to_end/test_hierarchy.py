@@ -10,7 +10,7 @@ import pytest
 import edgefl
 from edgefl.contract import SessionStart
 from edgefl.engine.federation.cloud import BACKHAUL_BITS, BACKHAUL_J, BACKHAUL_S, CLOUD_VERSION, CLOUD_WAIT_S
-from edgefl.learning.federation.stages import TrainStage
+from edgefl.learning.federation.cloud_stage import CloudTrainStage
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
 from tests.refusals import refused_at
@@ -87,9 +87,9 @@ def test_a_run_goes_on_from_any_exchange(
     left: set[tuple[str, int]] = set()
 
     def leaves(verb: str) -> Any:
-        real, calls = getattr(TrainStage, verb), iter(range(1000))
+        real, calls = getattr(CloudTrainStage, verb), iter(range(1000))
 
-        def leave(stage: TrainStage, *asked: Any, **named: Any) -> Any:
+        def leave(stage: CloudTrainStage, *asked: Any, **named: Any) -> Any:
             if (at := (verb, next(calls))) not in left and at[1] in (0, 3):
                 left.add(at)
                 raise KeyboardInterrupt
@@ -101,7 +101,7 @@ def test_a_run_goes_on_from_any_exchange(
     for _ in range(10):
         with monkeypatch.context() as patched:
             for verb in ("submit", "adopt"):
-                patched.setattr(TrainStage, verb, leaves(verb))
+                patched.setattr(CloudTrainStage, verb, leaves(verb))
             try:
                 if path.exists():
                     edgefl.resume(path, threads=1, every=every)

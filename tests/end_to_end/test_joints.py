@@ -38,8 +38,8 @@ FAULTS = {
         ),
         edited(
             "edgefl.engine.federation.work:WorkUnderWay.take",
-            "staleness=version - done.job.dispatch.version",
-            "staleness=version + 1 - done.job.dispatch.version",
+            "staleness=version - done.dispatch.version",
+            "staleness=version + 1 - done.dispatch.version",
         ),
     ],
     "cloud": [

@@ -195,9 +195,9 @@ FAULTS = (
         f"{SERVER}::test_a_deadline_cuts_off_who_is_late",
         "1e-9 s, 1e-6 of the joules",
         edited(
-            "edgefl.engine.federation.rounds:Rounds._wait",
-            "env.timeout(self.rules.deadline_s)",
-            "env.timeout(2 * self.rules.deadline_s)",
+            "edgefl.engine.federation.stage_run:StageRun._wait",
+            "env.timeout(deadline_s)",
+            "env.timeout(2 * deadline_s)",
         ),
     ),
     Fault(
@@ -207,9 +207,9 @@ FAULTS = (
         f"{SERVER}::test_too_few_updates_are_not_aggregated",
         "no update, 1e-6 of the joules",
         edited(
-            "edgefl.engine.federation.server:Server._round",
-            "len(arrived) >= rules.min_updates",
-            "len(arrived) >= rules.min_updates - 1",
+            "edgefl.engine.federation.stage_run:StageRun._aggregate",
+            "len(ready) < self._rules.min_updates",
+            "len(ready) < self._rules.min_updates - 1",
         ),
     ),
     Fault(
@@ -219,9 +219,9 @@ FAULTS = (
         f"{UNIT}federation/test_clock.py::test_the_servers_time_is_part_of_the_latency_and_costs_its_power",
         "1e-9 s, 1e-6 of the joules",
         edited(
-            "edgefl.engine.federation.server:Server._round",
-            "timeout(rules.server_s)",
-            "timeout(0.0 * rules.server_s)",
+            "edgefl.engine.federation.stage_run:StageRun._aggregate",
+            "timeout(self._rules.server_s)",
+            "timeout(0.0 * self._rules.server_s)",
         ),
     ),
     Fault(
@@ -230,7 +230,7 @@ FAULTS = (
         "an adaptive session's evidence travels with the updates",
         f"{SERVER}::test_reports_add_to_each_devices_own_bits",
         "no bit",
-        edited("edgefl.engine.federation.rounds:Rounds._opened", "bits + self.report_bits", "bits"),
+        edited("edgefl.engine.federation.rounds:Rounds.begin", "bits + self.reports.bits", "bits"),
     ),
     Fault(
         "engine.backhaul_latency",

@@ -44,17 +44,18 @@ WHOLE_RUNS = {
 }
 # tests of modules that have none of their name: they are parts of what these tests are of
 OTHERS = {
-    "edgefl/engine/federation/overlapping.py": ("engine/test_servers",),
     "edgefl/engine/federation/plan.py": ("engine/test_power_models",),
     "edgefl/learning/data/device_data.py": ("learning/updates/test_members",),
-    "edgefl/engine/federation/excess.py": ("engine/federation/test_deciding",),
-    "edgefl/engine/federation/history.py": ("engine/federation/test_deciding",),
+    "edgefl/engine/federation/deciding/": ("engine/federation/test_deciding",),
     "edgefl/engine/federation/rounds.py": (
         "engine/federation/test_server",
         "engine/federation/test_deciding",
     ),
-    "edgefl/engine/federation/server.py": ("engine/federation/test_clock",),
-    "edgefl/engine/federation/outlook.py": ("engine/federation/test_deciding",),
+    "edgefl/engine/federation/stage_run.py": (
+        "engine/federation/test_server",
+        "engine/federation/test_clock",
+        "engine/test_servers",
+    ),
     "edgefl/engine/backgrounds/": ("engine/test_background_trace",),
     "edgefl/engine/air/progressive.py": ("engine/federation/test_reestablishment",),
     "edgefl/engine/parts.py": ("end_to_end/test_not_finite",),

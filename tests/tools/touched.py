@@ -36,8 +36,8 @@ FEATURES = {
     "deciders": Feature(
         r"[Dd]ecider|Deciding|selectors import .*Decision|Candidates|deciding|Expected\b|Outlook\b|asks_loss"
         r"|asks_norm",
-        ("engine/selectors", "testing/", "federation/deciding", "federation/outlook"),
-        19,
+        ("engine/selectors", "testing/", "federation/deciding"),
+        10,
     ),
     "several federations": Feature(
         r"[Ff]ederations?\b.*name|Seat\b|\bseat\b|federation_settings|\bfederation=|FEDERATION|overlap\.py|shared_cells"
@@ -51,11 +51,11 @@ FEATURES = {
         12,
     ),
     "asynchronous servers": Feature(
-        r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW",
-        ("engine/servers", "testing/", "federation/overlapping", "federation/work"),
-        15,
+        r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW|\._?overlaps\b|rounds\.overlap\b",
+        ("engine/servers", "testing/", "federation/versions", "federation/work"),
+        8,
     ),
-    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 13),
+    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 6),
     # epsilon as a column or its function: an optimiser's own, a constant that is added to a root, is another
     "privacy": Feature(
         r"[Pp]rivacy|EPSILON|[\"']epsilon|epsilon_of|(?<!self)\.epsilon\b",

@@ -1,18 +1,15 @@
 """The books of a cell's server: a row for each round, one for each device in it, and the server's energy."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-from edgefl.channel.units import FloatArray
-from edgefl.contract import Evaluation, LocalRound, Opening
-from edgefl.engine.air.gains import RoundKey
-from edgefl.engine.air.radio_round import RadioRound
-from edgefl.engine.air.sent_time import SentTime
+from edgefl.contract import Opening
+from edgefl.engine.federation.made import Made, Observer
 from edgefl.engine.federation.open_session import OpenSession
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.unsettled import PartTails
-from edgefl.engine.parts import Part, total
+from edgefl.engine.parts import total
 from edgefl.engine.records import (
     ENERGIES,
     DeviceRound,
@@ -34,49 +31,29 @@ from edgefl.engine.settings import RoundSettings
 NO_JOULES: dict[str, Any] = dict.fromkeys(("energy_j", *ENERGIES), 0.0)
 
 
-@dataclass(frozen=True)
-class RoundDone:
-    """A round that is over, or where rounds overlap, all that ended from one model to the next.
-
-    key: session, phase and number. version: of the model after it. distances_m: of each part's device. local: what
-    each part's device did, in the order of parts. taken: whether a part's update was aggregated. opened: the round
-    on the radio; of several, the last. starts_s: when each part began, where they did not together. billed: where
-    rounds overlap, what has been sent so far. of_round, of_devices: further columns.
-    """
-
-    key: RoundKey
-    version: int
-    start_s: float
-    distances_m: Sequence[float] | FloatArray
-    local: LocalRound
-    parts: Sequence[Part]
-    taken: Sequence[bool]
-    opened: RadioRound
-    evaluation: Evaluation | None
-    aggregated: bool
-    starts_s: Sequence[float] | None = None
-    billed: SentTime | None = None
-    of_round: Mapping[str, Any] = field(default_factory=dict)
-    of_devices: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-
-
 class Books:
     """What a cell's server writes down.
+
+    Args:
+        observers: asked for further columns of each round, in the order in which these are to stand.
 
     Attributes:
         session: the number of the one under way.
     """
 
-    def __init__(self, simulation: Simulation, cell: int, rules: RoundSettings) -> None:
-        self._simulation, self._cell, self._rules = simulation, cell, rules
+    def __init__(
+        self, simulation: Simulation, cell: int, rules: RoundSettings, observers: Sequence[Observer]
+    ) -> None:
+        self._simulation, self._cell, self._rules, self._observers = simulation, cell, rules, observers
         self.session = 0
         self._billed_slots = 0.0  # of a dynamic band, whose energy is in the rows written so far
 
-    def write(self, done: RoundDone) -> None:
+    def write(self, done: Made) -> None:
         """Write a round's rows, once its devices' tails are over; tell of it at once."""
         simulation, evaluation, now_s = self._simulation, done.evaluation, self._simulation.env.now
         session, phase, number = done.key
-        columns = device_columns(done.parts)
+        columns, starts_s = device_columns(done.parts), [job.dispatch.start_s for job in done.jobs]
+        observed = [observer(done) for observer in self._observers]
         row = Round(
             session=session,
             round=number,
@@ -85,7 +62,7 @@ class Books:
             start_s=done.start_s,
             end_s=now_s,
             latency_s=now_s - done.start_s,
-            **round_columns(columns, done.start_s, now_s, done.starts_s),
+            **round_columns(columns, done.start_s, now_s, starts_s),
             **NO_JOULES,
             accuracy=evaluation.accuracy if evaluation else None,
             loss=evaluation.loss if evaluation else None,
@@ -93,8 +70,9 @@ class Books:
             cell=self._cell,
         )
         scalars = learner_columns(done.local, done.parts, done.taken)
+        beside = {name: values for one in observed for name, values in one.of_devices.items()}
         further = {
-            **done.of_round,
+            **{name: value for one in observed for name, value in one.of_round.items()},
             **(evaluation.scalars if evaluation else {}),
             **average_columns(done.local.averaged, scalars),
             **done.opened.columns(done.parts),
@@ -113,14 +91,19 @@ class Books:
             lasts_s = [of.lasts_s for of in tails]
             simulation.ledger.book(of_devices, done.taken, lasts_s, simulation.env.now)
             simulation.recorder.write(final, further=further)
-            self._write_devices(done, final, of_devices, scalars)
+            self._write_devices(done, final, of_devices, beside, scalars)
 
         until_now = simulation.unsettled.add(done.parts, now_s, settled)
         simulation.announce(paid(until_now)[1])
         simulation.recorder.flush()
 
     def _write_devices(
-        self, done: RoundDone, row: Round, columns: Mapping[str, Any], scalars: Mapping[str, Any]
+        self,
+        done: Made,
+        row: Round,
+        columns: Mapping[str, Any],
+        beside: Mapping[str, Any],
+        scalars: Mapping[str, Any],
     ) -> None:
         """Write the rows about devices of a round whose own row this is."""
         simulation, evaluation = self._simulation, done.evaluation
@@ -131,14 +114,9 @@ class Books:
         simulation.recorder.write_columns(
             DeviceRound,
             **key,
-            distance_m=done.distances_m,
+            distance_m=[job.dispatch.distances_m[job.position] for job in done.jobs],
             **columns,
-            further={
-                **self._classes(columns["device"]),
-                **done.of_devices,
-                **stalls,
-                **scalars,
-            },
+            further={**self._classes(columns["device"]), **beside, **stalls, **scalars},
         )
         if evaluation is not None and evaluation.devices is not None:
             scores: dict[str, Any] = {name: list(of) for name, of in evaluation.devices.columns.items()}
@@ -167,7 +145,7 @@ class Books:
         row = Event(now_s, name, None, self.session, self._cell, detail=detail)
         self._simulation.recorder.write(row)
 
-    def _server_energy_j(self, done: RoundDone) -> float:
+    def _server_energy_j(self, done: Made) -> float:
         """Return the joules of the base station in a round, and of the server, if it aggregated."""
         rules, downlinks = self._rules, [part.downlink for part in done.parts]
         sent_j = done.opened.server_energy_j(downlinks, self._billed_slots, done.billed)

@@ -1,15 +1,16 @@
 """A cloud over the cells: every few rounds a mean of the cells' models, which comes and goes over a backhaul."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal, Protocol, cast
 
 import simpy
 from pydantic import Field
 
 from edgefl.config.scenario_fields import Section
-from edgefl.contract import CloudStage, Stage
+from edgefl.contract import Stage
 from edgefl.engine.federation.federations import Federations
+from edgefl.engine.federation.made import Columns, Made
 from edgefl.engine.records import Event, EventName, Recorder
 from edgefl.engine.settings import LONGEST_S
 
@@ -46,6 +47,24 @@ class CloudSettings(Section):
     )
 
 
+class CloudStage(Stage, Protocol):
+    """A stage whose cell may exchange models with a cloud, each time after a round of its own."""
+
+    def submit(self) -> int:
+        """Send the cell's model to the cloud; return how much it counts there, of which 0 is nothing.
+
+        Of a model it is the samples of the devices whose updates are in it since the last one that was sent.
+        """
+
+    def adopt(self, cells: Sequence[int], aggregated: bool) -> None:
+        """Go on with the mean of the last models that these cells have sent with more than 0, weighted by that.
+
+        Args:
+            cells: sorted; at least one.
+            aggregated: whether the cell's own model is of the round just over: then the two are one version.
+        """
+
+
 @dataclass(frozen=True)
 class Exchange:
     """What a cell exchanged with the cloud after a round; nothing, in most rounds.
@@ -60,18 +79,10 @@ class Exchange:
     bits: int = 0
     energy_j: float = 0.0
 
-    def columns(self) -> dict[str, Any]:
-        """Return further columns of rounds.csv."""
-        return {
-            CLOUD_VERSION: self.version,
-            CLOUD_WAIT_S: self.waited_s,
-            BACKHAUL_S: self.took_s,
-            BACKHAUL_BITS: self.bits,
-            BACKHAUL_J: self.energy_j,
-        }
-
-
-NO_EXCHANGE = Exchange()
+    @property
+    def is_new(self) -> bool:
+        """Whether the cell goes on with another model."""
+        return self.version is not None
 
 
 @dataclass(frozen=True)
@@ -158,22 +169,30 @@ class CloudLink:
     """A cell's line to the cloud.
 
     Args:
-        cloud: None: there is none.
         bits: of a model.
     """
 
-    def __init__(self, cloud: Cloud | None, cell: int, bits: int) -> None:
+    def __init__(self, cloud: Cloud, cell: int, bits: int) -> None:
         self._cloud, self._cell, self._bits = cloud, cell, bits
         self._rounds = 0
 
-    def after_round(self, stage: Stage, aggregated: bool) -> Generator[simpy.Event, None, Exchange]:
+    def after_round(self, stage: Stage, aggregated: bool) -> Generator[simpy.Event, None, Exchange | None]:
         """Exchange models with the cloud, if this is a round after which that is done."""
         self._rounds += 1
-        if self._cloud is None or self._rounds % self._cloud.settings.every:
-            return NO_EXCHANGE
+        if self._rounds % self._cloud.settings.every:
+            return None
         stage = cast(CloudStage, stage)
         return (yield from self._cloud.exchange(self._cell, stage, self._bits, aggregated))
 
-    def columns(self, exchanged: Exchange = NO_EXCHANGE) -> dict[str, Any]:
-        """Return further columns of rounds.csv where there is a cloud."""
-        return {} if self._cloud is None else exchanged.columns()
+    def columns(self, made: Made) -> Columns:
+        """Return what a cell has exchanged with the cloud, as an observer of rounds."""
+        exchange = made.exchanged if isinstance(made.exchanged, Exchange) else Exchange()
+        return Columns(
+            {
+                CLOUD_VERSION: exchange.version,
+                CLOUD_WAIT_S: exchange.waited_s,
+                BACKHAUL_S: exchange.took_s,
+                BACKHAUL_BITS: exchange.bits,
+                BACKHAUL_J: exchange.energy_j,
+            }
+        )

@@ -12,7 +12,7 @@ class OpenSession:
     """The session under way in a cell.
 
     number: from 1 on. until_s: from when on no further round of training begins, by its policy. members: who was
-    there when it began. rounds: so far, of each phase. sampled: devices of each phase without evaluation.
+    there when it began. rounds, dispatches: so far, of each phase. sampled: devices of each phase without evaluation.
     unchanged: rounds of the global model that left it as it was. losses: mean reports of the rounds of the global
     model, if the policy asked for them. validated: scores on the validation samples.
     """
@@ -23,6 +23,7 @@ class OpenSession:
     members: list[int]
     until_s: float = math.inf
     rounds: Counter[str] = field(default_factory=Counter)
+    dispatches: Counter[str] = field(default_factory=Counter)
     sampled: dict[str, list[int]] = field(default_factory=dict)
     unchanged: int = 0
     losses: list[float] = field(default_factory=list)

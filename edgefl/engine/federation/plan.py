@@ -23,8 +23,13 @@ from edgefl.engine.parts import Activity, DeviceTask, Outcome, Part, Span
 LINKS_AT_ONCE = 16_384
 
 
+def faded_at_once(taps: int) -> int:
+    """Return for how many taps of a planned round's links the fading is in memory at a time."""
+    return min(taps, LINKS_AT_ONCE)
+
+
 @dataclass(frozen=True)
-class _PlannedRound:
+class PlannedRound:
     """The parts of a round that has just begun, and when the last device will be done."""
 
     parts: list[Part]
@@ -33,7 +38,7 @@ class _PlannedRound:
 
 def planned_parts(
     simulation: Simulation, opened: RadioRound, tasks: Sequence[DeviceTask], processors: Processors
-) -> _PlannedRound:
+) -> PlannedRound:
     """Compute the parts of devices that begin now, in the order of their links."""
     links = opened.links
     devices = [simulation.devices[id_] for id_ in links.devices]
@@ -67,7 +72,7 @@ def planned_parts(
             _received(opened, link, part, task)
             for link, part, task in zip(opened, received, tasks, strict=True)
         ]
-    return _PlannedRound(received, float(up.clock_s.max()))
+    return PlannedRound(received, float(up.clock_s.max()))
 
 
 def _received(opened: RadioRound, link: Link, part: Part, task: DeviceTask) -> Part:

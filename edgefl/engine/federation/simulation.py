@@ -11,7 +11,6 @@ from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.network import Network
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.devices.ledger import Ledger
-from edgefl.engine.federation.cloud import Cloud
 from edgefl.engine.federation.device import Device
 from edgefl.engine.federation.federations import Federations
 from edgefl.engine.federation.unsettled import Unsettled
@@ -24,8 +23,8 @@ from edgefl.rng import Streams
 class Simulation:
     """The clock, the physical world and the tables, shared by all servers; a server's own state is not here.
 
-    unsettled: rounds whose rows wait for tails. duration_s: no round begins at or after this time. cloud: over the
-    cells; None: they have none. announce: called with the row of each round that is over, with tails until then.
+    unsettled: rounds whose rows wait for tails. duration_s: no round begins at or after this time. announce: called
+    with the row of each round that is over, with tails until then.
     """
 
     env: simpy.Environment
@@ -39,7 +38,6 @@ class Simulation:
     fleet: Fleet
     unsettled: Unsettled
     duration_s: float = math.inf
-    cloud: Cloud | None = None
     announce: Callable[[Round], None] = lambda row: None
 
     def run(self, *ends: simpy.Event) -> None:

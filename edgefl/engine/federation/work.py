@@ -1,38 +1,43 @@
-"""Work under way where rounds overlap: who has been sent to do what, when, and with which version of the model."""
+"""Work under way: which device has been sent to do what, when, and with which version of the model."""
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, NamedTuple, cast
 
+import numpy as np
 import simpy
 
 from edgefl.contract import REPORTED_LOSS, LocalRound
+from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.air.radio_round import RadioRound
 from edgefl.engine.parts import Cause, Part
-
-# further columns where rounds overlap, of rounds.csv and of devices.csv
-STALENESS_MEAN, STALENESS_MAX, WORKING = "staleness_mean", "staleness_max", "working"
-STALENESS, DISPATCH, BEGAN_FROM = "staleness", "dispatch", "version"
 
 
 @dataclass(frozen=True)
 class Dispatch:
     """Devices that were sent to work at the same time.
 
-    number: in its phase of the session. version: of the model that they began from. distances_m: in the order of
-    local.ids. opened: their round on the radio.
+    number: in its phase of the session. version: of the model that they began from. local, large_scale: of these
+    devices, in this order. opened: their round on the radio.
     """
 
     number: int
     version: int
     start_s: float
-    distances_m: Sequence[float]
     local: LocalRound
+    large_scale: LargeScaleState
     opened: RadioRound
 
+    @cached_property
+    def distances_m(self) -> list[float]:
+        """How far each was from the cell's site."""
+        distances_m: list[float] = self.large_scale.distances_m.tolist()
+        return distances_m
 
-@dataclass(frozen=True)
-class Job:
+
+class Job(NamedTuple):
     """One device's work: a position in its dispatch."""
 
     dispatch: Dispatch
@@ -44,33 +49,40 @@ class Job:
         return self.dispatch.local.ids[self.position]
 
 
-@dataclass(frozen=True)
-class JobDone:
-    """A job that is over.
+class JobDone(NamedTuple):
+    """A job that is over; a named tuple, as each device has one in each round.
 
     taken: its update is in the model booked with it. staleness: models made since it began until it was taken,
     or dropped for that; None: neither.
     """
 
-    job: Job
+    dispatch: Dispatch
+    position: int
     part: Part
     taken: bool = False
     staleness: int | None = None
 
+    @property
+    def device(self) -> int:
+        """The device's id."""
+        return self.part.device
+
 
 class WorkUnderWay:
-    """What the devices of a cell do while rounds overlap.
+    """What the devices of a cell do.
 
     Attributes:
         working: process -> its job.
-        arrived: whose updates wait for the server, in the order in which they arrived.
+        arrived: updates that wait for the server, in the order in which they arrived.
         ended: what is to be booked with the next model: lost, too stale, or taken into it.
     """
 
     def __init__(self, env: simpy.Environment) -> None:
         self._env = env
         self._next: simpy.Event | None = None
+        self._wanted = 0
         self._over: list[simpy.Process] = []
+        self._completed = 0  # of those that are over
         self.working: dict[simpy.Process, Job] = {}
         self.arrived: list[JobDone] = []
         self.ended: list[JobDone] = []
@@ -83,7 +95,7 @@ class WorkUnderWay:
     @property
     def busy(self) -> set[int]:
         """Devices that begin nothing now: they work, or their update waits."""
-        return {job.device for job in self.working.values()} | {done.job.device for done in self.arrived}
+        return {job.device for job in self.working.values()} | {done.device for done in self.arrived}
 
     @property
     def lost(self) -> int:
@@ -97,76 +109,91 @@ class WorkUnderWay:
             assert process.callbacks is not None
             process.callbacks.append(self._note)
 
-    def next_end(self) -> simpy.Event:
-        """Return an event that succeeds when the next of those at work is done."""
-        self._next = self._env.event()
+    def end(self, dispatch: Dispatch, parts: Sequence[Part]) -> None:
+        """Take in the parts of a whole dispatch, which has ended by now."""
+        for position, part in enumerate(parts):
+            (self.arrived if part.completed else self.ended).append(JobDone(dispatch, position, part))
+
+    def next_end(self, wanted: int = 0) -> simpy.Event:
+        """Return an event that succeeds when a job ends with which the updates wanted are there, or all jobs over."""
+        self._next, self._wanted = self._env.event(), wanted
         if self._over:
-            self._next.succeed()
+            self._look()
         return self._next
 
     def collect(self) -> None:
         """Take in what has ended."""
         for process in self._over:
-            job, part = self.working.pop(process), cast(Part, process.value)
-            (self.arrived if part.completed else self.ended).append(JobDone(job, part))
+            job, part = self.working.pop(process), _part(process)
+            (self.arrived if part.completed else self.ended).append(JobDone(*job, part))
         self._over.clear()
+        self._completed = 0
 
     def drop_stale(self, version: int, takes: Callable[[int], bool]) -> None:
         """Drop updates that wait and are too stale for today's model; `takes` says which staleness is not."""
         for done in list(self.arrived):
-            staleness = version - done.job.dispatch.version
+            staleness = version - done.dispatch.version
             if not takes(staleness):
                 self.arrived.remove(done)
-                self.ended.append(replace(done, staleness=staleness))
+                self.ended.append(done._replace(staleness=staleness))
 
     def take(self, taken: Sequence[JobDone], version: int) -> list[int]:
         """Take some of the updates that wait, for the model after this version; return their devices, sorted."""
         chosen = set(map(id, taken))
         self.arrived = [done for done in self.arrived if id(done) not in chosen]
-        self.ended += [
-            replace(done, taken=True, staleness=version - done.job.dispatch.version) for done in taken
-        ]
-        return sorted(done.job.device for done in taken)
+        self.ended += [done._replace(taken=True, staleness=version - done.dispatch.version) for done in taken]
+        return sorted(done.device for done in taken)
 
     def give_up(self) -> None:
         """Let the updates that wait be lost."""
         self.ended += self.arrived
         self.arrived = []
 
-    def stop(self) -> Generator[simpy.Event, None, None]:
-        """Cut off whoever works; all that is left is then to be booked."""
-        at_work = [process for process in self.working if process.is_alive]
-        for process in at_work:
-            process.interrupt(Cause.SURPLUS)
-        if at_work:
-            yield self._env.all_of(at_work)
+    def cut_off(self, wanted: int = 0) -> Generator[simpy.Event, None, None]:
+        """Cut off whoever works: they are late, or if as many updates as wanted have arrived, too many."""
+        late = [process for process in self.working if process.is_alive]
+        if late:
+            over = [_part(process) for process in self.working if not process.is_alive]
+            arrived = len(self.arrived) + sum(part.completed for part in over)
+            for process in late:
+                process.interrupt(Cause.LATE if arrived < wanted else Cause.SURPLUS)
+            # a new condition: one inside an any_of that has fired no longer listens
+            yield self._env.all_of(list(self.working))
         self.collect()
-        self.give_up()
 
     def settle(self) -> list[JobDone]:
         """Return what is to be booked now, in order of device; from then on it is booked."""
         ended, self.ended = self.ended, []
-        return sorted(ended, key=lambda done: (done.job.device, done.job.dispatch.number))
+        return sorted(ended, key=lambda done: (done.device, done.dispatch.number))
 
     def earliest_s(self) -> float:
         """Return since when those have worked whose downlink is not booked; now if there are none."""
-        jobs = [*self.working.values(), *(done.job for done in (*self.arrived, *self.ended))]
+        jobs: list[Job | JobDone] = [*self.working.values(), *self.arrived, *self.ended]
         return min((job.dispatch.start_s for job in jobs), default=self._env.now)
 
     def _note(self, process: simpy.Event) -> None:
         assert isinstance(process, simpy.Process)
         self._over.append(process)
-        if self._next is not None and not self._next.triggered:
+        self._completed += _part(process).completed
+        self._look()
+
+    def _look(self) -> None:
+        """Let the event of `next_end` succeed, if it has come to that."""
+        enough = self._completed >= self._wanted or len(self._over) == len(self.working)
+        if enough and self._next is not None and not self._next.triggered:
             self._next.succeed()
 
 
 def local_of(done: Sequence[JobDone]) -> LocalRound:
     """Return what these devices did as one round's, in this order."""
-    locals_ = [(one.job.dispatch.local, one.job.position) for one in done]
-    first = locals_[0][0]
+    dispatch, first = done[0].dispatch, done[0].dispatch.local
+    if len(done) == len(first.ids) and all(one.dispatch is dispatch for one in done):
+        return first
+    locals_ = [(one.dispatch.local, one.position) for one in done]
 
     def column(values: str) -> tuple[Any, ...]:
-        return tuple(getattr(local, values)[k] for local, k in locals_)
+        of = attrgetter(values)
+        return tuple(of(local)[k] for local, k in locals_)
 
     return LocalRound(
         column("ids"),
@@ -180,33 +207,13 @@ def local_of(done: Sequence[JobDone]) -> LocalRound:
     )
 
 
-def columns_of_devices(done: Sequence[JobDone]) -> dict[str, list[Any]]:
-    """Return further columns of devices.csv where rounds overlap."""
-    return {
-        DISPATCH: [one.job.dispatch.number for one in done],
-        BEGAN_FROM: [one.job.dispatch.version for one in done],
-        STALENESS: [one.staleness if one.taken else None for one in done],
-    }
-
-
-def no_columns_of_devices(parts: int) -> dict[str, list[Any]]:
-    """Return these columns, empty, for the devices of a round before training, which overlaps with none."""
-    return {name: [None] * parts for name in (DISPATCH, BEGAN_FROM, STALENESS)}
-
-
-def columns_of_round(done: Sequence[JobDone], working: int) -> dict[str, Any]:
-    """Return further columns of rounds.csv where rounds overlap: staleness of what was taken, and who works on."""
-    stale = [one.staleness for one in done if one.taken and one.staleness is not None]
-    return {
-        STALENESS_MEAN: sum(stale) / len(stale) if stale else None,
-        STALENESS_MAX: max(stale, default=None),
-        WORKING: working,
-    }
-
-
 def mean_reported_loss(done: Sequence[JobDone]) -> float:
-    """Return the mean of the losses that came with the updates taken; devices without data report none."""
-    jobs = [one.job for one in done if one.taken]
-    losses = [job.dispatch.local.scalars[REPORTED_LOSS][job.position] for job in jobs]
+    """Return the mean of the losses that came with updates; devices without data report none."""
+    losses = [one.dispatch.local.scalars[REPORTED_LOSS][one.position] for one in done]
     known = [loss for loss in losses if loss is not None]
-    return sum(known) / len(known) if known else 0.0
+    return float(np.mean(known)) if known else 0.0
+
+
+def _part(process: simpy.Event) -> Part:
+    """Return what a device's process has returned."""
+    return cast(Part, process.value)

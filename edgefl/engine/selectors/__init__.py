@@ -155,6 +155,10 @@ class Selector(Component):
 
     # whether it can fill single places while other devices are at work
     fills_places: ClassVar[bool] = False
+    # whether each participant adds a number of 32 bits to its upload: the loss of the model it received on its first
+    # mini-batch; the length of its update
+    asks_loss: ClassVar[bool] = False
+    asks_norm: ClassVar[bool] = False
 
     def wanted(self, present: int) -> int:
         """Return how many updates a round asks for, given the number of devices present."""
@@ -183,10 +187,6 @@ class Decider(Selector):
     its first round on, with the same questions: it has to give the same answers.
     """
 
-    # whether each participant adds a number of 32 bits to its upload: the loss of the model it received on its first
-    # mini-batch; the length of its update
-    asks_loss: ClassVar[bool] = False
-    asks_norm: ClassVar[bool] = False
     # whether it wants to know the fading of the slot that comes
     sees_fading: ClassVar[bool] = False
     # what it sets beside who takes part: some of shares, power, clock

@@ -8,9 +8,12 @@ from edgefl.engine.selectors import Candidates, Selector
 
 
 class All(Selector):
-    """Every device that is present takes part."""
+    """Every device that is present takes part; where there is room for some alone, these are drawn at random."""
 
     fills_places: ClassVar = True
 
     def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
-        return list(candidates.ids)
+        ids = candidates.ids
+        if number == len(ids):
+            return list(ids)
+        return sorted(ids[place] for place in rng.permutation(len(ids))[:number])

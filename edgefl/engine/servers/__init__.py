@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -11,15 +11,16 @@ from pydantic import Field
 from edgefl.config.component import Component
 from edgefl.contract import Staleness
 
-__all__ = ["OverlappingServer", "ServerPolicy", "ServerState", "WeighingServer"]
+__all__ = ["ServerPolicy", "ServerState", "WeighingServer"]
 
 
 @dataclass(frozen=True)
 class ServerState:
-    """What a policy may know of its cell at a moment, while rounds overlap.
+    """What a policy may know of its cell at a moment.
 
     places: devices that may work at the same time. working: that do. arrived: updates that wait for the server.
-    since_s: when the last model was made, or training began. now_s: simulated time.
+    since_s: when the last model was made, or training began. now_s: simulated time. lost: jobs that have ended
+    without an update since the last model.
     """
 
     places: int
@@ -27,22 +28,23 @@ class ServerState:
     arrived: int
     since_s: float = 0.0
     now_s: float = 0.0
+    lost: int = 0
 
 
 class ServerPolicy(Component):
-    """Base of all servers. One that is no `OverlappingServer` runs synchronous rounds, one after the other."""
-
-
-class OverlappingServer(ServerPolicy):
-    """Base of servers that make a model while devices are at work, whose updates are then stale."""
+    """Base of all servers: how many devices begin now, and how many updates are made a model."""
 
     # whether devices have tiers, each with a model of its own, whose devices begin together
     has_tiers: ClassVar[bool] = False
 
     @property
     @abstractmethod
-    def learning(self) -> Staleness:
-        """What stale updates count in training."""
+    def learning(self) -> Staleness | None:
+        """What stale updates count in training.
+
+        None: none is stale, as a round ends before the next begins. The server then waits for all who have begun,
+        or until `rounds` cuts them off.
+        """
 
     @property
     def places(self) -> int | None:
@@ -63,6 +65,11 @@ class OverlappingServer(ServerPolicy):
         """
         return ()
 
+    def staleness_of(self, tiers: Sequence[int]) -> Staleness | None:
+        """Return what stale updates count, with the tier of each device of the run."""
+        learning = self.learning
+        return learning and replace(learning, tiers=tuple(tiers))
+
     def room(self, state: ServerState) -> int:
         """Return how many devices may begin now; asked whenever something has happened."""
         return max(0, state.places - state.working)
@@ -80,8 +87,8 @@ class OverlappingServer(ServerPolicy):
         return math.inf
 
 
-class WeighingServer(OverlappingServer):
-    """Base of overlapping servers whose updates weigh by their staleness."""
+class WeighingServer(ServerPolicy):
+    """Base of servers whose rounds overlap, and whose updates weigh by their staleness."""
 
     concurrency: int | None = Field(
         None,

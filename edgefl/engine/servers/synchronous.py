@@ -1,6 +1,6 @@
 """Rounds one after the other."""
 
-from edgefl.engine.servers import ServerPolicy
+from edgefl.engine.servers import ServerPolicy, ServerState
 
 
 class Synchronous(ServerPolicy):
@@ -9,3 +9,13 @@ class Synchronous(ServerPolicy):
     McMahan et al., AISTATS 2017. Until when a round waits is said by `rounds.deadline_s`, `over_selection` and
     `min_updates`; who is late then is cut off, and its update lost.
     """
+
+    @property
+    def learning(self) -> None:
+        return None
+
+    def room(self, state: ServerState) -> int:
+        return 0 if state.working or state.arrived or state.lost else state.places
+
+    def ready(self, state: ServerState) -> int:
+        return 0 if state.working else state.arrived

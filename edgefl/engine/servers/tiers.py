@@ -7,10 +7,10 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.contract import Staleness
-from edgefl.engine.servers import OverlappingServer, ServerState
+from edgefl.engine.servers import ServerPolicy, ServerState
 
 
-class Tiers(OverlappingServer):
+class Tiers(ServerPolicy):
     """Devices of a tier begin together and are waited for; tiers do not wait for one another.
 
     Chai et al., FedAT, SC 2021: a tier's model w_m becomes the mean of its devices', and the global model, which they

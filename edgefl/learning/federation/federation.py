@@ -8,7 +8,6 @@ from torch import Tensor
 
 from edgefl.contract import Opening, Staleness
 from edgefl.learning.drifts import Moment
-from edgefl.learning.updates.cloud_models import CloudModels
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.warm_starts import Final, Saved
 
@@ -98,6 +97,13 @@ class Progress:
     models: int = 0
     ended: int = 0
 
+    @property
+    def trained(self) -> int:
+        """Rounds of the global model in all sessions so far, this one's included."""
+        if self.session.overlapping is None:
+            return self.round.moment.round
+        return self.session.before + self.models  # a round may have begun whose model is never made
+
 
 @dataclass
 class Federation:
@@ -106,8 +112,7 @@ class Federation:
     model: the global one. probe: the auxiliary one, while a session probes. twin: a second
     global one, trained on the data after the drift, where the algorithm knows it in advance. previous: [M + Q]
     the global model as the last session left it. pilot: [M + Q] w_pilot, once it is made. gradient: [M] G_s
-    of this session. finals: of the pilot sessions, until w_pilot is made. saved: of the later ones. cloud: the one
-    of all cells, with a state of its own; None: there is none.
+    of this session. finals: of the pilot sessions, until w_pilot is made. saved: of the later ones.
     """
 
     model: TrainedModel
@@ -119,7 +124,6 @@ class Federation:
     finals: list[Final] = field(default_factory=list)
     saved: list[Saved] = field(default_factory=list)
     now: Progress = field(default_factory=Progress)
-    cloud: CloudModels | None = None
 
     def state(self) -> TensorState:
         """Return the whole state but for updates that can be trained again from it: tensors by name, and facts."""

@@ -64,6 +64,7 @@ class TorchLearner:
     ) -> None:
         self._settings = settings
         self.watch: Callable[[Evaluation], None] | None = None  # called with every test of the global model
+        self.stage_of_training: Callable[..., TrainStage] = TrainStage
         module = begun_module(settings, training_data, streams)
         flops = settings.cost.flops_per_sample
         if flops == "counted":
@@ -111,6 +112,7 @@ class TorchLearner:
         self.federation = Federation(self._trained_model(devices.states, self._initial), self._initial)
         if settings.algorithm.knows_drift:
             # with buffers of its own: both models' updates wait for the server at the same time
+            self.stage_of_training = TrainBothStage
             again = local_training(settings.local, training_data, module)
             self.federation.twin = self._trained_model(devices.new_states(), self._initial, again, "twin")
 
@@ -122,8 +124,7 @@ class TorchLearner:
     @property
     def train_stage(self) -> TrainStage:
         """The stage of training, as it would be now."""
-        kind = TrainStage if self.federation.twin is None else TrainBothStage
-        stage = kind(self.trainer, self.federation, self._warm_start)
+        stage = self.stage_of_training(self.trainer, self.federation, self._warm_start)
         stage.watch = self.watch
         return stage
 
@@ -284,7 +285,4 @@ class TorchLearner:
         else:
             federation.saved.append(Saved(now.session.number, self.model, federation.gradient))
             federation.saved = self._warm_start.retain(federation.saved)
-        ended = now.round.moment.round
-        if now.session.overlapping is not None:  # a round may have begun whose model is never made
-            ended = now.session.before + now.models
-        now.stage, now.ended = "", ended
+        now.stage, now.ended = "", now.trained

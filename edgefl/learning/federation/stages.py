@@ -27,8 +27,7 @@ from edgefl.learning.federation.federation import At, Federation, Reports, Round
 from edgefl.learning.federation.first_losses import compare, losses_received
 from edgefl.learning.federation.trainer import PERSONAL_ACCURACY, TEST_SAMPLES, Trainer
 from edgefl.learning.models import OutputTerm
-from edgefl.learning.updates.cloud_models import CloudModels
-from edgefl.learning.updates.trained_model import TrainedModel
+from edgefl.learning.updates.trained_model import PLAIN, TrainedModel
 from edgefl.learning.updates.updates import Update
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
@@ -43,8 +42,15 @@ class _SessionStage:
         return None
 
     def expected(self, ids: Sequence[int]) -> Expected:
-        """Tell what these devices would do in a round that trains the global model."""
-        return self.trainer.expected(self.federation.model, ids, self._terms())
+        """Tell what these devices would do in a round that trains the global model.
+
+        What is not known before: what stopping early or partial work spares, and what tests and the choice of a model
+        cost.
+        """
+        trainer, model = self.trainer, self.federation.model
+        sizes = trainer.device_data.sizes(ids)
+        held, compared = [sizes[id_] for id_ in ids], model.compared(self._terms())
+        return trainer.work.expected(ids, held, model.expected_bits(), compared)
 
     def _terms(self) -> list[OutputTerm]:
         """Return what the warm start adds to the local loss."""
@@ -101,7 +107,9 @@ class _SessionStage:
         now = self.federation.now
         if self.overlapping is None:
             model.waiting = {id_: model.waiting[id_] for id_ in ids}
-        self.trainer.aggregate(model, ids, now.members, now.round.at, self.overlapping, now.models)
+        sizes, at = self.trainer.device_data.sizes(now.members), now.round.at
+        with self.trainer.naming_divergence(model, at):
+            model.aggregate(ids, sizes, self.overlapping or PLAIN, (*at, now.models))
 
 
 class TrainStage(_SessionStage):
@@ -157,8 +165,6 @@ class TrainStage(_SessionStage):
         participants = list(self.federation.model.waiting.values())
         for model in self._models:
             self._aggregate(model, ids)
-        if self.federation.cloud is not None:
-            self.federation.cloud.hear(self.trainer.cell, self.trainer.device_data.sizes(ids))
         now = self.federation.now
         if self.overlapping is not None:
             now.models += 1
@@ -184,17 +190,6 @@ class TrainStage(_SessionStage):
         if self.watch is not None:
             self.watch(evaluation)
         return evaluation
-
-    def submit(self) -> int:
-        return self._cloud.send(self.trainer.cell, self.federation.model.model)
-
-    def adopt(self, cells: Sequence[int], aggregated: bool) -> None:
-        self.federation.model.adopt(self._cloud.mean(cells), as_next=not aggregated)
-
-    @property
-    def _cloud(self) -> CloudModels:
-        assert self.federation.cloud is not None
-        return self.federation.cloud
 
     @property
     def _models(self) -> list[TrainedModel]:

@@ -1,7 +1,8 @@
 """The training and testing of a cell's models, without state from round to round."""
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,9 +12,7 @@ from edgefl.contract import (
     VALIDATION_SCORE,
     DeviceScores,
     Evaluation,
-    Expected,
     LocalRound,
-    Staleness,
     averages,
 )
 from edgefl.errors import Divergence
@@ -33,7 +32,7 @@ from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
-from edgefl.learning.updates.trained_model import PLAIN, Diverged, TrainedModel
+from edgefl.learning.updates.trained_model import Diverged, TrainedModel
 from edgefl.rng import Streams
 
 # further columns of devices.csv and rounds.csv
@@ -132,10 +131,8 @@ class Trainer:
         batches = self.work.draw(ids, self.samples(ids, facts.moment, concept), facts)
         local = self.settings.local
         stop = local.stop if local.early_stopping is not None else None
-        try:
+        with self.naming_divergence(model, facts.at):
             result = model.train(ids, batches, lr, terms, stop, facts.at, drops=drops)
-        except Diverged as diverged:
-            raise self._divergence(diverged, facts.at, model) from diverged
         # a personal model is trained on the same mini-batches once more
         processed = result.samples * (2 if self.settings.algorithm.trains_personal else 1)
         scalars: dict[str, tuple[float | None, ...]] = {
@@ -156,38 +153,15 @@ class Trainer:
             not_finite=result.not_finite,
         )
 
-    def expected(self, model: TrainedModel, ids: Sequence[int], terms: Sequence[OutputTerm] = ()) -> Expected:
-        """Tell what these devices would do in a round, with further terms of the local loss.
-
-        What is not known before: what stopping early or partial work spares, and what tests and the choice of a model
-        cost.
-        """
-        sizes = self.device_data.sizes(ids)
-        held = [sizes[id_] for id_ in ids]
-        return self.work.expected(ids, held, model.expected_bits(), model.compared(terms))
-
-    def aggregate(
-        self,
-        model: TrainedModel,
-        ids: Sequence[int],
-        members: Collection[int],
-        at: At,
-        staleness: Staleness | None = None,
-        made: int = 0,
-    ) -> None:
-        """Aggregate the updates of these devices.
-
-        Args:
-            members: the session's devices.
-            at: the round that began last.
-            staleness: what stale updates count, where rounds overlap.
-            made: models made before in this session, where they do.
+    @contextmanager
+    def naming_divergence(self, model: TrainedModel, at: At) -> Iterator[None]:
+        """Say of a model that leaves the finite numbers here where in the run it does.
 
         Raises:
-            Divergence: the new model is not finite.
+            Divergence: a model is not finite.
         """
         try:
-            model.aggregate(ids, self.device_data.sizes(members), staleness or PLAIN, (*at, made))
+            yield
         except Diverged as diverged:
             raise self._divergence(diverged, at, model) from diverged
 

@@ -18,9 +18,9 @@ from edgefl.channel.units import FloatArray
 from edgefl.config import registry
 from edgefl.contract import Expected
 from edgefl.engine.air.gains import LargeScaleState
+from edgefl.engine.federation.deciding.history import History
+from edgefl.engine.federation.deciding.outlook import Outlook
 from edgefl.engine.federation.device import Processors
-from edgefl.engine.federation.history import History
-from edgefl.engine.federation.outlook import Outlook
 from edgefl.engine.records import Nowhere
 from edgefl.engine.selectors import Candidates, Decider
 from edgefl.engine.selectors._allocation import LN2, Allocation, Uploads, least_energy, least_time

@@ -1,7 +1,6 @@
 """What radios draw, by hand: powers, bits, waiting slots and tails; and joules per bit beside measured ones."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -149,8 +148,8 @@ def test_a_rounds_row_waits_for_its_tails_and_is_told_of_at_once() -> None:
         rules={"pause_s": PAUSE_S},
     )
     written = world.rows.of[Round]
-    simulation = replace(world.simulation, announce=lambda row: told.append((row, len(written))))
-    vars(world.server)["_simulation"] = vars(world.server._books)["_simulation"] = simulation
+    simulation = world.server._context.simulation
+    vars(simulation)["announce"] = lambda row: told.append((row, len(written)))
     world.run()
     first, second = written
     assert [count for _, count in told] == [0, 1]  # written before: of the second round's, the first one's

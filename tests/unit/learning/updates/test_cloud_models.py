@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from edgefl.learning.federation.cloud_stage import below_a_cloud
 from edgefl.learning.updates.cloud_models import CloudModels
 from tests.unit.learning.digits_cell import CPU, DEVICES, data_of, learner, opened, round_of, settings_of
 
@@ -22,13 +23,12 @@ def trained(
     """The models of cells with these devices, all of which take part in every round."""
     changes["partition"] = {"name": "dirichlet", "alpha": 0.3}
     data = data_of(settings_of(**changes))
-    stages = [
-        opened(learner(data=data, cell=number, **changes), ids=ids, longest=ROUNDS)
-        for number, ids in enumerate(cells)
+    learners = [learner(data=data, cell=number, **changes) for number in range(len(cells))]
+    if clouded:
+        below_a_cloud(learners, CPU)
+    stages: list[Any] = [
+        opened(one, ids=ids, longest=ROUNDS) for one, ids in zip(learners, cells, strict=True)
     ]
-    cloud = CloudModels(CPU)
-    for stage in stages:
-        stage.federation.cloud = cloud if clouded else None
     for number in range(1, ROUNDS + 1):
         for stage, ids in zip(stages, cells, strict=True):
             round_of(stage, ids, number)

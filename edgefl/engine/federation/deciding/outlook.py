@@ -6,8 +6,8 @@ import numpy as np
 
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.gains import LargeScaleState
+from edgefl.engine.federation.deciding.history import History
 from edgefl.engine.federation.device import Processors
-from edgefl.engine.federation.history import History
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.selectors import Candidates
 from edgefl.engine.selectors._resources import joules, seconds
@@ -18,6 +18,9 @@ class Outlook:
 
     Args:
         deadline_s: of a round; None: it has none.
+
+    Attributes:
+        devices: of the run.
     """
 
     def __init__(
@@ -26,6 +29,7 @@ class Outlook:
         self._simulation, self._cell, self._processors = simulation, cell, processors
         self._deadline_s = deadline_s
         fleet, draws = simulation.fleet, [device.draws for device in simulation.devices]
+        self.devices = len(draws)
         self._clock_hz = fleet.column(lambda kind: kind.clock_hz)
         self._capacitance = fleet.column(lambda kind: kind.capacitance)
         self._flops_per_cycle = fleet.column(lambda kind: kind.flops_per_cycle)

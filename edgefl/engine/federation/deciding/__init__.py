@@ -1,0 +1,1 @@
+"""Who takes part in a round, and with what: what choices see, remember and cost."""

@@ -1,0 +1,183 @@
+"""How a cell's participants are chosen: what its selector is asked, and what is looked at in the answer."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from edgefl.config import registry
+from edgefl.contract import ForetellingStage, Stage
+from edgefl.engine.air.gains import LargeScaleState
+from edgefl.engine.federation.deciding.history import History
+from edgefl.engine.federation.deciding.outlook import Outlook
+from edgefl.engine.federation.device import Processors
+from edgefl.engine.federation.made import NOTHING, Columns, Made
+from edgefl.engine.federation.simulation import Simulation
+from edgefl.engine.selectors import Candidates, Decider, Decision, Memory, Selector
+from edgefl.engine.sessions import SessionPolicy
+from edgefl.errors import EdgeflError
+
+REPORT_BITS = 32  # of a number that a participant reports
+TOLERANCE = 1e-9  # of the sum of shares
+
+
+class Reports(NamedTuple):
+    """What each participant sends beside its update: whether its loss and its update's length, and their bits."""
+
+    bits: int
+    loss: bool
+    norm: bool
+
+    @classmethod
+    def of(cls, selector: Selector, sessions: SessionPolicy) -> "Reports":
+        """Return what these ask participants for; a loss that both ask for is sent once."""
+        of_loss = sessions.report_bits or REPORT_BITS * selector.asks_loss
+        return cls(of_loss + REPORT_BITS * selector.asks_norm, of_loss > 0, selector.asks_norm)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The participants of a round, the number of updates that it waits for, and their links' state."""
+
+    decision: Decision
+    wanted: int
+    large_scale: LargeScaleState
+
+    @property
+    def ids(self) -> list[int]:
+        """The participants, sorted."""
+        return list(self.decision.ids)
+
+    @classmethod
+    def of(cls, decision: Decision, wanted: int, state: LargeScaleState) -> "Selection":
+        """Return what has been decided, given the links' state of all who might have been chosen."""
+        ids = list(decision.ids)
+        return cls(decision, min(wanted, len(ids)), state.of(ids))
+
+    @classmethod
+    def whole(cls, ids: list[int], state: LargeScaleState) -> "Selection":
+        """Return exactly these devices, all of which are waited for."""
+        return cls.of(Decision(ids), len(ids), state)
+
+
+class Choice:
+    """A plain selector, which knows gains alone."""
+
+    def __init__(self, selector: Selector) -> None:
+        self._selector = selector
+
+    @staticmethod
+    def of(
+        selector: Selector,
+        simulation: Simulation,
+        cell: int,
+        processors: Processors,
+        deadline_s: float | None,
+        report_bits: int,
+    ) -> "Choice":
+        """Return the choice of a selector of either kind.
+
+        Args:
+            report_bits: what each participant sends beside its update.
+        """
+        if not isinstance(selector, Decider):
+            return Choice(selector)
+        return _Deciding(selector, Outlook(simulation, cell, processors, deadline_s), report_bits)
+
+    def decide(
+        self,
+        state: LargeScaleState,
+        session: int,
+        turn: int,
+        wanted: int,
+        number: int,
+        rng: np.random.Generator,
+        stage: Stage,
+    ) -> Decision:
+        """Decide who takes part.
+
+        Args:
+            state: of the links of all who may be chosen.
+            turn: rounds of the global model that began before.
+            wanted: how many updates the round asks for. number: how many may take part, at most.
+            stage: says what devices would do; asked once in a session about each.
+
+        Raises:
+            EdgeflError: the answer is no decision.
+        """
+        return Decision(self._selector.select(Candidates(state.ids, state.gains_db, turn), number, rng))
+
+    def note(self, made: Made) -> Columns:
+        """Note what has become of participants, as an observer of rounds."""
+        return NOTHING
+
+
+class _Deciding(Choice):
+    """A decider with all that it is told: what it remembers, and what has become of its participants."""
+
+    def __init__(self, decider: Decider, outlook: Outlook, report_bits: int) -> None:
+        self._decider, self._outlook, self._report_bits = decider, outlook, report_bits
+        self._history = History(outlook.devices)
+        self._memory: Memory = {}
+        self._session = 0
+
+    def decide(
+        self,
+        state: LargeScaleState,
+        session: int,
+        turn: int,
+        wanted: int,
+        number: int,
+        rng: np.random.Generator,
+        stage: Stage,
+    ) -> Decision:
+        if session != self._session:
+            self._session = session
+            self._history.known[:] = False
+        ids = np.asarray(state.ids, dtype=np.intp)
+        news = ids[~self._history.known[ids]].tolist()
+        if news:
+            told = cast(ForetellingStage, stage).expected(news)
+            self._history.expect(told, self._report_bits)
+        candidates = self._outlook.candidates(
+            state, self._history, turn, wanted, fades=self._decider.sees_fading
+        )
+        decision = self._decider.decide(candidates, number, rng, self._memory)
+        self._check(decision, candidates, number)
+        self._memory = decision.memory
+        return decision
+
+    def note(self, made: Made) -> Columns:
+        if made.facts.evaluates:
+            self._history.note(made.local, made.parts, made.turn - 1, self._report_bits)
+        return NOTHING
+
+    def _check(self, decision: Decision, candidates: Candidates, number: int) -> None:
+        """Refuse what is no decision."""
+        if not isinstance(decision, Decision):
+            raise self._wrong(f"returned {decision!r:.40}: return a Decision")
+        ids = list(decision.ids)
+        if not 1 <= len(ids) <= number or ids != sorted(set(ids)) or not set(ids) <= set(candidates.ids):
+            raise self._wrong(f"chose {ids}: return 1 to {number} of the candidates' ids, in ascending order")
+        own_hz = candidates.clock_hz[np.searchsorted(candidates.ids, ids)]
+        for name, key, most in (
+            ("down_shares", "shares", 1.0),
+            ("up_shares", "shares", 1.0),
+            ("power", "power", 1.0),
+            ("clock_hz", "clock", own_hz * (1 + TOLERANCE)),
+        ):
+            values = getattr(decision, name)
+            if values is None:
+                continue
+            if key not in self._decider.sets:
+                raise self._wrong(f"gave {name}: add {key!r} to its `sets`")
+            if np.shape(values) != (len(ids),) or not np.all((values > 0) & (values <= most)):
+                raise self._wrong(
+                    f"gave {name} {values}: one for each of {len(ids)} devices, above 0 to {most}"
+                )
+            if key == "shares" and np.sum(values) > 1 + TOLERANCE:
+                raise self._wrong(f"gave {name} that sum to {np.sum(values):g}: at most 1")
+
+    def _wrong(self, what: str) -> EdgeflError:
+        name = registry.name_of("selectors", self._decider)
+        return EdgeflError(f"{name} {what}", ("rounds", "selector"))

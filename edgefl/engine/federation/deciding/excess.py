@@ -1,0 +1,94 @@
+"""What it costs not to be optimal: the joules of a round above the least for the same work in the same time."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from edgefl.channel.units import FloatArray
+from edgefl.engine.federation.deciding.history import History
+from edgefl.engine.federation.deciding.outlook import Outlook
+from edgefl.engine.federation.device import Processors
+from edgefl.engine.federation.made import NOTHING, Columns, Made
+from edgefl.engine.federation.simulation import Simulation
+from edgefl.engine.selectors import Candidates
+from edgefl.engine.selectors._allocation import Allocation, Uploads, least_energy, least_time
+from edgefl.engine.selectors._resources import allocated, carrying
+
+ENERGY_EXCESS = "energy_excess_j"  # further column of rounds.csv, where it is asked for
+
+
+@dataclass(frozen=True)
+class Excess:
+    """An observer that compares rounds with their least joules.
+
+    report_bits: what each participant sends beside its update.
+    """
+
+    simulation: Simulation
+    cell: int
+    processors: Processors
+    report_bits: int
+
+    def __call__(self, made: Made) -> Columns:
+        # where rounds overlap there is no round to compare with
+        return NOTHING if made.overlaps else Columns({ENERGY_EXCESS: self._excess_j(made)})
+
+    @cached_property
+    def _outlook(self) -> Outlook:
+        """What rounds without a deadline would cost the devices."""
+        return Outlook(self.simulation, self.cell, self.processors, None)
+
+    def _excess_j(self, made: Made) -> float | None:
+        """Return the joules of a round's completed participants above the least; None: nobody has completed.
+
+        The least is that of computing and sending by `least_energy`, with the round's own downloads, samples and
+        bits, and until its last update: best shares, powers and clocks. It knows the links' mean rates, so that a
+        round with good fading may be below it. None also where fading was so good that by mean rates nobody could
+        have done it in that time.
+        """
+        local, outlook = made.local, self._outlook
+        rows = [row for row, part in enumerate(made.parts) if part.completed]
+        if not rows:
+            return None
+        some = [made.parts[row] for row in rows]
+        past = History(max(local.ids) + 1)
+        past.note(local, made.parts, 0, self.report_bits)
+        state = made.jobs[0].dispatch.large_scale.of([local.ids[row] for row in rows])
+        candidates = outlook.candidates(state, past, 1, len(rows))
+        begun_s = min(part.downlink.start_s for part in some)
+        received_s = np.array([part.downlink.end_s - begun_s for part in some])
+        end_s = max(part.uplink.end_s for part in some if part.uplink) - begun_s
+        sends = candidates.up_bits > 0
+        least_j = _computing_j(candidates.at(np.flatnonzero(~sends)), end_s - received_s[~sends])
+        if sends.any():
+            sent_j = _sending_j(candidates.at(np.flatnonzero(sends)), received_s[sends], end_s)
+            if sent_j is None:
+                return None
+            least_j += sent_j
+        spent_j = sum(span.energy_j for part in some for span in (part.compute, part.uplink) if span)
+        bits_j = outlook.bits_j(np.asarray(candidates.ids), candidates.up_bits)
+        return float(spent_j - bits_j.sum() - least_j)
+
+
+def _computing_j(candidates: Candidates, window_s: FloatArray) -> float:
+    """Return the least joules of devices that compute for a time and send nothing: at the lowest clock."""
+    lowest_hz = candidates.cycles / np.where(candidates.cycles > 0, window_s, 1.0)
+    clock_hz = np.minimum(candidates.clock_hz, lowest_hz)
+    return float((candidates.capacitance * candidates.cycles * clock_hz**2).sum())
+
+
+def _sending_j(candidates: Candidates, received_s: FloatArray, end_s: float) -> float | None:
+    """Return the least joules of devices that compute and send until a time; None: by mean rates one could not."""
+    if not carrying(candidates).all():
+        return None
+    soonest_s = 0.0
+
+    def least(uploads: Uploads, near: Allocation | None) -> Allocation:
+        nonlocal soonest_s
+        soonest = least_time(uploads, received_s)
+        soonest_s = soonest[0]
+        return least_energy(uploads, received_s, soonest, end_s, near)
+
+    of, best = allocated(candidates, least)
+    return None if soonest_s > end_s else float(best.energy_j(of).sum())

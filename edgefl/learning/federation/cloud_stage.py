@@ -1,0 +1,37 @@
+"""Training in a cell below a cloud: the cell's model goes there, and comes back as the mean of several."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from edgefl.learning.federation.learner import TorchLearner
+from edgefl.learning.federation.stages import TrainStage
+from edgefl.learning.updates.cloud_models import CloudModels
+
+
+class CloudTrainStage(TrainStage):
+    """The stage of training the global model, which is exchanged with the cloud."""
+
+    def __init__(self, cloud: CloudModels, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._cloud = cloud
+
+    def aggregate(self, ids: Sequence[int]) -> None:
+        super().aggregate(ids)
+        self._cloud.hear(self.trainer.cell, self.trainer.device_data.sizes(ids))
+
+    def submit(self) -> int:
+        return self._cloud.send(self.trainer.cell, self.federation.model.model)
+
+    def adopt(self, cells: Sequence[int], aggregated: bool) -> None:
+        self.federation.model.adopt(self._cloud.mean(cells), as_next=not aggregated)
+
+
+def below_a_cloud(learners: Iterable[TorchLearner], torch_device: torch.device) -> CloudModels:
+    """Let these cells' learners exchange models with one cloud; return its models."""
+    cloud = CloudModels(torch_device)
+    for learner in learners:
+        learner.stage_of_training = partial(CloudTrainStage, cloud)
+    return cloud
