@@ -38,11 +38,14 @@ def check_world(world: World, *, reports: bool = False) -> None:
             if one.only is not None:
                 one.scenario.numbers.check_part(len(one.only), name)
             trains = one.scenario.workload is None
-            _check_tasks(one.scenario.rounds, one.scenario.sessions, reports=reports, trains=trains)
+            asked = one.scenario.reports.bits > 0
+            _check_tasks(one.scenario.rounds, one.scenario.sessions, asked, reports=reports, trains=trains)
     scenario.numbers.check(world.count)
 
 
-def _check_tasks(rounds: RoundSettings, sessions: SessionPolicy, *, reports: bool, trains: bool) -> None:
+def _check_tasks(
+    rounds: RoundSettings, sessions: SessionPolicy, asked: bool, *, reports: bool, trains: bool
+) -> None:
     """Check that what decides knows what it goes by."""
     if reports and rounds.overlap:
         raise EdgeflError(
@@ -59,9 +62,8 @@ def _check_tasks(rounds: RoundSettings, sessions: SessionPolicy, *, reports: boo
             " membership, or learning in place of workload",
             ("sessions",),
         )
-    selector = rounds.selector
-    if selector.asks_loss or selector.asks_norm:
-        name = registry.name_of("selectors", selector)
+    if asked:
+        name = registry.name_of("selectors", rounds.selector)
         raise EdgeflError(
             f"{name} chooses by what devices report of their training, and a workload trains nothing: take learning"
             " in place of workload, or another selector",
