@@ -1,4 +1,4 @@
-"""Populations that come back: sessions whose devices are largely those of an earlier one."""
+"""Recurring populations: sessions with largely the devices of an earlier one."""
 
 import pandas as pd
 
@@ -9,19 +9,19 @@ from edgefl.analysis.runs.choices import OVERLAP
 def population_kinds(
     rounds: pd.DataFrame, sessions: pd.DataFrame, *, overlap: float = OVERLAP
 ) -> pd.DataFrame:
-    """Tell which sessions are pilots and in which a population comes back.
+    """Tell which sessions are pilots and in which a population recurs.
 
-    Two sessions are as alike as the devices that are in both, over those that are in either (the Jaccard index of
-    the members at their starts). A population comes back when a session is at least `overlap` like an earlier one
-    that was no pilot. Populations may differ between the variants of a study, whose rounds last differently; so
-    that the same sessions are compared, one in which it does not come back in every variant does not count.
+    The overlap of two sessions is the Jaccard index of their members at the start. A population recurs when a session
+    overlaps by at least `overlap` with an earlier one that was no pilot. Populations may differ between the variants
+    of a study, since their rounds differ in length; only sessions in which it recurs in every variant count, so that
+    all variants are compared on the same ones.
 
     Returns:
-        as `session_kinds`, with `recurring` for populations, and further overlap (with the most alike of the
-        earlier sessions; NaN: there is none) and resembles (its number, the last one of equals).
+        as `session_kinds`, with `recurring` for populations, and the columns overlap (with the most similar earlier
+        session; NaN without one) and resembles (its number; the latest if several tie).
 
     Raises:
-        ValueError: overlap out of range.
+        ValueError: `overlap` is out of range.
     """
     if not 0 < overlap <= 1:
         raise ValueError(f"overlap is {overlap}: a share of devices, above 0 and at most 1, such as 0.5")
@@ -45,12 +45,12 @@ def population_kinds(
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return what two sets have in common over what is in either; 0 for two empty ones."""
+    """Return the size of the intersection over that of the union; 0 for two empty sets."""
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
 def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> list[str]:
-    """Say what a reader has to know of the populations that came back, one sentence each.
+    """Return notes on the recurring populations, one sentence each.
 
     Args:
         kinds: of `population_kinds`.
@@ -60,14 +60,14 @@ def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> lis
     alike = int((kinds["overlap"] >= overlap).sum())
     if alike > len(back):
         notes.append(
-            f"{alike - len(back)} sessions in which a population came back in some variants only are left out"
+            f"{alike - len(back)} sessions are left out: their population came back in only some variants"
         )
     stayed = int((back["resembles"] == back["session"] - 1).sum())
     if stayed:
         notes.append(
             f"{stayed} of the {len(back)} sessions whose population came back are most like the session directly"
-            " before: there it stayed rather than came back"
+            " before: it stayed rather than came back"
         )
     if listed := unpaired(sessions, "devices"):
-        notes.append(f"the variants met different devices in session {listed}: not a paired comparison")
+        notes.append(f"the variants have different devices in session {listed}: not a paired comparison")
     return notes
