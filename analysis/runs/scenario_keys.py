@@ -71,7 +71,7 @@ def of_points(info: pd.DataFrame) -> dict[tuple[Any, str], dict[str, Any]]:
 
 
 def differing(points: Iterable[Mapping[str, Any]]) -> list[str]:
-    """List the keys whose values differ between the points, in the order of the first."""
+    """List the keys with different values at the points, in the order of the first."""
     several = list(points)
     names = dict.fromkeys(key for point in several for key in point)
     return [
