@@ -292,7 +292,7 @@ def test_without_a_snapshot_training_starts_again(copy: Path, left: tuple[Path, 
     rows, _ = run(copy, every=EVERY, notes=notes, training=training)
     assert rows == left[1]
     assert training.restored == 0
-    assert "no usable snapshot: training starts again from the first round" in notes[0]
+    assert "no usable snapshot; training starts again from the first round" in notes[0]
 
 
 def test_a_snapshot_of_another_journal_is_left_out(copy: Path, tmp_path: Path) -> None:
