@@ -56,7 +56,7 @@ class _Recovered:
 
 
 class Journal:
-    """The journal of a running run; use as a context manager.
+    """The journal of a run in progress; use as a context manager.
 
     If it already holds entries of an unfinished run, these are answered first.
 

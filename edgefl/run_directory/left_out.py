@@ -22,7 +22,6 @@ def without_probes(
 
     A session then opens with its training. Stop before a session in whose probes a device took part that was absent
     at its start: such a device becomes a member of the session, and counts where it is tested.
-    there at its start: whoever joins in them is a member of the session, and counts where it is tested.
 
     Args:
         opened: session number, and the lender's opening of its training -> the opening in a run without probes.

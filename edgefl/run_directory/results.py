@@ -121,7 +121,7 @@ class RunTables:
         """Append rows, each to the table of its type.
 
         Raises:
-            EdgeflError: an extra column is missing in the table's first rows.
+            EdgeflError: an extra column was not in the table's first rows.
         """
         for row in rows:
             self._tables[type(row)].write(row, further or {})

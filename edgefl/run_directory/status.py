@@ -28,7 +28,7 @@ ROOM = 4096
 
 
 class RunStatus:
-    """The run.json of a running run.
+    """The run.json of a run in progress.
 
     Args:
         path: the run directory.

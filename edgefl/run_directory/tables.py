@@ -56,7 +56,7 @@ class Table:
         """Append a row, with values of extra columns.
 
         Raises:
-            EdgeflError: an extra column is missing in the first rows.
+            EdgeflError: an extra column was not in the first rows.
         """
         names = self._further_columns(further)
         self._put_gathered()
@@ -72,7 +72,7 @@ class Table:
         Raises:
             KeyError: the type has no such column.
             TypeError: a column without default is missing.
-            EdgeflError: an extra column is missing in the first rows.
+            EdgeflError: an extra column was not in the first rows.
         """
         all_further = {name: further.get(name) for name in self._further_columns(further)}
         block, rows = block_of(self._row_type, self._names, columns, all_further)
@@ -162,7 +162,7 @@ def block_of(
 
 
 def refuse_late(path: Path, further: Iterable[str], known: Collection[str]) -> None:
-    """Raise if extra columns are missing in a table's first rows."""
+    """Raise if extra columns were not in a table's first rows."""
     late = [name for name in further if name not in known]
     if late:
         raise EdgeflError(

@@ -38,7 +38,7 @@ def study(
         variants: name -> dotted overrides, as in a study file: {"wide": {"radio.bandwidth_hz": 2e8}}.
         seeds: each variant runs once per seed; if left out, those of the study file, or the scenario's own. If given
             for a study file, only these are run, and its question is not answered.
-        reference: the variant to which others are compared; None for the first.
+        reference: the variant with which others are compared; None for the first.
         question: as in a study file: {"metric": "accuracy_end", "variants": ["narrow", "wide"], "precision": 0.01,
             "budget": 40}.
         out: directory of the study: new, empty, or with part of this study, which is then continued; None for one

@@ -14,12 +14,12 @@ PARTS = ("my_algorithm.py", "my_mobility.py", "my_model.py")  # copied from the 
 
 
 def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Path]:
-    """Write the folder.
+    """Write the folder of a new scenario and study.
 
     Args:
         folder: new or empty.
+        name: of scenario and study.
         own_parts: add an algorithm, a model and a mobility model to change; otherwise use built-in ones.
-        own_parts: with an algorithm, a model and a mobility model to change; else with built-in ones.
 
     Returns:
         The written files.
