@@ -119,7 +119,7 @@ class MovingDrawing:
         if len(day.handovers[0]):
             words += "; crosses: handovers"
         if len(day.served) < len(sites) * day.layout["sectors"]:
-            words += "\n(grey: a cell without a model of its own)"
+            words += "\n(grey: a cell without its own model)"
         self.figure.text(
             left + width / 2,
             bottom + 0.012,

@@ -84,7 +84,7 @@ def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> st
             f"the runs name different references ({', '.join(named)}): choose one with --reference"
         )
     if named and named[0] not in known:
-        notes.append(f"the reference '{named[0]}' has no completed run: nothing is measured against it")
+        notes.append(f"the reference '{named[0]}' has no completed run: nothing is compared with it")
         return None
     return named[0] if named else None
 

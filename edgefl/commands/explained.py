@@ -36,7 +36,7 @@ Federated Learning under Dynamic Device Arrival and Departure: Convergence Analy
 N, its conference version: the same authors, Federated Learning with Dynamic Client Arrival and Departure: Convergence
 and Rapid Adaptation via Initial Model Construction.
 
-I, an earlier version of N, under review without names.
+I, an earlier version of N, under anonymous review.
 
 F: K. Panchal et al., Flash: Concept Drift Adaptation in Federated Learning, ICML 2023.
 
@@ -107,7 +107,7 @@ def _full_name(bare: str) -> str:
     if len(found := known.get(bare, [])) == 1:
         return found[0]
     if found:
-        raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write which")
+        raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write one of these")
     near = nearest(bare, list(known))
     hint = f"did you mean '{near}'?" if near else "write KIND/NAME, e.g. algorithms/fedprox, or a key"
     raise EdgeflError(f"'{bare}': no component, section or key has this name: {hint}")
@@ -154,7 +154,7 @@ def _section_of(dotted: str) -> tuple[type[BaseModel], str]:
         if inner is None:
             named = _named(field)
             see = f"edgefl describe {named.kind}/NAME" if named else f"edgefl describe {before}{part}"
-            raise EdgeflError(f"'{dotted}': {part} is no section with keys of its own; see {see}")
+            raise EdgeflError(f"'{dotted}': {part} is not a section with keys; see {see}")
         section, before = inner, f"{before}{part}."
     return section, before
 

@@ -52,5 +52,5 @@ def new(
         print(file)
     leave = " --allow-code" if parts else ""
     print(
-        f"\ngo on with:\n  cd {folder}\n  edgefl validate scenario.yaml{leave}\n  edgefl run scenario.yaml{leave}"
+        f"\ncontinue with:\n  cd {folder}\n  edgefl validate scenario.yaml{leave}\n  edgefl run scenario.yaml{leave}"
     )

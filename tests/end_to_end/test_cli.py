@@ -124,7 +124,10 @@ def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
         (["run", "digits.yaml", "--out", "/proc/none"], "/proc/none: cannot be written"),
         (["run", "digits.yaml", "--out", "."], "is not empty; choose another --out"),
         (["run", "digits.yaml", "--set", "learning.model=logistics"], "did you mean 'logistic'"),
-        (["study", "digits.yaml"], "digits.yaml: is a scenario, not a study; `edgefl run digits.yaml` runs it"),
+        (
+            ["study", "digits.yaml"],
+            "digits.yaml: is a scenario, not a study; `edgefl run digits.yaml` runs it",
+        ),
         (["study", "small.yaml", "--seed", "-1"], "--seed -1 seeds.0: must be >= 0"),
         (["describe", "algorithm"], "write KIND/NAME"),
         (["describe", "algorithms/fedavgg"], "did you mean 'fedavg'"),

@@ -24,7 +24,7 @@ learning:
 """
 # mistake | text (ALL: all of it) | text in its place | line | what is said
 MISTAKES = r"""
-wrong indent |   count: 4\n |    count: 4\n  populations: 2\n | 5 | this line is indented by 2 blanks, line 4 by 3
+wrong indent |   count: 4\n |    count: 4\n  populations: 2\n | 5 | this line is indented by 2 spaces, line 4 by 3
 not indented |   count: 4\n | count: 4\n | 3 | devices: must be a mapping of keys to values, got null: are the lines
 tab |   count: 4\n | \tcount: 4\n | 4 | a tab; YAML allows only spaces
 no blank after a colon | name: mine | name:mine | 1 | a key needs a colon and a space after it

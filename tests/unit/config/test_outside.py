@@ -157,7 +157,7 @@ def test_a_torchvision_of_another_pytorch_has_a_remedy(folder: Path, monkeypatch
     (folder / "needing_vision.py").write_text("import torchvision\n")
     with pytest.raises(EdgeflError) as error:
         edgefl.load_scenario(scenario(folder, "needing_vision:Part"))
-    assert "RuntimeError: operator nms does not exist; the torchvision" in str(error.value)
+    assert "RuntimeError: operator nms does not exist; the installed torchvision" in str(error.value)
     assert f"does not match this PyTorch ({version('torch')}): install both from one index" in str(
         error.value
     )

@@ -151,8 +151,11 @@ def test_numbers_are_seen_in_every_shape() -> None:
 @pytest.mark.parametrize(
     ("sets", "message"),
     [
-        ("learning.algorithm={name: feddc, correction: false}", "learning.algorithm.correction: is gone: "),
-        ("learning.base_model=once", "learning.base_model: is gone: "),
+        (
+            "learning.algorithm={name: feddc, correction: false}",
+            "learning.algorithm.correction: was removed: ",
+        ),
+        ("learning.base_model=once", "learning.base_model: was removed: "),
         (
             "learning.algorithm={name: fedadam, beta1: 0.3}",
             "learning.algorithm.beta1: is a constant now, 0.9: ",

@@ -85,8 +85,8 @@ def test_what_cannot_be_read_is_refused_with_its_line(
     [
         ("a:\n\tb: 1\n", "a.yaml:2: a tab; YAML allows only spaces, so use spaces"),
         ("a:\n  b: {x: 1}\n\tc: 1\n", "a.yaml:3: a tab"),
-        ("l:\n  a: 1\n    b: 2\n  c: 3\n", "a.yaml:3: this line is indented by 4 blanks, line 2 by 2"),
-        ("l:\n  a: 1\n  b: 2\n c: 3\nm: 4\n", "a.yaml:4: this line is indented by 1 blanks, line 3 by 2"),
+        ("l:\n  a: 1\n    b: 2\n  c: 3\n", "a.yaml:3: this line is indented by 4 spaces, line 2 by 2"),
+        ("l:\n  a: 1\n  b: 2\n c: 3\nm: 4\n", "a.yaml:4: this line is indented by 1 spaces, line 3 by 2"),
         # one line against several: the parser notices only where the several begin
         (
             "l:\n    a: 1\n  b: 2\n  c: 3\n",
@@ -94,7 +94,7 @@ def test_what_cannot_be_read_is_refused_with_its_line(
         ),
         ("l:\n a: 1\n  b: 2\n  c: 3\n", "a.yaml:2: this line is indented by 1 spaces, those below it by 2"),
         (" a: 1\nb: 2\nc: 3\n", "a.yaml:1: this line is indented by 1 spaces, those below it by 0"),
-        ("a: 1\n  # by the way\n\n  b: 2\n", "a.yaml:4: this line is indented by 2 blanks, line 1 by 0"),
+        ("a: 1\n  # by the way\n\n  b: 2\n", "a.yaml:4: this line is indented by 2 spaces, line 1 by 0"),
         ("l:\n  a: 1\n  lr 0.1\n  b: 2\n", "a.yaml:3: a key needs a colon and a space after it"),
         ("l:\n  a: 1\n  lr:0.1\n  b: 2\n", "a.yaml:3: a key needs a colon and a space after it"),
         (

@@ -46,7 +46,7 @@ def test_what_is_whole_is_read_as_it_is(tmp_path: Path) -> None:
         ('"x"', "not a description of a run"),
         ("{}", "its status is null"),
         ('{"status": 3}', "its status is 3"),
-        ('{"status": "begun"}', "none of running, completed, interrupted, failed"),
+        ('{"status": "begun"}', "not one of running, completed, interrupted, failed"),
     ],
 )
 def test_another_document_is_refused(content: str, message: str, tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ def test_rows_are_read_as_they_are_written(tmp_path: Path) -> None:
     [
         (line().replace("0.25", '"'), "is not a line of a table"),
         (line()[:-3] + "\n", r"has \d+ cells, the header \d+"),
-        (line().replace("2.5", "x"), "energy_j is 'x', no number"),
-        (line().replace("2.5", ""), "energy_j is '', no number"),
-        ("1.5" + line()[1:], "session is '1.5', no number"),
+        (line().replace("2.5", "x"), "energy_j is 'x', not a number"),
+        (line().replace("2.5", ""), "energy_j is '', not a number"),
+        ("1.5" + line()[1:], "session is '1.5', not a number"),
     ],
 )
 def test_a_damaged_row_is_named_by_its_line(damaged: str, message: str, tmp_path: Path) -> None:
