@@ -222,7 +222,7 @@ def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
     if status in ("failed", "interrupted"):
         return f"{sentence}: continue it with {resume}"
     if status == "running":
-        signs = {"process": "pid", "on": "host", "last heartbeat": "heartbeat"}
+        signs = {"process": "pid", "on": "host", "last seen": "heartbeat"}
         process = run.get("process") or {}
         known = " ".join(f"{word} {process[key]}" for word, key in signs.items() if key in process)
         about = f" ({known})" if known else ""

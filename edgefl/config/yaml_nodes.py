@@ -82,7 +82,7 @@ def read(text: str) -> Node | None:
     odd = Reader.NON_PRINTABLE.search(text)
     if odd:
         line = text.count("\n", 0, odd.start()) + 1
-        raise FaultyText(line, f"holds the character {_name(odd.group())}, which is not text; delete it")
+        raise FaultyText(line, f"contains the character {_name(odd.group())}, which is not text; delete it")
     loader = yaml.SafeLoader(text)
     try:
         return _Composer(loader, text).document()
@@ -246,7 +246,7 @@ def _check_characters(event: yaml.ScalarEvent) -> None:
     odd = Reader.NON_PRINTABLE.search(event.value)  # from an escape such as "\0"
     if odd:
         raise _fault(
-            event, f"{quoted(event.value)} holds the character {_name(odd.group())}, which is not text"
+            event, f"{quoted(event.value)} contains the character {_name(odd.group())}, which is not text"
         )
 
 

@@ -55,8 +55,8 @@ def test_runs_are_in_order_of_their_seeds_and_numbered_from_0(write_run: Write) 
                 "status": "running",
                 "process": {"pid": 17, "host": "lab", "heartbeat": "2025-01-02T03:04:05Z"},
             },
-            "'running', not 'completed' (process 17 on lab last heartbeat 2025-01-02T03:04:05Z): wait until it "
-            "if it was killed, continue it with `edgefl resume {path}`",
+            "'running', not 'completed' (process 17 on lab last seen 2025-01-02T03:04:05Z): wait until it "
+            "finishes or, if it was killed, continue it with `edgefl resume {path}`",
         ),
         (
             {"status": "running"},

@@ -33,12 +33,12 @@ def read(folder: Path, content: str | bytes) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a: 1\nb: \0\n", "a.yaml:2: holds the character U+0000, which is not text"),
-        (b"a: 1\n\nb: \x07\n", "a.yaml:3: holds the character U+0007"),
+        (b"a: 1\nb: \0\n", "a.yaml:2: contains the character U+0000, which is not text"),
+        (b"a: 1\n\nb: \x07\n", "a.yaml:3: contains the character U+0007"),
         (b"a: 1\nb: \xff\n", "a.yaml:2: contains the byte 0xff, which is not UTF-8; save the file as UTF-8"),
         ("a: 1\n".encode("utf-16"), "a.yaml:1: contains the byte 0xff"),
-        ('a: "\\0"', "a.yaml:1: '\\x00' holds the character U+0000"),
-        ('b: 1\na: "\\ud800"', "a.yaml:2: '\\ud800' holds the character U+D800"),
+        ('a: "\\0"', "a.yaml:1: '\\x00' contains the character U+0000"),
+        ('b: 1\na: "\\ud800"', "a.yaml:2: '\\ud800' contains the character U+D800"),
         ('a: "\\UFFFFFFFF"', "a.yaml:1: not valid YAML"),
         ("%YAML 1." + "9" * 5000 + "\n---\na: 1\n", "a.yaml:1: not valid YAML"),
         ("", "a.yaml:1: is empty; a mapping of keys to values is expected"),
@@ -244,7 +244,7 @@ def test_a_faulty_value_on_the_command_line() -> None:
     for text, message in [
         ("[", "--set x: '[' is not a YAML value: the [ in this line is not closed"),
         ("[" * 500, "nested deeper than 50 levels"),
-        ("\udcff", "holds the character U+DCFF"),
+        ("\udcff", "contains the character U+DCFF"),
         ("a: 1\n--- b", "a second document begins here"),
     ]:
         with pytest.raises(EdgeflError) as error:

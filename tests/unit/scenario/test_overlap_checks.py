@@ -28,7 +28,7 @@ def scenario(**keys: Any) -> Any:
         ({"rounds__server.concurrency": 9}, "rounds.server.concurrency: 9 exceeds"),
         (
             {"rounds__server.concurrency": 5, "rounds__selector": {"name": "uniform", "count": 2}},
-            "rounds.server.concurrency: rounds.selector.count says",
+            "rounds.server.concurrency: rounds.selector.count already says",
         ),
         ({"rounds__min_updates": 5}, "rounds.min_updates: 5 exceeds rounds.server.buffer 4"),
     ],
