@@ -1,4 +1,4 @@
-"""Reads run directories, and nothing else: tidy tables, the papers' metrics, comparisons and figures."""
+"""Read run directories: tidy tables, the papers' metrics, comparisons and figures."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ __all__ = [
     "report_theory",
     "sweep",
 ]
-# Imported when first used: the command line shows its help without pandas.
+# Imported on first use: the command line shows its help without pandas.
 _LAZY = {
     "reports.choosing": ("report_choice",),
     "reports.comparison": ("compare",),

@@ -1,8 +1,8 @@
-"""edgefl: a wireless edge network co-simulator for federated learning.
+"""edgefl: a wireless edge co-simulator for federated learning.
 
 import edgefl
 
-scenario = edgefl.load_scenario("scenarios/quickstart.yaml")      # or a dict of the same keys
+scenario = edgefl.load_scenario("scenarios/quickstart.yaml")      # or a dict with the same keys
 results = edgefl.simulate(scenario.with_(seed=7, learning__local__lr=0.01), out="runs/first")
 results.rounds                                                     # a pandas data frame; devices, sessions, ...
 
@@ -42,7 +42,7 @@ __all__ = [
     "study",
 ]
 
-# Imported when first used: PyTorch takes a second that `edgefl --help` need not spend.
+# Imported on first use: `edgefl --help` need not wait for PyTorch.
 _LAZY = {
     "Recording": ("edgefl.run.world_record", "Recording"),
     "Results": ("edgefl.run.results", "Results"),

@@ -1,4 +1,4 @@
-"""The errors that a user can cause, and context managers that add their place."""
+"""Errors caused by user input, and context managers that add their place."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ LONGEST_QUOTE = 80  # characters of a value in a message
 
 
 def quoted(value: object) -> str:
-    """Return a value as a message shows it: in quotes if it is text, on one line, and cut if it is long."""
+    """Format a value for a message: text in quotes, on one line, long values cut."""
     shown = repr(value[: 2 * LONGEST_QUOTE] if isinstance(value, str) else value)
     if value is None or isinstance(value, bool):
         shown = {None: "null", True: "true", False: "false"}[value]  # as YAML writes it
@@ -18,19 +18,19 @@ def quoted(value: object) -> str:
 
 
 def clipped(text: str, longest: int = LONGEST_QUOTE) -> str:
-    """Return a text on one line without quotes, cut if it is long."""
+    """Format a text for a message: without quotes, on one line, cut if long."""
     shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text[: 2 * longest])
     return shown if len(shown) <= longest and len(text) <= longest else f"{shown[: longest - 3]}..."
 
 
 class EdgeflError(ValueError):
-    """An error about bad input, with its place and remedy. The command line prints it and exits with 2.
+    """An error in user input, with its place and remedy. The command line prints it and exits with 2.
 
-    A ValueError, so that pydantic adds the place when a component raises it during validation.
+    It is a ValueError, so that pydantic adds the place when a component raises it during validation.
 
     Args:
         message: what is wrong, and the remedy.
-        place: keys of the scenario that the error is about, e.g. ("learning", "dataset").
+        place: keys of the scenario that caused the error, e.g. ("learning", "dataset").
     """
 
     def __init__(self, message: str, place: tuple[str, ...] = ()) -> None:
@@ -43,11 +43,11 @@ class EdgeflError(ValueError):
 
 
 class Divergence(EdgeflError):
-    """An error about training that has left the finite numbers.
+    """An error raised when training leaves the finite numbers.
 
     Args:
         message: where, and the remedy.
-        last: tensors by name: the model that was finite until then, and its algorithm's state.
+        last: tensors by name: the last finite model, and its algorithm's state.
     """
 
     def __init__(self, message: str, last: dict[str, Any]) -> None:
@@ -57,7 +57,7 @@ class Divergence(EdgeflError):
 
 @contextmanager
 def about(*place: str) -> Iterator[None]:
-    """Mark errors raised inside as errors about these keys of the scenario."""
+    """Attribute errors raised inside to these keys of the scenario."""
     try:
         yield
     except EdgeflError as error:
@@ -66,7 +66,7 @@ def about(*place: str) -> Iterator[None]:
 
 @contextmanager
 def moved(from_: tuple[str, ...], to: tuple[str, ...]) -> Iterator[None]:
-    """Mark errors raised inside about keys below one place as errors about the same keys below another."""
+    """Attribute errors raised inside about keys below one place to the same keys below another."""
     try:
         yield
     except EdgeflError as error:
@@ -77,7 +77,7 @@ def moved(from_: tuple[str, ...], to: tuple[str, ...]) -> Iterator[None]:
 
 @contextmanager
 def refused(*place: str) -> Iterator[None]:
-    """Turn what `channel` refuses, say a transfer that would hardly ever end, into an error about these keys."""
+    """Turn a ValueError of `channel`, say about a transfer that hardly ever ends, into an error about these keys."""
     try:
         yield
     except EdgeflError:

@@ -1,7 +1,7 @@
 """Random streams by name, not by order.
 
-Two runs that ask for the same stream get the same numbers, whatever else they draw. Adding a device or
-swapping the algorithm therefore disturbs nothing else, and variants of a study meet the same world.
+Two runs that request the same stream get the same numbers, whatever else they draw. Adding a device or
+swapping the algorithm therefore changes nothing else, and all variants of a study run in the same world.
 """
 
 import zlib
@@ -12,7 +12,7 @@ import numpy as np
 __all__ = ["Streams"]
 
 
-# NumPy's SeedSequence: words of its pool, and the constants of its hash and mixing functions
+# NumPy's SeedSequence: words in its pool, and the constants of its hash and mixing functions
 _POOL, _WORD = 4, 0xFFFFFFFF
 _FIRST_IN, _NEXT_IN, _FIRST_OUT, _NEXT_OUT = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
 # PCG64's step (O'Neill, 2014), modulo 2^128
@@ -21,34 +21,34 @@ _LEFT, _RIGHT = 0xCA01F9DD, np.uint64(0x4973F715)
 
 
 class Streams:
-    """Independent generators keyed by names and numbers, all derived from one seed."""
+    """Independent generators keyed by names and numbers, derived from one seed."""
 
     def __init__(self, seed: int, prefix: tuple[str | int, ...] = ()) -> None:
         self.seed = seed
-        self._prefix = prefix  # of all names
+        self._prefix = prefix  # before every name
 
     def below(self, *path: str | int) -> "Streams":
-        """Streams of their own below a name: for something that there may be several of."""
+        """Return the streams below a name, for one of several instances of something."""
         return Streams(self.seed, (*self._prefix, *path))
 
     def _sequence(self, path: tuple[str | int, ...]) -> np.random.SeedSequence:
         path = (*self._prefix, *path)
-        # crc32 and not hash(): Python salts hash() anew in every process.
+        # crc32, not hash(): Python salts hash() in every process.
         key = tuple(zlib.crc32(part.encode()) if isinstance(part, str) else part for part in path)
         return np.random.SeedSequence(self.seed, spawn_key=key)
 
     def __call__(self, *path: str | int) -> np.random.Generator:
-        """A fresh generator at the start of the named stream, e.g. `streams("batches", device, round)`."""
+        """Return a new generator at the start of the named stream, e.g. `streams("batches", device, round)`."""
         return np.random.Generator(np.random.PCG64(self._sequence(path)))
 
     def low_keys(self, path: tuple[str | int, ...], count: int) -> np.ndarray:
-        """Return [count] the lower 64 bits of `key(*path, number)` for numbers from 0 on, all at once."""
+        """Return [count] the lower 64 bits of `key(*path, number)` for numbers from 0, vectorised."""
         return self._states(path, count, 1)[:, 0]
 
     def in_turn(self, path: tuple[str | int, ...], count: int) -> Iterator[np.random.Generator]:
-        """Yield the streams `(*path, number)` for numbers from 0 on, each to be used before the next one comes.
+        """Yield the streams `(*path, number)` for numbers from 0; use each one before taking the next.
 
-        One generator is set to the start of one stream after another, in a fifth of the time that making them takes.
+        One generator is reset to the start of each stream, which takes a fifth of the time of making new ones.
         """
         bits = np.random.PCG64(0)
         generator = np.random.Generator(bits)
@@ -64,10 +64,10 @@ class Streams:
             yield generator
 
     def _states(self, path: tuple[str | int, ...], count: int, words: int) -> np.ndarray:
-        """Return [count, words] what the sequences of `(*path, number)` generate, 64 bits each.
+        """Return [count, words] the output of the sequences of `(*path, number)`, 64 bits each.
 
-        Only the last number differs: what NumPy's SeedSequence mixes of the seed and the path stands before it, and
-        the last word is mixed into that for all numbers at once, as SeedSequence does (Melissa O'Neill's `seed_seq`).
+        Only the last number differs: the pool that SeedSequence mixes from the seed and the path is the same for all,
+        and the last word is mixed into it for all numbers at once (Melissa O'Neill's `seed_seq`).
         """
         before = self._sequence(path).pool.tolist()
         told = max(_POOL, _words(self.seed)) + sum(_words(part) for part in (*self._prefix, *path))
@@ -84,18 +84,18 @@ class Streams:
         return states
 
     def key(self, *path: str | int) -> int:
-        """A 128-bit key of the named stream, for counter-based generators that are read at any position."""
+        """Return a 128-bit key of the named stream, for counter-based generators with random access."""
         low, high = self._sequence(path).generate_state(2, np.uint64)
         return int(low) | int(high) << 64
 
 
 def _words(part: str | int) -> int:
-    """Return how many words of 32 bits SeedSequence makes of a part of a name."""
+    """Return the number of 32-bit words that SeedSequence makes of a part of a name."""
     return 1 if isinstance(part, str) else max(1, -(-part.bit_length() // 32))
 
 
 def _hashed(values: np.ndarray, constant: int, factor: int) -> tuple[np.ndarray, int]:
-    """Return SeedSequence's hash of words, and the constant of its next one; words are the lower half of 64 bits."""
+    """Return SeedSequence's hash of words (lower half of 64 bits), and the constant for its next call."""
     after = constant * factor & _WORD
     return _folded((values ^ np.uint64(constant)) * np.uint64(after) & np.uint64(_WORD)), after
 

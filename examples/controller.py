@@ -1,8 +1,8 @@
-"""Decide on a run's rounds from outside, through Gymnasium: at random, and greedily by expected seconds.
+"""Control a run's rounds through Gymnasium: at random, and greedily by expected seconds.
 
     python examples/controller.py
 
-It needs the extra `gym`. A scheduler that learns has the same two calls, reset() and step().
+It needs the extra `gym`. A learning scheduler makes the same two calls, reset() and step().
 """
 
 from collections.abc import Callable
@@ -25,12 +25,12 @@ Policy = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 
 def at_random(seen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Let each device take part with a probability of one half."""
+    """Let each device take part with probability one half."""
     return rng.random((len(seen), 1))
 
 
 def greedy(seen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Let those take part whose round is expected to be among the shorter half."""
+    """Choose the half of the devices with the shorter expected rounds."""
     seconds = seen[:, [FEATURES.index(name) for name in ("down_s", "compute_s", "up_s")]].sum(axis=1)
     here = seen[:, FEATURES.index("present")] > 0
     return np.where(here & (seconds <= np.median(seconds[here])), 1.0, 0.0)[:, None]

@@ -1,4 +1,4 @@
-"""Let other users fill the band by the hour, as a sine over the day does."""
+"""Vary the load of other users over the day like a sine."""
 
 import math
 
@@ -7,15 +7,15 @@ from pydantic import Field
 from edgefl.channel.tdd import Direction
 from edgefl.engine.backgrounds import Background
 
-STEP_S = 900.0  # base stations count by quarters of an hour
+STEP_S = 900.0  # base stations count per quarter of an hour
 
 
 class Daily(Background):
-    """Load that rises and falls once a day around a mean, in steps of a quarter of an hour, alike in all cells."""
+    """A load that rises and falls once a day around a mean, in steps of 15 minutes, the same in all cells."""
 
-    mean_load: float = Field(0.4, ge=0, le=0.9, description="mean over the day")
-    swing: float = Field(0.8, ge=0, le=1, description="how far it goes from there, as a share of the mean")
-    busiest_hour: float = Field(20.0, ge=0, lt=24, description="when it is the highest, h")
+    mean_load: float = Field(0.4, ge=0, le=0.9, description="mean load over the day")
+    swing: float = Field(0.8, ge=0, le=1, description="largest deviation, as a share of the mean")
+    busiest_hour: float = Field(20.0, ge=0, lt=24, description="hour of the highest load")
     uplink_part: float = Field(
         0.2, ge=0, le=1, description="load of the uplink, as a share of the downlink's"
     )

@@ -1,4 +1,4 @@
-"""Switch devices on in office hours."""
+"""Switch devices on during office hours."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -10,14 +10,14 @@ from edgefl.rng import Streams
 
 
 class OfficeHours(Churn):
-    """Switch a device on for the same hours of each day; it comes late by a uniform time of its own.
+    """Switch a device on for the same hours of each day, late by its own uniform delay.
 
-    At time 0 the office opens. Nobody is there at night, so `rounds.max_wait_s` must exceed a night.
+    The office opens at time 0. No device is there at night, so `rounds.max_wait_s` must exceed a night.
     """
 
-    open_s: float = Field(8 * 3600.0, gt=0, description="time from opening to closing, s")
-    closed_s: float = Field(16 * 3600.0, gt=0, description="time from closing to the next opening, s")
-    late: float = Field(0.1, ge=0, lt=1, description="longest delay after opening, as a share of open_s")
+    open_s: float = Field(8 * 3600.0, gt=0, description="time from opening to closing")
+    closed_s: float = Field(16 * 3600.0, gt=0, description="time from closing to the next opening")
+    late: float = Field(0.1, ge=0, lt=1, description="maximum delay after opening, as a share of open_s")
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         late_s = self.open_s * streams("churn", device).uniform(0.0, self.late)

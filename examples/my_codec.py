@@ -8,12 +8,12 @@ from edgefl.learning.codecs import Chance, Contraction, FeedbackCodec, Sizes
 
 
 class Halves(FeedbackCodec):
-    """Send a share of a change, chosen anew by each device in each round, in half precision.
+    """Send a share of a change in half precision, drawn by each device in each round.
 
-    Both ends draw the same places from a seed, which travels too. What is not sent, or rounded off, waits.
+    Both ends draw the same places from a seed, which is sent too. What is not sent, or rounded off, stays for later.
     """
 
-    share: float = Field(0.5, gt=0, le=1, description="share of the numbers that are sent")
+    share: float = Field(0.5, gt=0, le=1, description="share of the numbers to send")
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         count = max(1, round(self.share * sizes.count))
@@ -23,6 +23,6 @@ class Halves(FeedbackCodec):
         return torch.zeros_like(wanted).scatter(1, places, sent), bits
 
     def distortion(self, sizes: Sizes) -> Contraction:
-        """What is not sent is left, on average 1 - share of the square, and of what is sent 2^-22 by rounding."""
+        """Return the bound: 1 - share of the square is not sent, on average, and 2^-22 of the rest is rounded off."""
         share = max(1, round(self.share * sizes.count)) / sizes.count
         return Contraction(share * (1 - 2**-22))

@@ -12,13 +12,13 @@ from edgefl.learning.datasets import Data, Dataset, Split
 class Npz(Dataset):
     """Read the arrays x_train, y_train, x_test and y_test of a file: uint8 or float32, and labels 0 to C-1."""
 
-    path: Path = Field(description="the .npz file; relative to the scenario's file")
+    path: Path = Field(description="the .npz file, relative to the scenario's file")
 
     def check(self) -> None:
         if not self.path.is_file():
             arrays = "x_train=..., y_train=..., x_test=..., y_test=..."
             raise EdgeflError(
-                f"{self.path} is not there: write it with `np.savez({str(self.path)!r}, {arrays})`"
+                f"{self.path} does not exist: write it with `np.savez({str(self.path)!r}, {arrays})`"
             )
 
     def load(self) -> Data:
@@ -34,8 +34,8 @@ class Npz(Dataset):
             ValueError,
             TypeError,
             OSError,
-        ) as error:  # an array that is missing, no integers, ...
-            raise EdgeflError(f"{self.path} cannot be read ({error}): write it anew") from error
+        ) as error:  # a missing array, labels that are not integers, ...
+            raise EdgeflError(f"{self.path} cannot be read ({error}): write it again") from error
         mean, std = np.array(train.x.mean(), np.float32), np.array(train.x.std(), np.float32)
         names = tuple(str(label) for label in range(train.y.max() + 1))
         return Data(train, test, len(names), mean, std, names)

@@ -1,4 +1,4 @@
-"""Choose who takes part by what a round would cost, and remember who did."""
+"""Choose participants by what a round would cost, and remember them."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
 
 class Frugal(CountedDecider):
-    """Take the devices of the fewest joules for a sample, each as often as the others before it comes again."""
+    """Choose the devices with the fewest joules per sample, in turns: all take part equally often."""
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

@@ -1,13 +1,13 @@
-"""Images become their negatives."""
+"""Turn images into their negatives."""
 
 from edgefl.learning.datasets import Split
 from edgefl.learning.drifts import Drift
 
 
 class Negative(Drift):
-    """Each input becomes the data's brightest minus itself; labels stay.
+    """Replace each input by the data's brightest value minus itself; labels stay.
 
-    When, where and for how many devices is said by the parameters that all drifts have.
+    The parameters common to all drifts say when, where and for how many devices.
     """
 
     def change(self, split: Split, classes: int) -> Split:

@@ -1,4 +1,4 @@
-"""Train something else than PyTorch does: ridge regression in NumPy. Start it: `python my_learner.py`."""
+"""Train without PyTorch: ridge regression in NumPy. Start it: `python my_learner.py`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -10,10 +10,10 @@ from edgefl.learners.own import Assignment
 
 
 class Ridge:
-    """Devices measure y = x w + noise and send what their samples say of w; the server adds it up and solves."""
+    """Devices measure y = x w + noise and send statistics of their samples; the server adds them and solves for w."""
 
-    flops_per_sample, payload_bits = 2.0 * 8 * 8, 64 * 8  # of X^T X; of w, which goes down
-    facts = StageFacts("train", rounds=None, opening=Opening())  # its one stage is the learner itself
+    flops_per_sample, payload_bits = 2.0 * 8 * 8, 64 * 8  # of X^T X; of w, sent down
+    facts = StageFacts("train", rounds=None, opening=Opening())  # its only stage is the learner itself
 
     def __init__(self, told: Assignment) -> None:
         self.told, self.session_number = told, 0
@@ -30,7 +30,7 @@ class Ridge:
         return LocalRound(tuple(ids), (1,) * many, (16,) * many, (64 * 8,) * many, (up_bits,) * many)
 
     def aggregate(self, ids: Sequence[int]) -> None:
-        for id_ in ids:  # of those only whose updates arrived
+        for id_ in ids:  # only devices whose updates arrived
             self.gram, self.moment = self.gram + self.sums[id_][0], self.moment + self.sums[id_][1]
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation:
@@ -44,7 +44,7 @@ class Ridge:
         x = rng.normal(size=(16, 8))
         return x.T @ x, x.T @ (x @ self.w + rng.normal(size=16))
 
-    # with these a run that was left goes on: edgefl.resume(path, learner=Ridge)
+    # these let an unfinished run be resumed: edgefl.resume(path, learner=Ridge)
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, int]]:
         return {"gram": self.gram, "moment": self.moment}, {"session": self.session_number}
 

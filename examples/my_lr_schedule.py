@@ -1,4 +1,4 @@
-"""Decay with the root of the rounds."""
+"""Decay with the square root of the rounds."""
 
 from pydantic import Field
 
@@ -6,12 +6,14 @@ from edgefl.learning.lr_schedules import LrSchedule
 
 
 class InverseRoot(LrSchedule):
-    """The rate falls as 1 / sqrt(1 + (t - 1) / first): no end of training has to be known.
+    """Decrease the rate as 1 / sqrt(1 + (t - 1) / first), without knowing the end of training.
 
-    The rate of stochastic subgradient methods for convex losses, as of Zinkevich (ICML 2003).
+    The rate of stochastic subgradient methods for convex losses (Zinkevich, ICML 2003).
     """
 
-    first: float = Field(1.0, gt=0, le=1e9, description="rounds after which it has fallen by the root of 2")
+    first: float = Field(
+        1.0, gt=0, le=1e9, description="rounds after which the rate has fallen by the square root of 2"
+    )
 
     def shape(self, round_: int, progress: float) -> float:
         return (1 + (round_ - 1) / self.first) ** -0.5

@@ -1,4 +1,4 @@
-"""Move devices to and fro on a straight line."""
+"""Move devices back and forth on a straight line."""
 
 import numpy as np
 from pydantic import Field
@@ -8,15 +8,15 @@ from edgefl.rng import Streams
 
 
 class Shuttle(Mobility):
-    """Drive shuttles along a line past the base station, back from its end at once, each from a place of its own.
+    """Drive shuttles back and forth along a line past the base station, each from its own starting point.
 
     Where devices were dropped does not matter. A line longer than the cell takes them out of it: they are
-    absent until they are back.
+    absent until they return.
     """
 
-    length_m: float = Field(400.0, gt=0, le=10_000, description="length of the line, its middle at x = 0, m")
-    offset_m: float = Field(20.0, ge=0, le=5000, description="distance of the line to the base station, m")
-    speed_m_s: float = Field(10.0, gt=0, le=60, description="speed, m/s")
+    length_m: float = Field(400.0, gt=0, le=10_000, description="length of the line, centred at x = 0")
+    offset_m: float = Field(20.0, ge=0, le=5000, description="distance of the line from the base station")
+    speed_m_s: float = Field(10.0, gt=0, le=60, description="speed")
 
     def area_radius_m(self, cell_radius_m: float) -> float:
         return cell_radius_m
@@ -35,7 +35,7 @@ class _Shuttles:
         self._line, self._begin_m = line, begin_m
 
     def positions_m(self, time_s: float) -> np.ndarray:
-        """[devices, 2]: there on the first half of a lap of two lengths, back on the second."""
+        """Return [devices, 2]: forth in the first half of a lap, back in the second."""
         length_m = self._line.length_m
         driven_m = (self._begin_m + self._line.speed_m_s * time_s) % (2.0 * length_m)
         along_m = length_m / 2.0 - np.abs(driven_m - length_m)

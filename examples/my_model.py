@@ -13,7 +13,7 @@ from edgefl.learning.models import Model
 class GeluMlp(Model):
     """Stack hidden layers of one width, each with GELU (Hendrycks and Gimpel, 2016).
 
-    Representation, for algorithms that look at it (MOON): the last hidden layer.
+    Representation, for algorithms that use it (MOON): the last hidden layer.
     """
 
     # the sizes at which `edgefl describe` counts parameters

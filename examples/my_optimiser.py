@@ -11,16 +11,16 @@ from edgefl.learning.optimisers import Optimiser, Step
 
 
 class Lion(Optimiser):
-    """Move every weight by lr, in the direction of a mean of past gradients and the present one.
+    """Move every weight by lr, in the sign of a mean of past gradients and the current one.
 
     Chen et al., Symbolic Discovery of Optimization Algorithms, NeurIPS 2023: beta1 is `learning.local.momentum`, and
-    weight decay shrinks the model by itself, as with adamw. Take a learning rate three to ten times smaller than
+    weight decay shrinks the model directly, as with adamw. Choose a learning rate three to ten times smaller than
     Adam's.
     """
 
     vectors: ClassVar = 1
 
-    beta2: float = Field(0.99, ge=0, lt=1, description="share of the mean of gradients that is kept")
+    beta2: float = Field(0.99, ge=0, lt=1, description="share of the gradients' mean that is kept")
 
     def step(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
         (mean,) = state

@@ -1,4 +1,4 @@
-"""Deal out samples in unequal amounts, of equal mixture."""
+"""Deal samples in unequal amounts but equal mixtures."""
 
 import numpy as np
 from pydantic import Field
@@ -9,13 +9,13 @@ from edgefl.rng import Streams
 
 
 class QuantitySkew(Staying):
-    """Give devices shares of the data from Dir(alpha, ..., alpha), and each the same mix of labels.
+    """Give devices shares of the data from Dir(alpha, ..., alpha), all with the same mix of labels.
 
-    Every device has one sample first; the rest is dealt out at random by the shares. Data stay with their device
+    Every device first gets one sample; the rest is dealt at random by the shares. Data stay with their device
     through all sessions. Source: Li et al., Federated Learning on Non-IID Data Silos, ICDE 2022, section IV.
     """
 
-    alpha: float = Field(0.5, gt=0, le=1e9, description="concentration; the smaller, the more unequal")
+    alpha: float = Field(0.5, gt=0, le=1e9, description="concentration; smaller is more unequal")
 
     def assign(
         self,
@@ -26,7 +26,7 @@ class QuantitySkew(Staying):
         inputs: PartitionInputs = NO_INPUTS,
     ) -> list[np.ndarray]:
         if len(labels) < devices:
-            raise EdgeflError(f"{len(labels)} samples do not serve {devices} devices: take fewer devices")
+            raise EdgeflError(f"{len(labels)} samples are too few for {devices} devices: use fewer devices")
         rng = streams("partition", self.key(session))
         sizes = 1 + rng.multinomial(len(labels) - devices, rng.dirichlet(np.full(devices, self.alpha)))
         return [np.sort(own) for own in np.split(rng.permutation(len(labels)), np.cumsum(sizes)[:-1])]

@@ -1,4 +1,4 @@
-"""Draw what a modem's data sheet says, and stay awake after each transfer."""
+"""Compute power from a modem's data sheet, with a radio that stays awake after each transfer."""
 
 from pydantic import Field
 
@@ -6,16 +6,16 @@ from edgefl.engine.power_models import Draws, Equipment, PowerModel
 
 
 class DataSheet(PowerModel):
-    """Currents at a supply voltage, as data sheets give them: receiving, sending, listening for a while afterwards.
+    """Currents at a supply voltage, as in data sheets: receiving, sending, and listening for a while afterwards.
 
-    Ignored: that the current of sending depends on the radiated power.
+    Left out: the current while sending depends on the radiated power.
     """
 
     supply_v: float = Field(3.8, gt=0, le=60, description="supply voltage, V")
-    receive_a: float = Field(0.09, ge=0, le=10, description="current while it receives, A")
-    send_a: float = Field(0.25, ge=0, le=10, description="current while it sends, A")
-    listen_a: float = Field(0.03, ge=0, le=10, description="current while it listens after a transfer, A")
-    listen_s: float = Field(2.0, ge=0, le=3600, description="how long it listens, s")
+    receive_a: float = Field(0.09, ge=0, le=10, description="current while receiving, A")
+    send_a: float = Field(0.25, ge=0, le=10, description="current while sending, A")
+    listen_a: float = Field(0.03, ge=0, le=10, description="current while listening after a transfer, A")
+    listen_s: float = Field(2.0, ge=0, le=3600, description="duration of listening")
 
     def draws(self, equipment: Equipment) -> Draws:
         return Draws(

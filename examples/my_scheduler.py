@@ -10,15 +10,17 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class ShortestJobFirst(Scheduler):
-    """Give the band to the flow that would be done first, were it alone, and some of it to all.
+    """Give the band to the flow that would finish first if it were alone, and a share to all.
 
-    Without the share for all, the mean time to completion is the least possible on channels that do not fade
+    Without the share for all, the mean time to completion is minimal on channels without fading
     (Schrage, Operations Research 1968), and the last flow waits for all others.
     """
 
     per_slot: ClassVar[bool] = True
 
-    for_all: float = parameter(0.1, ge=0, le=1, description="share of the band that all flows share equally")
+    for_all: float = parameter(
+        0.1, ge=0, le=1, description="share of the band divided equally among all flows"
+    )
 
     def shares(self, flows: Flows) -> FloatArray:
         alone = flows.remaining_bits / flows.mean_rate(1.0)

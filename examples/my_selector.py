@@ -1,4 +1,4 @@
-"""Select devices of about one distance."""
+"""Select devices at similar distances."""
 
 import numpy as np
 from pydantic import Field
@@ -7,10 +7,10 @@ from edgefl.engine.selectors import Candidates, CountedSelector
 
 
 class Bands(CountedSelector):
-    """Take devices with similar channels, band after band, so that the near do not wait for the far.
+    """Choose devices with similar channels, band after band, so that near devices do not wait for far ones.
 
-    Devices in order of their path gain are cut into bands; each round begins with the first device of the next
-    band and goes on into the one behind if it is too small. After TiFL (Chai et al., HPDC 2020), which sorts by
+    Devices sorted by path gain are cut into bands; each round starts with the first device of the next band, and
+    continues into the following one if it is too small. After TiFL (Chai et al., HPDC 2020), which sorts by
     measured latency.
     """
 

@@ -1,4 +1,4 @@
-"""Make a model when most of the devices have answered."""
+"""Make a model when most devices have answered."""
 
 import math
 
@@ -8,14 +8,14 @@ from edgefl.engine.servers import ServerState, WeighingServer
 
 
 class Quorum(WeighingServer):
-    """A model is made when a share of all devices at work have answered; the others go on, and count later.
+    """Make a model when a share of all devices at work have answered; the others continue, and count later.
 
-    Devices begin together, right after a model. Nobody has to know beforehand how long a round should last, as for a
-    deadline, and a slow device delays no one while the quorum is met. After Bonawitz et al. (MLSys 2019), whose
-    server goes on with 80 % of the devices it asked, but loses the rest.
+    Devices start together, right after a model. Unlike with a deadline, the length of a round need not be known in
+    advance, and a slow device delays no other while the quorum is met. After Bonawitz et al. (MLSys 2019), whose
+    server continues with 80 % of the devices it asked, but loses the rest.
     """
 
-    share: float = Field(0.75, gt=0, le=1, description="of the devices at work, which have to answer")
+    share: float = Field(0.75, gt=0, le=1, description="share of the devices at work that must answer")
 
     def room(self, state: ServerState) -> int:
         begins = state.now_s == state.since_s or not (state.working or state.arrived)

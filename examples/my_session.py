@@ -1,4 +1,4 @@
-"""End a session when learning has stalled."""
+"""End a session when learning stalls."""
 
 from pydantic import Field
 
@@ -6,14 +6,16 @@ from edgefl.engine.sessions import BoundedPolicy, SessionState
 
 
 class Plateau(BoundedPolicy):
-    """End a session when the loss that devices report has not fallen for some rounds, as early stopping does.
+    """End a session when the reported loss has not fallen for some rounds, as in early stopping.
 
-    Each participant reports the loss of the model it receives, in 32 more bits of its upload. Source: Prechelt,
+    Each participant reports the loss of the model it receives, with 32 more bits of upload. Source: Prechelt,
     Early stopping - but when?, 1998.
     """
 
     patience: int = Field(5, ge=1, description="rounds without a new lowest loss")
-    least_fall: float = Field(0.01, ge=0, lt=1, description="a fall that counts, relative to the lowest loss")
+    least_fall: float = Field(
+        0.01, ge=0, lt=1, description="smallest fall that counts, relative to the lowest loss"
+    )
 
     @property
     def report_bits(self) -> int:

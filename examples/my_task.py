@@ -1,4 +1,4 @@
-"""A loss that looks at what is still wrong."""
+"""A loss that focuses on samples that are still wrong."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ if TYPE_CHECKING:
 
 
 class Focal(Classification):
-    """Focal loss, (1 - p)^gamma times the cross-entropy -log p: samples that are right already count for less.
+    """Focal loss, (1 - p)^gamma times the cross-entropy -log p: samples that are already right count less.
 
     Lin et al., Focal Loss for Dense Object Detection, ICCV 2017. The score stays accuracy; gamma = 0 is
     cross-entropy.
     """
 
-    gamma: float = Field(2.0, ge=0, le=100, description="how much less a sample counts that is right already")
+    gamma: float = Field(
+        2.0,
+        ge=0,
+        le=100,
+        description="focusing exponent; larger values reduce the weight of samples that are already right",
+    )
 
     def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
         surprise = super().losses(outputs, y)

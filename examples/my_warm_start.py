@@ -1,4 +1,4 @@
-"""Open with the one past model whose session was most like this one."""
+"""Start a session with the model of the most similar past session."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,14 @@ from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
 
 
 class Nearest(WarmStart):
-    """Take the saved model whose session's gradient is most alike this one's; no mixing.
+    """Take the saved model of the session with the most similar gradient, without mixing.
 
-    One probe round, from the last pilot session's model, finds a session's gradient. `similarity` with cosine
-    distance comes to the same as its scale grows, but knows no `least_cosine`.
+    One probe round, from the last pilot session's model, measures a session's gradient. `similarity` with cosine
+    distance approaches this as its scale grows, but has no `least_cosine`.
     """
 
     least_cosine: float = Field(
-        0.0, ge=-1, le=1, description="where even the nearest is less alike, the last model stays"
+        0.0, ge=-1, le=1, description="if even the nearest is less similar, the last model stays"
     )
 
     @property

@@ -1,1 +1,1 @@
-"""The commands that read run directories."""
+"""Commands that read run directories."""

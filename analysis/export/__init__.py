@@ -1,4 +1,4 @@
-"""A study's runs, tables and figures for MLflow, Weights & Biases and TensorBoard, without a network."""
+"""Export a study's runs, tables and figures to MLflow, Weights & Biases or TensorBoard, offline."""
 
 from importlib import import_module
 from pathlib import Path
@@ -9,15 +9,15 @@ TO = ("mlflow", "wandb", "tensorboard")
 
 
 def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported:
-    """Write a study, or a run, into a tool's own files; runs that were exported before are left out.
+    """Write a study or run to a tool's own files; skip runs that were exported before.
 
     Args:
-        path: a study's directory, or a run's.
-        to: mlflow, wandb or tensorboard, to which curves and totals go.
-        out: folder of the tool's files, mlflow.db and mlartifacts, wandb, or tensorboard; None: the study's.
+        path: directory of a study or run.
+        to: the tool, mlflow, wandb or tensorboard.
+        out: folder for mlflow.db and mlartifacts, for wandb, or for tensorboard; None for `path`.
 
     Raises:
-        ValueError: no completed run, no such tool, its package is missing, or the folder cannot be written.
+        ValueError: no completed run, an unknown tool, its package is missing, or the folder cannot be written.
     """
     if to not in TO:
         raise ValueError(f"no export to '{to}': choose {', '.join(TO[:-1])} or {TO[-1]}")
@@ -25,7 +25,7 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported
     out = path if out is None else out
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
-        # here, since each needs a package of its own
+        # imported here: each tool needs its own package
         written: Exported = import_module(f"edgefl.analysis.export.to_{to}").write(study, Path(out).resolve())
         return written
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Runs in an MLflow store of one SQLite file; a look at it: `mlflow ui --backend-store-uri sqlite:///mlflow.db`."""
+"""Write runs to an MLflow store in one SQLite file; view: `mlflow ui --backend-store-uri sqlite:///mlflow.db`."""
 
 import os
 from collections.abc import Iterator
@@ -8,16 +8,16 @@ from typing import Any
 from edgefl.analysis.export.records import Exported, RunRecord, StudyRecord
 
 KEY = "edgefl.key"
-# limits of one request, and of a value, in MLflow
+# MLflow's limits per request, and for the length of a value
 MOST_METRICS, MOST_PARAMS, LONGEST = 1000, 100, 6000
 
 
 def write(study: StudyRecord, out: Path) -> Exported:
-    """Write each run as a run of an experiment named as the study, and its files as those of a parent run.
+    """Write each run to the study's experiment, and the study's files to a parent run.
 
-    The time axis of curves is simulated time.
+    Curves are plotted over simulated time.
     """
-    for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK"):  # read when it is imported
+    for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK"):  # mlflow reads them on import
         os.environ.setdefault(name, "true")
     from mlflow import MlflowClient
 
@@ -45,7 +45,7 @@ def write(study: StudyRecord, out: Path) -> Exported:
 
 
 def _there(client: Any, experiment: str) -> dict[str, str]:
-    """Return key -> id of the runs that are complete there; what was cut short is removed."""
+    """Return key -> id of the complete runs in the store; delete incomplete ones."""
     there, token = {}, None
     while True:
         page = client.search_runs([experiment], max_results=1000, page_token=token)

@@ -1,7 +1,7 @@
-"""Runs as event files of TensorBoard, written without its package; a look: `tensorboard --logdir tensorboard`.
+"""Write runs as TensorBoard event files, without its package; view: `tensorboard --logdir tensorboard`.
 
-A file is a sequence of records: length (8 bytes), its checksum, an Event in protocol buffers, its checksum. Sources:
-tensorflow/core/lib/io/record_writer.h and core/util/event.proto; CRC-32C is that of RFC 3720, B.4.
+A file is a sequence of records: length (8 bytes), checksum, Event as a protocol buffer, checksum. Sources:
+tensorflow/core/lib/io/record_writer.h and core/util/event.proto; CRC-32C as in RFC 3720, B.4.
 """
 
 import struct
@@ -15,7 +15,7 @@ FILE = "events.out.tfevents.0.edgefl"
 
 
 def write(study: StudyRecord, out: Path) -> Exported:
-    """Write each run as a folder of its own; the time axis of curves is simulated time."""
+    """Write each run to its own folder; curves are plotted over simulated time."""
     folder, new = out / "tensorboard", 0
     for record in study.runs:
         file = folder / record.key / FILE
@@ -30,7 +30,7 @@ def write(study: StudyRecord, out: Path) -> Exported:
 
 
 def _events(record: RunRecord) -> Iterator[bytes]:
-    """Yield a run's events: the version of the format, its rounds, its totals."""
+    """Yield a run's events: format version, rounds, totals."""
     yield _time(0.0) + _text(3, b"brain.Event:2")
     for step, (end_s, values) in enumerate(record.rounds):
         yield _event(end_s, step, values)
@@ -39,13 +39,13 @@ def _events(record: RunRecord) -> Iterator[bytes]:
 
 
 def _framed(data: bytes) -> bytes:
-    """Return an event as a record."""
+    """Frame an event as a record."""
     length = struct.pack("<Q", len(data))
     return length + _checksum(length) + data + _checksum(data)
 
 
 def crc32c(data: bytes) -> int:
-    """Compute the CRC-32C of some bytes."""
+    """Compute the CRC-32C of `data`."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
@@ -87,7 +87,7 @@ def _text(field: int, content: bytes) -> bytes:
 
 
 def _number(value: int) -> bytes:
-    """Write a number in sevens of bits, the last ones first."""
+    """Encode an integer as a varint: 7 bits per byte, least significant first."""
     written = []
     while value > 0x7F:
         written.append(value & 0x7F | 0x80)

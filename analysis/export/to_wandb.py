@@ -1,4 +1,4 @@
-"""Runs as offline runs of Weights & Biases; `wandb sync` sends them to a server, if and when somebody wants to."""
+"""Write runs as offline runs of Weights & Biases; `wandb sync` uploads them on request."""
 
 import hashlib
 import os
@@ -11,11 +11,11 @@ import pandas as pd
 from edgefl.analysis.export.records import Exported, RunRecord, StudyRecord
 from edgefl.analysis.runs.reading import EXACT
 
-WHOLE = "complete"  # a file beside a run's own, so that one cut short is written again
+WHOLE = "complete"  # marks a run folder as finished; an unfinished one is written again
 
 
 def write(study: StudyRecord, out: Path) -> Exported:
-    """Write each run as an offline run of a project named as the study, its tables and figures as one more."""
+    """Write each run to the study's project as an offline run, and the study's tables and figures as one more."""
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     new = [record for record in study.runs if not _is_there(out, record.key)]
     for record in new:
@@ -29,7 +29,7 @@ def write(study: StudyRecord, out: Path) -> Exported:
 
 
 def _id(key: str) -> str:
-    """Return the run's name in wandb: the same for the same run, so that a server has it once."""
+    """Return the run's wandb id, derived from its key so that a second upload replaces the first."""
     return hashlib.sha256(key.encode()).hexdigest()[:12]
 
 
@@ -40,7 +40,7 @@ def _is_there(out: Path, key: str) -> bool:
 def _begun(study: StudyRecord, out: Path, key: str, **about: Any) -> Any:
     import wandb
 
-    # nothing of this machine belongs to a simulation's results
+    # leave this machine's details out of a simulation's results
     settings = wandb.Settings(console="off", x_disable_stats=True, x_disable_meta=True, silent=True)
     return wandb.init(
         mode="offline", dir=str(out), project=study.name, id=_id(key), settings=settings, **about
@@ -63,7 +63,7 @@ def _write_run(study: StudyRecord, record: RunRecord, out: Path) -> None:
 
 
 def _write_files(study: StudyRecord, key: str, out: Path) -> None:
-    """Write tables and pictures; other files go along as they are."""
+    """Write tables and pictures as such, other files unchanged."""
     import wandb
 
     run = _begun(study, out, key, name=f"study {study.name}", job_type="study")
@@ -73,6 +73,6 @@ def _write_files(study: StudyRecord, key: str, out: Path) -> None:
         elif file.suffix == ".png":
             run.log({file.name: wandb.Image(str(file))})
         else:
-            # a copy: a link would break once the study is moved
+            # a copy: a link would break once the study moves
             run.save(shutil.copy(file, run.dir), base_path=run.dir, policy="end")
     _ended(run)

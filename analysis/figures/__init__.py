@@ -1,1 +1,1 @@
-"""Each report as a picture: one module per report, above the lines, bars and colours that they share."""
+"""Figures of the reports: one module per report, with shared lines, bars and colours."""

@@ -1,4 +1,4 @@
-"""The course of variants by the clock: accuracy, and below it the devices that cells serve."""
+"""Draw each variant's accuracy over time, and below it the number of devices in the cells."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,8 +19,8 @@ from edgefl.analysis.runs.clock import HOURS, Clock, of_day
 
 POINTS = 400
 MOST_TICKS = 13
-STEPS_H = (0.25, 0.5, 1, 2, 3, 4, 6, 12, 24, 48, 96, 168)  # between ticks of a day's axis
-NARROW = 0.24  # share of the box that devices take
+STEPS_H = (0.25, 0.5, 1, 2, 3, 4, 6, 12, 24, 48, 96, 168)  # possible tick intervals on a time-of-day axis
+NARROW = 0.24  # share of the box for the device counts
 
 
 def draw_by_clock(
@@ -32,11 +32,11 @@ def draw_by_clock(
     styles: Styles,
     clock: Clock,
 ) -> None:
-    """Draw accuracy by time, of cells by the devices that they serve; the sessions' begins; devices by time.
+    """Draw accuracy over time, weighted by each cell's devices, with session starts, and the device count below.
 
     Args:
-        box: left, bottom, width and height in the figure.
-        sessions: of one variant and seed, whose begins are marked.
+        box: left, bottom, width and height as shares of the figure.
+        sessions: of one variant and seed; their starts are marked.
     """
     left, bottom, width, height = box
     top = figure.add_axes((left, bottom + (NARROW + 0.06) * height, width, (0.94 - NARROW) * height))
@@ -73,7 +73,7 @@ def draw_by_clock(
 
 
 def _served(services: Services, sessions: pd.DataFrame, times_s: np.ndarray) -> np.ndarray:
-    """Count the devices in service of all cells with a federation, in the run whose sessions these are."""
+    """Count the devices served by all cells with a federation, in the run of these sessions."""
     of = services[(sessions["variant"].iloc[0], sessions["seed"].iloc[0])]
     counts = [of.at(int(cell), times_s) for cell in sessions["cell"].unique()]
     return np.sum(counts, axis=0)
@@ -82,7 +82,7 @@ def _served(services: Services, sessions: pd.DataFrame, times_s: np.ndarray) -> 
 def time_axis(
     axes: Sequence[Axes], clock: Clock, last_s: float, *, ticks: int = MOST_TICKS
 ) -> Callable[[Any], Any]:
-    """Lay one time axis below axes that share it, named at the last; returns where a time lies on it."""
+    """Set up the shared time axis, labelled at the last of `axes`; return the function from time to position."""
     below = axes[-1]
     if clock.begin_hour is None:
         unit, size = unit_for([last_s], TIME_UNITS)

@@ -1,4 +1,4 @@
-"""What the figures at column width share: size, series told apart by colour, dash and mark, PNG and PDF."""
+"""Shared parts of column-width figures: size, colours, dashes and markers of series, PNG and PDF."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.style import INK, PALETTE, plain
 
-WIDTH_INCH = 3.5  # of a column of an IEEE page
+WIDTH_INCH = 3.5  # one column of an IEEE page
 DPI = 300
 SMALL = 7.5  # points
-# each series has its own, so that it is known in grey too
+# each series has its own dash and marker: they must differ in greyscale too
 DASHES: list[Any] = ["-", (0, (4, 1.4)), (0, (1.2, 1.1)), (0, (6, 1.4, 1.2, 1.4)), (0, (2.5, 1))]
 MARKS = "osD^vP*X"
 
@@ -20,7 +20,7 @@ Series = dict[str, dict[str, Any]]
 
 
 def series_styles(names: Sequence[str]) -> Series:
-    """Choose colour, dash and mark of every series, in their order."""
+    """Assign each series a colour, dash and marker, in order."""
     return {
         name: {
             "color": PALETTE[i % len(PALETTE)],
@@ -32,7 +32,7 @@ def series_styles(names: Sequence[str]) -> Series:
 
 
 def panels(count: int, height_inch: float, **choices: Any) -> tuple[Figure, list[Axes]]:
-    """Make a figure of one column with panels below one another."""
+    """Make a one-column figure with `count` stacked panels."""
     figure = Figure(figsize=(WIDTH_INCH, height_inch), dpi=DPI, layout="constrained")
     axes = list(figure.subplots(count, 1, squeeze=False, **choices)[:, 0])
     for ax in axes:
@@ -44,14 +44,14 @@ def panels(count: int, height_inch: float, **choices: Any) -> tuple[Figure, list
 
 
 def mark(ax: Axes, x: np.ndarray, y: np.ndarray, style: dict[str, Any], filled: np.ndarray) -> None:
-    """Draw marks of a series: filled, or open in the same colour."""
+    """Draw the markers of a series, filled or open."""
     look = style | {"markersize": 4.2, "linestyle": "none", "zorder": 5}
     for face, some in ((style["color"], filled), ("white", ~filled)):
         ax.plot(x[some], y[some], markerfacecolor=face, **look)
 
 
 def legend(figure: Figure, *axes: Axes) -> None:
-    """Name the series of these panels above them all, if there are several."""
+    """Add a legend above the panels if there are several series."""
     named = {
         label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }

@@ -1,4 +1,4 @@
-"""Lines over training rounds: the sessions shaded behind them, each line named at its end."""
+"""Lines over training rounds, with shaded sessions and a label at the end of each line."""
 
 import math
 import re
@@ -17,12 +17,12 @@ BAND, PILOT = "#f0f2f4", "#fcf3df"
 MOST_SESSIONS_WITH_LABELS = 10
 KIND_WORDS = {"pilot": "pilot", "new": "new labels", "recurring": "labels seen before"}
 KIND_WORDS["returning"] = "population seen before"
-LINE = 15  # letters of a line's name beside it
-LABEL_GAP = 0.075  # least distance of two line labels, as a share of the axis
+LINE = 15  # maximum length of one line of a label
+LABEL_GAP = 0.075  # minimum distance between two labels, as a share of the axis
 
 
 def curve_of(rounds: pd.DataFrame, variant: str, column: str, starts: pd.Series) -> pd.DataFrame:
-    """Average a column over seeds, per session and training round; x is the round's place on the axis."""
+    """Average a column over seeds, by session and training round; x is the round's position on the axis."""
     training = metrics.training_rounds(rounds)
     of_variant = training[training["variant"] == variant]
     points = metrics.over_seeds(of_variant, ["session", "round"], column).reset_index()
@@ -31,7 +31,7 @@ def curve_of(rounds: pd.DataFrame, variant: str, column: str, starts: pd.Series)
 
 
 def draw_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> None:
-    """Draw one line per session, and a thin one between sessions: the jumps do not outweigh the curves."""
+    """Draw one line per session, joined by thin ones, so that the jumps do not dominate the curves."""
     for name, curve in curves.items():
         style = styles[name]
         ax.plot(curve["x"], curve["mean"], **style | {"linewidth": 0.8, "alpha": 0.6, "zorder": 3})
@@ -44,7 +44,7 @@ def draw_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> Non
 
 
 def session_bands(ax: Axes, per_session: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
-    """Shade the sessions, name them above the axis, and say after how many rounds each begins."""
+    """Shade the sessions, label them above the axis, and return the number of rounds before each."""
     lengths = metrics.training_rounds(rounds).groupby("session")["round"].max()
     ends = lengths.cumsum()
     starts = ends - lengths
@@ -76,7 +76,7 @@ def session_bands(ax: Axes, per_session: pd.DataFrame, rounds: pd.DataFrame) -> 
 
 
 def write_above(ax: Axes, x: float, words: Sequence[str]) -> None:
-    """Write lines above the axes at a place, the first in bold, the last small and soft."""
+    """Write lines of text above the axes at x, the first in bold, the last small and grey."""
     for line, word in enumerate(reversed(words)):
         ax.annotate(
             word,
@@ -92,7 +92,7 @@ def write_above(ax: Axes, x: float, words: Sequence[str]) -> None:
 
 
 def in_lines(name: str) -> list[str]:
-    """Break a name that is too long for one line, behind blanks, underscores, hyphens and commas."""
+    """Break a long name into lines, after spaces, underscores, hyphens and commas."""
     lines = [""]
     for word in re.findall(r"[^\s_,-]+[\s_,-]*|[\s_,-]+", name):
         if lines[-1] and len(lines[-1]) + len(word.rstrip()) > LINE:
@@ -102,14 +102,14 @@ def in_lines(name: str) -> list[str]:
 
 
 def label_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> None:
-    """Name each line at its right end, in its colour, moved apart where lines end together."""
+    """Label each line at its right end in its colour; move labels apart where they would overlap."""
     low, high = ax.get_ylim()
     gap = LABEL_GAP * (high - low)
     known = {name: curve["mean"].dropna() for name, curve in curves.items()}
     ends = {name: float(means.iloc[-1]) for name, means in known.items() if len(means)}
     names = sorted(ends, key=lambda name: ends[name])
     places = np.array([ends[name] for name in names])
-    for _ in range(50):  # push close neighbours apart until none is close
+    for _ in range(50):  # push overlapping neighbours apart
         for i in range(len(places) - 1):
             overlap = gap - (places[i + 1] - places[i])
             if overlap > 0:
@@ -118,7 +118,7 @@ def label_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> No
     if len(places):
         places -= max(places[-1] - high, 0)
         places += max(low - places[0], 0)
-    beside = ax.get_yaxis_transform()  # across in shares of the axis
+    beside = ax.get_yaxis_transform()  # x as a share of the axis
     for name, place in zip(names, places, strict=True):
         lines = in_lines(name)
         colour, heavy = styles[name]["color"], styles[name]["linewidth"] > 2

@@ -1,4 +1,4 @@
-"""The figure of a moving network: the map with its devices, a cell's accuracy and its devices by time."""
+"""The figure of a moving network: a map with its devices, one cell's accuracy, and its devices over time."""
 
 import math
 from typing import Any
@@ -17,21 +17,21 @@ from edgefl.analysis.figures.style import DPI, INK, PALETTE, SOFT, plain
 from edgefl.analysis.measures.moving_run import MovingRun
 
 WIDE_INCH, PHONE_INCH = (32 / 3, 16 / 3), (5.2, 7.6)
-# map, accuracy, people: left, bottom, width, height
+# map, accuracy, device count: left, bottom, width, height
 WIDE = ((0.005, 0.01, 0.49, 0.98), (0.565, 0.44, 0.405, 0.38), (0.565, 0.09, 0.405, 0.23))
 PHONE = ((0.0, 0.41, 1.0, 0.59), (0.1, 0.213, 0.845, 0.118), (0.1, 0.056, 0.845, 0.088))
 ELSEWHERE, STREET, EDGE = "#8d969e", "#d9dee2", "#d5dbe0"
 STEP_DEG = 3.0
-SHADES = (0.85, 0.37, 0.2)  # of the cell's colour, class by class
-MOST_NAMED = 6  # cells with a federation: of more, only the one whose course is drawn has its name on the map
-NARROWEST = 0.1  # share of the axis from which on a session is named
+SHADES = (0.85, 0.37, 0.2)  # shades of the cell's colour, one per class
+MOST_NAMED = 6  # with more federated cells than this, the map labels only the cell whose accuracy is plotted
+NARROWEST = 0.1  # minimum share of the axis for a session to be labelled
 
 
 class MovingDrawing:
-    """A figure of one run, drawn once and brought to any time of it.
+    """A figure of one run that can show any time of it.
 
     Args:
-        phone: the map above, the rest below: legible at the width of a phone.
+        phone: stack the map above the curves, legible at the width of a phone.
     """
 
     def __init__(self, day: MovingRun, *, phone: bool = False) -> None:
@@ -53,7 +53,7 @@ class MovingDrawing:
         self._cursors = self._draw_curves(phone)
 
     def show(self, time_s: float) -> None:
-        """Bring the figure to a time."""
+        """Update the figure to a time."""
         day = self._day
         places_m, serving = day.at(time_s)
         there = np.isfinite(places_m[:, 0])
@@ -115,11 +115,11 @@ class MovingDrawing:
         axes.set_aspect("equal")
         axes.axis("off")
         left, bottom, width, _ = (PHONE if phone else WIDE)[0]
-        words = f"dots: {self._who}, in the colour of the cell that serves them"
+        words = f"dots: {self._who}, coloured by their serving cell"
         if len(day.handovers[0]):
             words += "; crosses: handovers"
         if len(day.served) < len(sites) * day.layout["sectors"]:
-            words += "\n(grey: a cell without a model of its own)"
+            words += "\n(grey: a cell without its own model)"
         self.figure.text(
             left + width / 2,
             bottom + 0.012,
@@ -132,7 +132,7 @@ class MovingDrawing:
         )
 
     def _area(self, area: dict[str, Any], named: list[tuple[float, float]]) -> tuple[float, float]:
-        """Draw an area and its name below it, or above where another name stands already; return where."""
+        """Draw an area and its name, below it or above if another name is close; return the name's position."""
         look: dict[str, Any] = {"facecolor": (0, 0, 0, 0.035), "edgecolor": (0, 0, 0, 0.18), "linewidth": 0.7}
         if "radius" in area:
             (x, y), radius_m = area["centre"], area["radius"]
@@ -209,7 +209,7 @@ class MovingDrawing:
         return [line, dot, *lines]
 
     def _draw_people(self, axes: Axes, colour: str) -> None:
-        """Stack those in the cell by their class, the darkest below, each named where it has most."""
+        """Stack the cell's devices by class, darkest at the bottom, each labelled where it is widest."""
         day = self._day
         hours = self._place(day.times_s)
         below = np.zeros(len(hours))
@@ -230,7 +230,7 @@ class MovingDrawing:
 
 
 def _middle_of_longest(holds: np.ndarray) -> int:
-    """Return the middle of the longest run of times at which something holds."""
+    """Return the middle of the longest run of True values."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]])))
     begins, ends = edges[::2], edges[1::2]
     longest = int((ends - begins).argmax())
@@ -238,7 +238,7 @@ def _middle_of_longest(holds: np.ndarray) -> int:
 
 
 def cells_of(layout: dict[str, Any]) -> dict[int, np.ndarray]:
-    """Return the corners [n, 2] of each cell as far as geometry says: what is nearest to its site, by sector."""
+    """Return the corners [n, 2] of each cell: by geometry the places nearest to its site, split by sector."""
     if layout["shape"] == "open":
         return {}
     sectors = layout["sectors"]
@@ -248,7 +248,7 @@ def cells_of(layout: dict[str, Any]) -> dict[int, np.ndarray]:
             half = 180 / sectors
             middle = layout["azimuth_deg"] + 2 * half * sector
             turns = np.radians(np.arange(middle - half, middle + half + STEP_DEG / 2, STEP_DEG))
-            if layout["shape"] == "hexagons":  # flat towards the neighbours, who stand at 0, 60, ... degrees
+            if layout["shape"] == "hexagons":  # sides face the neighbours at 0, 60, ... degrees
                 reach_m = layout["isd_m"] / 2 / np.cos((turns + np.pi / 6) % (np.pi / 3) - np.pi / 6)
             else:
                 reach_m = np.full(len(turns), layout["radius_m"])

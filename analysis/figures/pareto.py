@@ -1,4 +1,4 @@
-"""Time against energy, at column width: which points nothing else beats in both. For sweeps and comparisons alike."""
+"""Draw time against energy with the Pareto front, at column width, for sweeps and comparisons."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,17 +12,17 @@ from edgefl.analysis.figures.column import SMALL, legend, mark, panels, series_s
 from edgefl.analysis.figures.style import INK, SOFT
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
-CLOSE = 0.02  # of an axis: points that lie so close are at one place
+CLOSE = 0.02  # share of an axis: points closer than this share one label
 
 
 def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = "") -> Figure:
-    """Draw time against energy; filled and joined: nothing else is better in both.
+    """Draw time against energy; efficient points are filled and joined.
 
     Args:
-        points: series, label (written beside it; the series' own name: in place of a legend), time_s, energy_j,
-            missed (a target was: both are lower bounds, which beat nothing).
-        words: what time and energy are.
-        corner: what the labels are.
+        points: series, label (drawn beside the point; replaces the legend if it is the series' name), time_s,
+            energy_j, missed (the target was missed: both are lower bounds and dominate no point).
+        words: names of time and energy.
+        corner: what the labels mean.
     """
     figure, (ax,) = panels(1, 3.0)
     (time, seconds), (energy, joules) = (
@@ -43,7 +43,7 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
     ax.set_xlim(left=0, right=float(np.nanmax(x)) * 1.1)
     ax.set_ylim(bottom=0, top=float(np.nanmax(y)) * 1.1)
     labels = [f"{'> ' if lower else ''}{label}" for label, lower in zip(points["label"], missed, strict=True)]
-    named = (points["label"] == points["series"]).all()  # each point is a series of its own
+    named = (points["label"] == points["series"]).all()  # every series is a single point
     if named:
         _name_all(ax, x, y, labels)
     else:
@@ -59,7 +59,7 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
 
 
 def efficient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Mark the points that no other one beats: as small in both, and smaller in one."""
+    """Mark the points that no other dominates: none is as small in both and smaller in one."""
     better = (x[:, None] <= x) & (y[:, None] <= y) & ((x[:, None] < x) | (y[:, None] < y))
     return ~better.any(axis=0) & np.isfinite(x) & np.isfinite(y)
 
@@ -71,7 +71,7 @@ def _name(ax: Axes, place: tuple[float, float], words: str, right: bool, **look:
 
 
 def _name_all(ax: Axes, x: np.ndarray, y: np.ndarray, labels: Sequence[str]) -> None:
-    """Write the names of the points beside them, on the side that has room; those at one place share a line."""
+    """Label all points on the side with more room; points that coincide share a label."""
     width, height = ax.get_xlim()[1], ax.get_ylim()[1]
     there: dict[tuple[int, int], list[int]] = {}
     for i in range(len(labels)):

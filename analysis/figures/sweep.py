@@ -1,4 +1,4 @@
-"""The figures of a sweep, at column width: a metric against a key, a map of two keys."""
+"""Figures of a sweep, at column width: metrics against one key, or a map of two keys."""
 
 import numpy as np
 import pandas as pd
@@ -20,14 +20,14 @@ UNITS: dict[str, Units] = {
     "rounds_to_target": (("rounds", 1.0),),
     "accuracy_first": (("%", 0.01),),
 }
-LOGARITHMIC = 50.0  # ratio of the largest to the smallest value from which on an axis is logarithmic
-MOST_ABOVE = 2.5  # times the largest number: up to there a whisker stretches the axis
-DODGE = 0.012  # of an axis, from series to series
-MOST_MAPS = 4  # below one another in a column
+LOGARITHMIC = 50.0  # an axis is logarithmic from this ratio of largest to smallest value
+MOST_ABOVE = 2.5  # times the largest mean: a whisker stretches the axis up to here
+DODGE = 0.012  # share of an axis between series
+MOST_MAPS = 4  # stacked in a column
 
 
 def words_of(cost: str, target: Target | None) -> str:
-    """Say what a metric is, without unit."""
+    """Name a metric, without its unit."""
     plain = {
         "latency_s": "round latency",
         "round_energy_j": "energy per round",
@@ -40,13 +40,13 @@ def words_of(cost: str, target: Target | None) -> str:
 
 
 def label_of(cost: str, target: Target | None, unit: str) -> str:
-    """Say what a metric is, with its unit."""
+    """Name a metric, with its unit."""
     words = words_of(cost, target)
     return words if unit == "rounds" else f"{words} ({unit})"
 
 
 def sweep_figure(sweep: Sweep) -> Figure:
-    """Draw the metrics against the key; whiskers: 95 % intervals; open marks: a target missed, a lower bound."""
+    """Draw metrics against the key, with 95 % intervals as whiskers; open marks are lower bounds (target missed)."""
     figure, axes = panels(len(sweep.costs), 0.6 + 1.7 * len(sweep.costs), sharex=True)
     key = sweep.keys[0]
     label, size = axis_of(key, sweep.table[key])
@@ -55,7 +55,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
         unit, scale = unit_for(sweep.table[f"{cost}_mean"], UNITS[cost])
         for name, style in styles.items():
             rows = sweep.table[sweep.table["series"] == name].sort_values(key)
-            # beside one another: where series agree, one would hide the other's whisker
+            # side by side: where series agree, one would hide the other's whisker
             shift = DODGE * (list(styles).index(name) - (len(styles) - 1) / 2)
             spread = float(sweep.table[key].max() - sweep.table[key].min()) / size
             x, y = rows[key] / size + shift * spread, rows[f"{cost}_mean"] / scale
@@ -75,7 +75,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
             mark(ax, x.to_numpy(), y.to_numpy(), style, ~lower_bounds(rows, cost).to_numpy())
         tallest = float(sweep.table[f"{cost}_mean"].max())
         tops = sweep.table[f"{cost}_mean"] + _whiskers(sweep.table, cost, sweep.layout)[1]
-        # a whisker of two seeds may be many times the numbers: it is cut off rather than that they are flattened
+        # with two seeds a whisker may be many times the mean: cut it off instead of flattening the curves
         ax.set_ylim(0, min(1.08 * float(tops.max()), MOST_ABOVE * tallest) / scale)
         ax.set_ylabel(label_of(cost, sweep.target, unit))
     values = sorted(sweep.table[key].unique() / size)
@@ -90,7 +90,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
 
 
 def _whiskers(rows: pd.DataFrame, cost: str, layout: Layout) -> np.ndarray:
-    """Return how far whiskers go down and up from the means, [2, rows]; costs never below zero; 0: not known."""
+    """Return how far whiskers extend below and above the means, [2, rows]; 0 if unknown; costs stay positive."""
     if layout.interval and cost != "accuracy_first":
         down, up = (
             rows[f"{cost}_mean"] - rows[f"{cost}_low"],
@@ -101,12 +101,12 @@ def _whiskers(rows: pd.DataFrame, cost: str, layout: Layout) -> np.ndarray:
 
 
 def lower_bounds(rows: pd.DataFrame, cost: str) -> pd.Series:
-    """Mark the rows of a sweep's table in which a metric counts whole sessions, since the target was missed."""
+    """Mark the rows in which a target was missed, so that the metric counts whole sessions."""
     return (rows["not_reached"] > 0) & cost.endswith("_to_target")
 
 
 def heat_figure(sweep: Sweep) -> Figure:
-    """Draw the metric of each pair of values as a map, one for each series: darker is less, numbers in the cells."""
+    """Draw the metric over two keys as one map per series; darker is less, and cells show the numbers."""
     cost = sweep.costs[0]
     names = list(dict.fromkeys(sweep.table["series"]))[:MOST_MAPS]
     across, down = sweep.keys
@@ -123,7 +123,7 @@ def heat_figure(sweep: Sweep) -> Figure:
         )
         bounds = own.assign(lower=lower_bounds(own, cost).astype(int))
         lower = bounds.pivot(index=down, columns=across, values="lower").reindex_like(grid)
-        # cividis: its lightness falls evenly, seen by all eyes and in grey
+        # cividis: lightness changes evenly, also for colour-blind readers and in greyscale
         image = ax.imshow(grid / scale, cmap="cividis", origin="lower", aspect="auto", **limits)
         middle = (limits["vmin"] + limits["vmax"]) / 2
         for i, j in np.ndindex(grid.shape):

@@ -1,4 +1,4 @@
-"""A run or study as one HTML file that needs nothing else: `write_report`."""
+"""A run or study as one self-contained HTML file: `write_report`."""
 
 from edgefl.analysis.html.page import report, write_report
 

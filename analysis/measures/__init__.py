@@ -1,1 +1,1 @@
-"""What is measured of runs: values, and how sure they are."""
+"""Metrics of runs, and their uncertainty."""

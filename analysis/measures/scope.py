@@ -1,4 +1,4 @@
-"""What is compared: the seeds that all variants have, the reference, the sessions averaged over."""
+"""Choose what to compare: the seeds that all variants have, the reference, the sessions to average."""
 
 from typing import Any, NamedTuple
 
@@ -13,13 +13,13 @@ from edgefl.analysis.runs.run_folders import UNKNOWN
 
 
 def _have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
-    """Mark the runs that have at least one training round; probe rounds alone compare nothing."""
+    """Mark the runs with at least one training round; probe rounds alone cannot be compared."""
     some = set(training_rounds(rounds)[RUN].itertuples(index=False, name=None))
     return pd.Series([run in some for run in info[RUN].itertuples(index=False, name=None)], index=info.index)
 
 
 class SideBySide(NamedTuple):
-    """The runs of the seeds that all variants have; reference: the variant that sets targets."""
+    """The runs with seeds that all variants have; `reference` is the variant that sets targets."""
 
     info: pd.DataFrame
     rounds: pd.DataFrame
@@ -30,7 +30,7 @@ class SideBySide(NamedTuple):
 
     @classmethod
     def of(cls, runs: Runs, reference: str | None, notes: list[str]) -> "SideBySide":
-        """Choose them among the runs that have a round; notes say what is left out."""
+        """Select from the runs that have a round; append to `notes` what is left out."""
         info = runs.info[_have_rounds(runs.info, runs.rounds)]
         seeds = _common_seeds(info, notes)
         rounds, sessions = (table[table["seed"].isin(seeds)] for table in (runs.rounds, runs.sessions))
@@ -44,7 +44,7 @@ def roundless(runs: Runs) -> list[str]:
 
 
 def own_notes(info: pd.DataFrame) -> list[str]:
-    """Say how many runs have notes of their own in run.json, and repeat the first one."""
+    """Return a note on how many runs have notes in run.json, with the first of them."""
     some = info[info["notes"].map(len) > 0]
     if some.empty:
         return []
@@ -54,7 +54,7 @@ def own_notes(info: pd.DataFrame) -> list[str]:
 
 
 def _common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
-    """List the seeds that all variants have; adds a note if some have more."""
+    """List the seeds that all variants have; add a note if some have more."""
     by_variant = {str(variant): set(group["seed"]) for variant, group in info.groupby("variant", sort=False)}
     common = set.intersection(*by_variant.values())
     listed = "; ".join(
@@ -62,16 +62,18 @@ def _common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
     )
     if not common:
         raise ValueError(
-            f"no seed that all variants have ({listed}): run the missing ones or compare fewer variants"
+            f"no seed is common to all variants ({listed}): run the missing ones or compare fewer variants"
         )
     if any(seeds != common for seeds in by_variant.values()):
         kept = ", ".join(str(seed) for seed in sorted(common))
-        notes.append(f"the variants have different seeds ({listed}): compared on the common ones, {kept}")
+        notes.append(
+            f"the variants have different seeds ({listed}): only the common ones, {kept}, are compared"
+        )
     return sorted(common)
 
 
 def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> str | None:
-    """Choose the variant that sets targets: the requested one, or the one that the runs name."""
+    """Return the variant that sets targets: `wanted`, or the one named by the runs."""
     known = sorted(info["variant"].unique())
     if wanted is not None:
         if wanted not in known:
@@ -83,13 +85,13 @@ def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> st
             f"the runs name different references ({', '.join(named)}): choose one with --reference"
         )
     if named and named[0] not in known:
-        notes.append(f"the reference '{named[0]}' has no completed run: nothing is measured against it")
+        notes.append(f"the reference '{named[0]}' has no completed run: nothing is compared with it")
         return None
     return named[0] if named else None
 
 
 def variants_of(info: pd.DataFrame, reference: str | None) -> list[str]:
-    """List the variants as the study's file has them, or the folders that were given; else the reference first.
+    """List the variants in the order of the study's file or of the given folders; otherwise the reference first.
 
     Args:
         info: of `Runs`, in any order.
@@ -105,12 +107,12 @@ def variants_of(info: pd.DataFrame, reference: str | None) -> list[str]:
 
 
 def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") -> str:
-    """Mark the sessions that a headline averages over, in a new column `in_scope`; returns them in words.
+    """Mark the sessions averaged in a headline in a new column `in_scope`; return their description.
 
-    They are the recurring ones, if there are any.
+    These are the recurring sessions if there are any, otherwise those after the pilot.
 
     Args:
-        recurring: what makes them so, labels or population.
+        recurring: what recurs, labels or population.
     """
     if detail["recurring"].any():
         detail["in_scope"] = detail["recurring"] & ~detail["pilot"]

@@ -1,24 +1,24 @@
-"""Confidence intervals of a mean that hold however often one looks: when to stop may depend on what was seen.
+"""Confidence intervals of a mean that stay valid however often one looks and whenever one stops.
 
-The differences x_1, x_2, ... of pairs are taken as independent and normal, mean mu and deviation sigma both unknown.
-For a supposed mean m write t_n = sqrt(n) (mean_n - m) / s_n, and r_n = t_n^2 / (n - 1). The t statistics know nothing
-of sigma: their law depends on d = (mu - m) / sigma alone, and their likelihood ratio of d against 0, averaged over a
+The differences x_1, x_2, ... of pairs are assumed independent and normal, with unknown mean mu and deviation sigma.
+For a hypothetical mean m let t_n = sqrt(n) (mean_n - m) / s_n, and r_n = t_n^2 / (n - 1). The distribution of the t
+statistics depends only on d = (mu - m) / sigma, not on sigma. Their likelihood ratio of d against 0, averaged over a
 weight d ~ N(0, g), is
 
     B_n(m) = k^(-1/2) * ((1 + r_n) / (1 + r_n / k))^(n / 2),    k = 1 + n g,    B_1(m) = 1.
 
-1. Under mu = m, whatever sigma is, B_n(m) is a nonnegative martingale of mean 1: it is a likelihood ratio of what is
-   seen of x_1/|x_1|, ..., x_n/|x_1|, and a mean of martingales over a weight is one (tests/theory/test_sequential.py
+1. If mu = m, B_n(m) is a nonnegative martingale of mean 1 for any sigma: it is a likelihood ratio of the observed
+   x_1/|x_1|, ..., x_n/|x_1|, and an average of martingales over a weight is one (tests/theory/test_sequential.py
    checks both equalities by quadrature).
 2. Ville's inequality: P(B_n(m) >= 1/error for any n) <= error.
-3. So the set of all m with B_n(m) < 1/error, seen at all n together, misses mu with at most this probability. No
-   stopping rule changes that: what holds for all n at once holds for the n at which somebody stops.
-4. Solved for m, with q = (k / error^2)^(1/n): r_n < k (q - 1) / (k - q) if q < k, and no bound at all if not. With
+3. The set of all m with B_n(m) < 1/error therefore misses mu with at most this probability at all n together, so no
+   stopping rule can change that.
+4. Solved for m, with q = (k / error^2)^(1/n): r_n < k (q - 1) / (k - q) if q < k; no bound otherwise. With
    r_n = n (mean_n - m)^2 / ((n - 1) s_n^2) this is an interval around the mean.
 
-The price beside Student's interval, which may be looked at once: 1.6 to 1.7 times the width at 10 to 50 pairs, and no
-interval below five pairs (error 0.05). What is left out: differences that are not normal; the mean of a run's
-sessions or cells comes near it, a share of runs that fail does not.
+The price compared with Student's interval, which may be looked at once: 1.6 to 1.7 times the width at 10 to 50 pairs,
+and no interval below five pairs (error 0.05). Left out: differences that are not normal; the mean of a run's sessions
+or cells is close to normal, a share of failing runs is not.
 
 Source: Wang and Ramdas, Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance,
 2023 (arXiv:2310.03722), the Gaussian mixture; Lai, On confidence sequences, Annals of Statistics 4, 1976; B is the
@@ -31,19 +31,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# g: how large a mean, in deviations, the weight expects; the interval is narrow around 10 to 30 pairs
+# g: how large a mean, in deviations, the weight expects; narrowest around 10 to 30 pairs
 SPREAD = 1.0
 
 
 @dataclass(frozen=True)
 class Interval:
-    """The interval of the mean difference, from the pairs seen so far.
+    """Interval of the mean difference, from the pairs seen so far.
 
     Attributes:
-        pairs: how many.
+        pairs: number of pairs.
         mean: of the differences; NaN without a pair.
         deviation: their sample standard deviation; NaN for fewer than two pairs.
-        half_width: of the interval; inf where there is none yet.
+        half_width: of the interval; inf if there is none yet.
     """
 
     pairs: int
@@ -61,7 +61,7 @@ class Interval:
 
 
 def interval(differences: Sequence[float] | np.ndarray, error: float) -> Interval:
-    """Return the interval of the mean after these pairs.
+    """Return the interval of the mean.
 
     Args:
         differences: [pairs], finite.
@@ -80,7 +80,7 @@ def interval(differences: Sequence[float] | np.ndarray, error: float) -> Interva
 
 
 def half_width_factor(pairs: int, error: float) -> float:
-    """Return the interval's half width in sample deviations; inf where so few pairs bound nothing."""
+    """Return the interval's half width in sample deviations; inf for too few pairs."""
     if not 0 < error < 1:
         raise ValueError(f"error is {error}: must be a probability between 0 and 1")
     if pairs < 2:
@@ -91,9 +91,9 @@ def half_width_factor(pairs: int, error: float) -> float:
 
 
 def pairs_wanted(seen: Interval, precision: float, error: float, most: int) -> int:
-    """Return after how many pairs to look next: where the interval is narrow enough if the deviation stays.
+    """Return the number of pairs at which to look next: where the interval is narrow enough at this deviation.
 
-    At most twice the pairs of now, as a deviation of few pairs says little; at least one more.
+    At least one more pair, and at most twice as many, since few pairs say little about the deviation.
     """
     limit = min(most, max(2 * seen.pairs, seen.pairs + 1))
     for pairs in range(seen.pairs + 1, limit):

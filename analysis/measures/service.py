@@ -1,4 +1,4 @@
-"""How many devices each cell serves, by time: so much its model counts where the models of cells are averaged."""
+"""Devices served by each cell over time; they weight the models when cells are averaged."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,14 +12,14 @@ from edgefl.analysis.runs.vocabulary import HANDOVER
 
 COMING = ("arrival", "switched_on", "battery_back", HANDOVER, "reestablished")
 LEAVING = ("departure", "switched_off", "battery_empty")
-CHANGING = (HANDOVER, "reestablished")  # out of from_cell, too, if it is named
+CHANGING = (HANDOVER, "reestablished")  # these also leave from_cell, if it is given
 WAITING = "waiting_for_devices"
 
 
 class Service:
-    """The devices that each cell of one run serves, as sessions.csv and events.csv have it.
+    """The devices that each cell of one run serves, from sessions.csv and events.csv.
 
-    A session names those that are there when it begins, a cell that waits has none; from then on events count.
+    A session lists its devices at the start; a waiting cell has none. From then on events count.
     """
 
     def __init__(self, sessions: pd.DataFrame, events: pd.DataFrame) -> None:
@@ -28,11 +28,11 @@ class Service:
 
     @classmethod
     def of(cls, runs: Runs, run: Any) -> "Service":
-        """Read it from the tables of one run, a row of `runs.info`."""
+        """Read the tables of one run, a row of `runs.info`."""
         return cls(of_run(runs.sessions, run), of_run(runs.events, run))
 
     def at(self, cell: int, times_s: np.ndarray) -> np.ndarray:
-        """Count the devices in service of a cell at these times; none before its first session."""
+        """Count the devices that a cell serves at these times; 0 before its first session."""
         events = self._events
         here = events["cell"] == cell
         parts = [(here & events["event"].isin(COMING), 1), (here & events["event"].isin(LEAVING), -1)]
@@ -62,9 +62,9 @@ class Service:
         return np.where(latest >= 0, np.maximum(many, 0.0), 0.0)
 
     def mean(self, of_cells: Mapping[int, np.ndarray], times_s: np.ndarray) -> np.ndarray:
-        """Average what cells have at these times, each by its devices in service; NaN: a cell has nothing yet.
+        """Average the cells' values at these times, weighted by devices served; skip NaN (a cell without a value).
 
-        While nobody is in service anywhere the mean stays as it was.
+        While no cell serves a device, the mean keeps its last value.
         """
         if len(of_cells) == 1:
             return next(iter(of_cells.values()))

@@ -1,4 +1,4 @@
-"""Accuracies to reach: an accuracy itself, or a share of the best one that some variant came to."""
+"""Target accuracies: absolute, or relative to the best accuracy of a variant."""
 
 import math
 import re
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 from edgefl.analysis.page.formatting import percent_of
 
-BEST = "best"  # whose peak: the best variant's of each session
+BEST = "best"  # a peak: that of the best variant in each session
 RELATIVE = re.compile(r"\s*(?P<share>[-+\d.eE]+)\s*%(?:\s+of\s+(?P<peak>.*\S))?\s*")
 HOW = "such as 0.8 (an accuracy), '95%' (of the reference's best accuracy) or '95% of average'"
 
 
 @dataclass(frozen=True)
 class Target:
-    """An accuracy to reach.
+    """A target accuracy.
 
     Attributes:
-        value: an accuracy 0..1, or, where relative, a share of a peak: rho of J (31).
-        relative: whether it is a share of the best accuracy in the same seed and session.
-        peak: whose; None: the reference's; `best`: that of the best variant.
+        value: an accuracy 0..1, or if relative a share of a peak: rho of J (31).
+        relative: whether `value` is a share of the best accuracy in the same seed and session.
+        peak: the variant with the peak, or `best` for the best one; None for the reference.
     """
 
     value: float
@@ -28,22 +28,22 @@ class Target:
 
     @property
     def key(self) -> str:
-        """The target as it is written on the command line, and in the column `target`."""
+        """The target as written on the command line, and in the column `target`."""
         if not self.relative:
             return f"{self.value:g}"
         return f"{percent_of(self.value)}%" + (f" of {self.peak}" if self.peak else "")
 
     @property
     def short(self) -> str:
-        """The target as the heading of a column has it."""
+        """The target as written in a column heading."""
         return f"{percent_of(self.value)} % {'of peak' if self.relative else 'accuracy'}"
 
     def named(self, reference: str | None, single: bool = False) -> str:
-        """Say in full what is to be reached.
+        """Describe the target in full.
 
         Args:
-            reference: the variant whose peak a relative target is of, if it names none.
-            single: whether only one variant is there.
+            reference: the variant whose peak is meant if the target names none.
+            single: whether there is only one variant.
         """
         if not self.relative:
             return f"an accuracy of {percent_of(self.value)} %"
@@ -55,13 +55,13 @@ class Target:
 
 
 def target_of(given: "str | float | Target") -> Target:
-    """Read a target.
+    """Parse a target.
 
     Args:
         given: a number is an accuracy; a text with a percent sign is a share of a peak: `95%`, `95% of average`.
 
     Raises:
-        ValueError: it is none of these, or outside (0, 1].
+        ValueError: the value cannot be read, or is outside (0, 1].
     """
     if isinstance(given, Target):
         return given
@@ -79,7 +79,7 @@ def target_of(given: "str | float | Target") -> Target:
 
 
 def targets_of(given: "str | float | Target | Iterable[str | float | Target]") -> tuple[Target, ...]:
-    """Read one target or several, each kept once, in their order."""
+    """Parse one or several targets; drop duplicates, keep the order."""
     several: Iterable[str | float | Target]
     several = [given] if isinstance(given, str | int | float | Target) else given
     return tuple(dict.fromkeys(target_of(one) for one in several))
@@ -88,10 +88,10 @@ def targets_of(given: "str | float | Target | Iterable[str | float | Target]") -
 def usable(
     targets: Sequence[Target], variants: Sequence[str], reference: str | None, notes: list[str]
 ) -> list[Target]:
-    """Keep the targets that have a peak, or need none; a note says which have not.
+    """Keep the targets that have a peak or need none; add a note on the others.
 
     Raises:
-        ValueError: a target names a variant that is not there.
+        ValueError: a target names an unknown variant.
     """
     kept = []
     for target in targets:
@@ -101,7 +101,7 @@ def usable(
             )
         if target.relative and target.peak is None and reference is None and len(variants) > 1:
             notes.append(
-                f"no variant is the reference, so {target.key} is of no peak and left out: name one (--reference"
+                f"target {target.key} is left out, since no variant is the reference: name one (--reference"
                 f" NAME, --target '{target.key} of {BEST}'), or give an accuracy (--target 0.8)"
             )
             continue

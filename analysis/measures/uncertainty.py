@@ -1,4 +1,4 @@
-"""How sure a mean over seeds is: 95 % intervals, and paired tests of two variants on the same seeds."""
+"""Uncertainty of a mean over seeds: 95 % intervals, and paired tests of two variants on the same seeds."""
 
 import math
 from collections.abc import Sequence
@@ -7,19 +7,19 @@ from typing import NamedTuple
 import numpy as np
 
 LEVEL = 0.95
-MOST_FOR_EXACT = 25  # pairs up to which Wilcoxon's distribution is counted out
+MOST_FOR_EXACT = 25  # up to this many pairs Wilcoxon's distribution is exact
 
 
 class Paired(NamedTuple):
     """The mean of paired differences, with its interval and p-value.
 
     Attributes:
-        pairs: how many, those of two finite numbers.
+        pairs: number of pairs of finite numbers.
         mean: of the differences.
         half_width: of their 95 % interval, by Student's t; NaN for fewer than two pairs.
-        p_t: two-sided, paired t test; its assumption: the differences are normal.
-        p_wilcoxon: two-sided, Wilcoxon's signed ranks, pairs without difference left out; its assumption: the
-            differences are symmetric. With n pairs it cannot fall below 2^(1-n): 0.25 for three seeds.
+        p_t: two-sided, paired t test; assumes normal differences.
+        p_wilcoxon: two-sided, Wilcoxon's signed ranks, without zero differences; assumes symmetric differences. With
+            n pairs it is at least 2^(1-n): 0.25 for three seeds.
     """
 
     pairs: int
@@ -30,8 +30,8 @@ class Paired(NamedTuple):
 
 
 def half_width(values: Sequence[float] | np.ndarray) -> float:
-    """Return the half width of the 95 % interval of the mean, by Student's t; NaN for fewer than two numbers."""
-    from scipy.special import stdtrit  # not at import: `edgefl --help` needs none of it
+    """Return the half width of the 95 % interval of the mean, by Student's t; NaN below two numbers."""
+    from scipy.special import stdtrit  # imported late to keep `edgefl --help` fast
 
     known = np.asarray(values, float)
     known = known[~np.isnan(known)]
@@ -41,9 +41,9 @@ def half_width(values: Sequence[float] | np.ndarray) -> float:
 
 
 def paired(values: Sequence[float], reference: Sequence[float]) -> Paired:
-    """Test whether the differences `values` - `reference`, pair by pair, have mean zero.
+    """Test whether the paired differences `values` - `reference` have mean zero.
 
-    A pair with an infinite number (a target that was not reached) has no difference and is left out.
+    Pairs with an infinite number (a target that was not reached) are left out.
     """
     from scipy.special import stdtr
 
@@ -55,7 +55,7 @@ def paired(values: Sequence[float], reference: Sequence[float]) -> Paired:
     if len(differences) < 2:
         return Paired(len(differences), mean, math.nan, math.nan, math.nan)
     error = float(differences.std(ddof=1)) / math.sqrt(len(differences))
-    certain = 1.0 if mean == 0 else 0.0  # differences that are all the same
+    certain = 1.0 if mean == 0 else 0.0  # if all differences are equal
     p_t = float(2 * stdtr(len(differences) - 1, -abs(mean / error))) if error else certain
     return Paired(len(differences), mean, half_width(differences), p_t, wilcoxon(differences))
 
@@ -66,13 +66,13 @@ def _finite_pairs(values: Sequence[float], reference: Sequence[float]) -> np.nda
 
 
 class Ratio(NamedTuple):
-    """How many times as large as others numbers are, pair by pair, with its 95 % interval.
+    """Mean ratio of paired values, with its 95 % interval.
 
     Attributes:
-        pairs: how many, those of two positive finite numbers.
+        pairs: number of pairs of positive finite numbers.
         mean: the geometric mean of the ratios; NaN without a pair.
-        low, high: ends of its interval, by Student's t on the logarithms, so never below zero; NaN for fewer than two
-            pairs. Its assumption: the logarithms of the ratios are normal.
+        low, high: ends of its interval, by Student's t on the logarithms, so always positive; NaN below two pairs.
+            Assumes normal logarithms of the ratios.
     """
 
     pairs: int
@@ -82,12 +82,12 @@ class Ratio(NamedTuple):
 
     @property
     def decided(self) -> bool:
-        """Whether the interval leaves 1 out, that is, whether there is a difference."""
+        """Whether the interval excludes 1, that is, whether there is a difference."""
         return self.low > 1 or self.high < 1
 
 
 def paired_ratio(values: Sequence[float], reference: Sequence[float]) -> Ratio:
-    """Compare `values` with `reference`, pair by pair, on a logarithmic scale."""
+    """Compare `values` with `reference` in pairs, on a logarithmic scale."""
     both = _finite_pairs(values, reference)
     both = both[(both > 0).all(axis=1)]
     if not len(both):
@@ -98,11 +98,11 @@ def paired_ratio(values: Sequence[float], reference: Sequence[float]) -> Ratio:
 
 
 def ends(mean: float, half: float) -> tuple[float, float]:
-    """Return the interval of a positive mean on a logarithmic scale, whose ends are positive too.
+    """Return the interval of a positive mean on a logarithmic scale; both ends are positive.
 
-    Where `half`, its half width, is small beside the mean, the two are mean - half and mean + half.
+    Where the half width `half` is small compared with the mean, they are about mean - half and mean + half.
 
-    Source: the delta method: the standard error of log(mean) is that of the mean over the mean.
+    Source: the delta method: the standard error of log(mean) is that of the mean divided by the mean.
     """
     if not mean > 0 or not math.isfinite(half):
         return math.nan, math.nan
@@ -114,9 +114,9 @@ def ends(mean: float, half: float) -> tuple[float, float]:
 
 
 def wilcoxon(differences: Sequence[float] | np.ndarray) -> float:
-    """Return the two-sided p of Wilcoxon's signed-rank test; differences of zero are left out, ties share ranks.
+    """Return the two-sided p of Wilcoxon's signed-rank test; zeros are left out, ties share their mean rank.
 
-    Exact for up to 25 differences (every sign counted), normal with tie correction above.
+    Exact for up to 25 differences (all signs enumerated), otherwise normal with tie correction.
 
     Source: Wilcoxon 1945; Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed., 3.1.
     """
@@ -126,7 +126,7 @@ def wilcoxon(differences: Sequence[float] | np.ndarray) -> float:
         return 1.0
     _, place, counts = np.unique(np.abs(some), return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    doubled = (2 * last - counts + 1)[place]  # twice the mean rank: whole numbers with ties too
+    doubled = (2 * last - counts + 1)[place]  # twice the mean rank, an integer also with ties
     plus, total = int(doubled[some > 0].sum()), int(doubled.sum())
     smaller = min(plus, total - plus)
     if len(some) <= MOST_FOR_EXACT:

@@ -1,1 +1,1 @@
-"""Text: numbers, tables, Markdown, LaTeX, and the report that writes and prints them."""
+"""Text output: numbers, tables, Markdown, LaTeX, and the report that writes and prints them."""

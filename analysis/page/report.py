@@ -1,4 +1,4 @@
-"""What a command that reads runs has to say: tables, figures and sentences, written and printed in one way."""
+"""Reports of the commands that read runs: write and print tables, figures and sentences in one way."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,24 +17,24 @@ from rich.text import Text
 from edgefl.analysis.page.markup import bullets, csv_text, page, picture
 from edgefl.analysis.page.score_words import ACCURACY, figure_said, said, table_said
 
-GAP, EDGES = 3, 2  # blanks between the columns and around the table, as rich draws it
+GAP, EDGES = 3, 2  # blanks between the columns and around the table, as drawn by rich
 Asked = ParamSpec("Asked")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a comparison finds, whatever it compares; each kind adds what is its own.
+    """What a comparison found; subclasses add their own attributes.
 
     Attributes:
-        table: the numbers, as its first CSV file has them.
-        reference: the variant that others are measured against, and that stands out; None: none is.
-        seeds: those that are averaged over.
+        table: the numbers of the first CSV file.
+        reference: the variant that others are compared with, shown in bold, or None.
+        seeds: the seeds averaged over.
         out: the folder of all files.
-        notes: what a reader has to know, one sentence each.
-        score: which the runs' accuracy is: their task's, by its name in run.json.
+        notes: one sentence each.
+        score: name of the task's score in run.json, if not accuracy.
     """
 
-    name: ClassVar[str]  # of its files
+    name: ClassVar[str]  # stem of its files
     table: pd.DataFrame = field(repr=False)
     reference: str | None
     seeds: tuple[int, ...]
@@ -44,7 +44,7 @@ class Found:
 
     @property
     def figures(self) -> tuple[Path, ...]:
-        """The PNG files that the Markdown page shows."""
+        """The PNG files shown on the Markdown page."""
         return (self.out / f"{self.name}.png",)
 
     @property
@@ -62,19 +62,19 @@ class Report:
 
     Attributes:
         out: the folder of all files.
-        verdicts: the answer, one sentence each; they stand first.
+        verdicts: the answers, one sentence each; printed first.
         caption: what the tables show.
-        tables: text for the terminal, [rows x columns], each below its title, if it has one.
-        sentences: how to read them, and what else a reader has to know.
-        further: tables that the terminal shows on request only.
-        small_print: sentences that it shows on request only.
-        look: in which files to look further: a word, the file, and what else there is to say.
-        emphasised: the column of a table that stands in bold.
+        tables: text for the terminal, [rows x columns], each with its title, if any.
+        sentences: how to read them, and notes.
+        further: tables that the terminal shows only on request.
+        small_print: sentences that it shows only on request.
+        look: where to read on: a word, the file, and remarks.
+        emphasised: the column printed in bold.
         numbers: file -> table, written as CSV.
         texts: file -> Markdown, LaTeX or JSON.
-        figures: name -> figure, written as NAME.png, and as NAME.pdf beside it if `pdf`.
-        inside: texts that the PNG of the first figure carries along: name -> text.
-        score: of the runs. All but `numbers` and `inside` is given with the word accuracy, and says this one.
+        figures: name -> figure, written as NAME.png, and also as NAME.pdf if `pdf`.
+        inside: metadata of the first figure's PNG: name -> text.
+        score: of the runs; replaces the word accuracy in all texts except in `numbers` and `inside`.
     """
 
     out: Path
@@ -105,11 +105,11 @@ class Report:
         further_numbers: Mapping[str, pd.DataFrame] | None = None,
         **more: Any,
     ) -> "Report":
-        """Tell of what was found, by the name of its kind: CSV files, and one page of Markdown and of LaTeX.
+        """Build the report of a comparison: CSV files, and a page each of Markdown and LaTeX.
 
         Args:
-            above, below: what the page has before and behind the sentences.
-            further_numbers: of the CSV files beside the first one, by the ends of their names.
+            above, below: parts of the page before and after the sentences.
+            further_numbers: name suffix -> table, for CSV files beside the first one.
             more: see the attributes; notes follow `sentences`.
         """
         more["sentences"] = [*more.get("sentences", ()), *noted(found.notes)]
@@ -128,14 +128,14 @@ class Report:
 
     @property
     def figure(self) -> Path | None:
-        """The PNG of the first figure; None: there is no figure."""
+        """The PNG of the first figure, or None."""
         return next((self.out / f"{name}.png" for name in self.figures), None)
 
     def write(self) -> "Report":
-        """Write all files; make their folder where there is none.
+        """Write all files; create the folder if needed.
 
         Raises:
-            ValueError: the folder cannot be made, or not be written to.
+            ValueError: the folder cannot be created or written.
         """
         try:
             self.out.mkdir(parents=True, exist_ok=True)
@@ -157,18 +157,18 @@ class Report:
         return self
 
     def print(self, console: Console | None = None, *, explain: bool = False) -> None:
-        """Print verdicts, tables, sentences, and where to look further.
+        """Print verdicts, tables, sentences, and where to read on.
 
-        Columns that do not fit the console's width continue in a further table.
+        Columns beyond the console's width continue in another table.
 
         Args:
-            explain: also the further tables and the small print.
+            explain: also print the further tables and the small print.
         """
         console = console or Console(highlight=False, markup=False, emoji=False)
         for verdict in self.verdicts:
             console.print(Text(said(verdict, self.score), style="bold"))
         if self.caption:
-            # beside verdicts in bold, it is a heading of the table alone
+            # below bold verdicts it is only the heading of the table
             console.print(
                 Text(
                     ("\n" if self.verdicts else "") + said(self.caption, self.score),
@@ -188,7 +188,7 @@ class Report:
 
 
 def reporting(measure: Callable[Asked, Kind]) -> Callable[Asked, Kind]:
-    """Make a function that measures write the files of its module's `report` too, and its `figures`."""
+    """Make a measuring function also write the files of its module's `report` and `figures`."""
 
     @wraps(measure)
     def measure_and_write(*args: Asked.args, **options: Asked.kwargs) -> Kind:
@@ -200,7 +200,7 @@ def reporting(measure: Callable[Asked, Kind]) -> Callable[Asked, Kind]:
 
 
 def noted(notes: Sequence[str]) -> list[str]:
-    """Write notes as sentences that say what they are."""
+    """Format notes as sentences that begin with "Note:"."""
     return [f"Note: {note}." for note in notes]
 
 
@@ -217,7 +217,7 @@ def _print_table(console: Console, frame: pd.DataFrame, emphasised: str | None) 
 
 
 def _blocks(frame: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:
-    """Cut the frame into pieces whose columns fit side by side."""
+    """Split the frame into blocks of columns that fit the width."""
     first = EDGES + max(map(len, frame.index))
     taken = first
     names: list[str] = []

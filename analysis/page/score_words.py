@@ -1,4 +1,4 @@
-"""What a score is called in words: texts are written with accuracy, and say R2 where that is the score."""
+"""Words for the score: texts are written with "accuracy", which is replaced if the score is R2, say."""
 
 import re
 from collections.abc import Mapping
@@ -9,17 +9,17 @@ from matplotlib.text import Text
 
 ACCURACY = "accuracy"
 WORDS: Mapping[str, str] = {"r2": "R2", "f1": "mean F1"}
-VOWEL_FIRST = ("R2",)  # as they are spoken
+VOWEL_FIRST = ("R2",)  # when spoken
 FOUND = re.compile(r"\b(?:(?P<article>[Aa])n )?(?P<word>[Aa]ccurac(?:y|ies))\b")
 
 
 def named(score: str) -> str:
-    """Return what a score is called: its name with blanks, unless it has a better one."""
+    """Return what a score is called: its own word, or its name with blanks."""
     return WORDS.get(score, score.replace("_", " "))
 
 
 def said(text: str, score: str) -> str:
-    """Say a text about accuracy of this score; names with an underscore, as columns have them, stay."""
+    """Replace the word accuracy in a text; names with an underscore, such as columns, stay."""
     if score == ACCURACY:
         return text
     word = named(score)
@@ -34,7 +34,7 @@ def said(text: str, score: str) -> str:
 
 
 def table_said(table: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Say the headings of a table, and its rows' names, likewise; cells stay."""
+    """Replace it in a table's headings and row names; cells stay."""
     if score == ACCURACY:
         return table
     renamed = table.rename(
@@ -45,7 +45,7 @@ def table_said(table: pd.DataFrame, score: str) -> pd.DataFrame:
 
 
 def figure_said(figure: Figure, score: str) -> None:
-    """Say the titles, labels and legends of a figure likewise, in place."""
+    """Replace it in a figure's titles, labels and legends, in place."""
     if score != ACCURACY:
         for text in figure.findobj(Text):
             assert isinstance(text, Text)

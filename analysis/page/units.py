@@ -1,4 +1,4 @@
-"""The unit in which a key's values are shown, by the end of its name: bandwidth_hz in MHz."""
+"""Display units by the end of a key's name: bandwidth_hz in MHz."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,11 +14,11 @@ UNITS: dict[str, tuple[tuple[str, float], ...]] = {
     **{name: ((shown, 1.0),) for name, shown in (("db", "dB"), ("dbm", "dBm"), ("mps", "m/s"))},
 }
 
-MOST_DIGITS = 3  # of a value that people would write in this unit
+MOST_DIGITS = 3  # more significant digits than this need a smaller unit
 
 
 def axis_of(key: str, values: Iterable[float]) -> tuple[str, float]:
-    """Return what an axis of a dotted key is called, with its unit, and the size of that unit."""
+    """Return the axis label of a dotted key, with its unit, and the size of that unit."""
     name, _, ending = key.rpartition(".")[2].rpartition("_")
     if not name or ending not in UNITS:
         return key.rpartition(".")[2].replace("_", " "), 1.0
@@ -27,14 +27,14 @@ def axis_of(key: str, values: Iterable[float]) -> tuple[str, float]:
 
 
 def bare(key: str) -> str:
-    """Return the last part of a dotted key without its unit, which then stands beside the values."""
+    """Return the last part of a dotted key without its unit, which is printed with the values."""
     last = key.rpartition(".")[2]
     name, _, ending = last.rpartition("_")
     return name if name and ending in UNITS else last
 
 
 def written(key: str, values: Sequence[float]) -> list[str]:
-    """Write the values of a dotted key as people do, in one unit that needs few digits: `5 MHz`, `20 MHz`."""
+    """Format the values of a dotted key in one unit that needs few digits: `5 MHz`, `20 MHz`."""
     name, _, ending = key.rpartition(".")[2].rpartition("_")
     if not name or ending not in UNITS:
         return list(map(str, values))
@@ -48,5 +48,5 @@ def written(key: str, values: Sequence[float]) -> list[str]:
 
 
 def _digits(text: str) -> int:
-    """Count the digits of a number that carry it; of one with an exponent too many."""
+    """Count the significant digits; a number with an exponent has too many."""
     return MOST_DIGITS + 1 if "e" in text else len(text.replace(".", "").replace("-", "").strip("0"))

@@ -1,1 +1,1 @@
-"""The reports: one file measures runs, and tells of them in tables, figures and sentences."""
+"""Reports: each module measures runs and shows the result in tables, figures and sentences."""

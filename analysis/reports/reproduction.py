@@ -1,8 +1,8 @@
-"""The papers' tables beside ours: runs of the shipped `journal_table_...` studies against what the papers print.
+"""Compare runs of the shipped `journal_table_...` studies with the numbers printed in the papers.
 
-The papers' numbers lie in `analysis/papers`, a file per table: journal_table_x.csv holds Table X, and stands beside
-the study journal_table_x_fashion_mnist (as the text has it) and journal_table_x_fashion_mnist_as_run (as its authors
-ran it). What is known of the reasons for a difference stands, in words, in a file of the study's name beside it.
+The papers' numbers are in `analysis/papers`, one file per table: journal_table_x.csv holds Table X, for the studies
+journal_table_x_fashion_mnist (following the text) and journal_table_x_fashion_mnist_as_run (as the authors ran it).
+Known reasons for a difference are explained in a Markdown file with the study's name beside it.
 """
 
 import json
@@ -23,23 +23,23 @@ from edgefl.analysis.runs.reading import EXACT
 PAPERS = Path(__file__).parents[1] / "papers"
 AS_RUN = "_as_run"
 PERCENT = 100
-# Studies of which a setting was chosen for the paper's own numbers: a small difference says less there.
+# Studies with a setting fitted to the paper's own numbers: a small difference says less there.
 FITTED = {"journal_table_x_mnist_as_run": "rate fitted to the paper"}
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A study beside a table of a paper.
+    """A study's results next to a table of a paper.
 
     Attributes:
-        study: its name, or that of a scenario.
+        study: name of the study or scenario.
         source: what the paper's table shows, in words.
         table: one row per setting, variant and session (or metric): the axes' labels, variant, session or metric,
             ours, ours_std (over seeds, NaN with one), paper, paper_std, difference; accuracies in percent. Ours is
-            NaN where no run is completed.
-        axes: the columns that name a setting.
+            NaN without a completed run.
+        axes: the columns that identify a setting.
         by: session or metric.
-        seeds: of all runs together.
+        seeds: of all runs.
     """
 
     study: str
@@ -56,22 +56,22 @@ class Reproduction:
 
     @property
     def present(self) -> pd.DataFrame:
-        """The table's rows for which the study has runs."""
+        """The table's rows that have runs."""
         return self.table[self.table["ours"].notna()]
 
     def distance(self) -> float:
-        """Return the mean absolute difference to the paper, points."""
+        """Return the mean absolute difference to the paper, in points."""
         return float(self.present["difference"].abs().mean())
 
     def by_algorithm(self) -> list["Reproduction"]:
-        """Split a table with several algorithms by these, in the paper's order, without those that have no run."""
+        """Split the table by algorithm, in the paper's order; omit algorithms without runs."""
         if "algorithm" not in self.axes:
             return [self]
         parts = [part for _, part in self.table.groupby("algorithm", sort=False)]
         return [replace(self, table=part) for part in parts if part["ours"].notna().any()]
 
     def orders(self) -> pd.DataFrame:
-        """Compare the order of the variants in each setting and session of which all variants have a run.
+        """Compare the order of the variants in each setting and session in which all variants have a run.
 
         Returns:
             the axes' labels, session, ours and paper (variants, best first, joined by >), same.
@@ -88,7 +88,7 @@ class Reproduction:
         return pd.DataFrame(rows, columns=[*self.axes, self.by, "ours", "paper", "same"])
 
     def pairs(self) -> tuple[int, int]:
-        """Count pairs of variants of a setting and session: those in the paper's order, and all."""
+        """Count pairs of variants in one setting and session: those in the paper's order, and all."""
         agreeing = count = 0
         for _, cell in self.table.groupby([*self.axes, self.by], sort=False):
             values = cell.dropna(subset=["ours"])[["ours", "paper"]].to_numpy().tolist()
@@ -99,13 +99,13 @@ class Reproduction:
 
 
 def reproduce(path: str | Path) -> Reproduction:
-    """Set the runs of a study beside the table of the paper that it is named after.
+    """Compare the runs of a study with the paper's table of the same name.
 
     Args:
         path: folder of the study, or of a single run of a scenario.
 
     Raises:
-        ValueError: no completed run, runs of several studies, no such table, or no run of any of its rows.
+        ValueError: no completed run, runs of several studies, an unknown table, or no run of any of its rows.
     """
     by_setting = load_settings(path)
     names = {_study(run) for runs in by_setting.values() for run in runs.info["path"]}
@@ -133,10 +133,10 @@ def reproduce(path: str | Path) -> Reproduction:
 
 
 def papers_table(study: str) -> tuple[pd.DataFrame, str]:
-    """Read the paper's table of a study: its rows, of one data set if the study's name ends in it, and its source.
+    """Read the paper's table for a study, reduced to one data set if the study's name ends in it, and its source.
 
     Raises:
-        ValueError: there is none; lists those that there are.
+        ValueError: no table has the name; lists the known ones.
     """
     name, rest = study.removesuffix(AS_RUN), ""
     while not (PAPERS / f"{name}.csv").is_file():
@@ -144,7 +144,7 @@ def papers_table(study: str) -> tuple[pd.DataFrame, str]:
         rest = f"{last}_{rest}".rstrip("_")
         if not name:
             known = ", ".join(sorted(file.stem for file in PAPERS.glob("*.csv")))
-            raise ValueError(f"no table of a paper is called as '{study}' begins; there are: {known}")
+            raise ValueError(f"no table of a paper matches the study '{study}'; known tables: {known}")
     file = PAPERS / f"{name}.csv"
     lines = file.read_text(encoding="utf-8").splitlines()
     source = " ".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
@@ -168,7 +168,7 @@ def _study(path: Path) -> str:
 
 
 def _ours(runs: Runs, paper: pd.DataFrame, by: str) -> pd.DataFrame:
-    """Measure a setting: variant, session or metric, ours, ours_std."""
+    """Measure a setting: columns variant, session or metric, ours, ours_std."""
     if by == "metric":
         training = metrics.training_rounds(runs.rounds)
         wanted = [name for name in paper["metric"].unique() if name in training]
@@ -187,7 +187,7 @@ def _ours(runs: Runs, paper: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def page(reproductions: Sequence[Reproduction]) -> str:
-    """Write docs/reproduction.md: a section for each study, in which its folders come one after the other."""
+    """Write docs/reproduction.md: one section per study, with its folders in turn."""
     parts = [(PAPERS / "preface.md").read_text(encoding="utf-8").rstrip(), _overview(reproductions)]
     for study in dict.fromkeys(one.study for one in reproductions):
         folders = [one for one in reproductions if one.study == study]
@@ -201,7 +201,7 @@ def page(reproductions: Sequence[Reproduction]) -> str:
 
 
 def _overview(reproductions: Sequence[Reproduction]) -> str:
-    """Tell how far each study is from the paper, algorithm by algorithm: a mean over all would hide the worst."""
+    """Tabulate the distance to the paper by study and algorithm, since a mean over all would hide the worst."""
     rows = []
     for one in (part for whole in reproductions for part in whole.by_algorithm()):
         orders = one.orders()
@@ -252,7 +252,7 @@ def _summary(one: Reproduction) -> str:
 
 
 def _table(one: Reproduction) -> str:
-    """Rows are settings and sessions, columns variants, each cell ours / the paper's."""
+    """Tabulate ours / the paper's: rows are settings and sessions, columns variants."""
     rows = {}
     for key, cell in one.present.groupby([*one.axes, one.by], sort=False):
         texts = {row.variant: f"{_number(row.ours)} / {_number(row.paper)}" for row in cell.itertuples()}

@@ -1,1 +1,1 @@
-"""Run directories as tidy tables, and what their scenarios say."""
+"""Run directories as tidy tables, and the settings in their scenarios."""

@@ -1,4 +1,4 @@
-"""Run directories below folders: found, described by their run.json, and named apart."""
+"""Find run directories below folders, describe them by their run.json, and give them distinct names."""
 
 import json
 import math
@@ -20,11 +20,11 @@ INFO_COLUMNS = [
     *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes"),
     *("devices_recorded", "payload_bits", "place", "score"),
 ]
-UNKNOWN = -1  # place of a variant in its study's file
-SEVERAL = "comparison"  # the folder beside several ones, where reports on all of their runs go
-MOST_OF_AN_ERROR = 160  # characters; run.json has all of it
+UNKNOWN = -1  # index of a variant that is not listed in run.json
+SEVERAL = "comparison"  # folder for reports on several folders, created beside them
+MOST_OF_AN_ERROR = 160  # characters shown; run.json has the whole text
 
-# what run.json holds, where it holds it
+# types of the values in run.json, if present
 KINDS = {
     **dict.fromkeys(("study", "variant", "name", "reference", "federation"), str),
     **dict.fromkeys(("setting", "model", "process", "federations"), dict),
@@ -36,7 +36,7 @@ Paths = str | Path | Sequence[str | Path]
 
 @dataclass
 class Remarks:
-    """What a reader has to know of the runs found, as in `Runs`."""
+    """What a reader has to know about the runs found, as in `Runs`."""
 
     home: Path | None
     left_out: list[str] = field(default_factory=list)
@@ -47,14 +47,14 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.Data
     """Find the runs below one folder or several.
 
     Returns:
-        `info` of `Runs`, the folder that holds all of them, and what a reader has to know.
+        `info` of `Runs`, the folder that contains all runs, and what a reader has to know.
 
     Raises:
-        ValueError: no such folder, no run below it that can be read, or a folder twice.
+        ValueError: a folder is missing, has no readable run, or is given twice.
     """
     roots = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
     if names and len(names) != len(roots):
-        raise ValueError(f"{len(names)} names for {len(roots)} folders: give one for each")
+        raise ValueError(f"{len(names)} names for {len(roots)} folders: give one name per folder")
     remarks = Remarks(home=_beside(roots) if len(roots) > 1 else roots[0])
     rows = []
     for number, root in enumerate(roots):
@@ -63,7 +63,7 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.Data
     if not rows:
         raise ValueError(
             f"no completed run in or below {', '.join(map(str, roots))}: {'; '.join(remarks.left_out)}; let one"
-            f" run to its end" + ("" if partial else ", or read what there is with --partial")
+            f" run finish" + ("" if partial else ", or read incomplete runs with --partial")
         )
     for sentence in remarks.left_out:
         warnings.warn(sentence, stacklevel=4)
@@ -77,7 +77,7 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.Data
 
 
 def _beside(roots: Sequence[Path]) -> Path | None:
-    """Return the folder for reports on several folders: beside them, or above, never in one of them."""
+    """Return the folder for reports on several folders: beside or above them, never inside one."""
     parent = Path(os.path.commonpath([os.path.abspath(root.parent) for root in roots]))
     if parent == parent.parent:
         return None
@@ -104,7 +104,7 @@ def _rows(root: Path, partial: bool, left_out: list[str]) -> list[dict[str, Any]
 def _told_apart(
     info: pd.DataFrame, roots: Sequence[Path], names: Sequence[str], remarks: Remarks
 ) -> pd.DataFrame:
-    """Name the variants of several folders, by their folder where it takes that; each run alone is one seed."""
+    """Name the variants of several folders, by folder where names clash; treat single runs as one seed."""
     if names or info.duplicated(["setting", "variant", "seed"]).any() or _of_different_settings(info):
         info = info.assign(variant=_called(info, list(names) or _apart(roots)), reference=None)
     seeds = [set(group["seed"]) for _, group in info.groupby("variant")]
@@ -118,7 +118,7 @@ def _told_apart(
 
 
 def _of_different_settings(info: pd.DataFrame) -> bool:
-    """Tell whether runs outside of studies have one name, but are not seeds of one scenario."""
+    """Tell whether runs outside studies share a name without being seeds of one scenario."""
     loose = info[info["study"].isna()]
     for _, runs in loose.groupby("variant"):
         if len(runs) > 1 and differing([keys_of(path) for path in runs["path"]]):
@@ -127,7 +127,7 @@ def _of_different_settings(info: pd.DataFrame) -> bool:
 
 
 def _called(info: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """Name each run by its folder's name, and its variant where a folder has several."""
+    """Name each run by its folder, and also by its variant where a folder has several."""
     variants = info.groupby("folder")["variant"].nunique()
     return [
         names[run.folder] if variants[run.folder] == 1 else f"{names[run.folder]} {run.variant}"
@@ -136,23 +136,23 @@ def _called(info: pd.DataFrame, names: Sequence[str]) -> list[str]:
 
 
 def _apart(roots: Sequence[Path]) -> list[str]:
-    """Name folders by as few of their last parts as tell them apart."""
+    """Name folders by the shortest distinct ends of their paths."""
     parts = [root.resolve().parts for root in roots]
     for length in range(1, max(map(len, parts)) + 1):
         names = ["/".join(own[-length:]) for own in parts]
         if len(set(names)) == len(names):
             return names
-    raise ValueError(f"the folder {roots[0]} is given twice: give different ones")
+    raise ValueError(f"the folder {roots[0]} is given twice: give different folders")
 
 
 class _NotUsableError(Exception):
-    """Says why a run directory is left out."""
+    """The reason why a run directory is left out."""
 
 
 def run_directories(root: Path) -> list[Path]:
     """Return the run directories in or below a folder, in natural order of their names.
 
-    Of a run whose cells several federations share it is those of the federations.
+    A run with several federations is represented by its federations' directories.
     """
     directories: list[Path] = []
     for folder, subfolders, files in os.walk(root):
@@ -160,7 +160,7 @@ def run_directories(root: Path) -> list[Path]:
         if "run.json" in files:
             parts = [name for name in subfolders if Path(folder, name, "run.json").exists()]
             directories += [Path(folder, name) for name in parts] or [Path(folder)]
-            subfolders.clear()  # what else a run directory holds is no run
+            subfolders.clear()  # a run directory contains no other runs
     return directories
 
 
@@ -170,10 +170,10 @@ def _info(directory: Path, partial: bool, *, part: bool) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise _NotUsableError(f"run.json cannot be read ({error})") from error
     if not isinstance(run, dict):
-        raise _NotUsableError("run.json holds no description of a run")
+        raise _NotUsableError("run.json does not describe a run")
     if run.get("schema_version") != SCHEMA_VERSION:
         raise _NotUsableError(
-            f"schema version {run.get('schema_version')}, this release reads {SCHEMA_VERSION}: run it again"
+            f"its schema version is {run.get('schema_version')}, this release reads {SCHEMA_VERSION}: run it again"
         )
     if run.get("status") != "completed" and not (partial and (directory / "rounds.csv").exists()):
         raise _NotUsableError(_what_is_missing(run, directory))
@@ -184,7 +184,7 @@ def _info(directory: Path, partial: bool, *, part: bool) -> dict[str, Any]:
     if run.get("seed") is None:
         raise _NotUsableError("run.json is damaged: it has no seed")
     name = run.get("name") or directory.name
-    # found in its run, and not given by its path
+    # only a federation found inside its run, not one given by its path
     setting = {"federation": run["federation"]} if part and run.get("federation") else {}
     return {
         "study": run.get("study"),
@@ -202,13 +202,13 @@ def _info(directory: Path, partial: bool, *, part: bool) -> dict[str, Any]:
 
 
 def _index(run: dict[str, Any]) -> int:
-    """Return the place of a run's variant in its study's file; UNKNOWN: the run does not say."""
+    """Return the index of a run's variant in its study's file; UNKNOWN if the run does not list it."""
     listed = run.get("variants") or []
     return listed.index(run["variant"]) if run.get("variant") in listed else UNKNOWN
 
 
 def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
-    """Say why a run has no result, and how to bring it to its end."""
+    """Say why a run has no result, and how to finish it."""
     status = run.get("status")
     sentence = f"its status is '{status}', not 'completed'"
     resume = f"`edgefl resume {shlex.quote(str(directory))}`"
@@ -216,17 +216,15 @@ def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
         error = " ".join(str(run["error"]).split())
         shown = error if len(error) <= MOST_OF_AN_ERROR else f"{error[:MOST_OF_AN_ERROR].rstrip()} …"
         again = (
-            "do it again with `edgefl study ... --retry`"
-            if run.get("study")
-            else f"continue it with {resume}"
+            "repeat it with `edgefl study ... --retry`" if run.get("study") else f"continue it with {resume}"
         )
         return f"it failed ({shown}): once the cause is gone, {again}"
     if status in ("failed", "interrupted"):
         return f"{sentence}: continue it with {resume}"
     if status == "running":
-        signs = {"process": "pid", "on": "host", "last heard of": "heartbeat"}
+        signs = {"process": "pid", "on": "host", "last seen": "heartbeat"}
         process = run.get("process") or {}
         known = " ".join(f"{word} {process[key]}" for word, key in signs.items() if key in process)
         about = f" ({known})" if known else ""
-        return f"{sentence}{about}: wait for its end or, if it was killed, continue it with {resume}"
+        return f"{sentence}{about}: wait until it finishes or, if it was killed, continue it with {resume}"
     return sentence

@@ -10,16 +10,14 @@ import yaml
 
 FILE = "scenario.yaml"
 NOT_SETTINGS = {"seed", "name"}
-Loader = getattr(
-    yaml, "CSafeLoader", yaml.SafeLoader
-)  # in C where PyYAML was built with it: ten times faster
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times faster
 
 
 def keys_of(run: str | Path) -> dict[str, Any]:
-    """Read a run's scenario.yaml: dotted key -> value; empty without one. A component's name stands at its key.
+    """Read a run's scenario.yaml as dotted key -> value, with a component's name at its key; empty without a file.
 
     Raises:
-        ValueError: it is damaged; names the file.
+        ValueError: the file is damaged; the message names it.
     """
     file = Path(run) / FILE
     if not file.exists() and not file.is_symlink():
@@ -30,10 +28,10 @@ def keys_of(run: str | Path) -> dict[str, Any]:
 
 @contextmanager
 def scenario_of(run: str | Path) -> Iterator[dict[str, Any]]:
-    """Read a run's scenario.yaml; if what is done with it fails inside, the file is at fault.
+    """Yield a run's scenario.yaml; an error while using it is reported as a fault of the file.
 
     Raises:
-        ValueError: names the file.
+        ValueError: the file is damaged; the message names it.
     """
     file = Path(run) / FILE
     written = _read(file)
@@ -41,7 +39,9 @@ def scenario_of(run: str | Path) -> Iterator[dict[str, Any]]:
         yield written
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         what = f"it has no key {error}" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"{file}: is not as a run writes it ({what}); run the scenario again") from error
+        raise ValueError(
+            f"{file}: was not written by a run or was changed ({what}); run the scenario again"
+        ) from error
 
 
 def _read(file: Path) -> Any:
@@ -53,7 +53,7 @@ def _read(file: Path) -> Any:
 
 
 def flat(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Write a tree of settings as dotted keys; a component's name stands at its own key."""
+    """Flatten nested settings to dotted keys, with a component's name at its own key."""
     keys: dict[str, Any] = {}
     for key, value in tree.items():
         dotted = above if key == "name" and above else f"{above}.{key}" if above else str(key)
@@ -65,13 +65,13 @@ def flat(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 
 def of_points(info: pd.DataFrame) -> dict[tuple[Any, str], dict[str, Any]]:
-    """Read the keys of every setting and variant, of one run each: its seeds differ in nothing else."""
+    """Read the keys of each setting and variant from one of its runs; its seeds do not differ otherwise."""
     first = info.drop_duplicates(["setting", "variant"])
     return {(run.setting, run.variant): keys_of(run.path) for run in first.itertuples()}
 
 
 def differing(points: Iterable[Mapping[str, Any]]) -> list[str]:
-    """List the keys whose values are not the same in all of these, in the order of the first."""
+    """List the keys with different values at the points, in the order of the first."""
     several = list(points)
     names = dict.fromkeys(key for point in several for key in point)
     return [

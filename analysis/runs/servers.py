@@ -1,4 +1,4 @@
-"""Whether runs have the same server: if not, rounds are not the same thing in all, and do not compare."""
+"""Detect runs with different servers: their rounds are different things and cannot be compared."""
 
 import math
 from typing import Any
@@ -8,13 +8,13 @@ import pandas as pd
 from edgefl.analysis.runs.scenario_keys import of_points
 
 SERVER, USUAL = "rounds.server", "synchronous"
-# columns of a comparison, and metrics, that count rounds or are of a round
+# columns of a comparison, and metrics, that count rounds or measure one
 BY_ROUNDS = ("first", "rounds", "gain", "latency", "latency_mean", "round_energy")
 METRICS = ("rounds_to_target", "accuracy_first", "latency_s", "latency_mean_s", "round_energy_j")
 
 
 def several_servers(info: pd.DataFrame) -> str:
-    """Say which servers the runs have, if they have several; empty: rounds are the same thing in all.
+    """Describe the servers of the runs if they differ; return '' if all have the same one.
 
     Args:
         info: of `Runs`.
@@ -23,25 +23,25 @@ def several_servers(info: pd.DataFrame) -> str:
     if len(set(servers.values())) < 2:
         return ""
     told = ", ".join(f"{variant} {server}" for variant, server in servers.items())
-    return f"a round is not the same thing in all variants (rounds.server: {told})"
+    return f"a round means different things in these variants (rounds.server: {told})"
 
 
 def refuse_rounds(several: str, asked: str) -> None:
-    """Refuse to compare by rounds.
+    """Raise if a quantity that counts rounds is compared between different servers.
 
     Args:
-        several: of `several_servers`.
-        asked: the name of what counts rounds.
+        several: from `several_servers`.
+        asked: name of the quantity.
 
     Raises:
-        ValueError: runs have several servers.
+        ValueError: the runs have several servers.
     """
     if several:
         raise ValueError(f"'{asked}' counts rounds, and {several}: compare seconds or joules")
 
 
 def without_rounds(table: pd.DataFrame, several: str) -> pd.DataFrame:
-    """Return a table of variants with empty cells where it counts rounds, if runs have several servers."""
+    """Empty the columns that count rounds if the runs have several servers."""
     begins = (*METRICS, "gain", "speed_up_rounds")
     counted = [column for column in table if str(column).startswith(begins)]
     return table.assign(**dict.fromkeys(counted, math.nan)) if several else table

@@ -1,1 +1,1 @@
-"""The commands of `edgefl`; a function here is a command, and edgefl.commands.cli lists them."""
+"""The commands of `edgefl`: each is a function here, registered in edgefl.commands.cli."""

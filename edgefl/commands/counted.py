@@ -1,4 +1,4 @@
-"""What `edgefl describe` counts: the cells of a layout, the parameters and FLOPs of a model."""
+"""Counts shown by `edgefl describe`: the cells of a layout, the parameters and FLOPs of a model."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,12 +11,12 @@ from edgefl.scenario.scenario import Scenario
 
 
 def cells(scenario: Scenario | None) -> Iterator[str]:
-    """Yield a line for each cell of a scenario; without one, of the hexagons with one ring."""
+    """Yield a line per cell of a scenario; without one, of hexagons with one ring."""
     layout = scenario.layout if scenario else LayoutSettings(rings=1)
     if scenario:
         yield f"Cells of {scenario.name}, in a world of {scenario.extent.radius_m:g} m around [0, 0]:"
     else:
-        yield "Cells of rings: 1 (`edgefl describe layout FILE` lists those of a scenario):"
+        yield "Cells of rings: 1 (`edgefl describe layout FILE` lists a scenario's cells):"
     served = set(layout.served)
     for cell in range(layout.cells):
         site, panel = divmod(cell, layout.sectors)
@@ -28,7 +28,7 @@ def cells(scenario: Scenario | None) -> Iterator[str]:
 
 
 def size(model: Any) -> list[str]:
-    """Say how large a model is at the size at which it is usually used; of one from outside it may not be known."""
+    """Describe a model's size at its typical input and classes, if it states these."""
     from edgefl.learning.federation.cell_building import build_module  # with PyTorch
     from edgefl.learning.local.cost import flops_per_sample
     from edgefl.learning.modules.parameters import TensorLayout
@@ -36,7 +36,7 @@ def size(model: Any) -> list[str]:
     shape, classes = getattr(model, "typical_input", None), getattr(model, "typical_classes", None)
     if shape is None or classes is None:
         return [
-            "Size: counted by `edgefl validate`; with class variables typical_input and typical_classes also here."
+            "Size: `edgefl validate` counts it; it is shown here if the class has typical_input and typical_classes."
         ]
     if any(field.is_required() for field in parameters_of(model).model_fields.values()):
         return ["Size: depends on its parameters; `edgefl validate` counts it."]
@@ -44,7 +44,7 @@ def size(model: Any) -> list[str]:
     try:
         module = build_module(model(), shape, classes, Streams(0))
         parameters, flops = TensorLayout.of(module).size, flops_per_sample(module, shape)
-    except Exception as error:  # whatever a model from outside does
+    except Exception as error:  # a user's model may raise anything
         return [f"Size: cannot be counted for {sizes}: {type(error).__name__}: {clipped(str(error))}"]
     return [
         f"Size for {sizes}:",

@@ -1,4 +1,4 @@
-"""`edgefl list`, `edgefl describe` and `edgefl schema`: what may be written."""
+"""`edgefl list`, `edgefl describe` and `edgefl schema`: look up what a scenario may contain."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,10 +22,10 @@ def _described(incomplete: str) -> list[str]:
 
 def list_(
     kind: Annotated[
-        str | None, typer.Argument(help="A kind; none: list the kinds.", autocompletion=_kinds)
+        str | None, typer.Argument(help="A kind; if left out, the kinds are listed.", autocompletion=_kinds)
     ] = None,
 ) -> None:
-    """List the components of a kind, each with its meaning in a line.
+    """List the components of a kind, with a line on each.
 
     Examples:
 
@@ -47,7 +47,9 @@ def describe(
             autocompletion=_described,
         ),
     ],
-    scenario: Annotated[Path | None, typer.Argument(help="With layout: list the cells of this file.")] = None,
+    scenario: Annotated[
+        Path | None, typer.Argument(help="With layout: list the cells of this scenario.")
+    ] = None,
 ) -> None:
     """Describe a component, a section or a key of a scenario: meaning, unit, range, default, source.
 
@@ -69,13 +71,13 @@ def describe(
 
 
 def schema(
-    of: Annotated[str, typer.Argument(metavar="[scenario|study]", help="Which kind of file.")] = "scenario",
+    of: Annotated[str, typer.Argument(metavar="[scenario|study]", help="The kind of file.")] = "scenario",
 ) -> None:
-    """Print the JSON Schema of scenario or study files, with which editors complete and check while one types.
+    """Print the JSON Schema of scenario or study files, which lets editors complete and check as you type.
 
-    Shipped files name theirs in their first lines. For files elsewhere, write the schema beside them and begin with
+    Shipped files name their schema in their first lines. For other files, write the schema beside them and begin with
     `# yaml-language-server: $schema=scenario.schema.json` (VS Code, Neovim) or `# $schema: scenario.schema.json`
-    (JetBrains); `edgefl new` does.
+    (JetBrains), as `edgefl new` does.
 
     Examples:
 

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import typer
 
 DISTRIBUTION = "edgefl-cosim"
-LEAST_FREE = 1e9  # bytes of a disk that a study may fill
+LEAST_FREE = 1e9  # bytes; a study may fill this much of a disk
 EXTRAS = re.compile(r"extra == [\"'](\w+)[\"']")
 OPTIONAL = ("flower", "ray", "parquet", "huggingface", "mlflow", "wandb", "gym")
 
 
 class _Finding(NamedTuple):
-    """A line of the doctor's; remedy: what to do, if it is a fault. fault: edgefl cannot work like this."""
+    """A line of the report; `remedy` says what to do, `fault` means that edgefl cannot work."""
 
     about: str
     said: str
@@ -29,9 +29,9 @@ class _Finding(NamedTuple):
 
 
 def doctor() -> None:
-    """Look whether edgefl can work here: packages, processor, GPU, memory, data sets, folders, on one screen.
+    """Check whether edgefl can work here: packages, processor, GPU, memory, data sets, folders.
 
-    Ends with what to do, if anything. The exit code is 0 where edgefl can work, 1 where something hinders it.
+    Ends with what to do, if anything. The exit code is 0 if edgefl can work, otherwise 1.
 
     Examples:
 
@@ -57,7 +57,7 @@ def doctor() -> None:
 
 
 def _examine() -> Iterator[_Finding]:
-    """Yield what is found, package by package and folder by folder."""
+    """Yield the findings, package by package and folder by folder."""
     import edgefl
 
     yield _Finding(
@@ -75,7 +75,7 @@ def _examine() -> Iterator[_Finding]:
 
 
 def metadata_of(package: str) -> str | None:
-    """Return the version of an installed package; None: it is not installed."""
+    """Return the version of an installed package, or None."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -137,8 +137,8 @@ def _gpu() -> _Finding:
         built = f"CUDA {torch.version.cuda}" if torch.version.cuda else "no CUDA"
         return _Finding(
             "GPU",
-            f"there is one, and this PyTorch ({built}) cannot use it; models are trained on the processor",
-            "install the PyTorch of your driver: https://pytorch.org/get-started/locally",
+            f"this PyTorch ({built}) cannot use the GPU; models are trained on the processor",
+            "install the PyTorch build for your driver: https://pytorch.org/get-started/locally",
         )
     return _Finding("GPU", "none; models are trained on the processor")
 
@@ -147,12 +147,12 @@ def _memory() -> _Finding:
     from edgefl.learning.memory import available_bytes
 
     free = available_bytes() / 1e9
-    little = "close other programs, or take --jobs 1" if free < 1 else ""
+    little = "close other programs, or use --jobs 1" if free < 1 else ""
     return _Finding("memory", f"{free:.1f} GB free; a small run takes 0.4 GB", little)
 
 
 def _data() -> Iterator[_Finding]:
-    """Say which data sets are here, and which would have to be got."""
+    """List the data sets that are here, and those that would have to be downloaded."""
     from edgefl.config import registry
     from edgefl.config.component import parameters_of
     from edgefl.errors import EdgeflError
@@ -166,7 +166,7 @@ def _data() -> Iterator[_Finding]:
     for name in registry.names("datasets"):
         kind = registry.get("datasets", name)
         if any(field.is_required() for field in parameters_of(kind).model_fields.values()):
-            continue  # files of the user's own
+            continue  # needs the user's own files
         dataset = kind()
         assert isinstance(dataset, Dataset)
         try:
@@ -183,25 +183,25 @@ def _data() -> Iterator[_Finding]:
         if offline:
             when = "not downloaded, EDGEFL_OFFLINE forbids it"
         elif cache is None or _in_the_way(cache):
-            when = "not downloaded, there is no folder to keep them in (see cache)"
+            when = "not downloaded, there is no folder for them (see cache)"
         else:
             when = f"downloaded into {cache} when used"
         yield _Finding("data online", f"{', '.join(offered)}: {when}")
     if apart:
-        yield _Finding("data apart", f"{', '.join(apart)}: a run that names one says how to get it")
+        yield _Finding("data apart", f"{', '.join(apart)}: a run that uses one says how to get it")
     data = os.environ.get("EDGEFL_DATA")
     if data and not without_tilde(Path(data)).is_dir():
-        yield _Finding("EDGEFL_DATA", f"{data} is no folder", "make it, or unset EDGEFL_DATA")
+        yield _Finding("EDGEFL_DATA", f"{data} is no folder", "create it, or unset EDGEFL_DATA")
 
 
 def _folders() -> Iterator[_Finding]:
     from edgefl.learning.user_cache import user_cache
 
-    elsewhere = "go to a folder of yours"
-    own_cache = "set XDG_CACHE_HOME to a folder of yours"
+    elsewhere = "change to a folder that you own"
+    own_cache = "set XDG_CACHE_HOME to a folder that you own"
     for what, folder, needed, remedy in (
         ("runs", Path.cwd(), True, elsewhere),
-        ("scratch", Path(tempfile.gettempdir()), True, "set TMPDIR to a folder of yours"),
+        ("scratch", Path(tempfile.gettempdir()), True, "set TMPDIR to a folder that you own"),
         ("cache", user_cache(), False, own_cache),
     ):
         if folder is None:
@@ -214,7 +214,7 @@ def _folders() -> Iterator[_Finding]:
             continue
         free = shutil.disk_usage(there).free
         little = (
-            "make room: a study takes some megabytes, snapshots of large models more"
+            "free some space: a study takes some megabytes, snapshots of large models more"
             if free < LEAST_FREE
             else ""
         )
@@ -222,12 +222,12 @@ def _folders() -> Iterator[_Finding]:
 
 
 def _nearest(folder: Path) -> Path:
-    """Return a folder, or the nearest of those above that is there."""
+    """Return a folder, or its nearest existing parent."""
     return next(each for each in (folder, *folder.parents) if os.path.lexists(each))
 
 
 def _in_the_way(folder: Path) -> str:
-    """Say why nothing can be written into a folder that may still have to be made; nothing: it can."""
+    """Say why a folder that may not exist yet cannot be written; '' if it can."""
     there = _nearest(folder)
     if not there.is_dir():
         return f"{there} is no folder"

@@ -1,4 +1,4 @@
-"""Examples of keys and components, as the scenarios that come with edgefl have them."""
+"""Examples of keys and components, taken from the shipped scenarios."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -11,13 +11,13 @@ from edgefl.config import shipped
 from edgefl.config.units import yaml_number
 from edgefl.config.yaml_source import Dumper, Source
 
-MOST_LINES = 12  # of an example; shorter ones are preferred from here on
-FIRST = ("quickstart", "handover_hexagonal", "commute_clock", "city_day")  # scenarios that one knows
-SOME = 3  # parameters that an example has which no scenario uses
+MOST_LINES = 12  # of an example; longer ones are avoided
+FIRST = ("quickstart", "handover_hexagonal", "commute_clock", "city_day")  # well-known scenarios, preferred
+SOME = 3  # parameters in an example of a component that no scenario uses
 
 
 def of(dotted: str, name: str | None = None, parameters: type[BaseModel] | None = None) -> list[str]:
-    """Show how a key is written, or a component at its key: as a shipped scenario does, else with its defaults.
+    """Show an example of a key, or of a component at its key, from a shipped scenario or with its defaults.
 
     Args:
         name: of the component.
@@ -31,7 +31,7 @@ def of(dotted: str, name: str | None = None, parameters: type[BaseModel] | None 
         ]
         known = [text for text in fitting if text[0] in FIRST]
         file, lines = max(known or fitting, key=lambda text: len("".join(text[1])))
-        return [f"Example, of scenario {file}:", *lines]
+        return [f"Example, from scenario {file}:", *lines]
     if name is None or parameters is None:
         return []
     fields = parameters.model_fields.items()
@@ -60,7 +60,7 @@ def _name(value: Any) -> str | None:
 
 
 def _nested(dotted: str, value: Any) -> list[str]:
-    """Write a value below its keys, a component with few parameters in one line."""
+    """Write a value below its keys; a component with few parameters takes one line."""
     *above, last = dotted.split(".")
     flow = _dumped({last: value}, default_flow_style=True, width=10_000).strip()[1:-1]
     text = [flow] if len(flow) <= 90 else _dumped({last: value}).rstrip().split("\n")

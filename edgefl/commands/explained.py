@@ -1,4 +1,4 @@
-"""The text of `edgefl describe` and `edgefl list`: what a component, a section or a key means, and what it may be."""
+"""The text of `edgefl describe` and `edgefl list`: meaning and values of components, sections and keys."""
 
 import inspect
 import re
@@ -36,15 +36,15 @@ Federated Learning under Dynamic Device Arrival and Departure: Convergence Analy
 N, its conference version: the same authors, Federated Learning with Dynamic Client Arrival and Departure: Convergence
 and Rapid Adaptation via Initial Model Construction.
 
-I, an earlier version of N, under review without names.
+I, an earlier version of N, under anonymous review.
 
 F: K. Panchal et al., Flash: Concept Drift Adaptation in Federated Learning, ICML 2023.
 
-A number behind a letter is that of an equation: J 18 is equation (18) of the journal paper."""
+A number after a letter is an equation's: J 18 is equation (18) of the journal paper."""
 
 
 def listed(kind: str | None) -> list[str]:
-    """List the components of a kind, or the kinds, each with its meaning in a line."""
+    """List the kinds, or the components of a kind, with a line on each."""
     meant = MEANINGS if kind is None else {name: _meaning_of(kind, name) for name in registry.names(kind)}
     width = max(map(len, meant), default=0)
     return [f"{name:{width}}  {text}".rstrip() for name, text in meant.items()]
@@ -53,18 +53,18 @@ def listed(kind: str | None) -> list[str]:
 def describe(what: str, file: Path | None = None) -> str:
     """Describe a component (`algorithms/fedprox`), a kind, a section (`radio`) or any key (`radio.bandwidth_hz`).
 
-    A bare name will do where only one component or key has it: `fedprox`, `bandwidth_hz`, `bandwidth`.
-    `papers` says which papers the letters J, N, I and F stand for.
+    A bare name suffices if only one component or key has it: `fedprox`, `bandwidth_hz`, `bandwidth`.
+    `papers` explains the letters J, N, I and F.
 
     Args:
-        file: for the layout, a scenario whose sites are listed.
+        file: for the layout, a scenario whose cells are listed.
 
     Raises:
-        EdgeflError: there is nothing of this name.
+        EdgeflError: nothing has this name.
     """
     if file is not None and what != "layout":
         raise EdgeflError(
-            f"'{file}': only the layout of a scenario is listed; write edgefl describe layout FILE"
+            f"'{file}': a file can only be given with layout; write edgefl describe layout FILE"
         )
     if what == "papers":
         return PAPERS
@@ -73,12 +73,12 @@ def describe(what: str, file: Path | None = None) -> str:
 
 
 def describable(begun: str) -> Iterator[str]:
-    """Yield what `describe` knows next of what is begun: components of a kind, keys of a section, all at the top."""
+    """Yield completions: components of a kind, keys of a section, or everything at the top level."""
     if "/" in begun:
         kind = begun.partition("/")[0]
         yield from (f"{kind}/{name}" for name in registry.names(kind)) if kind in registry.KINDS else ()
         return
-    with suppress(EdgeflError):  # there is no such section
+    with suppress(EdgeflError):  # unknown section
         section, before = _section_of(begun)
         yield from (f"{before}{name}" for name in section.model_fields)
     if "." not in begun:
@@ -98,16 +98,16 @@ def _text(what: str, file: Path | None) -> str:
 
 
 def _full_name(bare: str) -> str:
-    """Return the one component or key that has this name.
+    """Return the full name of the one component or key with this name.
 
     Raises:
-        EdgeflError: none has it, or several have.
+        EdgeflError: no component or key has it, or several have.
     """
     known = full_names()
     if len(found := known.get(bare, [])) == 1:
         return found[0]
     if found:
-        raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write which")
+        raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write one of these")
     near = nearest(bare, list(known))
     hint = f"did you mean '{near}'?" if near else "write KIND/NAME, e.g. algorithms/fedprox, or a key"
     raise EdgeflError(f"'{bare}': no component, section or key has this name: {hint}")
@@ -116,7 +116,7 @@ def _full_name(bare: str) -> str:
 def _meaning_of(kind: str, name: str) -> str:
     try:
         return meaning(registry.get(kind, name))
-    except EdgeflError as error:  # of an installed package that does not work: the others are listed
+    except EdgeflError as error:  # a broken installed package must not hide the others
         return f"(broken: {error})"
 
 
@@ -145,7 +145,7 @@ def _key(dotted: str, file: Path | None) -> str:
 
 
 def _section_of(dotted: str) -> tuple[type[BaseModel], str]:
-    """Return the section that a dotted key is of, and what stands before the section's keys."""
+    """Return the section that contains a dotted key, and the prefix of the section's keys."""
     section: type[BaseModel] = Scenario
     before = ""
     for part in dotted.split(".")[:-1]:
@@ -154,7 +154,7 @@ def _section_of(dotted: str) -> tuple[type[BaseModel], str]:
         if inner is None:
             named = _named(field)
             see = f"edgefl describe {named.kind}/NAME" if named else f"edgefl describe {before}{part}"
-            raise EdgeflError(f"'{dotted}': {part} is no section with keys of its own; see {see}")
+            raise EdgeflError(f"'{dotted}': {part} is not a section with keys; see {see}")
         section, before = inner, f"{before}{part}."
     return section, before
 
@@ -173,14 +173,14 @@ def _field(section: type[BaseModel], part: str, before: str, dotted: str) -> Fie
 
 
 def sections() -> Iterator[tuple[str, str, list[tuple[str, ...]]]]:
-    """Yield every section of a scenario: its dotted key, what it is, and the facts of its keys."""
+    """Yield every section of a scenario: its dotted key, its description, and the facts of its keys."""
     for before, section in tree():
         about = (inspect.getdoc(section) or "").partition("\n\n")[0]
         yield before.removesuffix(".") or "scenario", about, facts_of(section, before)
 
 
 def facts_of(section: type[BaseModel], before: str = "") -> list[tuple[str, ...]]:
-    """List keys with meaning, unit, range and default, as text."""
+    """List the keys with meaning, unit, range and default, as text."""
     rows: list[tuple[str, ...]] = []
     for name, field in section.model_fields.items():
         kind = _kind(field, f"{before}{name}")
@@ -192,7 +192,7 @@ def facts_of(section: type[BaseModel], before: str = "") -> list[tuple[str, ...]
 
 
 def _place_of(kind: str) -> str | None:
-    """Return the dotted key that holds a component of this kind, the scenario's own one; None: no key does."""
+    """Return the scenario's dotted key that holds a component of this kind, or None."""
     for before, section in tree():
         for name, field in section.model_fields.items():
             named = _named(field)
@@ -209,7 +209,7 @@ def _section(name: str, section: type[BaseModel], field: FieldInfo | None = None
 
 
 def _one(field: FieldInfo, dotted: str) -> list[str]:
-    """Describe a key on its own, a fact a line."""
+    """Describe a single key, one fact per line."""
     lines = [field.description or "", ""]
     lines += [f"  type:    {_type(field)}"]
     if unit := unit_of(dotted.rpartition(".")[2]):
@@ -250,7 +250,7 @@ def _parameters(fields: dict[str, FieldInfo], of: str = "scenario") -> list[str]
 
 
 def _kind(field: FieldInfo, key: str) -> str:
-    """Say what a parameter is, if it is no plain number or text."""
+    """Describe a parameter's kind unless it is a plain number or text."""
     named = _named(field)
     if named:
         return f"see edgefl list {named.kind}"
@@ -263,7 +263,7 @@ def _kind(field: FieldInfo, key: str) -> str:
 
 
 def _default(field: FieldInfo, dotted: str) -> str:
-    """Say what a key is that is left out; where presets differ, by each."""
+    """Return a key's default as text, by preset if they differ."""
     if field.is_required():
         return "none, it is required"
     if dotted.startswith("devices.classes.") and dotted.rpartition(".")[2] in OWN_KEYS:
@@ -304,7 +304,7 @@ def _word(kind: Any) -> str:
 
 
 def _marks(field: FieldInfo) -> Iterator[Any]:
-    """Yield the marks of a key, bounds and kinds, also of the options of a union."""
+    """Yield the annotations of a key, including those of a union's options: bounds and kinds."""
     inner = (mark for each in types_of(field.annotation) for mark in getattr(each, "__metadata__", ()))
     for mark in (*field.metadata, *inner):
         yield from mark.metadata if isinstance(mark, FieldInfo) else [mark]
@@ -320,7 +320,7 @@ def _bounds(field: FieldInfo) -> str:
 
 
 def _number(value: Any) -> str:
-    """Return a value as YAML writes it."""
+    """Format a value as YAML writes it."""
     if isinstance(value, BaseModel):
         value = value.model_dump(exclude_defaults=True)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Long lines for people: folded on a terminal, left whole for pipes and files, so that grep finds them."""
+"""Fold long lines on a terminal; leave them whole in pipes and files, so that grep finds them."""
 
 import re
 import shutil
@@ -6,19 +6,19 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 
-COLUMN = re.compile(r" *\S+ {2,}")  # a name, and blanks up to where its text begins
-DEEPEST = 24  # a text that begins further to the right stands below its name
+COLUMN = re.compile(r" *\S+ {2,}")  # a name, and blanks up to the start of its text
+DEEPEST = 24  # a text that starts further right moves below its name
 
 
 def tell(lines: Iterable[str]) -> None:
-    """Print lines, folded where a terminal is narrower."""
+    """Print lines, folded to the terminal's width."""
     if sys.stdout.isatty():
         lines = folded(lines, shutil.get_terminal_size().columns)
     print("\n".join(lines))
 
 
 def folded(lines: Iterable[str], width: int) -> Iterator[str]:
-    """Fold lines to a width: paragraphs anew, a name with its text below where that began."""
+    """Fold lines to a width: refill paragraphs; indent the text after a name to its own column."""
     paragraph: list[str] = []
     for line in [*"\n".join(lines).split("\n"), None]:
         if line and not line.startswith((" ", "- ")) and not COLUMN.match(line):

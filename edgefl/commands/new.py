@@ -8,9 +8,9 @@ import typer
 
 
 def new(
-    folder: Annotated[Path, typer.Argument(help="Folder to make; new or empty.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to create; new or empty.")],
     name: Annotated[
-        str | None, typer.Option(help="Name of scenario and study. Default: the folder's.")
+        str | None, typer.Option(help="Name of the scenario and study. Default: the folder's.")
     ] = None,
     devices: Annotated[
         int | None, typer.Option(min=1, max=100_000, help="Number of devices. Default: 12.")
@@ -19,13 +19,13 @@ def new(
         bool | None,
         typer.Option(
             "--parts/--no-parts",
-            help="Also my_algorithm.py, my_mobility.py and my_model.py, to change. Default: without.",
+            help="Add my_algorithm.py, my_mobility.py and my_model.py to start from. Default: no.",
         ),
     ] = None,
 ) -> None:
-    """Make a folder that runs: a scenario, a study, a notebook, schemas for your editor, and on request own parts.
+    """Create a folder that runs: a scenario, a study, a notebook, editor schemas, and optionally parts of your own.
 
-    In a terminal it asks for what is not given.
+    In a terminal it asks for what is missing.
 
     Examples:
 
@@ -47,10 +47,10 @@ def new(
     if parts is None:
         parts = typer.confirm("Parts of your own, in Python", default=False) if ask else False
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise EdgeflError(f"--name {name!r}: use letters, digits, . _ -, a letter or digit first")
+        raise EdgeflError(f"--name {name!r}: use letters, digits, . _ -, beginning with a letter or digit")
     for file in scaffold.write(folder, name=name, devices=devices, own_parts=parts):
         print(file)
     leave = " --allow-code" if parts else ""
     print(
-        f"\ngo on with:\n  cd {folder}\n  edgefl validate scenario.yaml{leave}\n  edgefl run scenario.yaml{leave}"
+        f"\ncontinue with:\n  cd {folder}\n  edgefl validate scenario.yaml{leave}\n  edgefl run scenario.yaml{leave}"
     )

@@ -1,4 +1,4 @@
-"""Draw the picture of `edgefl preview`: map, devices of each cell by time, labels. No display is needed."""
+"""Draw the picture of `edgefl preview`: map, devices per cell over time, labels. It needs no display."""
 
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,13 @@ SIZES: dict[Any, float | str] = {
     "ytick.labelsize": 8,
 }
 MOST_TRACKS = 60
-MOST_CELLS = 5  # that are told apart as lines; more are rows of a map of shades
+MOST_CELLS = 5  # drawn as lines; more become rows of a heat map
 MANY = 150  # handovers
 
 
 @rc_context(SIZES)
 def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
-    """Write the picture; PNG, PDF, SVG or WebP, by the file's name."""
+    """Write the picture as PNG, PDF, SVG or WebP, by the file's name."""
     figure = Figure(figsize=(10.4, 5.6), layout="constrained")
     canvas = FigureCanvasAgg(figure)
     grid = figure.add_gridspec(2, 2, width_ratios=[1.25, 1])
@@ -63,18 +63,18 @@ def _map(figure: Figure, axes: Axes, preview: Preview) -> None:
         _area(axes, name, area)
     _cells(axes, preview)
     tracks_m, reach_m = preview.tracks_m, preview.reach_m
-    # fmax and fmin pass over the times at which a device is absent
+    # fmax and fmin ignore the times at which a device is absent
     moving = np.nan_to_num(np.fmax.reduce(tracks_m) - np.fmin.reduce(tracks_m)).max(axis=1, initial=0)
     walkers = np.flatnonzero(moving > 0.5)
     for device in walkers[:MOST_TRACKS]:
         track = tracks_m[:, device].copy()
         jumps = np.flatnonzero(np.hypot(*np.diff(track, axis=0).T) > 0.6 * reach_m)
-        track[jumps + 1] = np.nan  # came in on the other side
+        track[jumps + 1] = np.nan  # entered on the other side
         axes.plot(*track.T, color="white", linewidth=0.8, alpha=0.65)
     x_m, y_m = tracks_m[0].T
     axes.scatter(x_m, y_m, s=13, color="#1d2328", edgecolor="white", linewidth=0.5, zorder=4)
     if len(preview.handovers_m):
-        size = 16 * min(1.0, (MANY / len(preview.handovers_m)) ** 0.75)  # many stay small
+        size = 16 * min(1.0, (MANY / len(preview.handovers_m)) ** 0.75)  # smaller if there are many
         x_m, y_m = preview.handovers_m.T
         axes.scatter(x_m, y_m, marker="x", s=size, color="#D40000", linewidth=0.8, zorder=5)
     sites_m = preview.world.sites_m
@@ -87,7 +87,7 @@ def _map(figure: Figure, axes: Axes, preview: Preview) -> None:
     }
     for site, place_m in enumerate(sites_m if len(sites_m) <= 19 else []):
         axes.annotate(str(site), tuple(place_m), zorder=6, **beside)
-    tracks = " at the start, lines: their tracks" if len(walkers) else ", which stay where they are"
+    tracks = " at the start, lines: their tracks" if len(walkers) else ", which do not move"
     crosses = ", red crosses: handovers" if len(preview.handovers_m) else ""
     axes.set_title(f"dots: devices{tracks}{crosses}", fontsize=8.5, color=SOFT)
     axes.set(xlim=(-reach_m, reach_m), ylim=(-reach_m, reach_m))
@@ -107,7 +107,7 @@ def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
     )
     bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.8, fraction=0.03, pad=0.01, aspect=32)
     bar.outline.set_visible(False)
-    bar.set_label("SNR without fading, dB; above: bit/s/Hz that it carries")
+    bar.set_label("SNR without fading, dB; above: bit/s/Hz at this SNR")
     low, high = image.get_clim()
     ticks_db = np.array([tick for tick in bar.get_ticks() if low <= tick <= high])
     carried = preview.carried(ticks_db)
@@ -149,18 +149,18 @@ def _area(axes: Axes, name: str, area: Area) -> None:
 
 
 def _changes(preview: Preview) -> bool:
-    """Whether there is anything to see in the population by time."""
+    """Whether the population changes over time or differs between cells."""
     return preview.population.shape[1] > 1 or len(np.unique(preview.population)) > 1
 
 
 def _links(axes: Axes, preview: Preview) -> None:
-    """Draw how good the devices' links are at the start."""
+    """Draw the distribution of the devices' SNR at the start."""
     axis = np.linspace(-preview.reach_m, preview.reach_m, len(preview.snr_db))
     places_m = preview.tracks_m[0][np.isfinite(preview.tracks_m[0]).all(axis=1)]
     column, row = (np.abs(axis[:, None] - place_m).argmin(axis=0) for place_m in places_m.T)
     snr_db = preview.snr_db[row, column]
     axes.hist(snr_db[np.isfinite(snr_db)], bins=12, color=PALETTE[0], rwidth=0.92)
-    axes.set_title(f"links of the {len(places_m)} devices, all the time in the cell")
+    axes.set_title(f"links of the {len(places_m)} devices, which stay in the cell")
     axes.set(xlabel="SNR without fading, dB", ylabel="devices")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     _plain(axes)
@@ -185,14 +185,14 @@ def _population(axes: Axes, preview: Preview) -> None:
         anywhere = np.isfinite(preview.tracks_m[:, :, 0]).sum(axis=1)
         if (anywhere != population[:, 0]).any():
             axes.step(times, anywhere, color=SOFT, linestyle=":", where="post")
-            title += " (dotted: with those outside or off)"
+            title += " (dotted: including those outside or off)"
     axes.set_title(title)
     axes.set_xlabel("simulated time, h" if hours else "simulated time, s")
     _plain(axes)
 
 
 def _shades(axes: Axes, population: np.ndarray, times: np.ndarray, *, hours: bool) -> None:
-    """Draw many cells as rows, the darker the more devices they have."""
+    """Draw many cells as rows; darker means more devices."""
     ends = (float(times[0]), float(times[-1]), population.shape[1] - 0.5, -0.5)
     image = axes.imshow(
         population.T, extent=ends, aspect="auto", cmap="Blues", interpolation="nearest", vmin=0
@@ -202,7 +202,7 @@ def _shades(axes: Axes, population: np.ndarray, times: np.ndarray, *, hours: boo
     bar.outline.set_visible(False)
     bar.locator = MaxNLocator(4, integer=True)
     bar.ax.tick_params(length=0)
-    axes.set_title("devices in each cell, by time")
+    axes.set_title("devices in each cell over time")
     axes.set(xlabel="simulated time, h" if hours else "simulated time, s", ylabel="cell")
     axes.yaxis.set_major_locator(MaxNLocator(7, integer=True))
     axes.spines[:].set_visible(False)
@@ -212,7 +212,7 @@ def _labels(axes: Axes, preview: Preview) -> None:
     sessions = list(preview.mix)
     labels = sorted({label for mix in preview.mix.values() for label in mix})
     below = np.zeros(len(sessions))
-    shades = colormaps["Set3"].colors  # type: ignore[attr-defined]  # labels have no order: nor have these colours
+    shades = colormaps["Set3"].colors  # type: ignore[attr-defined]  # labels are unordered, and so are these colours
     for number, label in enumerate(labels):
         shares = np.array([mix.get(label, 0) / sum(mix.values()) for mix in preview.mix.values()])
         bars = axes.bar(sessions, shares, bottom=below, color=shades[number % len(shades)], width=0.82)
@@ -220,7 +220,7 @@ def _labels(axes: Axes, preview: Preview) -> None:
             texts = [str(label) if share > 0.045 else "" for share in shares]
             axes.bar_label(bars, labels=texts, label_type="center", fontsize=7, color=INK)
         below += shares
-    axes.set_title("labels that devices hold, by session")
+    axes.set_title("labels held by devices, by session")
     axes.set(xticks=sessions, xlabel="session", ylabel="share of samples", ylim=(0, 1))
     _plain(axes)
 

@@ -33,7 +33,7 @@ def run(
     snapshot_rounds: SnapshotRounds = None,
     allow_code: AllowCode = False,
 ) -> None:
-    """Run a scenario into one run directory.
+    """Run a scenario and write one run directory.
 
     Examples:
 
@@ -51,13 +51,13 @@ def run(
 
 
 def resume(
-    run: Annotated[Path, typer.Argument(help="Run directory that was left: killed, interrupted or failed.")],
+    run: Annotated[Path, typer.Argument(help="Run directory of a killed, interrupted or failed run.")],
     snapshot_rounds: SnapshotRounds = None,
     allow_code: AllowCode = False,
 ) -> None:
-    """Resume a run that was killed, interrupted or failed; its tables become those of an undisturbed run.
+    """Resume a run that was killed, interrupted or failed; its tables will equal those of an uninterrupted run.
 
-    What the run had trained is read from its journal and its latest snapshot, not trained again.
+    Finished training is read from the run's journal and latest snapshot, not repeated.
 
     Examples:
 
@@ -70,7 +70,7 @@ def resume(
 
 
 def _carry_out(scenario: "Scenario", begin: Callable[..., Path], snapshot_rounds: int | None) -> None:
-    """Run with a display of the progress, then print where the run is."""
+    """Run with a progress display, then print the run directory."""
     from edgefl.run.progress import ProgressDisplay
     from edgefl.run_directory.snapshot import Every
 
@@ -91,19 +91,19 @@ def _carry_out(scenario: "Scenario", begin: Callable[..., Path], snapshot_rounds
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Ctrl-C and SIGTERM end a run with one line that says how to go on; exit code 130 or 143."""
+    """On Ctrl-C or SIGTERM, print how to go on and exit with 130 or 143."""
     from edgefl.run_directory.interruption import Interrupted
 
     try:
         yield
     except Interrupted as error:
-        how = f"go on with: edgefl resume {error.path}" if error.path else "nothing has been written"
+        how = f"continue with: edgefl resume {error.path}" if error.path else "nothing was written"
         print(f"edgefl: interrupted; {how}", file=sys.stderr)
         raise typer.Exit(error.exit_code) from error
 
 
 def _print_end(path: Path, printed: Sequence[str]) -> None:
-    """Print a run's directory, and those of its notes that are not printed yet."""
+    """Print the run directory, and its notes that are not printed yet."""
     from rich.text import Text
 
     from edgefl.run_directory.reading import about_of
@@ -114,13 +114,13 @@ def _print_end(path: Path, printed: Sequence[str]) -> None:
 
 
 def watch(
-    run: Annotated[Path, typer.Argument(help="Run directory, or the folder of a study, under way or ended.")],
-    once: Annotated[bool, typer.Option("--once", help="Say how it stands now, and end.")] = False,
-    every_s: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
+    run: Annotated[Path, typer.Argument(help="Run directory or study folder, running or finished.")],
+    once: Annotated[bool, typer.Option("--once", help="Print the current state and exit.")] = False,
+    every_s: Annotated[float, typer.Option(min=0.1, help="Seconds between updates.")] = 2.0,
 ) -> None:
-    """Watch a run or study under way: progress, time left, last accuracy, joules, failures. It ends with the runs.
+    """Watch a run or study: progress, time left, last accuracy, joules, failures. Ends when the runs do.
 
-    It only reads; runs on another machine can be watched where their folder is shared.
+    It only reads; runs on another machine can be watched through a shared folder.
 
     Examples:
 
@@ -134,7 +134,7 @@ def watch(
 
     of = watching.planned(run)
     known = {each.path: each for each in watching.find(run)}
-    if list(known) == [run]:  # without others to go on with
+    if list(known) == [run]:  # a single run
         known[run].look()
     if once or not console.is_terminal:
         console.print(watching.table((each.standing() for each in known.values()), of, console.width))
@@ -151,27 +151,29 @@ def watch(
 
 def record(
     scenario: Annotated[Path, typer.Argument(help="Scenario YAML.")],
-    out: Annotated[Path, typer.Option(help="Folder to write; new or empty.")],
+    out: Annotated[Path, typer.Option(help="Folder to create; new or empty.")],
     duration_s: Annotated[
         float | None, typer.Option(min=1e-3, help="How long to record. Default: the scenario's duration_s.")
     ] = None,
     every_s: Annotated[
         float | None,
-        typer.Option(min=1e-3, help="Between two samples. Default: a tick of the network, which is exact."),
+        typer.Option(min=1e-3, help="Seconds between samples. Default: the network's tick, which is exact."),
     ] = None,
-    links_s: Annotated[float, typer.Option(min=1e-3, help="Between two looks at all links.")] = 10.0,
+    links_s: Annotated[
+        float, typer.Option(min=1e-3, help="Seconds between measurements of all links.")
+    ] = 10.0,
     payload_bits: Annotated[
-        list[int] | None, typer.Option(min=1, help="Of a transfer that is timed; may be repeated.")
+        list[int] | None, typer.Option(min=1, help="Size of a transfer to time; may be repeated.")
     ] = None,
-    tables: Annotated[Literal["csv", "parquet"], typer.Option(help="Form of the tables.")] = "csv",
+    tables: Annotated[Literal["csv", "parquet"], typer.Option(help="Format of the tables.")] = "csv",
     set_: Override = None,
     seed: Annotated[int | None, typer.Option(help="Replace the scenario's seed.")] = None,
     allow_code: AllowCode = False,
 ) -> None:
-    """Record the world of a scenario, without training: where devices are, which cell serves them, costs.
+    """Record the world of a scenario without training: positions, serving cells, transfer costs.
 
-    Tables that any framework can read, availability in FedScale's form, and a scenario.yaml that trains on the
-    recorded world.
+    Writes tables that any framework can read, availability in FedScale's format, and a scenario.yaml that trains on
+    the recorded world.
 
     Examples:
 

@@ -13,13 +13,13 @@ SENTENCE_ENDS = re.compile(r"(?<!et al)(?<!Fig)\. ")
 
 def scenarios(
     copy: Annotated[
-        bool, typer.Option("--copy", help="Copy them, with studies and traces, into the folder given.")
+        bool, typer.Option("--copy", help="Copy them, with studies and traces, to a folder.")
     ] = False,
-    folder: Annotated[Path, typer.Argument(help="Where --copy writes.")] = Path("scenarios"),
+    folder: Annotated[Path, typer.Argument(help="Folder to copy to.")] = Path("scenarios"),
 ) -> None:
-    """List the scenarios and studies that come with edgefl, or copy them out to change them.
+    """List the shipped scenarios and studies, or copy them.
 
-    `edgefl run NAME` and `edgefl study NAME` find them by these names, from any folder.
+    `edgefl run NAME` and `edgefl study NAME` find them by name from any folder.
 
     Examples:
 
@@ -40,10 +40,10 @@ def scenarios(
 
 
 def examples(
-    copy: Annotated[bool, typer.Option("--copy", help="Copy them into the folder given.")] = False,
-    folder: Annotated[Path, typer.Argument(help="Where --copy writes.")] = Path("examples"),
+    copy: Annotated[bool, typer.Option("--copy", help="Copy them to a folder.")] = False,
+    folder: Annotated[Path, typer.Argument(help="Folder to copy to.")] = Path("examples"),
 ) -> None:
-    """List the examples that come with edgefl, or copy them out: a part of your own of every kind, and lessons.
+    """List the shipped examples, or copy them: a component of every kind, and notebooks.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""The sections of a scenario as types, and the full names that a bare name may stand for."""
+"""The sections of a scenario as types, and the full names matching a bare name."""
 
 import inspect
 from collections import defaultdict
@@ -16,9 +16,9 @@ from edgefl.scenario.scenario import Scenario
 
 
 def tree() -> Iterator[tuple[str, type[BaseModel]]]:
-    """Yield every section of a scenario, outer ones first: what stands before its keys, and itself.
+    """Yield the key prefix and type of every section of a scenario, outer ones first.
 
-    Sections that a federation may have in place of the scenario's come once, as the scenario's.
+    Sections that a federation can override appear once, as the scenario's.
     """
     waiting: list[tuple[str, type[BaseModel]]] = [("", Scenario)]
     seen: set[type[BaseModel]] = set()
@@ -33,14 +33,14 @@ def tree() -> Iterator[tuple[str, type[BaseModel]]]:
 
 
 def model_of(annotation: Any) -> type[BaseModel] | None:
-    """Return the section that a field holds, itself or by name, or None."""
+    """Return the section type of a field, direct or as a mapping's values, or None."""
     kinds = list(types_of(annotation))
     kinds += [kind for each in kinds if get_origin(each) is dict for kind in get_args(each)]
     return next((kind for kind in kinds if inspect.isclass(kind) and issubclass(kind, BaseModel)), None)
 
 
 def types_of(annotation: Any) -> Iterator[Any]:
-    """Yield the types of which a field may be one."""
+    """Yield the member types of a union, or the type itself."""
     if get_origin(annotation) in (Union, UnionType):
         for each in get_args(annotation):
             yield from types_of(each)
@@ -50,7 +50,7 @@ def types_of(annotation: Any) -> Iterator[Any]:
 
 @cache
 def full_names() -> Mapping[str, list[str]]:
-    """Map every name of a component or key, and a key's without its unit, to all that it may stand for."""
+    """Map each component or key, and each key without its unit, to its full names."""
     found: dict[str, list[str]] = defaultdict(list)
     for kind in registry.KINDS:
         for name in registry.names(kind):

@@ -1,4 +1,4 @@
-"""What several commands share: their options, and the console."""
+"""Options and the console shared by several commands."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +9,12 @@ from rich.console import Console
 
 from edgefl.config import outside
 
-# what is printed is text as it stands: a folder may be called [red] or :car:
+# print text literally: a folder may be called [red] or :car:
 console = Console(highlight=False, markup=False, emoji=False)
 
 
 def _found(kind: Literal["scenario", "study"]) -> Callable[[Path], Path]:
-    """Find a file, or what comes with edgefl under that name."""
+    """Return a callback that finds a file, or a shipped one by name."""
 
     def path(file: Path) -> Path:
         from edgefl.config import shipped
@@ -25,7 +25,7 @@ def _found(kind: Literal["scenario", "study"]) -> Callable[[Path], Path]:
 
 
 def _completed(kind: Literal["scenario", "study"]) -> Callable[[str], list[str]]:
-    """Complete names of what comes with edgefl; where none fits a shell completes files itself."""
+    """Return a completer for names of shipped files; without a match the shell completes files itself."""
 
     def names(incomplete: str) -> list[str]:
         from edgefl.config import shipped
@@ -38,7 +38,7 @@ def _completed(kind: Literal["scenario", "study"]) -> Callable[[str], list[str]]
 ScenarioFile = Annotated[
     Path,
     typer.Argument(
-        help="Scenario YAML, or the name of one that comes with edgefl.",
+        help="Scenario YAML, or the name of a shipped one.",
         callback=_found("scenario"),
         autocompletion=_completed("scenario"),
     ),
@@ -46,12 +46,12 @@ ScenarioFile = Annotated[
 StudyFile = Annotated[
     Path,
     typer.Argument(
-        help="Study YAML (base scenario, variants, seeds), or the name of one that comes with edgefl.",
+        help="Study YAML (base scenario, variants, seeds), or the name of a shipped one.",
         callback=_found("study"),
         autocompletion=_completed("study"),
     ),
 ]
-Out = Annotated[Path | None, typer.Option(help="Directory to write; new or empty. Default: below runs/.")]
+Out = Annotated[Path | None, typer.Option(help="Directory to create; new or empty. Default: below runs/.")]
 Override = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override one dotted key; may be repeated."),
@@ -65,7 +65,7 @@ AllowCode = Annotated[
     bool,
     typer.Option(
         "--allow-code",
-        help="Import the scenario's own parts (module:Class), that is, run their code. Also: EDGEFL_ALLOW_CODE=1.",
+        help="Import components named module:Class, which runs their code. Also: EDGEFL_ALLOW_CODE=1.",
         callback=lambda given: outside.allow() if given else None,
     ),
 ]

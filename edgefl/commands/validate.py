@@ -1,4 +1,4 @@
-"""`edgefl validate` and `edgefl preview`: what a run will be, before it runs."""
+"""`edgefl validate` and `edgefl preview`: show what a run will be before it runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,17 +16,17 @@ def validate(
     plan: Annotated[
         bool,
         typer.Option(
-            "--plan", help="Say what each scenario will take: two rounds are run in a scratch directory."
+            "--plan", help="Estimate what each scenario takes, by two rounds in a scratch directory."
         ),
     ] = False,
     set_: Override = None,
     device: TorchDevice = "auto",
     allow_code: AllowCode = False,
 ) -> None:
-    """Check scenarios and studies without running them: build devices, radio, data and model, and say what they are.
+    """Check scenarios and studies without running them: build devices, radio, data and model, and describe them.
 
-    Nothing is trained, downloaded or written, but for --plan in a scratch directory; a run that would be refused at
-    its beginning is refused here.
+    Nothing is trained, downloaded or written, except by --plan in a scratch directory. A run that would be rejected
+    at its start is rejected here.
 
     Examples:
 
@@ -61,15 +61,15 @@ def preview(
     set_: Override = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Picture to write: png, pdf, svg or webp. Default: runs/NAME-preview.png."),
+        typer.Option(help="Picture to write: PNG, PDF, SVG or WebP. Default: runs/NAME-preview.png."),
     ] = None,
     device: TorchDevice = "auto",
     allow_code: AllowCode = False,
 ) -> None:
-    """Draw a scenario before it runs, in seconds: map, tracks, handovers, population, labels; and say what it takes.
+    """Draw a scenario before it runs: map, tracks, handovers, population, labels; and estimate what it takes.
 
-    Nothing is trained or downloaded. Devices move as in the run; a few rounds without training give the time and the
-    joules of a round.
+    Takes seconds. Nothing is trained or downloaded. Devices move as in the run; a few rounds without training give
+    the time and energy of a round.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""Read from their directories how runs of another process stand; nothing is written."""
+"""Read the state of running runs from their directories; nothing is written."""
 
 import math
 import re
@@ -26,9 +26,9 @@ from edgefl.run_directory.score import ACCURACY
 from edgefl.scenario.scenario import Scenario, load
 
 BAR = 10  # characters
-GAP, EDGES = 3, 2  # blanks between columns and around the table, as rich draws it
-SHORTEST = 12  # characters of a name, however narrow the terminal is
-SILENT_S = 60.0  # since the last sign of life, of which there is one every 10 s while rounds end
+GAP, EDGES = 3, 2  # blanks between columns and around the table, as drawn by rich
+SHORTEST = 12  # characters of a name, at least
+SILENT_S = 60.0  # since the last heartbeat; there is one every 10 s while rounds end
 DAMAGED = "damaged"
 OVER = ("completed", "failed", "interrupted", DAMAGED)
 SEED = re.compile(r"^seed: .*$", re.MULTILINE)  # in the text of a run's scenario.yaml
@@ -39,9 +39,9 @@ class Standing:
     """The state of a watched run: its status, rounds and accuracy.
 
     Attributes:
-        share: of it that is over. left_s: wall time left if the rest goes on like that; NaN: not known.
-        silent_s: wall time since its process gave a sign of life, while it runs; by this process's own watch once it
-            has seen one, as clocks differ and are set.
+        share: completed share. left_s: estimated wall time left; NaN if unknown.
+        silent_s: wall time since the last heartbeat of a running process; measured by this process's own clock once
+            it has seen one, since clocks differ and are adjusted.
     """
 
     label: str
@@ -58,25 +58,27 @@ class Standing:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether the run has ended."""
         return self.status in OVER
 
 
 class Watched:
-    """A run directory that is read again and again; each time only what is new.
+    """A run directory that is read repeatedly; each time only what is new.
 
     Args:
-        scenarios: finds a run's scenario; those of a study share them.
+        scenarios: loads the run's scenario; shared by the runs of a study.
     """
 
     def __init__(self, path: Path, label: str, scenarios: "Scenarios") -> None:
         self.path, self.label = path, label
         self._scenarios = scenarios
-        self._heard: tuple[str, float] | None = None  # the last sign of life, and when it came, monotonic
+        self._heard: tuple[str, float] | None = (
+            None  # last heartbeat, and the monotonic time when it was seen
+        )
         self._begin()
 
     def _begin(self) -> None:
-        """Read the rounds from the first one on."""
+        """Start reading from the first round."""
         self._rows = RoundRows(self.path)
         self._progress: RunProgress | None = None
         self._latest: Round | None = None
@@ -85,14 +87,14 @@ class Watched:
         self._joules = 0.0
 
     def standing(self) -> Standing:
-        """Read what is new, and say how the run stands; of a damaged one, what is wrong."""
+        """Read what is new and return the run's state; for a damaged run, what is wrong."""
         try:
             return self.look()
         except EdgeflError as error:
             return Standing(self.label, DAMAGED, 0.0, 0, "", None, 0.0, math.nan, 0.0, str(error))
 
     def look(self) -> Standing:
-        """Read what is new, and say how the run stands.
+        """Read what is new and return the run's state.
 
         Raises:
             EdgeflError: the directory cannot be read, or is damaged; names the file.
@@ -126,7 +128,7 @@ class Watched:
         )
 
     def _silent_s(self, heartbeat: str) -> float:
-        """Return how long there has been no sign of life: for the first one the clock has to do."""
+        """Return the time since the last heartbeat; the first one is dated by the wall clock."""
         now_s = time.monotonic()
         if self._heard is None:
             ago = datetime.now(UTC) - datetime.fromisoformat(heartbeat)
@@ -136,14 +138,14 @@ class Watched:
         return now_s - self._heard[1]
 
     def _begun(self) -> RunProgress:
-        """Return how far the run has come; only of one that is not complete its scenario is read."""
+        """Return the run's progress, reading its scenario if needed."""
         if self._progress is None:
             self._begin()
             self._progress = RunProgress(self._scenarios.of(self.path))
         return self._progress
 
     def _follow(self, score: str) -> None:
-        """Take in the rounds that have been written since."""
+        """Process the rounds written since the last call."""
         for row in self._rows.new(score):
             self._latest = row
             self._rounds += 1
@@ -155,16 +157,16 @@ class Watched:
 
 
 class Scenarios:
-    """The scenarios of a study's runs: runs that differ by their seed share one, which is read once."""
+    """The scenarios of a study's runs; those that differ only by seed are read once."""
 
     def __init__(self) -> None:
         self._read: dict[str, Scenario] = {}
 
     def of(self, run: Path) -> Scenario:
-        """Return a run's scenario, but for its seed.
+        """Return a run's scenario; its seed may be another run's.
 
         Raises:
-            EdgeflError: it cannot be read.
+            EdgeflError: the file cannot be read.
         """
         file = run / SCENARIO
         with reading(file):
@@ -176,15 +178,15 @@ class Scenarios:
 
 
 def find(path: Path) -> list[Watched]:
-    """The run directories of a study, or the one that this is; of several federations, that of each.
+    """Find the run directories of a study, or the run itself, or those of its federations.
 
     Raises:
-        EdgeflError: there is none.
+        EdgeflError: no run was found.
     """
     variants = list(_study(path).get("variants") or [])
 
     def place(run: Path) -> tuple[str, int, str, int]:
-        """As the study's file has its variants, and seeds by their number."""
+        """Sort key: variants as in the study's file, seeds by number."""
         whole = run.parent if run.parent in found else run
         folder, variant, seed = ("", "", "", *whole.relative_to(path).parts)[-3:]
         number = seed.rpartition("-")[2]
@@ -195,14 +197,14 @@ def find(path: Path) -> list[Watched]:
     runs = sorted(found - {one.parent for one in found}, key=place)
     if not runs:
         raise EdgeflError(
-            f"{path}: no run directory in or below it; give one that `edgefl run` or `study` made"
+            f"{path}: no run directory in or below it; give one made by `edgefl run` or `edgefl study`"
         )
     scenarios = Scenarios()
     return [Watched(one, one.name if one == path else str(one.relative_to(path)), scenarios) for one in runs]
 
 
 def planned(path: Path) -> int | None:
-    """How many runs a study has at most, with those that its question may add; None: this is no study's folder."""
+    """Return the maximum number of runs of a study, including seeds its question may add; None if it is no study."""
     data = _study(path)
     try:
         settings = math.prod(map(_points, (data.get("grid") or {}).values()))
@@ -214,13 +216,13 @@ def planned(path: Path) -> int | None:
 
 
 def _points(axis: Any) -> int:
-    """How many points an axis of a grid has."""
+    """Return the number of points on an axis of a grid."""
     together = list(axis) == ["zip"]
     return len(next(iter(axis["zip"].values()))) if together else len(axis)
 
 
 def _study(path: Path) -> dict[str, Any]:
-    """What the study's file in a folder says; nothing: there is none."""
+    """Return the content of a folder's study.yaml; empty without one."""
     try:
         data = yaml.safe_load((path / "study.yaml").read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError):
@@ -229,11 +231,11 @@ def _study(path: Path) -> dict[str, Any]:
 
 
 def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> Group:
-    """All runs as a table that needs no colour: names and numbers first, bars where there is room for them.
+    """Show all runs in a table that works without colour: names and numbers first, bars if there is room.
 
     Args:
-        of: how many there will be at most; None: not known.
-        width: of the terminal, in columns. Names that do not fit are shortened in the middle.
+        of: maximum number of runs, if known.
+        width: of the terminal, in columns. Long names are shortened in the middle.
     """
     runs = list(runs)
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
@@ -255,7 +257,7 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
     longest = max((len(run.label) for run in runs), default=0)
     heads = [len(str(column.header)) for column in shown.columns[1:]]
     room = _room(width, heads, cells)
-    if room < longest:  # how far a run has come is seen in percent too
+    if room < longest:  # progress is also shown in percent
         cells = [(*row[:-1], row[-1].rpartition(", ")[2]) for row in cells]
         room = _room(width, heads, cells)
     bars = room >= longest + GAP + BAR
@@ -276,13 +278,13 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
 
 
 def _room(width: int, heads: Sequence[int], cells: Sequence[Sequence[str]]) -> int:
-    """Return how many characters of a line are left for a name."""
+    """Return the number of characters left on a line for a name."""
     widths = [max(own) for own in zip(heads, *(map(len, row) for row in cells), strict=True)]
     return width - EDGES - sum(GAP + taken for taken in widths)
 
 
 def _shortened(name: str, most: int) -> str:
-    """Leave out the middle of a name that is too long: its beginning and its end tell runs apart."""
+    """Shorten a long name in the middle: its beginning and end distinguish runs."""
     if len(name) > most:
         name = name.replace("/seed-", "/")
     if len(name) <= most:

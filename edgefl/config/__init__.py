@@ -1,1 +1,1 @@
-"""Reading settings: YAML, strict types, components by name, and what to say where one is wrong."""
+"""Read settings: YAML, strict types, components by name, and error messages."""

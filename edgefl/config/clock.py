@@ -1,4 +1,4 @@
-"""Hours of the day in settings: a number of hours, or what a clock shows."""
+"""Hours of the day in settings: a number of hours or a clock time."""
 
 import re
 from typing import Annotated, Any
@@ -15,7 +15,7 @@ _IN_SCHEMAS = r"^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
 
 
 class ClockWords:
-    """Marks a number of hours that may be written as a clock shows it: 8.5, "8:30" and "08:30:00" are the same."""
+    """Mark a number of hours that may also be a clock time: 8.5, "8:30" and "08:30:00" are the same."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_before_validator_function(hours, handler(source))
@@ -30,7 +30,7 @@ Hour = Annotated[float, Field(ge=0, lt=HOURS), ClockWords()]
 
 
 def hours(value: Any) -> Any:
-    """Return the number of hours that a clock shows; a number is one already.
+    """Convert a clock time to hours; return a number unchanged.
 
     Raises:
         PydanticCustomError: neither a number nor a time of day; says what to write.
@@ -39,7 +39,7 @@ def hours(value: Any) -> Any:
         return 0.0 if value == 0 else value  # -0.0 is a 0
     shown = re.fullmatch(_SHOWN, value.strip()) if isinstance(value, str) else None
     if shown is None:
-        raise _slip(f'must be an hour, as 8.5 or "8:30", got {quoted(value)}{_remedy(value)}')
+        raise _slip(f'must be an hour, such as 8.5 or "8:30", got {quoted(value)}{_remedy(value)}')
     hour, minute, second = (int(part or 0) for part in shown.groups())
     if hour >= HOURS:
         raise _slip(f"must be an hour of the day, 0:00 to 23:59:59, got {quoted(value)}")
@@ -47,14 +47,14 @@ def hours(value: Any) -> Any:
 
 
 def shown(hour: float) -> str:
-    """Return an hour as a clock shows it, to the second where it needs one: 8:30."""
+    """Format an hour as a clock time, with seconds only if needed: 8:30."""
     minutes, second = divmod(round(hour * 3600), 60)
     clock = f"{minutes // 60}:{minutes % 60:02d}"
     return f"{clock}:{second:02d}" if second else clock
 
 
 def _remedy(value: Any) -> str:
-    """Say how a text that is no time of day may have been meant."""
+    """Suggest how to write a text that is no time of day; '' if unsure."""
     if not isinstance(value, str):
         return ""
     half = re.fullmatch(r"(\d{1,2})(?:[:.]([0-5]\d))?\s*([ap])\.?m\.?", value.strip().lower())

@@ -1,7 +1,7 @@
 """Components: the pluggable parts of a scenario, and what they have in common.
 
-Components of `edgefl` are pydantic models. `channel` does without pydantic: its components are frozen
-dataclasses. `parameters_of`, `build` and `values_of` treat both alike.
+Components of `edgefl` are pydantic models. `channel` does not depend on pydantic: its components are frozen
+dataclasses. `parameters_of`, `build` and `values_of` handle both.
 """
 
 import inspect
@@ -21,18 +21,18 @@ class Component(Strict):
     """Base of edgefl's components: frozen, validated parameters plus one or two methods.
 
     A component is named in YAML by its file: `algorithm: {name: fedprox, mu: 1.0}` is the class in
-    `edgefl/learning/algorithms/fedprox.py`. State is passed in and handed back; the random generator
+    `edgefl/learning/algorithms/fedprox.py`. State is passed in and returned; the random generator
     is an argument.
     """
 
 
 AnyComponent = Component | ChannelComponent
-# the base class of a kind extends one of these directly
+# the base class of each kind extends one of these directly
 SHAPES: tuple[type[AnyComponent], ...] = (Component, ChannelComponent)
 
 
 def meaning(component: type) -> str:
-    """Return the first sentence of a component's own docstring; empty: it has none."""
+    """Return the first sentence of a component's own docstring, or ''."""
     text = inspect.cleandoc(component.__doc__ or "").partition("\n\n")[0]
     return re.split(r"(?<=[a-z0-9)%^][a-z0-9)%^])\.(?=\s+[A-Z]|$)", " ".join(text.split()))[0].rstrip(".")
 
@@ -41,11 +41,11 @@ def parameters_of(cls: type[AnyComponent]) -> type[BaseModel]:
     """Return the pydantic model of a component's parameters: types, ranges, defaults and descriptions."""
     if issubclass(cls, BaseModel):
         return cls
-    one: Any = cls  # mypy takes a dataclass itself for as little hashable as its values
+    one: Any = cls  # mypy takes a dataclass for unhashable, like its instances
     return _parameters(one)
 
 
-@cache  # to make a class takes longer than to read the rest of a scenario
+@cache  # creating a class takes longer than reading the rest of a scenario
 def _parameters(cls: Any) -> type[BaseModel]:
     types = get_type_hints(cls)
     declared: dict[str, Any] = {each.name: (types[each.name], each) for each in fields(cls) if each.init}
@@ -53,18 +53,18 @@ def _parameters(cls: Any) -> type[BaseModel]:
 
 
 def build(cls: type[AnyComponent], values: Mapping[str, Any]) -> AnyComponent:
-    """Build a component with these parameters.
+    """Build a component from its parameters.
 
     Raises:
-        ValidationError: names each parameter that is wrong.
-        ValueError: parameters that are wrong together.
+        ValidationError: names each invalid parameter.
+        ValueError: parameters that contradict each other.
     """
     checked = parameters_of(cls).model_validate(values)
     return checked if isinstance(checked, Component) else cls(**dict(checked))
 
 
 def values_of(component: AnyComponent) -> dict[str, Any]:
-    """Return a component's parameters as a scenario file holds them; `build` makes the same component again."""
+    """Return a component's parameters as a scenario file holds them, from which `build` makes it again."""
     if isinstance(component, BaseModel):
         return component.model_dump(mode="json")
     model = parameters_of(type(component))

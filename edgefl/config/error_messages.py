@@ -1,4 +1,4 @@
-"""What pydantic finds wrong, in edgefl's words: one short line for each key."""
+"""Turn pydantic's errors into edgefl's messages: one short line per key."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ Place = tuple[str, ...]
 LONGEST_KEY = 40
 LONGEST_LINE = 600
 LONGEST_MESSAGE = 2_000
-MOST_PLACES = 3  # of a key, that are named
-MOST_SLIPS = 20  # unknown keys that are compared with missing ones
+MOST_PLACES = 3  # of a key, named in a message
+MOST_SLIPS = 20  # unknown keys compared with missing ones
 _WORDS = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
     **dict.fromkeys(("model_type", "dict_type"), "must be a mapping of keys to values"),
     **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
     "string_type": "must be text",
-    "string_pattern_mismatch": "is not of the form that it must have",
+    "string_pattern_mismatch": "does not have the required form",
 }
-# pydantic's words, the longer ones first, and shorter ones
+# pydantic's phrases, longer ones first, and shorter replacements
 _SHORTER = {
     "Input should be": "must be",
     "greater than or equal to": ">=",
@@ -41,21 +41,21 @@ _PAIR = ("missing", "extra_forbidden")
 
 @dataclass(frozen=True)
 class _Fault:
-    """What is wrong at a place; the text is made when it is asked for."""
+    """An error at a place of the document; its text is made on request."""
 
     place: Place
     message: Callable[[], str]
 
 
 def dotted(place: Place) -> str:
-    """Return a place as a dotted key; odd and long parts of it are quoted and cut."""
+    """Join a place to a dotted key; quote and cut odd or long parts."""
     return ".".join(
         part if len(part) <= LONGEST_KEY and part.isprintable() else quoted(part) for part in place
     )
 
 
 def in_short(lines: Iterable[str], count: int) -> str:
-    """Join the first lines of a message of `count`, and say how many more there are; at most LONGEST_MESSAGE."""
+    """Join the first of `count` lines, and say how many are left out; at most LONGEST_MESSAGE characters."""
     shown: list[str] = []
     room = LONGEST_MESSAGE - len(f"\nand {count} more")
     for line in lines:
@@ -76,8 +76,8 @@ def flat(
     """Flatten pydantic's errors, and those of nested components.
 
     Args:
-        unnamed: the component that the errors are of, if it was taken for want of a name.
-        root: the model of the whole document, in which a key may have another place; None: these are a part's errors.
+        unnamed: the component with these errors, if it is the default of a field whose value has no name.
+        root: model of the whole document, in which a key may have another place; None for errors of a part.
     """
     faults: list[_Fault] = []
     for error in errors:
@@ -85,13 +85,13 @@ def flat(
         if _is_option(place, model):
             place = place[:-1]
             if error["type"] == "literal_error":
-                continue  # the fault of the number that might have been there is said, too
+                continue  # the error of the number that may stand there is reported too
         context: Mapping[str, Any] = error.get("ctx", {})
         if error["type"] == "component":
             inner = flat(context["errors"], context["model"], context["unnamed"])
             faults += [_Fault((*place, *fault.place), fault.message) for fault in inner]
         else:
-            # a check of several keys names the one that is wrong
+            # a check of several keys names the wrong one
             named = getattr(context.get("error"), "place", ())
             place = named if named[: len(place)] == place else place
             faults.append(_Fault(place, partial(_message, error, place, model, unnamed, root)))
@@ -100,12 +100,12 @@ def flat(
 
 
 def _of_gone_keys(fault: _Fault) -> _Fault:
-    """Say why a key of earlier versions is unknown, or where it is now."""
+    """Explain an unknown key of an earlier version: why it is gone, or where it is now."""
     key = ".".join(fault.place[-2:])
     if key in MOVED:
-        now = f"has moved: write {dotted((*fault.place[:-1], MOVED[key]))}"
+        now = f"has moved to another section: write {dotted((*fault.place[:-1], MOVED[key]))}"
     elif key in GONE:
-        now = f"is gone: {GONE[key]}"
+        now = f"was removed: {GONE[key]}"
     else:
         return fault
 
@@ -117,7 +117,7 @@ def _of_gone_keys(fault: _Fault) -> _Fault:
 
 
 def _meant_by_others(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
-    """Return the missing keys that are written wrongly beside: the unknown key's message names them."""
+    """Return missing keys that a misspelled key beside them stands for: the unknown key's message names them."""
     places = {kind: [tuple(map(str, one["loc"])) for one in errors if one["type"] == kind] for kind in _PAIR}
     return {
         missing
@@ -133,7 +133,7 @@ def _known(model: type[BaseModel] | None, place: Place) -> list[str]:
 
 
 def _keys_of_empty_sections(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
-    """Return unknown keys that belong to a section with nothing in it: their lines lack blanks, and that is said."""
+    """Return unknown keys that look like the unindented body of an empty section, which has its own message."""
     empty = [
         error["loc"]
         for error in errors
@@ -169,7 +169,7 @@ def _message(
     text = _WORDS.get(error["type"]) or str(error["msg"])
     for words, shorter in _SHORTER.items():
         text = text.replace(words, shorter)
-    if error["type"] != "strict":  # which has said what it got
+    if error["type"] != "strict":  # whose message has the value already
         text = f"{text}, got {quoted(error['input'])}{_remedy(error) or unit_slip(place, error)}"
     return f"{text}{meaning}"
 
@@ -182,17 +182,17 @@ def _unknown(
     root: type[BaseModel] | None,
 ) -> str:
     if key.isdigit() and error["input"] is None:  # {mu: 0,1} is a mapping of mu and 1
-        return "unknown key; is the comma before it a decimal one? write a point, as in 0.1"
+        return "unknown key; if the comma before it is a decimal comma, write a point, as in 0.1"
     if unnamed and not nearest(key, known):
         write = f"{{name: ..., {key}: ...}}"
-        return f"unknown key of {unnamed}, which is taken where no name is given: write {write}"
+        return f"unknown key of {unnamed}, the default where no name is given: write {write}"
     if root and not nearest(key, known) and (elsewhere := _place_of(key, root)):
         return f"unknown key here; {elsewhere}"
     return f"unknown key{did_you_mean(key, known)}" if known else "this takes no parameters"
 
 
 def _place_of(key: str, root: type[BaseModel]) -> str:
-    """Say where a document has this key; empty: nowhere."""
+    """Say where in the document this key belongs; '' if nowhere."""
     schema = _schema(root)
     places = list(_places(key, schema, schema.get("$defs", {}), ()))
     sections = [place for place, names in places if not names]
@@ -204,14 +204,14 @@ def _place_of(key: str, root: type[BaseModel]) -> str:
 
 @cache
 def _schema(root: type[BaseModel]) -> dict[str, Any]:
-    """Write the schema once, however many keys are in the wrong place."""
+    """Return the model's schema, cached: many keys may be in the wrong place."""
     return root.model_json_schema()
 
 
 def _places(
     key: str, section: dict[str, Any], definitions: dict[str, Any], above: tuple[str, ...]
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield each place of a key: its dotted name, or that of a component with the names of those that have it."""
+    """Yield each place of a key: its dotted name, or a component's with the names of the components that have it."""
     for name, value in section.get("properties", {}).items():
         place = (*above, name)
         if name == key:
@@ -230,7 +230,7 @@ def _places(
 
 
 def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
-    """Whether the last part names no key but one of the types that the key before may have."""
+    """Whether the last part names a type option of the key before it, not a key."""
     if len(place) < 2 or not place[-1].startswith(("float", "int", "constrained-", "literal[", "tuple[")):
         return False
     parent = _model_at(model, place[:-2])
@@ -247,7 +247,7 @@ def _remedy(error: Mapping[str, Any]) -> str:
 
 
 def _model_at(model: type[BaseModel] | None, place: Sequence[str]) -> type[BaseModel] | None:
-    """Return the model that a place of a document is checked against, if there is one."""
+    """Return the model that a place of a document is checked against, or None."""
     annotation: Any = model
     for part in place:
         one = _model(annotation)
@@ -261,7 +261,7 @@ def _model_at(model: type[BaseModel] | None, place: Sequence[str]) -> type[BaseM
 
 
 def _model(annotation: Any) -> type[BaseModel] | None:
-    """Return the model that an annotation is, or that it allows for beside others."""
+    """Return the model among an annotation's options, or None."""
     options = _options(annotation)
     return next((kind for kind in options if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
 

@@ -1,36 +1,36 @@
-"""Keys of earlier versions that are gone for good, and why; keys that stand in a section of their own now."""
+"""Keys of earlier versions: those removed, with the reason, and those moved to a section of their own."""
 
 GONE = {
     "algorithm.correction": "feddc without it is feddyn",
-    "algorithm.decay": "learning.local.lr_schedule lets the rate fall, whatever the algorithm",
-    "algorithm.detect": "feddrift goes by the loss",
+    "algorithm.decay": "use learning.local.lr_schedule, which works with every algorithm",
+    "algorithm.detect": "feddrift detects drift by the loss",
     "background.indoor_share": "users are indoors as often as devices",
-    "devices.vehicle_loss_db": "a car takes 9 dB, as 38.901 says",
-    "drift.zones": "name cells, with which the devices learn",
+    "devices.vehicle_loss_db": "a car attenuates by 9 dB, as in 38.901",
+    "drift.zones": "name cells instead",
     "dataset.height": "write size: [height, width]",
     "dataset.width": "write size: [height, width]",
     "dataset.colour": "images are read in colour; convert the files",
-    "learning.base_model": "devices hold what is frozen",
-    "learning.channels_last": "it is chosen by model and processor",
-    "learning.class_weights": "a task of your own weighs its classes",
-    "learning.client_metrics": "read them from a learner of your own, or from models that are kept",
-    "learning.label_smoothing": "a task of your own smooths its labels",
-    "learning.probe_batch": "probes have learning.local.batch",
-    "learning.probe_steps": "probes have learning.local.steps or epochs",
-    "mobility.headway_s": "vehicles of a lane are independent",
-    "mobility.centre": "name the area in the rhythm, areas: {market: 0.5}, in place of centre",
+    "learning.base_model": "devices hold the frozen part",
+    "learning.channels_last": "it is chosen from model and processor",
+    "learning.class_weights": "a task of your own can weight its classes",
+    "learning.client_metrics": "read them from a learner of your own, or from saved models",
+    "learning.label_smoothing": "a task of your own can smooth its labels",
+    "learning.probe_batch": "probes use learning.local.batch",
+    "learning.probe_steps": "probes use learning.local.steps or epochs",
+    "mobility.headway_s": "vehicles in a lane are independent",
+    "mobility.centre": "name the area in the rhythm, areas: {market: 0.5}, instead of centre",
     "model.channels": "write the argument into arguments, in_chans: 1; grey images then get their channel",
-    "model.classes": "a function is told num_classes",
-    "partition.round_overlap": "write the overlap that the error names",
+    "model.classes": "a function receives num_classes",
+    "partition.round_overlap": "write the overlap named in the error",
     "path_loss.open_office": "InH is 38.901's mixed office",
     "radio.snr_gap_db": "it is 2 dB",
     "radio.server_pa_efficiency": "raise server_power_dbm by what the amplifier loses",
     "record.personal_models": "write record.models: personal",
-    "server.at_session_end": "work that is under way then is cut off",
-    **dict.fromkeys(("uplink_codec.indices", "downlink_codec.indices"), "a place takes ceil(log2 M) bits"),
+    "server.at_session_end": "work under way at the end is cut off",
+    **dict.fromkeys(("uplink_codec.indices", "downlink_codec.indices"), "an index takes ceil(log2 M) bits"),
 }
 
-# section -> the keys in it that stood beside it in earlier versions
+# section -> its keys that were beside it in earlier versions
 INTO = {
     "learning.cost": "bits_per_parameter booked flops_per_sample payload",
     "learning.evaluation": "metrics scores_every test_every test_samples tested_on validation",
@@ -44,7 +44,7 @@ INTO = {
     "radio.propagation": "line_of_sight los_site_correlation shadowing shadowing_std_db site_correlation",
 }
 RENAMED = {"test_every": "every", "test_samples": "samples"}
-# the section and the key as it was -> the same from that section on
+# old section and key -> new path from that section on
 MOVED = {
     f"{section}.{key}": f"{inner}.{RENAMED.get(key, key)}"
     for section, inner, keys in ((*place.split("."), keys.split()) for place, keys in INTO.items())

@@ -1,9 +1,9 @@
-"""Parts from outside, written `module:Class` in a scenario: whether their code may run, where it lies, what it lacks.
+"""Load the user's own components, written `module:Class` in a scenario: permission, import, missing methods.
 
-A scenario may come from a stranger, and to import a module is to run it. So a scenario's modules are imported only
-with the user's word: `--allow-code`, or EDGEFL_ALLOW_CODE=1. What needs no word: modules that this process has
-imported already, as a notebook does with its own, and packages that the user has installed and that register their
-parts as entry points.
+A scenario may come from a stranger, and importing a module runs its code. A scenario's modules are therefore imported
+only with the user's permission: `--allow-code`, or EDGEFL_ALLOW_CODE=1. No permission is needed for modules that this
+process has already imported, such as a notebook's own, and for installed packages that register their components as
+entry points.
 """
 
 import importlib
@@ -23,18 +23,18 @@ from edgefl.errors import EdgeflError, clipped
 
 ALLOW = "EDGEFL_ALLOW_CODE"
 _OURS = "edgefl."
-_folder: ContextVar[Path | None] = ContextVar("folder of the scenario that is read", default=None)
-_loaded: set[str] = set()  # files of the modules that a scenario has named
+_folder: ContextVar[Path | None] = ContextVar("folder of the scenario being read", default=None)
+_loaded: set[str] = set()  # files of the modules named by scenarios
 
 
 def allow() -> None:
-    """Let scenarios name code that is run, here and in the processes of a study."""
+    """Allow scenarios to run their own code, here and in the processes of a study."""
     os.environ[ALLOW] = "1"
 
 
 @contextmanager
 def looking_in(folder: Path | None) -> Iterator[None]:
-    """Find modules in the folder of a scenario, too, if it has one."""
+    """Also find modules in a scenario's folder, if it has one."""
     before = _folder.set(folder)
     try:
         yield
@@ -43,13 +43,13 @@ def looking_in(folder: Path | None) -> Iterator[None]:
 
 
 def load(path: str, *, trusted: bool = False) -> type:
-    """Import the class of `module:Class`.
+    """Import the class named by `module:Class`.
 
     Args:
         trusted: named by an installed package or on the command line, not by a scenario.
 
     Raises:
-        EdgeflError: its code may not run, or it cannot be found or imported.
+        EdgeflError: the code may not run, or the class cannot be found or imported.
     """
     module_name, _, class_name = path.partition(":")
     if not (trusted or _may_run(module_name)):
@@ -62,17 +62,17 @@ def load(path: str, *, trusted: bool = False) -> type:
         known = f"; it defines {', '.join(names)}" if names else ""
         raise EdgeflError(f"cannot load '{path}': {_place(module)} has no {class_name or 'class'}{known}")
     if not inspect.isclass(named):
-        raise EdgeflError(f"cannot load '{path}': {class_name} is no class")
+        raise EdgeflError(f"cannot load '{path}': {class_name} is not a class")
     own_code.of_part(named)
     return named
 
 
 def load_function(path: str) -> Callable[..., Any]:
-    """Import the function of `module:function`, which will be called with arguments from the scenario.
+    """Import the function named by `module:function`, to be called with arguments from the scenario.
 
     Raises:
-        EdgeflError: code may not run, though its module be imported already, as that of `os:system` is; or there is
-            no such function.
+        EdgeflError: code may not run, even if the module is already imported, as for `os:system`; or there is no such
+            function.
     """
     module_name, _, name = path.partition(":")
     if not _allowed():
@@ -87,19 +87,21 @@ def load_function(path: str) -> Callable[..., Any]:
 
 
 def require_methods(path: str, component: type, base: type) -> None:
-    """Refuse a class that lacks methods which its kind must have.
+    """Raise if a class lacks methods required by its kind.
 
     Raises:
-        EdgeflError: names them, as they have to be written.
+        EdgeflError: names the missing methods with their signatures.
     """
     lacking = sorted(getattr(component, "__abstractmethods__", ()))
     if lacking:
         methods = ", ".join(f"{name}{inspect.signature(getattr(component, name))}" for name in lacking)
-        raise EdgeflError(f"'{path}' lacks what every {base.__name__} has: write {clipped(methods, 300)}")
+        raise EdgeflError(
+            f"'{path}' lacks methods that every {base.__name__} needs: write {clipped(methods, 300)}"
+        )
 
 
 def blame(error: BaseException) -> str | None:
-    """Say in one line where code from outside has failed; None where edgefl's own has."""
+    """Return the line at which the user's own code failed, or None if edgefl's own did."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if frame.filename in _loaded]
     if not theirs:
@@ -118,7 +120,7 @@ def _may_run(module_name: str) -> bool:
 
 def _ask(path: str) -> str:
     return (
-        f"'{path}' is code from outside of edgefl, which runs only if you say so: read it, then add --allow-code or"
+        f"'{path}' is code from outside edgefl, which runs only with your consent: read it, then add --allow-code or"
         f" set {ALLOW}=1"
     )
 
@@ -126,18 +128,18 @@ def _ask(path: str) -> str:
 def _imported(path: str, module_name: str) -> ModuleType:
     folders = [str(folder.resolve()) for folder in (_folder.get(), Path.cwd()) if folder is not None]
     for folder in folders:
-        # last, so that no file that happens to lie there hides a package
+        # last, so that no file there hides a package
         if not {"" if folder == str(Path.cwd()) else folder, folder} & set(sys.path):
             sys.path.append(folder)
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        # whether the module itself or a package around it is missing, and not something that it imports
+        # whether the module itself or its package is missing, rather than something that it imports
         itself = error.name and f"{module_name}.".startswith(f"{error.name}.")
         where = f"; looked in {', '.join(dict.fromkeys(folders))}, PYTHONPATH and installed packages"
         remedy = where if itself else f", which {module_name} imports: install it"
         raise EdgeflError(f"cannot load '{path}': {error}{remedy}") from error
-    except Exception as error:  # whatever a file from outside does while it is imported
+    except Exception as error:  # importing a user's file may raise anything
         where = _line(error.__traceback__, error)
         raise EdgeflError(
             f"cannot load '{path}': {where}{type(error).__name__}: {clipped(str(error), 300)}{_mismatched(error)}"
@@ -149,20 +151,20 @@ def _imported(path: str, module_name: str) -> ModuleType:
 
 
 def _mismatched(error: BaseException) -> str:
-    """Say what helps where torchvision, which timm and others import, fails itself; empty: it is something else."""
+    """Suggest a remedy if a mismatched torchvision, which timm and others import, caused the error; otherwise ''."""
     frames = traceback.extract_tb(error.__traceback__)
     if not any("torchvision" in Path(frame.filename).parts for frame in frames):
         return ""
     from importlib.metadata import version
 
     return (
-        f"; the torchvision that is installed is not of this PyTorch ({version('torch')}): install both from one"
+        f"; the installed torchvision does not match this PyTorch ({version('torch')}): install both from one"
         " index, https://pytorch.org has the command"
     )
 
 
 def _refuse_another(path: str, module: ModuleType) -> None:
-    """Refuse the module of another scenario's folder that only has the same name."""
+    """Raise if the module is another scenario's with the same name."""
     folder, have = _folder.get(), getattr(module, "__file__", None)
     wanted = folder / f"{module.__name__}.py" if folder else None
     if wanted and have and wanted.is_file() and wanted.resolve() != Path(have).resolve():
@@ -172,7 +174,7 @@ def _refuse_another(path: str, module: ModuleType) -> None:
 
 
 def _line(trace: TracebackType | None, error: BaseException) -> str:
-    """Return `file:line ` of an error that was raised while a module was imported; empty: unknown."""
+    """Return `file:line ` of an error raised during an import, or ''."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno} "
     frames = [frame for frame in traceback.extract_tb(trace) if not frame.filename.startswith("<frozen")]

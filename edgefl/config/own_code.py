@@ -1,8 +1,8 @@
-"""What the code of parts from outside is, as hashes: a run by edited code is another run.
+"""Hash the code of the user's own components: a run with edited code is another run.
 
-The hash is of the module's source and of the modules that it imports from the same folder or package, wherever the
-import stands; of a module that lies in an installed distribution, name and version are taken. Left out: data that
-code reads, and modules found in other folders.
+The hash covers the module's source and the modules that it imports from the same folder or package, wherever the
+import is. For a module of an installed distribution it is name and version. Left out: data that the code reads, and
+modules in other folders.
 """
 
 import ast
@@ -17,15 +17,15 @@ from types import CodeType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-LENGTH = 16  # hexadecimal digits of a hash: two of a million versions share one with probability 3e-8
+LENGTH = 16  # hexadecimal digits of a hash: a million versions collide with probability 3e-8
 OURS = "edgefl"
 _NAMED = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
-# part -> hash of its code when it was first seen: what lies in the file may have been edited since it was imported
+# part -> hash of its code when first seen: the file may have been edited since the import
 _seen: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
 def named_in(values: Iterable[Any]) -> dict[str, str]:
-    """Return the code of the parts that these values of a scenario name as `module:Class`: module -> hash."""
+    """Return module -> hash for the components that these values of a scenario name as `module:Class`."""
     parts = {}
     for value in _texts(values):
         match = _NAMED.fullmatch(value)
@@ -37,24 +37,24 @@ def named_in(values: Iterable[Any]) -> dict[str, str]:
 
 
 def of_learner(learner: Any) -> dict[str, str]:
-    """Return the code of a learner from outside, or of what makes it, and of its `own_parts`: module -> hash."""
+    """Return module -> hash for a user's learner, or its factory, and its `own_parts`."""
     parts = () if learner is None else (learner, *getattr(learner, "own_parts", ()))
     return {part.__module__: of_part(part) for part in map(_defined, parts) if not _is_ours(part.__module__)}
 
 
 def name_of(learner: Any) -> str:
-    """Name a learner, or what makes it, as run.json does: module:Class or module:function."""
+    """Name a learner, or its factory, as run.json does: module:Class or module:function."""
     part = _defined(learner)
     return f"{part.__module__}:{part.__qualname__}"
 
 
 def _defined(part: Any) -> Any:
-    """Return a class or function as it is, and the class of an object."""
+    """Return a class or function itself, otherwise the object's class."""
     return part if hasattr(part, "__qualname__") else type(part)
 
 
 def of_part(part: Any) -> str:
-    """Return the hash of a class's or function's code, computed once and kept."""
+    """Return the cached hash of a class's or function's code."""
     if part not in _seen:
         module = sys.modules[part.__module__]
         _seen[part] = _of_module(module) if getattr(module, "__file__", None) else _hash(_compiled(part))
@@ -62,7 +62,7 @@ def of_part(part: Any) -> str:
 
 
 def _is_ours(module_name: str) -> bool:
-    """Whether a module is one of edgefl's, whose code the version of results stands for."""
+    """Whether a module belongs to edgefl, which is covered by the version of results."""
     return module_name.partition(".")[0] == OURS
 
 
@@ -77,7 +77,7 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
 
 
 def _of_module(module: ModuleType) -> str:
-    if getattr(module, "__file__", None) is None:  # of Python itself
+    if getattr(module, "__file__", None) is None:  # a built-in module
         return _distribution(module.__name__)
     file = Path(str(module.__file__)).resolve()
     if any(file.is_relative_to(folder) for folder in _installed()):
@@ -92,7 +92,7 @@ def _of_module(module: ModuleType) -> str:
 
 
 def _closure(file: Path, root: Path) -> set[Path]:
-    """Return a module's source file, and those below the root that it imports, directly or not."""
+    """Return a module's source file and those below `root` that it imports, directly or not."""
     sources: set[Path] = set()
     waiting = [file]
     while waiting:
@@ -104,10 +104,10 @@ def _closure(file: Path, root: Path) -> set[Path]:
 
 
 def _imports(source: Path, root: Path) -> Iterator[str]:
-    """Yield the dotted names that a file imports; `from a import b` gives a.b, which is a module or lies in one."""
+    """Yield the dotted names that a file imports; `from a import b` gives a.b, a module or a name in one."""
     try:
         tree = ast.parse(source.read_bytes())
-    except SyntaxError:  # a module that is imported only later, if at all
+    except SyntaxError:  # may be imported later, or never
         return
     package = source.parent.relative_to(root).parts
     for node in ast.walk(tree):
@@ -120,7 +120,7 @@ def _imports(source: Path, root: Path) -> Iterator[str]:
 
 
 def _files(name: str, root: Path) -> Iterator[Path]:
-    """Yield the files below the root that importing a dotted name runs: packages first."""
+    """Yield the files below `root` that run when a dotted name is imported: packages first."""
     parts = name.split(".")
     if _is_ours(parts[0]):
         return
@@ -133,12 +133,12 @@ def _files(name: str, root: Path) -> Iterator[Path]:
 
 @cache
 def _installed() -> tuple[Path, ...]:
-    """Return the folders in which packages are installed, and Python's own."""
+    """Return the folders of installed packages and of Python's library."""
     return tuple(Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib", "stdlib"))
 
 
 def _distribution(module_name: str) -> str:
-    """Name the installed distribution of a module with its version; modules of Python itself have Python's."""
+    """Name the installed distribution of a module with its version; Python itself for its own modules."""
     from importlib.metadata import packages_distributions, version
 
     top = module_name.partition(".")[0]
@@ -147,7 +147,7 @@ def _distribution(module_name: str) -> str:
 
 
 def _compiled(part: Any) -> Iterator[bytes]:
-    """Yield what a notebook's class or function was compiled to: there is no file."""
+    """Yield the bytecode of a notebook's class or function, which has no file."""
     for function in vars(part).values() if isinstance(part, type) else (part,):
         code = getattr(getattr(function, "__func__", function), "__code__", None)
         if isinstance(code, CodeType):
@@ -160,7 +160,7 @@ def _instructions(code: CodeType) -> Iterator[bytes]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _instructions(constant)
-        else:  # the order of a set's elements changes from process to process
+        else:  # the order of a set differs between processes
             yield repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant).encode()
 
 

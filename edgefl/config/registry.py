@@ -1,8 +1,8 @@
-"""The registry of components: the YAML name is the file's name, and nothing else is edited to add one.
+"""The registry of components: a component's YAML name is its file's name, so adding one edits no other file.
 
 Three sources, in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
 `fedprox`), an entry point of an installed package in the group `edgefl.<kind>`, or `module:Class` written
-in the scenario, where the module may lie in the scenario's folder or the current one (`edgefl.config.outside`).
+in the scenario, with the module in the scenario's folder or the current one (`edgefl.config.outside`).
 """
 
 import difflib
@@ -17,10 +17,10 @@ from edgefl.config import outside
 from edgefl.config.component import SHAPES, AnyComponent, parameters_of
 from edgefl.errors import EdgeflError
 
-# kind -> package whose files are the components, and which itself defines their base class; what they are for
+# kind -> (package with the components and their base class, meaning)
 _TABLE = {
     "algorithms": ("edgefl.learning.algorithms", "how devices train and the server aggregates"),
-    "codecs": ("edgefl.learning.codecs", "what travels in place of a whole change of a model, and its bits"),
+    "codecs": ("edgefl.learning.codecs", "what is sent instead of a model's whole change, and its bits"),
     "tasks": ("edgefl.learning.tasks", "what is learned, with its loss and its score"),
     "optimisers": ("edgefl.learning.optimisers", "how devices step along their gradients"),
     "lr_schedules": ("edgefl.learning.lr_schedules", "how the learning rate changes from round to round"),
@@ -31,11 +31,11 @@ _TABLE = {
     "drifts": ("edgefl.learning.drifts", "how the devices' data change during a run"),
     "mobility": ("edgefl.mobility", "how devices move"),
     "selectors": ("edgefl.engine.selectors", "which devices take part in a round"),
-    "servers": ("edgefl.engine.servers", "when devices begin, and when a model is made"),
+    "servers": ("edgefl.engine.servers", "when devices are dispatched, and when a model is made"),
     "sessions": ("edgefl.engine.sessions", "when a session ends"),
     "churn": ("edgefl.engine.churn", "when devices are switched on"),
-    "power_models": ("edgefl.engine.power_models", "what a device's radio draws"),
-    "backgrounds": ("edgefl.engine.backgrounds", "how much other users take of the band"),
+    "power_models": ("edgefl.engine.power_models", "the power that a device's radio draws"),
+    "backgrounds": ("edgefl.engine.backgrounds", "how much of the band other users take"),
     "schedulers": ("edgefl.channel.schedulers", "which device gets which share of the band"),
     "path_loss": ("edgefl.channel.path_loss", "how much of the power arrives"),
 }
@@ -45,7 +45,7 @@ MEANINGS = {kind: meaning for kind, (_, meaning) in _TABLE.items()}
 
 
 def names(kind: str) -> list[str]:
-    """Return the sorted names of all components of a kind."""
+    """Return the sorted names of a kind's components."""
     _check_kind(kind)
     return sorted({*_modules(kind), *_entry_points(kind)})
 
@@ -54,10 +54,10 @@ def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
     """Return the class of a component.
 
     Args:
-        trusted: the user has named it, not a file that may come from a stranger: its code may run.
+        trusted: whether the user named it, so that its code may run; a scenario may come from a stranger.
 
     Raises:
-        EdgeflError: no such kind or component, or the named object is not a component.
+        EdgeflError: unknown kind or component, or the named object is not a component.
     """
     _check_kind(kind)
     if ":" in name:
@@ -70,7 +70,7 @@ def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
 
 
 def name_of(kind: str, component: AnyComponent) -> str:
-    """Return the name under which `get` finds the class of this component again."""
+    """Return the name by which `get` finds this component's class."""
     module, cls = type(component).__module__, type(component).__name__
     package, _, last = module.rpartition(".")
     return last if package == PACKAGES[kind] else f"{module}:{cls}"
@@ -84,13 +84,13 @@ def base(kind: str) -> type[AnyComponent]:
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
-    """Return `: did you mean 'x'?` if a known word is near, otherwise the list of known words."""
+    """Return `: did you mean 'x'?` if a known word is similar, otherwise the list of known words."""
     near = nearest(word, known)
     return f": did you mean '{near}'?" if near else f"; known: {', '.join(known)}"
 
 
 def nearest(word: str, known: list[str]) -> str | None:
-    """Return the known word that one has probably meant by another."""
+    """Return the most similar known word, or None."""
     return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.7)), None)
 
 
@@ -109,7 +109,7 @@ def _unknown(kind: str, name: str) -> str:
 @cache
 def _modules(kind: str) -> tuple[str, ...]:
     package = importlib.import_module(PACKAGES[kind])
-    # a leading underscore marks a helper that components of the package share
+    # a leading underscore marks a helper shared by the package's components
     return tuple(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
 
 
@@ -142,11 +142,11 @@ def _component_at(kind: str, path: str, *, trusted: bool = False) -> type[AnyCom
     parent = base(kind)
     if not issubclass(component_class, parent):
         raise EdgeflError(
-            f"'{path}' is not a {parent.__name__}: let it extend {parent.__module__}.{parent.__name__}"
+            f"'{path}' is not a {parent.__name__}: make it extend {parent.__module__}.{parent.__name__}"
         )
     try:
         parameters_of(component_class)
-    except Exception as error:  # annotations that cannot be read, bounds that make no sense
+    except Exception as error:  # unreadable annotations, nonsensical bounds
         raise EdgeflError(f"'{path}' has malformed parameters: {error}") from error
     outside.require_methods(path, component_class, parent)
     return component_class

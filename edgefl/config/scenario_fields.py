@@ -1,4 +1,4 @@
-"""The parts of a scenario, and their fields that hold components."""
+"""Sections of a scenario, and their fields that hold components."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ MARK = "x-edgefl-component"  # in JSON schemas: a field that holds a component
 
 
 class Section(Strict):
-    """A part of the scenario: frozen, and unknown keys are errors."""
+    """A section of a scenario: frozen; unknown keys are errors."""
 
 
 def given_keys(section: object) -> dict[str, Any] | None:
-    """Return the keys that a section gives, null too, of a mapping or an object; None: it is neither."""
+    """Return the keys given in a section or mapping, including null ones; None for any other value."""
     if isinstance(section, Section):
         return {
             key: getattr(section, key)
@@ -31,15 +31,15 @@ def given_keys(section: object) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Named:
-    """Marks a field that holds a component: `fedprox` or `{name: fedprox, mu: 1.0}` in YAML.
+    """Mark a field that holds a component: `fedprox` or `{name: fedprox, mu: 1.0}` in YAML.
 
-    Parameters without a name belong to the field's default component, if there is one.
+    Parameters without a name belong to the field's default component, if it has one.
     """
 
     kind: str
     default: str | None = None
-    short: bool = False  # written as the bare name where there are no parameters
-    optional: bool = False  # whether there may be none
+    short: bool = False  # written as the bare name if it has no parameters
+    optional: bool = False  # whether null is allowed
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
@@ -49,7 +49,7 @@ class Named:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Mark the field: `edgefl.studies.schema` writes the components out, each once for all fields of its kind."""
+        """Mark the field; `edgefl.studies.schema` writes the components once per kind."""
         return {MARK: {"kind": self.kind, "default": self.default, "optional": self.optional}}
 
     def _parse(self, value: object) -> AnyComponent | None:
@@ -71,7 +71,7 @@ class Named:
         try:
             return build(component, {k: v for k, v in value.items() if k != "name"})
         except ValidationError as error:
-            # keep the places of the inner errors: they are unfolded when the message is written
+            # keep the inner errors' places for the message
             raise PydanticCustomError(
                 "component",
                 "invalid parameters",

@@ -1,4 +1,4 @@
-"""Where the files lie that a scenario names: beside the scenario, or in the current folder."""
+"""Locate the files that a scenario names: beside the scenario, or in the current folder."""
 
 import os
 from collections.abc import Iterator
@@ -7,16 +7,16 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, get_args
 
-HOME = Path(__file__).resolve().parents[1]  # `scenarios` and `examples` lie here, in a checkout as links
-WHERE = "a relative path begins in the folder of the scenario's file, or in the current one"
-_folder: ContextVar[Path | None] = ContextVar(
-    "folder in which the files of a scenario are sought", default=None
-)
+HOME = (
+    Path(__file__).resolve().parents[1]
+)  # `scenarios` and `examples` are here; in a checkout they are links
+WHERE = "a relative path starts from the folder of the scenario's file, or from the current one"
+_folder: ContextVar[Path | None] = ContextVar("folder of a scenario's files", default=None)
 
 
 @contextmanager
 def beside(folder: Path) -> Iterator[None]:
-    """Seek the files that a scenario names in this folder, and then in the current one."""
+    """Search this folder for the files that a scenario names, then the current one."""
     before = _folder.set(folder)
     try:
         yield
@@ -25,9 +25,9 @@ def beside(folder: Path) -> Iterator[None]:
 
 
 def located(value: Any, kind: Any) -> Any:
-    """Return the whole path of a file that a scenario names, so that scenario.yaml can be loaded from anywhere.
+    """Return the absolute path of a file that a scenario names, so that scenario.yaml can be loaded from anywhere.
 
-    Left as they are: what is no path, files that are not there, and those that come with edgefl.
+    Values that are no path, missing files and shipped files are returned unchanged.
     """
     folder = _folder.get()
     if folder is None or Path not in (kind, *get_args(kind)) or not isinstance(value, str | Path):

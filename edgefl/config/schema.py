@@ -1,4 +1,4 @@
-"""The JSON Schema of what pydantic knows: every component with its parameters, and units."""
+"""Extend pydantic's JSON Schema with every component, its parameters, and units."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,15 +8,15 @@ from edgefl.config.component import meaning, parameters_of
 from edgefl.config.scenario_fields import MARK
 from edgefl.config.units import unit_of
 
-OUTSIDE = r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$"  # module:Class, a component of one's own
+OUTSIDE = r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$"  # module:Class, a user's own component
 Json = dict[str, Any]
 
 
 def complete(raw: Json) -> Json:
-    """Complete what pydantic knows of a scenario: every component with its parameters, and units.
+    """Add to a scenario's schema: every component with its parameters, and units.
 
     Args:
-        raw: of pydantic; fields that hold a component are marked.
+        raw: schema from pydantic; fields that hold a component are marked.
     """
     definitions = raw.setdefault("$defs", {})
     kinds: set[str] = set()
@@ -26,7 +26,7 @@ def complete(raw: Json) -> Json:
 
 
 def filled_in(node: Any, definitions: Mapping[str, Any], kinds: set[str], key: str = "") -> Any:
-    """Return a part of the schema with references in place of marked fields, defaults of values, and units."""
+    """Return part of a schema with references for marked fields, scalar defaults, and units."""
     if isinstance(node, list):
         return [filled_in(each, definitions, kinds) for each in node]
     if not isinstance(node, dict):
@@ -55,7 +55,7 @@ def _component_field(node: Json, kinds: set[str]) -> Json:
     kind, default = mark["kind"], mark["default"]
     kinds.add(kind)
     options: list[Json] = [{"$ref": f"#/$defs/{kind}"}]
-    if default:  # parameters without a name are the default's
+    if default:  # parameters without a name belong to the default
         options.append(_parameters(kind, default, named=False))
     if mark["optional"]:
         options.append({"type": "null"})
@@ -66,7 +66,7 @@ def _component_field(node: Json, kinds: set[str]) -> Json:
 
 
 def _kind(kind: str) -> Json:
-    """Return the schema of a component: its name alone, or its name and parameters."""
+    """Return the schema of a kind: a component's name alone, or its name and parameters."""
     names = registry.names(kind)
     alone = [name for name in names if not _required(kind, name)]
     return {
@@ -90,7 +90,7 @@ def _required(kind: str, name: str) -> list[str]:
 
 
 def _parameters(kind: str, name: str, *, named: bool) -> Json:
-    """Return the schema of a component's mapping; not named: without the key `name`."""
+    """Return the schema of a component's mapping, with or without the key `name`."""
     component = registry.get(kind, name)
     plain = _inlined(parameters_of(component).model_json_schema())
     filled = filled_in(plain, {}, set())
@@ -107,7 +107,7 @@ def _parameters(kind: str, name: str, *, named: bool) -> Json:
 
 
 def _inlined(schema: Json) -> Json:
-    """Write the definitions of a schema where they are used."""
+    """Replace references in a schema by their definitions."""
     definitions = schema.pop("$defs", {})
 
     def replaced(node: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The scenarios, studies and examples that come with edgefl: found from any folder, and copied out."""
+"""The shipped scenarios, studies and examples: find them from any folder, and copy them."""
 
 import shutil
 from pathlib import Path
@@ -14,61 +14,59 @@ PATTERNS: dict[Kind, str] = {"scenario": "*.yaml", "study": "studies/*.yaml"}
 
 
 def names(kind: Kind) -> dict[str, Path]:
-    """List what comes with edgefl: name -> file."""
+    """List the shipped files of a kind: name -> file."""
     return {file.stem: file for file in sorted(FOLDER.glob(PATTERNS[kind]))}
 
 
 def find(wanted: Path, kind: Kind) -> Path:
-    """Find a file: where it is said to be, or among those that come with edgefl.
+    """Find a file at its path, or among the shipped ones.
 
     Args:
-        wanted: a file, or a name such as `quickstart`; `scenarios/...` too means one of edgefl's where there is no
-            such file.
+        wanted: a file, or a name such as `quickstart`; `scenarios/...` also finds a shipped file if there is no such
+            file here.
 
     Raises:
-        EdgeflError: a name that is neither a file nor known.
+        EdgeflError: the name is neither a file nor known.
     """
     if wanted.exists():
         return wanted
     if wanted.parts[:1] == ("scenarios",):
         return data(wanted)
     if wanted.suffix or len(wanted.parts) > 1:
-        return wanted  # the file's reader says that it is missing
+        return wanted  # its reader reports that it is missing
     known = names(kind)
     if wanted.name not in known:
         from edgefl.config.registry import did_you_mean
 
         hint = did_you_mean(wanted.name, list(known))
-        raise EdgeflError(
-            f"no file '{wanted}', and no {kind} of this name among those of `edgefl scenarios`{hint}"
-        )
+        raise EdgeflError(f"no file '{wanted}', and no {kind} of this name in `edgefl scenarios`{hint}")
     return known[wanted.name]
 
 
 def data(path: Path) -> Path:
-    """Return a file; one below `scenarios/` that is not in the current folder is edgefl's own, if that has it."""
+    """Return the file, or the shipped one for a path below `scenarios/` that is not in the current folder."""
     own = HOME / path
     return own if path.parts[:1] == ("scenarios",) and not path.exists() and own.is_file() else path
 
 
 def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
-    """Copy shipped files into a folder; files that are there already, unchanged, stay.
+    """Copy shipped files to a folder; files that are already there unchanged stay.
 
     Args:
-        folder: FOLDER, all scenarios, studies and traces; or EXAMPLES.
+        folder: FOLDER for all scenarios, studies and traces, or EXAMPLES.
 
     Returns:
-        The files.
+        The copies.
 
     Raises:
-        EdgeflError: another file is there already, or cannot be written.
+        EdgeflError: a different file is already there, or a file cannot be written.
     """
     files = [file for file in sorted(folder.rglob("*")) if file.is_file() and _is_source(file)]
     targets = [into / file.relative_to(folder) for file in files]
     try:
         for file, target in zip(files, targets, strict=True):
             if target.exists() and target.read_bytes() != file.read_bytes():
-                raise EdgeflError(f"{target} is there already: choose another folder, or move it away")
+                raise EdgeflError(f"{target} exists and differs: choose another folder, or move it away")
         for file, target in zip(files, targets, strict=True):
             if not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -79,5 +77,5 @@ def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
 
 
 def _is_source(file: Path) -> bool:
-    """Whether a file came with edgefl, and was not made by running it there."""
+    """Whether a file is shipped, not a by-product of running it."""
     return "__pycache__" not in file.parts and file.name not in ("__init__.py", "digits.npz")

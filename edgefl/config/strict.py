@@ -1,6 +1,6 @@
-"""The base of all that a scenario file is checked against: no unknown keys, no nan, no infinity, strict types.
+"""Base of all models that check a scenario file: no unknown keys, no nan, no infinity, strict types.
 
-Pydantic takes true for the number 1, "1" for 1, and 'off' for false. In a settings file each of them is a slip.
+Pydantic accepts true for the number 1, "1" for 1, and 'off' for false; in a settings file each of them is a slip.
 """
 
 import itertools
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class Strict(BaseModel):
-    """A frozen model that takes numbers only as numbers and true or false only as that."""
+    """A frozen model that accepts only numbers as numbers, and only true or false as booleans."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -49,15 +49,18 @@ class Strict(BaseModel):
             message = {"message": f"must be {right}, got {quoted(wrong)}{remedy}"}
             raise PydanticCustomError("strict", "{message}", message)
         value = located(value, field.annotation)
-        # -0.0 is a 0, but NumPy refuses it as a deviation
+        # NumPy rejects -0.0 as a deviation
         return 0.0 if isinstance(value, float) and value == 0 else value
 
 
 def one_of(model: Model, what: str) -> Model:
-    """Return a model of which exactly one field is given; what: the word for a field.
+    """Return the model if exactly one of its fields is given.
+
+    Args:
+        what: the word for a field in the error.
 
     Raises:
-        ValueError: none is given, or several are; names them.
+        ValueError: no field or several are given; names them.
     """
     given = [name for name in type(model).model_fields if getattr(model, name) is not None]
     if len(given) != 1:
@@ -67,7 +70,7 @@ def one_of(model: Model, what: str) -> Model:
 
 
 def _british(keys: Mapping[Any, Any], known: Container[str]) -> dict[Any, Any]:
-    """Read American spellings of keys, `center_m` for `centre_m`, where that makes them known ones."""
+    """Replace American spellings of keys by the known ones: `center_m` by `centre_m`."""
     read = {}
     for key, value in keys.items():
         ours = "_".join(BRITISH.get(word, word) for word in key.split("_")) if isinstance(key, str) else key
@@ -80,11 +83,11 @@ def _british(keys: Mapping[Any, Any], known: Container[str]) -> dict[Any, Any]:
 
 @cache
 def _note_spelling(key: str, ours: str) -> None:
-    log.warning("edgefl: note: %s is read as %s; write that to be rid of this note", key, ours)
+    log.warning("edgefl: note: %s is read as %s; write it that way to avoid this note", key, ours)
 
 
 def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
-    """Return the first part of a value with a wrong type, and the right one in words; pydantic says other faults."""
+    """Return the first part of a value with a wrong type, and the right one in words; other faults are pydantic's."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return None if _reads_text(inner[1:]) else _slip(value, inner[0])
@@ -104,12 +107,12 @@ def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
 
 
 def _reads_text(metadata: Iterable[Any]) -> bool:
-    """Whether a number with these marks may be text, and is checked where that is read."""
+    """Whether a number with these marks may be text, which is checked where it is read."""
     return any(isinstance(mark, ClockWords) for mark in metadata)
 
 
 def _items(value: Any, origin: Any, inner: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
-    """Pair the items of a list, tuple or mapping with their types; nothing is paired where the value is none."""
+    """Pair the items of a list, tuple or mapping with their types; empty if the value is of another type."""
     if origin is dict and isinstance(value, dict):
         return zip(value.values(), itertools.repeat(inner[1]), strict=False)
     if origin in (list, tuple) and isinstance(value, list | tuple):
@@ -119,19 +122,15 @@ def _items(value: Any, origin: Any, inner: Sequence[Any]) -> Iterable[tuple[Any,
 
 
 def _of_none(value: Any, field: FieldInfo) -> str:
-    """Say how none is written, where there may be none, or what to do where there has to be one."""
+    """Suggest how to write null, or what to write if null is not allowed."""
     if value is None:
-        return (
-            ""
-            if field.is_required()
-            else ": null is none, and there has to be one; leave it out for its default"
-        )
+        return "" if field.is_required() else ": null is not allowed here; leave the key out for its default"
     may_be_none = type(None) in get_args(field.annotation)
     return ": write null for none" if may_be_none and str(value).lower() == "none" else ""
 
 
 def _remedy(value: Any, right: str, key: str) -> str:
-    """Say how a text that stands for a number is written."""
+    """Suggest how to write a number that was given as text; '' if unsure."""
     if not isinstance(value, str) or "number" not in right:
         return ""
     if remedy := with_unit(key, value):

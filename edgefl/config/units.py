@@ -1,4 +1,4 @@
-"""The unit of a key, which its name ends with, and the remedy for a number in another: megahertz, or per cent."""
+"""Units at the end of key names, and suggestions for numbers given in another unit, such as MHz or per cent."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ UNITS = {
     "hours": "h",
     "flops_per_sample": "FLOPs",
 }
-# of a key's unit, by the end of its name -> what people write instead, as that many of it
+# unit at the end of a key's name -> units that people may write instead, as multiples of it
 PREFIXES = {
     "hz": {"GHz": 1e9, "MHz": 1e6, "kHz": 1e3},
     "m": {"km": 1e3},
@@ -47,15 +47,15 @@ def unit_of(key: str) -> str | None:
 
 
 def without_unit(key: str) -> str:
-    """Return a key without the unit at its end: bandwidth for bandwidth_hz."""
+    """Return a key without its unit: bandwidth for bandwidth_hz."""
     return next((key.removesuffix(f"_{suffix}") for suffix in UNITS if key.endswith(f"_{suffix}")), key)
 
 
 def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
-    """Return what to write instead, for a value that looks like a slip of the unit; empty: it does not.
+    """Suggest what to write for a number that seems to be in another unit; '' if unsure.
 
     Args:
-        place: the key. error: pydantic's.
+        place: of the key. error: from pydantic.
     """
     given, context = error["input"], error.get("ctx", {})
     unit = place[-1].rpartition("_")[2] if place else ""
@@ -73,7 +73,7 @@ def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
 
 
 def with_unit(key: str, text: str) -> str:
-    """Return what to write instead of a number with its unit; empty: that cannot be said."""
+    """Suggest how to write '20 MHz' as a number; '' if unsure."""
     match = _WITH_UNIT.fullmatch(text)
     if match is None:
         return ""
@@ -93,7 +93,7 @@ def with_unit(key: str, text: str) -> str:
 
 
 def yaml_number(number: float) -> str:
-    """Return a number as it is best read in YAML: 20.0e+6 for 20 million, 3.5e+9 for 3.5 billion."""
+    """Format a number readably in YAML: 20.0e+6 for 20 million, 3.5e+9 for 3.5 billion."""
     if not 1e6 <= abs(number) < 1e15:
         short = f"{number:.10g}"
         return short if float(short) == number else repr(number)

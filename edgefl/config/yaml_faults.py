@@ -1,7 +1,7 @@
-"""What PyYAML found wrong, in everyday words and at the line that has to be changed.
+"""Explain PyYAML's errors in everyday words, at the line that has to be changed.
 
-A parser names the place where it cannot go on. Where a bracket was never closed or a line is out of step
-with its neighbours, the place to be changed is another one, mostly further up.
+A parser names the place where it cannot continue. If a bracket is not closed or a line's indent is off, the line to
+change is usually further up.
 """
 
 import re
@@ -13,38 +13,38 @@ from edgefl.errors import quoted
 Fault = tuple[int, str]  # line, counted from 1, and what is wrong there
 
 _REMEDIES = {
-    "found undefined tag handle": "tags such as !x are not known here; write the plain value",
+    "found undefined tag handle": "tags such as !x are not supported; write the plain value",
     "unknown escape character": "in double quotes a backslash begins an escape; write \\\\, or use single quotes",
     "expected alphabetic or numeric": "a value that begins with & or * must be in quotes",
-    "found ']'": "a bracket is closed here that was never opened",
-    "found '}'": "a bracket is closed here that was never opened",
-    "found '-'": "a list's item among keys: is it indented like them by mistake?",
+    "found ']'": "this bracket was never opened",
+    "found '}'": "this bracket was never opened",
+    "found '-'": "a list item among keys: is it indented like them by mistake?",
     "found ':'": "a key is missing before the colon",
-    "found '?'": "a key among a list's items: is it indented like them by mistake?",
+    "found '?'": "a key among list items: is it indented like them by mistake?",
     "found '<scalar>'": "text that is neither 'key: value' nor part of the value above",
 }
 
 
 def explain(error: Exception, text: str, loader: yaml.SafeLoader, quote: tuple[int, int] | None) -> Fault:
-    """Say what is wrong with a text, and in which line.
+    """Return the line of the fault and what is wrong there.
 
     Args:
         error: raised by the loader.
-        quote: first and last line of the scalar that was read last, if it is in quotes.
+        quote: first and last line of the last scalar read, if it is in quotes.
     """
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem is None:
-        return loader.line + 1, "not valid YAML: a number or an escape that no program can hold"
+        return loader.line + 1, "not valid YAML: a number or escape out of range"
     mark = error.problem_mark or error.context_mark
     line = mark.line + 1 if mark else loader.line + 1
     problem = error.problem
     lines = text.splitlines()
     if "'\\t'" in problem:
-        return line, "a tab; YAML takes spaces only, so use spaces"
+        return line, "a tab; YAML allows only spaces, so use spaces"
     ends = "expected ','" in problem or "<stream end>" in problem
     if ends and loader.flow_level > 0 and loader.marks:
         opened = loader.marks[-1]
         bracket = text[opened.index : opened.index + 1]
-        lacks = f"the {bracket} of this line is not closed, or a comma is missing, by line {line}"
+        lacks = f"the {bracket} in this line is not closed, or a comma is missing, by line {line}"
         return opened.line + 1, f"{lacks}{_near(lines, line)}"
     if (
         error.context
@@ -52,15 +52,15 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, quote: tuple[i
         and "end of stream" in problem
         and error.context_mark
     ):
-        return error.context_mark.line + 1, "the quote that is opened here is never closed"
+        return error.context_mark.line + 1, "the quote opened here is never closed"
     if error.context == "while scanning a simple key" and error.context_mark:
         wrong = error.context_mark.line + 1
-        return wrong, f"a key needs a colon and a blank after it, as in 'lr: 0.1'{_near(lines, wrong)}"
+        return wrong, f"a key needs a colon and a space after it, as in 'lr: 0.1'{_near(lines, wrong)}"
     if quote and quote[0] < quote[1] == line:
-        return quote[0], f"the quote that is opened here is closed only in line {line}"
+        return quote[0], f"the quote opened here is closed only in line {line}"
     above = next((number for number in range(line - 1, 0, -1) if lines[number - 1].strip()), 0)
     if "mapping values" in problem and above and _lacks_a_blank(lines[above - 1]):
-        return above, f"a key needs a colon and a blank after it, as in 'lr: 0.1'{_near(lines, above)}"
+        return above, f"a key needs a colon and a space after it, as in 'lr: 0.1'{_near(lines, above)}"
     if "mapping values" in problem and mark and not _begins_line(lines, line, mark.column):
         return line, f"a second ': ' in one value; put the value in quotes{_near(lines, line)}"
     if "mapping values" in problem or "<block end>" in problem or "<document start>" in problem:
@@ -81,20 +81,20 @@ def _near(lines: list[str], line: int) -> str:
 
 
 def _lacks_a_blank(text: str) -> bool:
-    """Whether a line is a key and a value with no blank between them, as in `lr:0.1`."""
+    """Whether a line is a key and a value without a space between them, as in `lr:0.1`."""
     return re.fullmatch(r"[\s-]*[A-Za-z_]\w*:[^\s:/]+\s*(#.*)?", text) is not None
 
 
 def _begins_line(lines: list[str], line: int, colon: int) -> bool:
-    """Whether what stands before this colon is the first key of its line."""
+    """Whether the colon belongs to the first key of its line."""
     before = lines[line - 1][:colon] if line <= len(lines) else ""
     return ": " not in before
 
 
 def _out_of_step(lines: list[str], line: int) -> Fault | None:
-    """Find the line whose indent differs from that of its block, given the one where it was noticed.
+    """Find the line with an indent unlike its block's, given the line where the parser noticed.
 
-    Of two neighbouring indents, the one that fewer lines have is wrong.
+    Of two neighbouring indents, the one with fewer lines is wrong.
     """
     indents = [
         (number, len(text) - len(text.lstrip(" ")))
@@ -108,7 +108,7 @@ def _out_of_step(lines: list[str], line: int) -> Fault | None:
     first = here
     while first and indents[first - 1][1] > own:
         first -= 1
-    if first < here:  # less than the line above: the level of the block that ends here
+    if first < here:  # less than the line above: compare with the block that ends here
         level = min(indent for _, indent in indents[first:here])
     else:
         while first and indents[first - 1][1] >= level:
@@ -122,5 +122,5 @@ def _out_of_step(lines: list[str], line: int) -> Fault | None:
             break
         below += [number] if indent == own else []
     if len(above) < len(below):
-        return above[0], f"this line is indented by {level} blanks, those below it by {own}"
-    return line, f"this line is indented by {own} blanks, line {above[-1]} by {level}"
+        return above[0], f"this line is indented by {level} spaces, those below it by {own}"
+    return line, f"this line is indented by {own} spaces, line {above[-1]} by {level}"

@@ -1,9 +1,9 @@
-"""YAML text as a tree of values that know their line. Numbers are read strictly, and nothing is ever executed.
+"""Read YAML text as a tree of values that know their line; numbers are strict, and nothing is ever executed.
 
-Of YAML this takes what a settings file needs: mappings with plain keys, lists, text, true and false, null,
-decimal numbers, anchors, aliases and merge keys. What YAML 1.1 reads in a way that surprises (010 as 8, 1:30
-as 90, off as false, 2026-01-01 as a date) is text here, as in YAML 1.2; where a number or a choice is wanted,
-text is refused with the remedy.
+Supported is what a settings file needs: mappings with plain keys, lists, text, true and false, null, decimal
+numbers, anchors, aliases and merge keys. Values that YAML 1.1 reads in a surprising way (010 as 8, 1:30 as 90,
+off as false, 2026-01-01 as a date) are text, as in YAML 1.2; where a number or a choice is expected, text is
+rejected with a remedy.
 """
 
 import re
@@ -17,8 +17,8 @@ from edgefl.config.yaml_faults import explain
 from edgefl.errors import quoted
 
 DEEPEST = 50  # levels of nesting
-MOST_UNFOLDED = 100_000  # values that aliases may stand for, all together
-LONGEST_NUMBER = 300  # digits; more do not fit any setting
+MOST_UNFOLDED = 100_000  # values that all aliases together may stand for
+LONGEST_NUMBER = 300  # characters; no setting needs more
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9]\d*(_\d+)*)")
 _FLOAT = re.compile(r"[-+]?((0|[1-9]\d*(_\d+)*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -32,7 +32,7 @@ _CONSTANTS: dict[str, Any] = {
 
 
 class FaultyText(Exception):
-    """The error that a text is not what it should be, with the line."""
+    """A fault in the text, with its line."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(line, message)
@@ -44,7 +44,7 @@ class FaultyText(Exception):
 class Node:
     """A value of the text: a scalar, or a mapping or list with children by key or index.
 
-    lines: of each child, the line of its key. size, height: values and levels, all aliases unfolded.
+    lines: each child's key -> its line. size, height: number of values and levels, with aliases expanded.
     """
 
     line: int
@@ -56,10 +56,10 @@ class Node:
     height: int = 0
 
     def __deepcopy__(self, memo: Any) -> "Node":
-        return self  # once read, never changed
+        return self  # never changed after reading
 
     def data(self) -> Any:
-        """Return the value as fresh dicts and lists: what aliases stand for is not shared."""
+        """Return the value as new dicts and lists; aliases share nothing."""
         if self.kind is dict:
             return {key: child.data() for key, child in self.children.items()}
         if self.kind is list:
@@ -74,7 +74,7 @@ class Node:
 
 
 def read(text: str) -> Node | None:
-    """Read a text; None: there is nothing in it.
+    """Read a text; return None if it is empty.
 
     Raises:
         FaultyText: not one YAML document of the kind described above.
@@ -82,7 +82,7 @@ def read(text: str) -> Node | None:
     odd = Reader.NON_PRINTABLE.search(text)
     if odd:
         line = text.count("\n", 0, odd.start()) + 1
-        raise FaultyText(line, f"holds the character {_name(odd.group())}, which is no text; delete it")
+        raise FaultyText(line, f"contains the character {_name(odd.group())}, which is not text; delete it")
     loader = yaml.SafeLoader(text)
     try:
         return _Composer(loader, text).document()
@@ -91,10 +91,10 @@ def read(text: str) -> Node | None:
 
 
 def scalar(text: str) -> Any:
-    """Return what a plain scalar stands for: a number, true or false, None, or text.
+    """Return the value of a plain scalar: a number, true or false, None, or text.
 
     Raises:
-        ValueError: a number too long to be meant.
+        ValueError: the number is too long.
     """
     if text in _CONSTANTS:
         return _CONSTANTS[text]
@@ -107,7 +107,7 @@ def scalar(text: str) -> Any:
 
 
 class _Composer:
-    """Builds the tree from PyYAML's events."""
+    """Build the tree from PyYAML's events."""
 
     def __init__(self, loader: yaml.SafeLoader, text: str) -> None:
         self._loader = loader
@@ -115,7 +115,7 @@ class _Composer:
         self._quote: tuple[int, int] | None = (
             None  # first and last line of the scalar read last, if in quotes
         )
-        self._anchors: dict[str, Node | None] = {}  # None: its value is not complete yet
+        self._anchors: dict[str, Node | None] = {}  # None while its value is incomplete
         self._unfolded = 0
 
     def document(self) -> Node | None:
@@ -133,7 +133,7 @@ class _Composer:
         try:
             event: yaml.Event = self._loader.get_event()
         except (yaml.YAMLError, ValueError, OverflowError) as error:
-            # the last two: an escape or a version with a number that Python cannot hold
+            # ValueError, OverflowError: a number in an escape or version out of range
             raise FaultyText(*explain(error, self._text, self._loader, self._quote)) from error
         if isinstance(event, yaml.ScalarEvent):
             end = event.end_mark.line + 1 if event.end_mark else 1
@@ -166,11 +166,11 @@ class _Composer:
         if node is None:
             why = "has no anchor above it; put text in quotes"
             if name in self._anchors:
-                why = "stands within what it stands for"
+                why = "is inside its own anchor's value"
             raise _fault(event, f"the alias {quoted('*' + name)} {why}")
         self._unfolded += node.size
         if self._unfolded > MOST_UNFOLDED:
-            raise _fault(event, f"aliases stand for more than {MOST_UNFOLDED:,} values; write fewer")
+            raise _fault(event, f"aliases stand for more than {MOST_UNFOLDED:,} values; use fewer")
         if depth + node.height > DEEPEST:
             raise _fault(event, f"nested deeper than {DEEPEST} levels")
         return node
@@ -201,16 +201,16 @@ class _Composer:
         return _under(merged, node) if merged.children else node
 
     def _merge_sources(self, event: yaml.Event, depth: int) -> list[Node]:
-        """Return the mappings that are merged, those that win first."""
+        """Return the merged mappings in order of precedence."""
         node = self._node(event, depth)
         sources = list(node.children.values()) if node.kind is list else [node]
         if any(source.kind is not dict for source in sources):
-            raise _fault(event, "<< takes a mapping, or a list of mappings")
+            raise _fault(event, "<< needs a mapping, or a list of mappings")
         return sources
 
 
 def _under(merged: Node, node: Node) -> Node:
-    """Return the node with the merged children that it does not have itself, those first."""
+    """Return the node with the merged children that it lacks, merged ones first."""
     whole = Node(node.line, kind=dict)
     for key, child in {**merged.children, **node.children}.items():
         whole.add(key, child, (node if key in node.children else merged).lines[key])
@@ -235,9 +235,7 @@ def _scalar(event: yaml.ScalarEvent) -> Node:
 
 def _key(event: yaml.Event) -> str:
     if not isinstance(event, yaml.ScalarEvent) or event.tag not in (None, "!"):
-        raise _fault(
-            event, "a key must be a plain word or number; text with brackets, * or ! is put in quotes"
-        )
+        raise _fault(event, "a key must be a plain word or number; put text with brackets, * or ! in quotes")
     if not event.style and event.value in ("", "~"):
         raise _fault(event, "a key is missing before the colon")
     _check_characters(event)
@@ -245,17 +243,17 @@ def _key(event: yaml.Event) -> str:
 
 
 def _check_characters(event: yaml.ScalarEvent) -> None:
-    odd = Reader.NON_PRINTABLE.search(event.value)  # by an escape such as "\0"
+    odd = Reader.NON_PRINTABLE.search(event.value)  # from an escape such as "\0"
     if odd:
         raise _fault(
-            event, f"{quoted(event.value)} holds the character {_name(odd.group())}, which is no text"
+            event, f"{quoted(event.value)} contains the character {_name(odd.group())}, which is not text"
         )
 
 
 def _refuse_tag(event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
     if event.tag not in (None, "!"):
         write = "write the plain value, in quotes if it begins with '!'"
-        raise _fault(event, f"the tag {quoted(event.tag)} is not read here; {write}")
+        raise _fault(event, f"the tag {quoted(event.tag)} is not supported; {write}")
 
 
 def _fault(event: yaml.Event, message: str) -> FaultyText:

@@ -1,4 +1,4 @@
-"""YAML files with line numbers, dotted overrides, and errors that name the place and the remedy."""
+"""YAML files with line numbers, dotted overrides, and errors with place and remedy."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,11 +12,11 @@ from edgefl.config.yaml_nodes import DEEPEST, FaultyText, Node, read, scalar
 from edgefl.errors import EdgeflError, clipped, quoted
 
 Model = TypeVar("Model", bound=BaseModel)
-LARGEST_FILE = 10_000_000  # bytes; a settings file has some hundreds
+LARGEST_FILE = 10_000_000  # bytes; a settings file has a few hundred
 
 
 class Source:
-    """A YAML document, the line of every key in it, and overrides applied on top."""
+    """A YAML document with the line of every key, and overrides applied on top."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -27,7 +27,7 @@ class Source:
             raise EdgeflError(f"{path}:{fault.line}: {fault.message}") from fault
         if node is None:
             raise EdgeflError(
-                f"{path}:1: is empty; a mapping of keys to values is expected (`edgefl new` writes one to begin with)"
+                f"{path}:1: is empty; a mapping of keys to values is expected (`edgefl new` writes one to start from)"
             )
         if node.kind is not dict:
             raise EdgeflError(f"{path}:{node.line}: a mapping of keys to values is expected")
@@ -37,7 +37,7 @@ class Source:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> "Source":
-        """Make a document of data that stand in no file: its errors name keys and no lines."""
+        """Make a document from data without a file; its errors name keys only."""
         source = cls.__new__(cls)
         source.path, source._node = Path("scenario"), Node(0, kind=dict)
         source.data, source._overrides = _plain_copy(data), {}
@@ -45,7 +45,7 @@ class Source:
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the file, in which the parts that it names may lie; None: there is no file."""
+        """The file's folder, which may contain files that it names; None without a file."""
         return self.path.parent if self._node.line else None
 
     def override(self, dotted: str, value: Any, origin: str) -> None:
@@ -63,11 +63,11 @@ class Source:
             elif inner is None:
                 inner = {}
             elif not isinstance(inner, dict):
-                raise EdgeflError(f"{origin}: {quoted(part)} holds {quoted(inner)} and has no keys below it")
+                raise EdgeflError(f"{origin}: {quoted(part)} is {quoted(inner)} and has no keys below it")
             target[part] = inner
             target = inner
         target[place[-1]] = value
-        # an earlier override below the key is gone: errors there are this one's
+        # this override replaces earlier ones below the key
         for below in [other for other in self._overrides if other[: len(place)] == place]:
             del self._overrides[below]
         self._overrides[place] = origin
@@ -85,7 +85,7 @@ class Source:
         return f"{self.path}:{line}" if self._node.line else f"{self.path}:"
 
     def error(self, place: Place, message: str) -> EdgeflError:
-        """Make an error at a key of this document."""
+        """Return an error at a key of this document."""
         where = f"{self.where(place)} {dotted(place)}" if place else self.where(place).removesuffix(":")
         return EdgeflError(f"{where}: {message}")
 
@@ -93,7 +93,7 @@ class Source:
         """Validate the document against a model.
 
         Raises:
-            EdgeflError: one line for each wrong key, with file, line and remedy; of very many, the first.
+            EdgeflError: one line per wrong key, with file, line and remedy; a long message is cut.
         """
         try:
             return model.model_validate(self.data)
@@ -104,14 +104,14 @@ class Source:
 
 
 def _plain_copy(data: Any) -> Any:
-    """Copy dicts and lists, so that what is changed here is not changed there; all else is kept."""
+    """Copy nested dicts and lists, so that changes do not reach the original."""
     if isinstance(data, Mapping):
         return {str(key): _plain_copy(value) for key, value in data.items()}
     return [_plain_copy(each) for each in data] if isinstance(data, list | tuple) else data
 
 
 def parse_value(text: str, origin: str) -> Any:
-    """Parse the YAML value of an override such as `20e6`, `true` or `{name: fedprox, mu: 0.1}`."""
+    """Parse an override's YAML value, such as `20e6`, `true` or `{name: fedprox, mu: 0.1}`."""
     try:
         node = read(text)
     except FaultyText as fault:
@@ -120,12 +120,12 @@ def parse_value(text: str, origin: str) -> Any:
 
 
 def write(data: Any) -> str:
-    """Write data as YAML that reads as the same data, here and by YAML 1.1 (PyYAML)."""
+    """Write data as YAML that `read` and YAML 1.1 (PyYAML) read back as the same data."""
     return yaml.dump(data, Dumper=Dumper, sort_keys=False)
 
 
 class Dumper(yaml.SafeDumper):
-    """Puts in quotes also the text that `read` takes for a number and PyYAML does not, as 1e5."""
+    """Also quote text such as 1e5, which `read` takes for a number but PyYAML does not."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -140,7 +140,7 @@ def _plain(text: str) -> Any:
     try:
         return scalar(text)
     except ValueError:
-        return None  # a number of very many digits
+        return None  # a number with too many digits
 
 
 Dumper.add_representer(str, _quoted_text)
@@ -154,11 +154,11 @@ def _text(path: Path) -> str:
         why = getattr(error, "strerror", None) or error
         raise EdgeflError(f"{clipped(str(path))}: cannot be read ({why}); check the path") from error
     if len(raw) > LARGEST_FILE:
-        raise EdgeflError(f"{path}: is larger than {LARGEST_FILE // 10**6} MB, and no scenario or study")
+        raise EdgeflError(f"{path}: is larger than {LARGEST_FILE // 10**6} MB, so it is no scenario or study")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise EdgeflError(
-            f"{path}:{line}: holds the byte 0x{raw[error.start]:02x}, which is not UTF-8; save the file as UTF-8"
+            f"{path}:{line}: contains the byte 0x{raw[error.start]:02x}, which is not UTF-8; save the file as UTF-8"
         ) from error

@@ -1,1 +1,1 @@
-"""One run: checked, composed, spread over processes, resumed, recorded."""
+"""One run: check, compose, execute in processes, resume, record."""

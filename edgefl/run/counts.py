@@ -1,4 +1,4 @@
-"""What a run's rows say, added up as they are written."""
+"""Totals of a run's rows, counted as they are written."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,14 +15,14 @@ OF_GLOBAL_MODEL = ("pilot", "train")  # phases
 
 @dataclass
 class Counts:
-    """What a run's rows say, added up; rows of all cells together but where a cell is named.
+    """Totals of a run's rows, over all cells unless a cell is named.
 
-    of: federation, or an empty name -> the same of its rows.
+    of: federation, or '' -> its own totals.
     """
 
     events: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)  # why sessions ended
-    sessions: int = 0  # the highest number of a session
+    sessions: int = 0  # the highest session number
     warm: int = 0  # sessions that began with saved models
     rounds: Counter[int] = field(default_factory=Counter)  # cell -> rounds
     models: dict[int, int] = field(default_factory=dict)  # cell -> global models made
@@ -30,20 +30,20 @@ class Counts:
     completed: int = 0
     trained: Counter[int] = field(default_factory=Counter)  # cell -> rounds of its global model
     longest: int = 0  # most rounds of the global model in a session
-    uncovered: list[int] = field(default_factory=list)  # of each round: devices without a link when it began
+    uncovered: list[int] = field(default_factory=list)  # per round: devices without a link when it began
     extremes: Extremes = field(default_factory=Extremes)
-    timers: int = 0  # rounds whose last part was given up because its link had failed
+    timers: int = 0  # rounds whose last upload or download was given up because its link failed
     of: dict[str, "Counts"] = field(default_factory=dict)
 
     @classmethod
     def of_several(cls, federations: Iterable[str]) -> "Counts":
-        """Return counts of a run, and in them those of each of its federations; one alone has the run's."""
+        """Return the counts of a run that contain those of each federation; a single federation shares the run's."""
         counts = cls()
         counts.of = {name: cls() if name else counts for name in federations}
         return counts
 
     def see(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
-        """Count rows as they are written, with values of further columns."""
+        """Count rows as they are written, with values of extra columns."""
         if further and OUT_OF_COVERAGE in further:
             self.uncovered.append(further[OUT_OF_COVERAGE])
         for row in rows:
@@ -64,7 +64,7 @@ class Counts:
                 self.warm += bool(row.weights)
 
     def see_columns(self, row_type: type, columns: dict[str, Any]) -> None:
-        """Count rows that are written as columns: handovers, and the parts of a round."""
+        """Count rows written as columns: handovers, and the devices of a round."""
         self.extremes.see_columns(row_type, columns)
         if row_type is Event:
             self.events[columns["event"]] += len(columns["device"])

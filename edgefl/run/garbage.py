@@ -1,11 +1,11 @@
-"""How often Python looks for garbage: for cycles of objects that nobody else refers to."""
+"""Thresholds of Python's garbage collector, which finds cycles of unused objects."""
 
 import atexit
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# New objects after which the youngest are looked at, and how often those that stayed are.
+# Number of new objects that triggers a collection of the youngest, and how often older generations follow.
 USUAL = gc.get_threshold()  # 700, 10 and 10
 AT_START = (50_000, *USUAL[1:])
 WHILE_A_RUN_GOES = (2_000, 10, 100)
@@ -13,10 +13,10 @@ WHILE_A_RUN_GOES = (2_000, 10, 100)
 
 @contextmanager
 def seldom_at_start() -> Iterator[None]:
-    """Look seldom in the process of a command, and not at all when it ends.
+    """Collect rarely in a command's process, and not at all at its end.
 
-    All that a command loads stays until its process ends. Python would go through it again and again while it loads,
-    and once more at the end: with PyTorch 0.8 s of CPU, for nothing.
+    Everything that a command loads stays until its process ends. Otherwise Python would scan it repeatedly during
+    loading, and once more at the end: 0.8 s of CPU with PyTorch, for nothing.
     """
     atexit.register(gc.freeze)
     gc.set_threshold(*AT_START)
@@ -28,10 +28,10 @@ def seldom_at_start() -> Iterator[None]:
 
 @contextmanager
 def seldom_while_a_run_goes() -> Iterator[None]:
-    """Look less often than usual; whoever has set it to be seldomer still, or never, is left alone.
+    """Collect less often than usual, unless the caller has chosen an even lower frequency or none.
 
-    A tenth of a run without training went into it: its transfers make objects by the million, which go by themselves.
-    As seldom as at a command's start it must not be: large tensors in cycles would stay.
+    Collection took a tenth of a run without training: transfers create millions of objects, which need no collector.
+    It must not be as rare as at a command's start, since large tensors in cycles would stay.
     """
     before = gc.get_threshold()
     if before[0]:

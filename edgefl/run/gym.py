@@ -1,6 +1,6 @@
-"""A run as a Gymnasium environment: a step is a round, and the action says who takes part, and with what.
+"""A run as a Gymnasium environment: a step is a round; the action chooses the participants and their resources.
 
-It needs the extra `gym`. `RoundEnv` makes the environment of a scenario with one federation. Nothing is written.
+Needs the extra `gym`. `RoundEnv` is the environment of a scenario with one federation. Nothing is written.
 """
 
 import math
@@ -23,33 +23,33 @@ except ImportError as missing:
 
 __all__ = ["CONTROLS", "FEATURES", "RoundEnv"]
 
-# columns of an action, 0 to 1: above 0.5 takes part; weight of its share of the band; share of its largest power, and
-# of its highest clock
+# columns of an action, 0 to 1: takes part if above 0.5; weight of its share of the band; share of its maximum power;
+# share of its maximum clock
 CONTROLS = ("who", "shares", "power", "clock")
-# columns of an observation; the others of a device that is not present are 0. -1: not known yet
+# columns of an observation; all 0 for an absent device; -1 for an unknown value
 FEATURES = (
     *("present", "samples", "down_s", "compute_s", "up_s", "down_j", "compute_j", "up_j", "charge_j"),
     *("loss", "norm", "duration_s", "joules", "age", "taken", "completed"),
 )
-MOST = 1e9  # of any feature: endless ones, too
-LEAST = 0.01  # of a share of power or clock: nobody stands still
+MOST = 1e9  # maximum of any feature; infinite values are cut to it
+LEAST = 0.01  # minimum share of power or clock
 
 
 class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
-    """A federation whose rounds are decided by actions.
+    """An environment in which actions decide a federation's rounds.
 
-    An observation is [devices, FEATURES] before a round, an action [devices, controls] within 0 and 1, to which
-    finite numbers outside are cut. If nobody is above 0.5, the highest of those present takes part.
+    An observation is [devices, FEATURES] before a round, an action [devices, controls] in [0, 1]; finite numbers
+    outside are clipped. If no device is above 0.5, the present one with the highest value takes part.
     The reward of a step is
 
-        accuracy x (what accuracy has gained) - seconds x (what has passed) - joules x (what the devices have spent).
+        accuracy x (accuracy gained) - seconds x (time passed) - joules x (joules spent by devices).
 
-    `info` has these three, and the round as a dict of the columns of rounds.csv, with its tails until it was over;
-    what tails draw later is in the joules of the next step. An episode is the whole run.
+    `info` has these three, and the round as a dict of the columns of rounds.csv, with radio tails up to its end;
+    later tails count in the joules of the next step. An episode is the whole run.
 
     Args:
-        scenario: its file, a dict, or a `Scenario`; its selector is the environment's.
-        controls: columns of an action, of CONTROLS, beginning with who.
+        scenario: a file, a dict, or a `Scenario`; its selector is replaced by the environment's.
+        controls: columns of an action, from CONTROLS, beginning with who.
         accuracy, seconds, joules: weights of the reward.
         reports: whether devices report losses and lengths of updates, in 32 bits each.
         device: where models are trained, as in `edgefl.simulate`.
@@ -70,7 +70,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     ) -> None:
         known = isinstance(controls, tuple) and set(controls) <= set(CONTROLS)
         if not known or controls[:1] != ("who",) or len(set(controls)) < len(controls):
-            raise EdgeflError(f"controls are {controls}: take some of {CONTROLS}, beginning with who")
+            raise EdgeflError(f"controls are {controls}: choose from {CONTROLS}, beginning with who")
         for name, weight in (("accuracy", accuracy), ("seconds", seconds), ("joules", joules)):
             if not isinstance(weight, int | float) or not math.isfinite(weight):
                 raise EdgeflError(f"the reward's weight {name} is {quoted(weight)}: give a finite number")
@@ -83,13 +83,11 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         devices = self._scenario.devices.count
         if devices is None or self._scenario.layout.cells > 1:
             raise EdgeflError(
-                "an environment has one cell and as many devices as it says: give devices.count, and no layout",
+                "an environment has one cell and a fixed number of devices: give devices.count, and no layout",
                 ("layout",) if devices else ("devices",),
             )
         if self._scenario.federations:
-            raise EdgeflError(
-                "an environment decides for one federation: leave federations out", ("federations",)
-            )
+            raise EdgeflError("an environment has one federation: leave federations out", ("federations",))
         self.observation_space = spaces.Box(-1.0, MOST, (devices, len(FEATURES)), np.float64)
         self.action_space = spaces.Box(0.0, 1.0, (devices, len(controls)), np.float64)
         self._run: ControlledRun | None = None
@@ -98,11 +96,11 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin a run anew: with the seed, or one that follows from the last one."""
+        """Start a new run, with the given seed or one drawn from the generator of the last."""
         try:
             super().reset(seed=seed)
         except gymnasium.error.Error as error:
-            raise EdgeflError(f"seed is {quoted(seed)}: give an integer from 0 on, or None") from error
+            raise EdgeflError(f"seed is {quoted(seed)}: give an integer of 0 or more, or None") from error
         self.close()
         of_run = int(self.np_random.integers(2**31))
         scenario = self._scenario.model_copy(update={"seed": of_run})
@@ -111,10 +109,10 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         return self._observation(self._run.waiting), {"seed": of_run}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Carry out a round; ends the episode with the run."""
+        """Run one round; the episode ends with the run."""
         run = self._run
         if run is None or run.waiting is None:
-            raise EdgeflError("the episode is over, or has not begun: reset() it")
+            raise EdgeflError("the episode is over, or has not begun: call reset()")
         candidates = run.go_on(self.decision(run.waiting, action))
         rows = run.rows[self._seen :]
         self._seen = len(run.rows)
@@ -128,13 +126,13 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         return self._observation(candidates), float(reward), candidates is None, False, info
 
     def close(self) -> None:
-        """End the run under way."""
+        """Stop the current run."""
         if self._run is not None:
             self._run.stop()
             self._run = None
 
     def decision(self, candidates: Candidates, action: np.ndarray) -> Decision:
-        """Return what an action decides for those who are present."""
+        """Convert an action to a decision for the present devices."""
         rows = np.clip(self._numbers(action), 0.0, 1.0)[list(candidates.ids)]
         taken = np.flatnonzero(rows[:, 0] > 0.5)
         if not len(taken):
@@ -150,7 +148,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     def __getstate__(self) -> dict[str, Any]:
         if self._run is not None:
             raise EdgeflError(
-                "a run under way cannot be copied or pickled: copy an environment before reset(), or after close()"
+                "a run under way cannot be copied or pickled: copy the environment before reset() or after close()"
             )
         return vars(self).copy()
 
@@ -160,10 +158,12 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         try:
             given = np.asarray(action)
         except ValueError as error:
-            raise EdgeflError(f"the action is no array ({error}): give numbers of shape {shape}") from error
+            raise EdgeflError(
+                f"the action is not an array ({error}): give numbers of shape {shape}"
+            ) from error
         if given.shape != shape or given.dtype.kind not in "fiub":
             raise EdgeflError(
-                f"the action has shape {given.shape} of {given.dtype}: give numbers of shape {shape}, a row for each"
+                f"the action has shape {given.shape} of {given.dtype}: give numbers of shape {shape}, one row per"
                 f" device with {', '.join(self._controls)}"
             )
         if not np.isfinite(given).all():

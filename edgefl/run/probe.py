@@ -1,4 +1,4 @@
-"""The first rounds of a run, tried out: the run itself, begun in a scratch directory and left after a few rounds."""
+"""Try the first rounds of a run: start it in a scratch directory and stop it after a few rounds."""
 
 import csv
 import math
@@ -17,21 +17,21 @@ from edgefl.run.simulation import simulate
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
 
-PROBE_ROUNDS = 2  # of each federation, in the mean
-PROBE_WALL_S = 120.0  # a probe is not continued after this time since its first round ended
+PROBE_ROUNDS = 2  # per federation, on average
+PROBE_WALL_S = 120.0  # a probe stops this long after its first round ended
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What the first rounds of a run took.
+    """Measurements of a run's first rounds.
 
     Attributes:
-        rounds: that were run.
-        latency_s: of a round, simulated, the mean. energy_j: of all devices in a round, the mean.
-        start_wall_s: until the first round of each federation has begun. round_wall_s: of a round from then on, with
-            the time between rounds.
-        memory_bytes: largest resident memory of its process. round_bytes: of tables and journal, per round.
-        cut_short: whether there was no time for more rounds.
+        rounds: number of rounds run.
+        latency_s: mean simulated latency of a round. energy_j: mean energy of all devices in a round.
+        start_wall_s: wall time until the first round of each federation begins. round_wall_s: wall time per round
+            from then on, including the time between rounds.
+        memory_bytes: peak resident memory of its process. round_bytes: of tables and journal, per round.
+        cut_short: whether it stopped early for lack of time.
     """
 
     rounds: int
@@ -55,15 +55,15 @@ def probe(
     most_s: float = PROBE_WALL_S,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Probe:
-    """Run the first rounds of a scenario in a scratch directory, which is removed.
+    """Run the first rounds of a scenario in a temporary directory.
 
     Args:
         load: as in `simulate`.
-        most_s: a probe is not continued after this time since its first round ended.
-        clock: of this time, and of wall times.
+        most_s: the probe stops this long after its first round ended.
+        clock: measures this time, and wall times.
 
     Raises:
-        EdgeflError: the run cannot begin.
+        EdgeflError: the run cannot start.
     """
     rows: list[Round] = []
     walls_s: list[float] = []
@@ -81,7 +81,7 @@ def probe(
     def note(row: Round) -> None:
         rows.append(row)
         walls_s.append(clock() - began_s)
-        # first rounds that end at one time are all seen
+        # see all first rounds that end at the same time
         all_began = len(rows) >= servers or row.end_s > rows[0].end_s
         if len(rows) >= most_rounds or (all_began and over()):
             raise ProbeEnds
@@ -109,10 +109,10 @@ def probe(
 def _round_energy_j(tables: Sequence[Path], cells: int) -> float:
     """Return the mean energy of a round.
 
-    Where radios have tails, those of each server's last round, which nothing followed, would be too long.
+    With radio tails, each server's last round is left out: its tails are too long, since no round follows.
 
     Args:
-        tables: of each federation. cells: with a server.
+        tables: one per federation. cells: with a server.
     """
     energies_j: list[float] = []
     for table in tables:

@@ -1,4 +1,4 @@
-"""A live display of runs under way; without a terminal a line for each that has ended, at once."""
+"""A live display of runs; without a terminal it prints a line when a run ends."""
 
 from collections.abc import Mapping
 from types import TracebackType
@@ -11,16 +11,16 @@ from edgefl.engine.records import Round
 from edgefl.run_directory.score import ACCURACY
 from edgefl.scenario.scenario import Scenario
 
-MOST_BARS = 12  # more runs show only what is under way, and how many are done
-WIDE = 110  # columns, from which on a line has room for everything
-SHORTEST_S = 2.0  # of wall time, before what is left is estimated
+MOST_BARS = 12  # with more runs, show only the running ones and a total
+WIDE = 110  # columns; from this width on a line shows everything
+SHORTEST_S = 2.0  # wall time before the remaining time is estimated
 PROBE = "probe"
 
 
 class ProgressDisplay:
     """A live display with one bar per run: session, rounds, accuracy, time of day, and the wall time left.
 
-    Where nobody looks at a terminal, in a log, each run that has ended is a line.
+    Without a terminal, such as in a log, each finished run prints a line.
     """
 
     def __init__(self, console: Console, runs: Mapping[str, Scenario]) -> None:
@@ -49,8 +49,8 @@ class ProgressDisplay:
         }
 
     def update(self, label: str, row: Round | None) -> None:
-        """Show that a round of a run has ended, or with None that the run is complete."""
-        if self._live:  # started late, so that an error before the first round stands alone
+        """Show that a round of a run has ended; `row` None means that the run is complete."""
+        if self._live:  # started late, so that an error before the first round is printed alone
             self._progress.start()
         task = self._tasks[label]
         if row is None:
@@ -71,21 +71,21 @@ class ProgressDisplay:
         self._progress.update(task, completed=progress.share, latest=self._latest[label], left=left)
 
     def failed(self, label: str) -> None:
-        """Show that a run has failed."""
+        """Show that a run failed."""
         self._failed += 1
         self._print(label, "failed")
         self._progress.update(self._tasks[label], latest="failed")
         self._end(self._tasks[label])
 
     def _print(self, label: str, how: str) -> None:
-        """Write the line of a run that has ended, where there is no terminal."""
+        """Print the line of a finished run, if there is no terminal."""
         if self._live:
             return
         ended, elapsed = self._done + self._failed, self._progress.tasks[self._tasks[label]].elapsed
         took = f" · {wall_time(elapsed)}" if elapsed else ""
         number = f"{ended}/{len(self._tasks)} " if len(self._tasks) > 1 else ""
         self._console.print(f"{number}{label}: {how}{took}", soft_wrap=True)
-        self._console.file.flush()  # a log is read while the study goes on
+        self._console.file.flush()  # a log is read while the study runs
 
     def _end(self, task: TaskID) -> None:
         ended = self._done + self._failed
@@ -101,53 +101,53 @@ class ProgressDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._progress.live.is_started:  # else it would print an empty line
+        if self._progress.live.is_started:  # otherwise stop() would print an empty line
             self._progress.stop()
-        if error is None and not (self._done or self._failed):  # a run alone, which ends with its last round
+        if error is None and not (self._done or self._failed):  # a single run ends with its last round
             for label, latest in self._latest.items():
                 self._print(label, latest)
 
 
 class RunProgress:
-    """How far a run has come.
+    """Progress of a run.
 
     Attributes:
-        rounds: so far, of all cells.
+        rounds: completed so far, in all cells.
     """
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
         trained = [one.learning for one in scenario.by_federation.values() if one.learning]
         scores = {learning.learned.score for learning in trained} or {ACCURACY}
-        self._score = scores.pop() if len(scores) == 1 else "score"  # of federations with different ones
-        self._cells: dict[int, float] = {}  # cell -> share of its sessions that is over
+        self._score = scores.pop() if len(scores) == 1 else "score"  # federations have different scores
+        self._cells: dict[int, float] = {}  # cell -> completed share of its sessions
         self._time_s = 0.0
         self.rounds = 0
 
     def follow(self, row: Round) -> None:
-        """Take in a round that has ended."""
+        """Update the progress with a finished round."""
         policy = self._scenario.sessions
         self.rounds += 1
         self._time_s = max(self._time_s, row.end_s)
         if policy.count:
-            # sessions may end early: each counts for its share of the whole
+            # sessions may end early: each counts as one session's share
             rounds = 0 if row.phase == PROBE else row.round
             within = rounds / policy.longest if policy.longest else 0.0
             self._cells[row.cell] = (row.session - 1 + within) / policy.count
 
     @property
     def share(self) -> float:
-        """The share of the run that is over: of the duration or of the sessions, in the mean of all cells."""
+        """The completed share of the run: of its duration, or of its sessions averaged over cells."""
         duration_s = self._scenario.duration_s
         of_time = self._time_s / duration_s if duration_s else 0.0
         of_sessions = sum(self._cells.values()) / len(self._cells) if self._cells else 0.0
         return min(1.0, max(of_time, of_sessions))
 
     def text(self, row: Round, short: bool = False) -> str:
-        """Return where the run stands, for people.
+        """Describe the run's state for the display.
 
         Args:
-            short: as fits beside a bar in a terminal of 80 columns.
+            short: for a line with a bar in 80 columns.
         """
         count, day = self._scenario.sessions.count, self._scenario.day
         session = f"session {row.session}/{count}" if count else f"session {row.session}"
@@ -160,14 +160,14 @@ class RunProgress:
         return " · ".join([session, rounds, time, *accuracy])
 
     def left(self, wall_s: float) -> str:
-        """Return the wall time left after `wall_s`, if the rest goes on like that; empty: not known yet."""
+        """Return the estimated wall time left after `wall_s`, or '' if unknown."""
         if wall_s < SHORTEST_S or not 0 < self.share < 1:
             return ""
         return f"{wall_time(wall_s * (1 / self.share - 1))} left"
 
 
 def wall_time(seconds: float) -> str:
-    """Write a time for people: `45 s`, `12 min`, `3.4 h`, `2.1 days`."""
+    """Format a duration for people: `45 s`, `12 min`, `3.4 h`, `2.1 days`."""
     for unit, length_s in (("days", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= 1.5 * length_s:
             return f"{seconds / length_s:.{0 if unit == 'min' else 1}f} {unit}"
@@ -175,7 +175,7 @@ def wall_time(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """Write a number of bytes for people: `3.4 MB`."""
+    """Format a number of bytes for people: `3.4 MB`."""
     for unit, length in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= length:
             return f"{count / length:.{1 if count < 10 * length else 0}f} {unit}"

@@ -1,4 +1,4 @@
-"""A run as part of a study: where it belongs, and what training it shares with other runs."""
+"""A run as part of a study: its place in it, and the training that it shares with other runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,16 +14,16 @@ from edgefl.run_directory.snapshot import Snapshotable
 from edgefl.scenario.identity import LearningIdentity
 
 Lending = Literal["never", "after_pilot", "after_two", "every_session"]
-# sessions after the pilot ones that are trained as by `previous`, see `WarmStart.first_two_as_previous`
+# sessions after the pilot sessions that are trained as with `previous`, see `WarmStart.first_two_as_previous`
 AS_PREVIOUS = 2
 
 
 @dataclass(frozen=True)
 class StudyMembership:
-    """Which study a run belongs to.
+    """The study that a run belongs to.
 
-    reference: the proposed variant; None: there is none. setting: axis of its grid -> label. variants: all of the
-    study's, in the order of its file. run.json has all of it.
+    reference: the proposed variant, if any. setting: grid axis -> label. variants: all variants of the study, in the
+    order of its file. run.json has all of it.
     """
 
     study: str
@@ -35,11 +35,11 @@ class StudyMembership:
 
 @dataclass(frozen=True)
 class TrainingReuse:
-    """What training a run shares with others of its study.
+    """The training that a run shares with others of its study.
 
-    lender: run directory whose answers are taken as long as its learners would be told and asked the same; None:
-    all is trained. name: what run.json calls it. lends: when a snapshot is left for other runs: after the pilot
-    sessions, after these and after the two behind them, before every session.
+    lender: run directory whose answers are reused as long as this run's learners would get the same input; None to
+    train everything. name: its name in run.json. lends: when to write a snapshot for other runs: after the pilot
+    sessions, also after the two sessions that follow, or before every session.
     """
 
     lender: Path | None = None
@@ -47,7 +47,7 @@ class TrainingReuse:
     lends: Lending = "never"
 
     def before(self, pilot_sessions: int) -> Lends:
-        """Return before which sessions a snapshot is left."""
+        """Return a predicate for the sessions before which a snapshot is written."""
         if self.lends == "every_session":
             return lambda session: session > 1
         after = {
@@ -58,12 +58,12 @@ class TrainingReuse:
         return lambda session: session - 1 in after
 
     def loan(self, here: Mapping[str, str], training: Snapshotable, own: LearningIdentity) -> Loan | None:
-        """Return what a run takes from the lender; None: nothing.
+        """Return the training to reuse from the lender, or None.
 
         Args:
-            here: the circumstances of the run that takes it.
-            training: what it trains.
-            own: what its learners are told.
+            here: circumstances of the borrowing run.
+            training: the borrowing run's training.
+            own: identity of its learners' input.
         """
         if self.lender is None:
             return None
@@ -80,7 +80,7 @@ class TrainingReuse:
             return loan(self.lender, here, training, sessions=pilots)
 
         def opened(session: int, opening: Opening) -> Opening:
-            weights = {session - 1: 1.0} if session - 1 > pilots else {}  # none is saved at first
+            weights = {session - 1: 1.0} if session - 1 > pilots else {}  # no model is saved at first
             return replace(opening, warm_start=own.plain, weights=weights)
 
         return loan(self.lender, here, training, sessions=pilots + AS_PREVIOUS, opened=opened)

@@ -1,4 +1,4 @@
-"""The files of a recorded world: tables, JSON, and the scenario that lives in it."""
+"""Files of a recorded world: tables, JSON, and a scenario that replays it."""
 
 import csv
 import json
@@ -17,11 +17,13 @@ Columns = Mapping[str, Sequence[Any] | np.ndarray]
 
 
 def scenario_again(world: World, out: Path, tables: str, every_s: float, duration_s: float) -> str:
-    """Write the scenario whose devices are moved and switched as recorded; it ends where the recording does."""
+    """Write the scenario with its devices moved and switched as recorded, up to the recording's end."""
     document = written(world.scenario) | {"duration_s": duration_s}
     devices = document["devices"]
     devices.pop("density_per_km2", None)
-    listed = world.fleet.members(1) is not None  # by the session, and not by the time: that stays as it is
+    listed = (
+        world.fleet.members(1) is not None
+    )  # devices listed per session rather than by time stay as they are
     for one in [devices, *devices.get("classes", {}).values()]:
         one.pop("mobility", None)
         if not listed:

@@ -1,25 +1,25 @@
-"""`edgefl record`: the world of a scenario written down once, for any other framework, and for edgefl itself.
+"""Record the world of a scenario once, for other frameworks and for edgefl itself.
 
-Nothing is trained, and nobody takes part in a round: the network alone lives through the time. Into the folder go
+Nothing is trained and no rounds are run: only the network is simulated. The folder contains
 
-    positions      t, id, x, y: where each device is, s and m, device after device; a gap: it is absent
+    positions      t, id, x, y: where each device is, s and m, device after device; a gap means absent
     presence       device, cell, from_s, to_s: times in which a device could take part in a round of this cell
-    links          time_s, device, cell, payload_bits, and the seconds and joules of receiving and of sending so many
-                   bits as in a round that all devices then present in the cell begin together; where the band is
-                   shared dynamically (`shared` 0) as for a device that has the whole band; empty: the link carries
+    links          time_s, device, cell, payload_bits, and the seconds and joules of receiving and of sending these
+                   bits in a round that all devices then present in the cell begin together; if the band is
+                   shared dynamically (`shared` 0), for a device that has the whole band; empty if the link carries
                    nothing
-    devices        what differs between devices, among it seconds and joules per 1e9 FLOPs: training costs these times
-                   iterations x samples of a batch x FLOPs per sample
+    devices        what differs between devices, including seconds and joules per 1e9 FLOPs: training costs these
+                   times iterations x samples per batch x FLOPs per sample
     events         arrivals, departures, handovers, switches
-    availability.json   when each device is present in some cell, in the form that FedScale documents
-    switched.json       when each is switched on, likewise
-    scenario.yaml  the scenario again, its devices moved by positions and switched by switched.json
-    record.json    what was recorded, how finely, by which version
+    availability.json   when each device is present in some cell, in the format documented by FedScale
+    switched.json       when each device is switched on, likewise
+    scenario.yaml  the scenario with its devices moved by positions and switched by switched.json
+    record.json    what was recorded, at which resolution, by which version
 
-Presence is seen at every sample. A sample per tick of the network, which is the default, is exact: training on
-scenario.yaml then meets the same devices in the same cells in every round that begins at the same time. Left out:
-batteries run empty by idling alone, as nobody works; on scenario.yaml a link's Doppler is that of its device's mean
-speed, so that transfers take the time of another draw of fading.
+Presence is seen at each sample. One sample per tick of the network, the default, is exact: training on scenario.yaml
+then finds the same devices in the same cells in every round that begins at the same time. Left out: batteries are
+drained by idling only, since no device works; with scenario.yaml a link's Doppler comes from its device's mean speed,
+so that transfers take the time of another draw of fading.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,20 +47,20 @@ from edgefl.scenario.world import World
 from edgefl.version import __version__
 
 NOWHERE = -1
-BEHIND_S = 1e-9  # a tick of the network may come by a rounding later than its time
+BEHIND_S = 1e-9  # by rounding, a tick of the network may come slightly late
 DEFAULT_BITS = 1_000_000
 MOST_SAMPLES = 200_000_000  # positions in memory, 16 bytes each
 
 
 @dataclass(frozen=True)
 class Recording:
-    """How a world is recorded.
+    """How to record a world.
 
     Args:
-        every_s: between two samples of all devices, s; None: a tick of the network, which is exact.
-        links_s: between two looks at all links, s.
-        payload_bits: of the transfers that are timed; none: the workload's, or DEFAULT_BITS.
-        duration_s: how long, s; None: the scenario's.
+        every_s: seconds between samples of all devices; None for a tick of the network, which is exact.
+        links_s: seconds between measurements of all links.
+        payload_bits: sizes of the transfers to time; if empty, the workload's or DEFAULT_BITS.
+        duration_s: length of the recording; None for the scenario's.
         tables: csv or parquet.
     """
 
@@ -74,19 +74,19 @@ class Recording:
 def record(
     scenario: Scenario | str | Path | Mapping[str, Any], out: str | Path, how: Recording | None = None
 ) -> Path:
-    """Write the world of a scenario into a new or empty folder: nothing is trained.
+    """Record the world of a scenario in a new or empty folder, without training.
 
     Args:
-        scenario: as `simulate` takes it; its learning is left aside.
+        scenario: as for `simulate`; its learning is ignored.
         out: the folder: positions, attachments, links and costs as tables in m, s, J, bits and dB, availability in
-            FedScale's form, and a scenario.yaml that trains on the recorded world.
-        how: how long and how often, `edgefl.Recording(duration_s=3600)`; None: for the scenario's duration_s.
+            FedScale's format, and a scenario.yaml that trains on the recorded world.
+        how: duration and intervals, such as `edgefl.Recording(duration_s=3600)`; None for the scenario's duration_s.
 
     Returns:
         The folder.
 
     Raises:
-        EdgeflError: the world cannot be had, has no end, or the folder holds something.
+        EdgeflError: the world cannot be built, has no end, or the folder is not empty.
     """
     scenario = given(scenario)
     how, out = how or Recording(), without_tilde(Path(out))
@@ -113,7 +113,7 @@ def record(
 
 
 class _Seen(Nowhere):
-    """Watch a world while its network lives."""
+    """Observe a world while its network runs."""
 
     def __init__(self, scenario: Scenario, how: Recording) -> None:
         self.world = World(scenario, Streams(scenario.seed))
@@ -121,7 +121,7 @@ class _Seen(Nowhere):
         duration_s = how.duration_s or scenario.duration_s
         if duration_s is None:
             raise EdgeflError(
-                "the scenario has none, its sessions end it and a world without training has none: say how long to"
+                "the scenario has none: its sessions end it, and a world without training has none; say how long to"
                 " record, e.g. --duration-s 3600 (in Python Recording(duration_s=3600)), or give the scenario one",
                 ("duration_s",),
             )
@@ -129,12 +129,12 @@ class _Seen(Nowhere):
         tick_s = scenario.handover.measurement_interval_s if several else scenario.rounds.movement_tick_s
         self.every_s = how.every_s or tick_s
         self.duration_s, self.links_s = duration_s, how.links_s
-        # one more: after its last sample a device is absent
+        # one extra: a device is absent after its last sample
         self._count = int(np.ceil(duration_s / self.every_s - 1e-9)) + 2
         if self._count * self.world.count > MOST_SAMPLES:
             raise EdgeflError(
-                f"{self._count} samples of {self.world.count} devices do not fit: record less often (--every-s), or a"
-                " shorter time",
+                f"{self._count} samples of {self.world.count} devices do not fit in memory: record less often"
+                " (--every-s), or for a shorter time",
                 ("duration_s",),
             )
         bits = scenario.workload.payload_bits if scenario.workload else DEFAULT_BITS
@@ -146,7 +146,7 @@ class _Seen(Nowhere):
         self._events: list[Columns] = []
 
     def live(self) -> None:
-        """Let the network live to the end, and look at it."""
+        """Run the network to the end and observe it."""
         env = Clock()
         radio = self.world.radio(env)
         simulation, _ = compose(self.world, radio, self, {})
@@ -166,9 +166,9 @@ class _Seen(Nowhere):
                 self._links += world_costs.links(simulation, radio, cells, self.bits, time_s, number)
         self._devices = world_costs.devices(simulation)
 
-    # as a recorder
+    # the recorder's interface
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
-        """Keep events."""
+        """Store events."""
         for row in rows:
             columns: dict[str, Any] = {name: [value] for name, value in vars(row).items()}
             self.write_columns(type(row), **columns)
@@ -176,7 +176,7 @@ class _Seen(Nowhere):
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
     ) -> None:
-        """Keep events; there are no other rows without servers and recorded positions."""
+        """Store events; without servers and recorded positions there are no other rows."""
         if row_type is not Event:
             return
         columns = vars(Event(**columns))
@@ -203,14 +203,14 @@ class _Seen(Nowhere):
         device, sample = np.nonzero(there)
         places = self.positions_m[sample, device]
         never = np.flatnonzero(~there.any(axis=1))
-        # of who never comes a row before the beginning: ids are numbered as they appear
+        # a device that never comes gets a row before the beginning: ids are numbered in order of appearance
         device, times_s = np.append(device, never), np.append(self.times_s[sample], np.full(len(never), -1.0))
         places = np.concatenate([places, np.zeros((len(never), 2))])
         order = np.argsort(device, kind="stable")
         return {"t": times_s[order], "id": device[order], "x": places[order, 0], "y": places[order, 1]}
 
     def _spells(self, cells: np.ndarray) -> list[tuple[int, float, float]]:
-        """Cell, from, to of one device, to the end of the recording."""
+        """Return cell, start and end of a device's stays, up to the end of the recording."""
         ends = np.flatnonzero(np.diff(cells)) + 1
         edges = [0, *ends.tolist(), len(cells)]
         spells = []
@@ -231,7 +231,7 @@ class _Seen(Nowhere):
         return dict(zip(("device", "cell", "from_s", "to_s"), map(list, columns), strict=True))
 
     def availability(self) -> dict[str, Any]:
-        """Return when each device is in some cell, in FedScale's form."""
+        """Return when each device is in some cell, in FedScale's format."""
         anywhere = np.where(self.cells == NOWHERE, NOWHERE, 0)
         return {
             str(device): self._client([spell[1:] for spell in self._spells(anywhere[:, device])])
@@ -239,7 +239,7 @@ class _Seen(Nowhere):
         }
 
     def switched(self) -> dict[str, Any]:
-        """Return when each device is switched on, to the last digit, in FedScale's form."""
+        """Return when each device is switched on, exactly, in FedScale's format."""
         switches = self.world.fleet.switches(self.world.streams)
         spells: list[list[tuple[float, float]]] = [[(0.0, self.duration_s)]] * self.world.count
         for device, times in enumerate(switches):
@@ -256,7 +256,7 @@ class _Seen(Nowhere):
         }
 
     def about(self) -> dict[str, Any]:
-        """Return what was recorded."""
+        """Return the settings of the recording."""
         return {
             "edgefl_version": __version__,
             "scenario": self.world.scenario.name,
@@ -271,7 +271,7 @@ class _Seen(Nowhere):
 
 
 def _run_through(env: simpy.Environment, time_s: float) -> None:
-    """Run to a time, all that happens at it included."""
+    """Run up to a time, including everything that happens at it."""
     if time_s > env.now:
         env.run(until=time_s)
     while env.peek() <= time_s:

@@ -1,1 +1,1 @@
-"""A run on disk: its tables and status, the journal of its learner's answers, and how it goes on."""
+"""A run on disk: its tables and status, the journal of its learner's answers, and how to resume it."""

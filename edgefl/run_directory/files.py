@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and errors that name them."""
+"""Write files atomically, and report errors with their path."""
 
 import os
 from collections.abc import Iterator
@@ -11,33 +11,35 @@ from edgefl.errors import EdgeflError
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """What the operating system refuses, a full disk most of all, is an error about this path."""
-    try:
-        yield
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise EdgeflError(f"{path}: cannot be written ({why}); make room or choose another --out") from error
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """What the operating system refuses to read is an error about this path."""
+    """Turn an OSError, such as a full disk, into an error about this path."""
     try:
         yield
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise EdgeflError(
-            f"{path}: cannot be read ({why}); delete it, and run again what it is of"
+            f"{path}: cannot be written ({why}); free some space or choose another --out"
+        ) from error
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn an OSError on reading into an error about this path."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise EdgeflError(
+            f"{path}: cannot be read ({why}); delete it, and repeat the run that wrote it"
         ) from error
 
 
 def draft_of(path: Path) -> Path:
-    """Where a file is written until it is whole."""
+    """Return the path at which a file is written until it is complete."""
     return path.with_name(path.name + ".part")
 
 
 def replace(path: Path, text: str) -> None:
-    """Write a file in one step: a reader never sees half of it, nor do two that write it at a time meet."""
+    """Write a file atomically: readers never see half of it, and concurrent writers do not collide."""
     draft = path.with_name(f"{path.name}.{uuid4().hex}.part")
     try:
         draft.write_text(text, encoding="utf-8")
@@ -49,17 +51,17 @@ def replace(path: Path, text: str) -> None:
 
 
 def keep(path: Path, text: str) -> None:
-    """As `replace`, and it is on the disk afterwards, even if the power fails."""
+    """Like `replace`, but also sync to disk, so that the file survives a power failure."""
     draft_of(path).write_text(text, encoding="utf-8")
     settle(path)
 
 
 def settle(path: Path) -> None:
-    """Give a draft its name, once it is on the disk."""
+    """Rename a draft to its final name after syncing it to disk."""
     draft = draft_of(path)
     _sync(draft)
     draft.replace(path)
-    if os.name == "posix":  # a directory's own entry; elsewhere directories cannot be opened
+    if os.name == "posix":  # sync the directory entry; elsewhere directories cannot be opened
         _sync(path.parent)
 
 

@@ -1,16 +1,16 @@
-"""Rows that come a few at a time, by column, and are turned into text together."""
+"""Gather small blocks of rows by column and format them together."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-# Rows of a block that is gathered, and that are gathered before they are handed on: 100 KB
+# Largest block to gather, and rows to gather before they are passed on (100 KB)
 SMALL, MOST = 100, 500
 
 
 class Gathered:
-    """Small blocks of one table, such as the handovers of each moment: a call for each costs more than its rows."""
+    """Small blocks of one table, such as the handovers of a moment: a call per block costs more than its rows."""
 
     def __init__(self) -> None:
         self._blocks: list[tuple[Mapping[str, Any], int]] = []
@@ -18,10 +18,10 @@ class Gathered:
         self._kinds: list[tuple[str, str]] = []
 
     def take(self, block: Mapping[str, Any], rows: int) -> bool:
-        """Gather a block; False: not one of this size or kind, it is to be written for itself, after those before.
+        """Gather a block; return False if its size or kind does not fit, to be written by itself afterwards.
 
         Args:
-            block: name -> an array [rows], which is not written to any more, or one value for all rows.
+            block: name -> array [rows], which must not be changed any more, or one value for all rows.
         """
         if rows > SMALL or self._rows >= MOST:
             return False
@@ -38,10 +38,10 @@ class Gathered:
         return True
 
     def give(self) -> tuple[dict[str, Any], int]:
-        """Return what was gathered as one block, and its number of rows; nothing is gathered any more.
+        """Return the gathered rows as one block, with their number, and clear them.
 
-        The texts of its rows are those of the single blocks: values of blocks become a list, whose decimals are
-        rounded as those of one value are.
+        Their text is the same as that of the single blocks: single values become a list, and decimals of a list are
+        rounded as those of a single value.
         """
         blocks, rows, self._blocks, self._rows = self._blocks, self._rows, [], 0
         if not rows:

@@ -1,4 +1,4 @@
-"""Ctrl-C and the signals that ask a process to end: a run is left in order, and can be resumed."""
+"""Handle Ctrl-C and termination signals: a run is left in a state that can be resumed."""
 
 import signal
 from collections.abc import Iterator
@@ -8,11 +8,11 @@ from types import FrameType
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run was asked to end.
+    """A request to end a run.
 
     Args:
         signal_: the signal's number.
-        path: the run directory, once it is left in order.
+        path: the run directory, once it is consistent.
     """
 
     def __init__(self, signal_: int = signal.SIGINT, path: Path | None = None) -> None:
@@ -23,7 +23,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class _Holder:
-    """Keeps a signal back while something must not be cut in two; the second one is not kept back."""
+    """Defer a signal while an operation must not be interrupted; a second signal is not deferred."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -46,9 +46,9 @@ _holder = _Holder()
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let SIGINT, SIGTERM and SIGHUP raise `Interrupted`; what a caller ignores stays ignored.
+    """Make SIGINT, SIGTERM and SIGHUP raise `Interrupted`; signals that the caller ignores stay ignored.
 
-    Signals belong to the main thread: elsewhere nothing changes.
+    Only the main thread handles signals; in other threads nothing changes.
     """
     before = {}
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
@@ -69,7 +69,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Let an interruption wait until this is done; a second one does not."""
+    """Defer an interruption until this is done; a second one is not deferred."""
     _holder.depth += 1
     try:
         yield

@@ -1,8 +1,8 @@
-"""The journal of a run: every call of its learners and every answer, in the order in which they happened.
+"""The journal of a run: every call to its learners and every answer, in order.
 
-The engine is a function of scenario, seed and these answers. So a run that was left goes on by replay: it
-begins again at time 0, its learners answer from the journal, and where the journal ends they train on from the
-state of a snapshot. Every byte of its tables is then that of a run that was never left.
+The engine is a function of scenario, seed and these answers, so an unfinished run is resumed by replay: it starts
+again at time 0, its learners answer from the journal, and at the journal's end they continue training from the state
+of a snapshot. Its tables are then byte for byte those of an uninterrupted run.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from edgefl.version import __version__
 FORMAT = 3
 FILE = "journal.jsonl"
 FOLDER = "snapshots"
-LENT = "lent"  # snapshots that another run of a study goes on from; the study removes them
+LENT = "lent"  # snapshots from which other runs of a study continue; the study removes them
 Lends = Callable[[int], bool]  # session -> whether a snapshot is taken before it opens
 NEVER: Lends = lambda session: False  # noqa: E731
 
@@ -43,9 +43,9 @@ class _Recovered:
     """The readable part of a journal that may have been cut off.
 
     Args:
-        entries: those before the snapshot; without one, none: training starts again.
-        size: bytes that hold them.
-        digest: of these bytes.
+        entries: those before the snapshot; empty without one, so that training starts again.
+        size: bytes of these entries.
+        digest: hash of these bytes.
     """
 
     entries: list[dict[str, Any]] = field(default_factory=list)
@@ -56,21 +56,21 @@ class _Recovered:
 
 
 class Journal:
-    """The journal of a run under way; use as a context manager.
+    """The journal of a run in progress; use as a context manager.
 
-    If it holds entries already, of a run that was left, these are answered first.
+    If it already holds entries of an unfinished run, these are answered first.
 
     Args:
         directory: of the run.
-        circumstances: of `circumstances`; a run that was left is resumed in the same ones only.
-        training: what snapshots hold.
-        lends: before which sessions a snapshot is taken for other runs.
-        ready: whether training has a state of its own, to be taken; if not, all answers come from another run.
-        taken: the line of another run's journal that the last answer comes from; None: it does not.
-        on_note: told what is damaged, and what is done about it.
+        circumstances: from `circumstances`; an unfinished run can only be resumed under the same ones.
+        training: content of snapshots.
+        lends: before which sessions to take a snapshot for other runs.
+        ready: whether training has its own state to save; if not, all answers come from another run.
+        taken: the line of another run's journal that gave the last answer, or None.
+        on_note: receives notes on what is damaged, and what is done about it.
 
     Raises:
-        EdgeflError: the run was begun in other circumstances.
+        EdgeflError: the run was started under other circumstances.
     """
 
     def __init__(
@@ -95,15 +95,15 @@ class Journal:
         self._snapshots = Snapshots(directory / FOLDER, every)
         path = self.path = directory / FILE
         recovered = recover(path, circumstances, self._snapshots)
-        self._recorded = deque(recovered.entries)  # those that are not answered yet
+        self._recorded = deque(recovered.entries)  # not answered yet
         for note in recovered.notes:
             self._note(note)
         self._digest = recovered.digest
         self._restorable = recovered.snapshot
         self._in_snapshot = self._count = len(recovered.entries)
         self._aggregations = sum(entry["call"] == "aggregate" for entry in recovered.entries)
-        self._last_present: tuple[Any, Any] = (None, None)  # as it was asked, and as it was written
-        # whether the learners' state is that after the last entry
+        self._last_present: tuple[Any, Any] = (None, None)  # as asked, and as written
+        # whether the learners' state is the one after the last entry
         self._settled = not recovered.entries
         with writing(path):
             self._file = path.open("ab")
@@ -113,7 +113,7 @@ class Journal:
         self._snapshots.remove(after=self._count)
 
     def replays(self) -> bool:
-        """Whether the next call is recorded; from the first that is not, training stands where they end."""
+        """Whether the next call is recorded; after the last recorded call, restore training from the snapshot."""
         if self._recorded:
             return True
         if self._restorable is not None:
@@ -126,9 +126,9 @@ class Journal:
         """Return the recorded answer to the next call.
 
         Raises:
-            EdgeflError: another call is recorded; it says what differs.
+            EdgeflError: a different call is recorded; the message says how it differs.
         """
-        entry, remedy = self._recorded[0], "this is not the run that was left: start it anew"
+        entry, remedy = self._recorded[0], "this is not the same run: start it again from the beginning"
         if (entry["cell"], entry["call"]) != (at.cell, call):
             raise EdgeflError(
                 f"{at}: this run asks cell {at.cell} {_ask(call)}, {self.path} (entry {entry['n']}) asks"
@@ -144,7 +144,7 @@ class Journal:
         return decoded(self._recorded.popleft()["answered"])
 
     def record(self, at: Place, call: str, asked: Mapping[str, Any], answered: Any = None) -> Any:
-        """Append an entry; returns the answer as it will be read."""
+        """Append an entry; return the answer as it will be read back."""
         line = self._taken()
         if line is None:
             entry: dict[str, Any] = {"n": self._count, "cell": at.cell, "call": call}
@@ -158,7 +158,7 @@ class Journal:
         return answered
 
     def _encoded(self, name: str, value: Any) -> Any:
-        """Return what is asked as JSON; who is present, the same list for as long as they are the same, once."""
+        """Encode an argument as JSON; encode an unchanged list of present devices only once."""
         if name != "present":
             return encoded(value)
         if self._last_present[0] is not value:
@@ -167,19 +167,19 @@ class Journal:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Hold a call that changes the learners' state and its entry together: a snapshot has both or neither."""
+        """Hold a call that changes the learners' state together with its entry: a snapshot has both or neither."""
         with held():
             self._settled = False
             yield
             self._settled = True
 
     def aggregated(self) -> None:
-        """Take a snapshot if one is due, now that a model has been made."""
+        """Take a snapshot if one is due after an aggregation."""
         if self._snapshots.due(self._aggregations):
             self._take_snapshot()
 
     def opens(self, session: int) -> None:
-        """Take a snapshot for another run to go on from, if one is wanted before this session opens."""
+        """Take a snapshot for other runs if one is due before this session."""
         if self._lends(session) and self._settled and self._ready():
             self._attempt(self._lent)
 
@@ -195,7 +195,7 @@ class Journal:
             if error is None:
                 self._snapshots.remove()
         finally:
-            with suppress(OSError):  # what a full disk has refused is refused again
+            with suppress(OSError):  # on a full disk closing fails again
                 self._file.close()
 
     def _take_snapshot(self) -> None:
@@ -205,7 +205,7 @@ class Journal:
     def _attempt(self, snapshots: Snapshots) -> bool:
         try:
             snapshots.take(self._training, self._count, self._digest.hexdigest())
-        except EdgeflError as error:  # the run itself is none the worse
+        except EdgeflError as error:  # the run itself goes on
             self._note(f"no snapshot: {error}")
             return False
         return True
@@ -222,7 +222,7 @@ class Journal:
 
 
 def header(path: Path) -> dict[str, Any] | None:
-    """Return the circumstances in which a journal was begun; None if its first line is not whole, or not there."""
+    """Return the circumstances under which a journal was started, or None if its first line is damaged or missing."""
     if not (path.exists() or path.is_symlink()):
         return None
     with reading(path), path.open("rb") as file:
@@ -236,7 +236,7 @@ def header(path: Path) -> dict[str, Any] | None:
 
 
 def lines(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield entries and their lines, up to the first that is not whole."""
+    """Yield entries with their lines, up to the first damaged one."""
     with path.open("rb") as file:
         file.readline()
         for number, line in enumerate(file):
@@ -247,20 +247,20 @@ def lines(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
 
 
 def recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots) -> _Recovered:
-    """Read what a resumed run can use of a journal, and of its snapshots.
+    """Read the usable part of a journal and its snapshots for a resumed run.
 
     Raises:
-        EdgeflError: the run was begun in other circumstances.
+        EdgeflError: the run was started under other circumstances.
     """
     begun = header(path)
     if begun is None:
         return _Recovered(
-            notes=[f"{path}: its first line is damaged; starting anew"] if path.exists() else []
+            notes=[f"{path}: its first line is damaged; the run starts again"] if path.exists() else []
         )
     if unlike := differences(begun, circumstances):
         raise EdgeflError(
-            f"{path.parent}: cannot be resumed, its numbers would not be those of one run: "
-            f"{'; '.join(unlike)}; undo that, or start anew: edgefl run {path.parent / SCENARIO}"
+            f"{path.parent}: cannot be resumed, because its results would mix two different runs: "
+            f"{'; '.join(unlike)}; undo that, or start again: edgefl run {path.parent / SCENARIO}"
         )
     with path.open("rb") as file:
         first = file.readline()
@@ -273,12 +273,12 @@ def recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots) 
         digests[len(entries)] = digest.hexdigest()
     notes = []
     if sizes[-1] < path.stat().st_size:
-        notes.append(f"{path}: line {len(entries) + 2} is damaged; it and what follows is left out")
+        notes.append(f"{path}: line {len(entries) + 2} is damaged; it and all later lines are ignored")
     snapshot, damaged = snapshots.newest(digests)
     notes += damaged
     count = snapshot.entries if snapshot else 0
     if entries and not count:
-        notes.append(f"{path.parent}: has no usable snapshot: training starts again from the first round")
+        notes.append(f"{path.parent}: has no usable snapshot; training starts again from the first round")
     with path.open("rb") as file:
         digest = hashlib.sha256(file.read(sizes[count]))
     return _Recovered(entries[:count], sizes[count], digest, snapshot, notes)

@@ -1,7 +1,7 @@
-"""A lender's journal as a run without its probe rounds would have it.
+"""Read a lender's journal as if it had no probe rounds.
 
-`similarity` trains the first two sessions after the pilot ones as `previous` does, but for probe rounds before them,
-which leave no trace. So without these its answers are those of a run that does not probe.
+`similarity` trains the first two sessions after the pilot sessions as `previous` does, except for preceding probe
+rounds, which leave no trace. Without these its answers are those of a run that does not probe.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,13 +18,13 @@ PROBE, TRAIN = "probe", "train"  # phases
 def without_probes(
     entries: Iterable[Entry], opened: Callable[[int, Opening], Opening]
 ) -> Iterator[tuple[Entry, int]]:
-    """Yield the entries of a journal of one cell but for those of probes, each with how many of the journal it ends.
+    """Yield the entries of one cell's journal without probes, each with its end in the original journal.
 
-    A session then opens with its training. They end before a session in whose probes a device took part that was not
-    there at its start: whoever joins in them is a member of the session, and counts where it is tested.
+    A session then opens with its training. Stop before a session in whose probes a device took part that was absent
+    at its start: such a device becomes a member of the session, and counts where it is tested.
 
     Args:
-        opened: session, and how the lender opened its training -> how the run without probes opens it.
+        opened: session number, and the lender's opening of its training -> the opening in a run without probes.
     """
     session: Entry = {}  # the latest one's
     probing = False

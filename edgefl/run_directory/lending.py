@@ -1,11 +1,11 @@
-"""Answers that another run of a study has paid for, as long as the same is asked in the same order.
+"""Reuse the answers of another run of a study as long as both ask the same in the same order.
 
-Learners are a function of what they are told and of the questions they are asked. Two runs whose learners are told
-the same share a training for as long as their questions are the same, all cells together: each question is compared
-with the lender's journal. At the first one that differs, the borrower's own learners go on: from the lender's nearest
-snapshot before it, or from the beginning, with the questions since then asked again, and the answers compared.
+Learners are a function of their settings and of the calls they receive. Two runs whose learners have the same
+settings share training for as long as their calls are the same, in all cells together: each call is compared with the
+lender's journal. At the first difference the borrower's own learners take over, from the lender's nearest earlier
+snapshot or from the beginning; the calls since then are repeated and the answers compared.
 
-Of a lender that probes a run that does not takes the same, with the probes left out.
+A borrower that does not probe skips the lender's probes.
 """
 
 import hashlib
@@ -34,11 +34,11 @@ Entry = dict[str, Any]
 
 @dataclass
 class Loan:
-    """Training results that a run may take from another run.
+    """Training results that a run may reuse from another run.
 
-    entries: of the lender's journal, up to where the two may differ. written: their lines. ends: how many entries of
-    the lender's journal each ends, where some are left out. snapshots: of the lender, oldest first. training: the
-    borrower's own. on_end: told how many rounds were taken, when the borrower's own learners go on.
+    entries: of the lender's journal, up to a possible difference. written: their lines. ends: the end of each in the
+    lender's journal, where some are left out. snapshots: of the lender, oldest first. training: the borrower's own.
+    on_end: called with the number of reused rounds when the borrower's own learners take over.
     """
 
     lender: Path
@@ -48,10 +48,10 @@ class Loan:
     snapshots: Sequence[Snapshot]
     training: Snapshotable
     on_end: Callable[[int], None] = lambda rounds: None
-    over: bool = False  # the borrower's own learners have gone on
-    rounds: int = 0  # taken so far
+    over: bool = False  # the borrower's own learners have taken over
+    rounds: int = 0  # reused so far
     _next: int = 0
-    _answered: bool = False  # from the entry before the next
+    _answered: bool = False  # whether the previous entry gave the last answer
 
     def __post_init__(self) -> None:
         self._learners: dict[int, _BorrowingLearner] = {}
@@ -60,11 +60,11 @@ class Loan:
 
     @property
     def taken(self) -> int:
-        """How many entries of the lender's journal have been taken, or left out before one that was."""
+        """Return the number of the lender's entries that were used or skipped so far."""
         return self.ends[self._next - 1] if self._next else 0
 
     def takes(self, cell: int | str, call: str, asked: Mapping[str, Any]) -> bool:
-        """Whether the lender's journal has this question next."""
+        """Whether this call is next in the lender's journal."""
         if self.over or self._next == len(self.entries):
             return False
         entry = self.entries[self._next]
@@ -75,7 +75,7 @@ class Loan:
         )
 
     def answer(self) -> Any:
-        """Return what the lender was answered."""
+        """Return the lender's next answer."""
         entry = self.entries[self._next]
         self._next += 1
         self._answered = True
@@ -83,17 +83,17 @@ class Loan:
         return decoded(entry["answered"])
 
     def line(self) -> bytes | None:
-        """Return the lender's line of the answer just taken, which is the borrower's, too; None: none was taken."""
+        """Return the journal line of the answer just reused, or None."""
         taken, self._answered = self._answered, False
         return self.written[self._next - 1] if taken else None
 
     def borrower(self, learner: Resumable, cell: int) -> "_BorrowingLearner":
-        """Return a learner that takes answers from this loan first."""
+        """Return a learner that first takes answers from this loan."""
         self._learners[cell] = _BorrowingLearner(learner, cell, self)
         return self._learners[cell]
 
     def end(self) -> None:
-        """Let the borrower's own learners go on from where the answers taken end."""
+        """Make the borrower's own learners take over where the reused answers end."""
         self.over = True
         snapshot = next((one for one in reversed(self.snapshots) if one.entries <= self.taken), None)
         begin = 0
@@ -108,18 +108,18 @@ class Loan:
                 and encoded(self._learners[entry["cell"]].ask(entry)) != entry["answered"]
             ):
                 raise EdgeflError(
-                    f"{self.lender / FILE}: entry {entry['n']} is answered otherwise here: training is not"
+                    f"{self.lender / FILE}: entry {entry['n']} has a different answer here: training is not"
                     " reproducible on this machine; run the study with --alone, which shares no training"
                 )
         self.on_end(self.rounds)
 
-    # as the training of which the borrower's own journal takes snapshots
+    # the training whose state the borrower's own journal saves
     def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
         """Return the state of the borrower's own learners."""
         return self.training.state()
 
     def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
-        """Go on from a snapshot of the borrower's own: nothing more is taken."""
+        """Restore a snapshot of the borrower's own; no more answers are reused."""
         self.over = True
         self.training.restore(tensors, facts)
 
@@ -132,13 +132,13 @@ def loan(
     sessions: int | None = None,
     opened: Callable[[int, Opening], Opening] | None = None,
 ) -> Loan | None:
-    """Return what a run may take from another one; None: nothing, as its numbers were made otherwise.
+    """Return the training that a run may reuse from another, or None if its numbers were made differently.
 
     Args:
-        lender: its run directory; it may be under way.
-        circumstances: of the borrower, as `journal.circumstances` gives them.
-        sessions: the last session in which the two may be the same; None: they may be the same throughout.
-        opened: as in `without_probes`, of a borrower that does not probe; None: it does as the lender.
+        lender: its run directory; it may still be running.
+        circumstances: of the borrower, from `journal.circumstances`.
+        sessions: last session in which the two can be the same; None for all.
+        opened: as in `without_probes`, for a borrower that does not probe; None if it probes like the lender.
     """
     path = lender / FILE
     begun = header(path)
@@ -167,9 +167,9 @@ def loan(
 
 
 def _unfinished(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the trainings that are to be done again after a snapshot at the end of these entries.
+    """Return the trainings to repeat after a snapshot at the end of these entries.
 
-    Updates of the latest round, which can be trained again, are in no snapshot.
+    Snapshots do not contain the latest round's updates, which can be trained again.
     """
     last: dict[int, Entry | None] = {}
     for entry in entries:
@@ -179,10 +179,10 @@ def _unfinished(entries: Sequence[Entry]) -> list[Entry]:
 
 
 class _BorrowingLearner(Answering):
-    """A cell's learner that answers from a loan, and trains itself once that is over.
+    """A cell's learner that answers from a loan, and trains itself afterwards.
 
     Args:
-        learner: of this cell; asked for nothing before.
+        learner: of this cell; not called before.
     """
 
     def __init__(self, learner: Resumable, cell: int, loan: Loan) -> None:
@@ -191,7 +191,7 @@ class _BorrowingLearner(Answering):
         self._loan = loan
 
     def stages(self) -> Iterator[Stage]:
-        """Stages of the session that is open, from the present one on."""
+        """Yield the stages of the open session, from the current one on."""
         stage = self._own.present()
         return self._stages_from(stage.facts if stage else None)
 
@@ -203,6 +203,6 @@ class _BorrowingLearner(Answering):
         return self._own.ask(call, asked, now)
 
     def ask(self, entry: Entry) -> Any:
-        """Ask this cell's own learner what an entry says."""
+        """Repeat an entry's call with this cell's own learner."""
         asked = {name: decoded(value) for name, value in entry["asked"].items()}
         return self._own.ask(entry["call"], asked, Now(asked.get("time_s", 0.0), asked.get("progress")))

@@ -1,4 +1,4 @@
-"""Parquet tables: folders of files that are whole, each with some hundred thousand rows."""
+"""Parquet tables: folders of complete files with some hundred thousand rows each."""
 
 import dataclasses
 import types
@@ -16,13 +16,13 @@ from edgefl.run_directory.tables import TIME_DIGITS, block_of, is_column, refuse
 if TYPE_CHECKING:
     import pyarrow
 
-# Rows of a file: less compress badly, more are lost when a process is killed, and stay in memory until then.
+# Rows of a file: fewer compress badly; more use memory, and more are lost when a process is killed.
 ROWS = 250_000
 REMEDY = "needs the package pyarrow: pip install 'edgefl-cosim[parquet]', or set record.tables: csv"
 
 
 def require() -> None:
-    """Refuse where the package that writes Parquet is not there.
+    """Raise if the package that writes Parquet is missing.
 
     Raises:
         EdgeflError: names the command that installs it.
@@ -34,9 +34,9 @@ def require() -> None:
 
 
 class ParquetTable:
-    """A folder of Parquet files, for rows of one type; made and used as a `Table` is, but rows come in columns.
+    """A folder of Parquet files for rows of one type; used like `Table`, but rows come as columns.
 
-    Killing a process loses the rows of the file that it was gathering, and leaves the files before it.
+    Killing a process loses the rows gathered for the next file, and leaves earlier files intact.
     """
 
     def __init__(
@@ -58,15 +58,15 @@ class ParquetTable:
         self._files = 0
         with writing(path):
             path.mkdir(exist_ok=True)
-            for old in path.glob("*.parquet"):  # of a run that goes on: its tables are written anew
+            for old in path.glob("*.parquet"):  # a resumed run writes its tables again
                 old.unlink()
 
     def write(self, row: Any, further: Mapping[str, Any] = types.MappingProxyType({})) -> None:
-        """Append a row, with values of further columns."""
+        """Append a row, with values of extra columns."""
         self.write_columns({name: [value] for name, value in further.items()}, vars(row))
 
     def write_columns(self, further: Mapping[str, Sequence[Any]], columns: Mapping[str, Any]) -> None:
-        """Append many rows, given by column, as `Table.write_columns` does."""
+        """Append many rows given by column, as `Table.write_columns` does."""
         block, rows = block_of(self._row_type, self._types, columns, self._checked(further))
         self._blocks.append(
             {name: values if is_column(values) else [values] * rows for name, values in block.items()}
@@ -79,7 +79,7 @@ class ParquetTable:
         """Do nothing: a file is written when it is full."""
 
     def close(self) -> None:
-        """Write what is left; a table without rows has a file without rows."""
+        """Write the remaining rows; an empty table gets a file without rows."""
         if self._blocks or not self._files:
             self._put()
 
@@ -137,7 +137,7 @@ def _array(blocks: Sequence[Sequence[Any]], name: str, kind: type) -> "pyarrow.C
 
 
 def _rounded(values: Sequence[Any]) -> Sequence[Any]:
-    """As the CSV tables have them."""
+    """Round times as in the CSV tables."""
     if isinstance(values, np.ndarray):
         return np.round(values, TIME_DIGITS)
     return [None if value is None else round(value, TIME_DIGITS) for value in values]

@@ -1,6 +1,6 @@
-"""Read what a run has left behind: run.json, claims and the rows of rounds.csv, checked, in one place.
+"""Read and check what a run has written: run.json, claims and the rows of rounds.csv.
 
-What is read has the types that a run writes, or an EdgeflError names the file, what is wrong with it, and a remedy.
+Values read have the types that a run writes; otherwise an EdgeflError names the file, the fault, and a remedy.
 """
 
 import csv
@@ -21,12 +21,12 @@ from edgefl.run_directory.score import ACCURACY, field_name
 FILE = "run.json"
 ROUNDS = "rounds.csv"
 STATUSES = ("running", "completed", "interrupted", "failed")
-# what says which run a run.json is of; a run that never got further than its claim has none of it
+# keys that identify a run; a run that got no further than its claim has none of them
 NAMES = ("schema_version", "name", "seed")
 SHOWN = 60  # characters of a wrong value
 LARGEST_PID = 2**31 - 1
 
-# key -> what it holds where it is there and not null, as a type, or again by key
+# key -> type of its value unless missing or null, or the same by key for a mapping
 Kinds = Mapping[str, "type | UnionType | Kinds"]
 PROCESS: Kinds = {"host": str, "pid": int, "started": int, "heartbeat": str}
 ABOUT: Kinds = {
@@ -41,31 +41,31 @@ ABOUT: Kinds = {
     "learning_identity": {"whole": str, "pilot": str, "pilot_sessions": int, "plain": str},
     "learner": {"name": str},
 }
-# what a part of it holds for certain
+# keys that these parts must have
 WHOLE = {"process": ("host", "pid"), "identity": ("hash", "data", "results_version"), "learner": ("name",)}
-# whole numbers are read as such, and these are words; all else of a Round is a number or an empty cell
+# columns of text; all others of a Round are numbers or empty cells
 WORDS = {"phase"}
 COUNTS = {field.name for field in fields(Round) if field.type in ("int", int)}
 EMPTY = {field.name for field in fields(Round) if "None" in str(field.type)}
 
 
 def about_of(path: Path) -> dict[str, Any]:
-    """Read run.json of a run directory.
+    """Read the run.json of a run directory.
 
     Raises:
-        EdgeflError: there is none, or it is damaged.
+        EdgeflError: the file is missing or damaged.
     """
     file = path / FILE
-    remedy = f"delete {path} and run again; what a study lacks its command does again"
+    remedy = f"delete {path} and run again; a study's command repeats its missing runs"
     try:
         about = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise EdgeflError(
-            f"{path}: is no run directory ({FILE}: {why}); give one that `edgefl run` made"
+            f"{path}: is not a run directory ({FILE}: {why}); give one made by `edgefl run`"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise EdgeflError(f"{file}: cannot be read: the run ended before it began; {remedy}") from error
+        raise EdgeflError(f"{file}: cannot be read: the run ended before it started; {remedy}") from error
     if wrong := _wrong(about):
         raise EdgeflError(f"{file}: is damaged: {wrong}; {remedy}")
     checked: dict[str, Any] = about
@@ -73,7 +73,7 @@ def about_of(path: Path) -> dict[str, Any]:
 
 
 def claim_of(file: Path) -> dict[str, Any] | None:
-    """Read which process has made a claim; empty: it does not say so, being written or damaged; None: it is gone."""
+    """Return the process that made a claim; {} if the file is incomplete or damaged, None if it is gone."""
     try:
         owner = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -96,10 +96,10 @@ class RoundRows:
         self._head: list[str] = []
 
     def began_anew(self) -> bool:
-        """Whether the table is another one than was read: that of a resumed run.
+        """Whether the table was replaced by a resumed run since the last read.
 
         Raises:
-            EdgeflError: it cannot be read.
+            EdgeflError: the table cannot be read.
         """
         if not self._read:
             return False
@@ -110,20 +110,20 @@ class RoundRows:
             return shorter or len(self._cells(file.readline(), 1)) != len(self._head)
 
     def new(self, score: str = ACCURACY) -> Iterator[Round]:
-        """Yield the rows that were written since.
+        """Yield the rows written since the last call.
 
         Args:
-            score: what its columns of accuracy are named by.
+            score: name of its accuracy columns.
 
         Raises:
-            EdgeflError: it cannot be read, or is damaged; names the line.
+            EdgeflError: the table cannot be read, or is damaged; names the line.
         """
         with self._opened() as file:
             if file is None:
                 return
             file.seek(self._read)
             written = file.read()
-        written = written[: written.rfind(b"\n") + 1]  # the last line may be under way
+        written = written[: written.rfind(b"\n") + 1]  # the last line may be incomplete
         self._read += len(written)
         for line in written.splitlines():
             self._lines += 1
@@ -135,7 +135,7 @@ class RoundRows:
 
     @contextmanager
     def _opened(self) -> Iterator[BinaryIO | None]:
-        """Open the table; None: there is none yet."""
+        """Open the table, or yield None if it does not exist yet."""
         with reading(self._file):
             try:
                 file = self._file.open("rb")
@@ -149,7 +149,7 @@ class RoundRows:
         try:
             return next(csv.reader([line.decode()], strict=True), [])
         except (UnicodeDecodeError, csv.Error) as error:
-            raise self._damaged(number, f"is no line of a table ({error})") from error
+            raise self._damaged(number, f"is not a line of a table ({error})") from error
 
     def _row(self, cells: list[str]) -> Round:
         if len(cells) != len(self._head):
@@ -163,11 +163,11 @@ class RoundRows:
             try:
                 values[name] = text if name in WORDS else _number(name, text)
             except ValueError as error:
-                raise self._damaged(self._lines, f"{name} is {text[:SHOWN]!r}, no number") from error
+                raise self._damaged(self._lines, f"{name} is {text[:SHOWN]!r}, not a number") from error
         return Round(**values)
 
     def _damaged(self, line: int, what: str) -> EdgeflError:
-        return EdgeflError(f"{self._file}:{line}: {what}; run it again, or `edgefl resume` what was left")
+        return EdgeflError(f"{self._file}:{line}: {what}; run it again, or resume it with `edgefl resume`")
 
 
 def _number(name: str, text: str) -> int | float | None:
@@ -177,11 +177,11 @@ def _number(name: str, text: str) -> int | float | None:
 
 
 def _wrong(about: Any) -> str:
-    """Say what is wrong with what run.json holds; empty: nothing."""
+    """Return what is wrong with the content of run.json, or ''."""
     if not isinstance(about, dict):
-        return f"it holds {_shown(about)}, no description of a run"
+        return f"it holds {_shown(about)}, not a description of a run"
     if about.get("status") not in STATUSES:
-        return f"its status is {_shown(about.get('status'))}, none of {', '.join(STATUSES)}"
+        return f"its status is {_shown(about.get('status'))}, not one of {', '.join(STATUSES)}"
     if wrong := _wrong_kind(about, ABOUT):
         return wrong
     process = about.get("process")
@@ -215,7 +215,7 @@ def _wrong_process(process: Mapping[str, Any]) -> str:
             return ""
     except ValueError:
         pass
-    return f"its process.heartbeat is {_shown(beat)}, no time with its zone"
+    return f"its process.heartbeat is {_shown(beat)}, not a time with its zone"
 
 
 def _shown(value: Any) -> str:

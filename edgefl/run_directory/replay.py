@@ -1,4 +1,4 @@
-"""Learners that answer from a journal while it lasts, in a run that goes on."""
+"""Learners of a resumed run, which answer from the journal as far as it goes."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -12,19 +12,19 @@ from edgefl.run_directory.questions import KEEPS_TRAINING, LOOKS, Answering, Ask
 
 
 class JournaledLearner(Answering):
-    """A learner with a journal: answers from it while it lasts, then goes on live and writes it.
+    """A learner with a journal: answers from it as far as it goes, then trains and records.
 
     Args:
-        learner: of this server; asked for nothing before the journal is used up.
+        learner: of this server; not called before the journal's end.
     """
 
     def __init__(self, learner: Resumable, cell: int | str, journal: Journal) -> None:
         super().__init__(cell, learner.flops_per_sample, learner.payload_bits, learner.sees_time)
         self._own = Asked(learner)
         self._journal = journal
-        # the latest training, what it was asked and its answer, where only the records know it
+        # the latest training known only from the journal: its arguments and answer
         self._untrained: tuple[Mapping[str, Any], Now, LocalRound] | None = None
-        self._unlike: dict[int, str] = {}  # device -> what its training, done again, has made otherwise
+        self._unlike: dict[int, str] = {}  # device -> how its repeated training differs
         asked = {"flops_per_sample": self.flops_per_sample, "payload_bits": self.payload_bits}
         (journal.answer if journal.replays() else journal.record)(self.at, "learner", asked)
 
@@ -50,9 +50,9 @@ class JournaledLearner(Answering):
         return answered
 
     def _go_on(self) -> None:
-        """Let the own learner stand where the journal ends; in the middle of a session it goes on from a snapshot.
+        """Bring the own learner to the journal's end; in the middle of a session it continues from a snapshot.
 
-        Updates that can be trained again are in no snapshot: this is done here.
+        Snapshots do not contain updates that can be trained again; this is done here.
         """
         if not self._own.is_open:
             assert self.facts is not None
@@ -60,23 +60,23 @@ class JournaledLearner(Answering):
             present = stage and replace(stage.facts, opening=None)
             if present != replace(self.facts, opening=None):
                 raise EdgeflError(
-                    f"{self.at}: the snapshot goes on with {present}, the journal with {self.facts}"
+                    f"{self.at}: the snapshot continues with {present}, the journal with {self.facts}"
                 )
         if self._untrained is not None:
             asked, moment, recorded = self._untrained
             self._untrained = None
             again: LocalRound = self._own.ask("train", asked, moment)
-            # a device that has moved on to another cell may differ: its update does not arrive here
+            # a device that has changed its cell may differ: its update does not arrive here
             self._unlike = {
-                id_: f"makes {now} iterations, and made {then}"
+                id_: f"makes {now} iterations, but made {then}"
                 for id_, now, then in zip(again.ids, again.iterations, recorded.iterations, strict=True)
                 if now != then
             }
 
     def _require_like(self, arrived: Any) -> None:
-        """Refuse updates that were trained again and came out otherwise."""
+        """Raise if an arrived update differs from its first training."""
         for id_ in self._unlike.keys() & set(arrived):
             raise EdgeflError(
-                f"{self.at}: device {id_} {self._unlike[id_]} before the run was left; training is not"
-                " reproducible here: start the run anew"
+                f"{self.at}: device {id_} {self._unlike[id_]} before the interruption; training is not"
+                " reproducible here: start the run again"
             )

@@ -1,7 +1,7 @@
 """The run directory: the contract between edgefl and everything that reads it.
 
-Tables are CSV, appended and flushed each round, so that a killed process leaves readable files; run.json
-says `running`, and by which process, until the run is `completed`, `interrupted` or `failed`.
+Tables are CSV, appended and flushed each round, so that a killed process leaves readable files. run.json has the
+status `running`, with the process, until the run is `completed`, `interrupted` or `failed`.
 """
 
 import platform
@@ -34,13 +34,13 @@ TABLES: dict[type, str] = {
     Event: "events.csv",
     Session: "sessions.csv",
     LedgerRow: "ledger.csv",
-    Position: "positions.csv",  # only where it is asked for
-    DeviceScore: "evaluation.csv",  # made with its first rows
+    Position: "positions.csv",  # on request
+    DeviceScore: "evaluation.csv",  # created with its first rows
 }
-# Those with a row for each device and time, which may be in another form than CSV.
+# Tables with a row per device and time, which may be Parquet instead of CSV.
 LARGE = {DeviceRound, DeviceScore, Position}
 NO_STUDY: dict[str, Any] = {"study": None, "variant": None, "reference": None, "setting": {}}
-# Further columns of these: what learners name, and the classes of devices.
+# Tables with extra columns, named by learners and by classes of devices.
 GROWING = {DeviceRound, Round, LedgerRow}
 
 
@@ -48,10 +48,10 @@ def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
     """Create a directory for results; an existing one must be empty.
 
     Args:
-        claim: a file in it, made empty: of two processes that want one directory, the second finds it taken.
+        claim: a file in it, created empty: of two processes that want one directory, the second fails.
 
     Raises:
-        EdgeflError: it holds something, or cannot be written.
+        EdgeflError: the directory is not empty, or cannot be written.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
 
 
 def free_directory(parent: Path, name: str) -> Path:
-    """Create `parent/name`, or `parent/name-2`, `-3` ... when that is taken: results are never overwritten."""
+    """Create `parent/name`, or `parent/name-2`, `-3` ... if that exists: results are never overwritten."""
     path, number = parent / name, 1
     with writing(path):
         parent.mkdir(parents=True, exist_ok=True)
@@ -82,9 +82,9 @@ def free_directory(parent: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class Described:
-    """What a run directory records of its scenario.
+    """A scenario as recorded in its run directory.
 
-    text: all of it, as YAML. parts: federation -> the text of its scenario, where several share the cells.
+    text: the whole scenario as YAML. parts: federation -> text of its scenario, if several share the cells.
     """
 
     name: str
@@ -99,7 +99,7 @@ class RunTables:
 
     Args:
         path: the folder.
-        score: what columns of accuracy are named by.
+        score: name of the accuracy columns.
         beat: called with each flush.
     """
 
@@ -121,7 +121,7 @@ class RunTables:
         """Append rows, each to the table of its type.
 
         Raises:
-            EdgeflError: a further column that the table's first rows did not have.
+            EdgeflError: an extra column was not in the table's first rows.
         """
         for row in rows:
             self._tables[type(row)].write(row, further or {})
@@ -129,7 +129,7 @@ class RunTables:
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
     ) -> None:
-        """Append many rows to the table of a type, given by column.
+        """Append rows to the table of a type, given by column.
 
         Raises:
             KeyError, TypeError, EdgeflError: as `Table.write_columns` does.
@@ -141,13 +141,13 @@ class RunTables:
         self._tables[row_type].write_columns(further or {}, columns)
 
     def flush(self) -> None:
-        """Hand everything written so far to the operating system, and give a sign of life."""
+        """Pass everything written so far to the operating system, and write a heartbeat."""
         for table in self._tables.values():
             table.flush()
         self._beat()
 
     def close(self) -> None:
-        """Write what is left; with an error in one table, the others are written all the same."""
+        """Write the remaining rows; an error in one table does not stop the others."""
         first: EdgeflError | None = None
         for table in self._tables.values():
             try:
@@ -159,21 +159,21 @@ class RunTables:
 
 
 class RunDirectory:
-    """Writes one run; use as a context manager, and call `complete` at the end.
+    """The directory of one run; use as a context manager, and call `complete` at the end.
 
-    Where several federations share the cells, each has a run directory of its own inside, with its scenario and all
-    tables about its devices.
+    If several federations share the cells, each has its own run directory inside, with its scenario and all tables
+    about its devices.
 
     Args:
-        path: new or empty; with `resume` one that a run has left.
-        about: what run.json says besides.
-        resume: write the tables of that run anew, from the first row on.
+        path: new or empty, or with `resume` that of an unfinished run.
+        about: further content of run.json.
+        resume: write the run's tables again, from the first row on.
 
     Attributes:
-        tables: federation, or an empty name -> the recorder of its tables.
+        tables: federation, or '' -> the recorder of its tables.
 
     Raises:
-        EdgeflError: the directory is not free, or not to be resumed.
+        EdgeflError: the directory is not free, or cannot be resumed.
     """
 
     def __init__(
@@ -182,10 +182,10 @@ class RunDirectory:
         self.path = path
         self.tables: dict[str, RunTables] = {}
         try:
-            with held():  # cut in two, it would stay behind as a run that goes on
+            with held():  # interrupted here, the run would stay marked as running
                 self._begin(scenario, about, resume=resume)
         except Interrupted as error:
-            if not hasattr(self, "_status"):  # a second signal is not kept back
+            if not hasattr(self, "_status"):  # a second signal is not deferred
                 raise
             raise self._interrupted(error) from error
 
@@ -207,7 +207,7 @@ class RunDirectory:
             fresh_directory(path)
             try:
                 self._status = RunStatus(path, {**name, **NO_STUDY, **seed})
-            except EdgeflError:  # on a full disk: the next attempt finds the folder free
+            except EdgeflError:  # such as a full disk: leave the folder free for the next attempt
                 for part in scenario.parts:
                     shutil.rmtree(path / part, ignore_errors=True)
                 (path / run_status.FILE).unlink()
@@ -228,16 +228,16 @@ class RunDirectory:
             raise
 
     def flush(self) -> None:
-        """Hand everything written so far to the operating system, and give a sign of life."""
+        """Pass everything written so far to the operating system, and write a heartbeat."""
         for tables in self.tables.values():
             tables.flush()
 
     def tell(self, **about: Any) -> None:
-        """Say something in run.json at once."""
+        """Write something to run.json at once."""
         self._status.tell(**about)
 
     def complete(self, **about: Any) -> None:
-        """Mark the run as a result."""
+        """Mark the run as completed."""
         for tables in self.tables.values():
             tables.close()
         self._status.end("completed", **about)
@@ -254,19 +254,19 @@ class RunDirectory:
             self.fail(str(error) or type(error).__name__)
 
     def _interrupted(self, error: KeyboardInterrupt) -> Interrupted:
-        """Mark the run as left; return what tells it."""
-        # all processes of a job may be asked to end at once, and this one then by two others
+        """Mark the run as interrupted; return the exception to raise."""
+        # all processes of a job may be asked to end at once, and the main one then also by two others
         with suppress(Interrupted), held():
             self._end("interrupted")
         return Interrupted(error.args[0] if isinstance(error, Interrupted) else signal.SIGINT, self.path)
 
     def fail(self, error: str) -> None:
-        """Mark the run as failed for this reason."""
-        with held():  # cut in two, it would stay behind as a run that goes on
+        """Mark the run as failed, with the reason."""
+        with held():  # interrupted here, the run would stay marked as running
             self._end("failed", error=error)
 
     def _end(self, status: str, **about: Any) -> None:
-        """After an error: that one is to be told, none that follows from it."""
+        """End after an error, which is to be reported instead of any that follow from it."""
         for tables in self.tables.values():
             with suppress(EdgeflError):
                 tables.close()

@@ -1,13 +1,13 @@
-"""How tables name the score of a run's models: accuracy, or what its task has in its place."""
+"""Names of the score's columns in tables: accuracy, or the name of the task's own score."""
 
 ACCURACY = "accuracy"
 
 
 def column_name(name: str, score: str) -> str:
-    """Return a column's name in tables of a run with this score: `accuracy_std` is `r2_std` with r2."""
+    """Return a column's name in tables with this score: `accuracy_std` becomes `r2_std` with r2."""
     return score + name.removeprefix(ACCURACY) if name.startswith(ACCURACY) else name
 
 
 def field_name(name: str, score: str) -> str:
-    """Return the name that a column of such tables has in rows: what `column_name` was asked for."""
+    """Return the name of a row's field for a column of such tables; the inverse of `column_name`."""
     return ACCURACY + name.removeprefix(score) if name == score or name.startswith(f"{score}_") else name

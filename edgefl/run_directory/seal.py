@@ -1,4 +1,4 @@
-"""JSON lines that know whether they are whole: each ends in the checksum of what stands before it."""
+"""JSON lines that end in a checksum, which shows whether they are complete."""
 
 import json
 import re
@@ -9,13 +9,13 @@ _SEALED = re.compile(rb'(.+),"crc":"([0-9a-f]{8})"\}\n', re.DOTALL)
 
 
 def sealed(entry: dict[str, Any]) -> str:
-    """A line for an object that is not empty; floats keep all their digits."""
+    """Return the line of a non-empty object; floats keep all their digits."""
     body = json.dumps(entry, separators=(",", ":"), default=_plain)
     return f'{body[:-1]},"crc":"{crc32(body.encode()):08x}"}}\n'
 
 
 def unsealed(line: bytes) -> dict[str, Any] | None:
-    """The object of a line; None if anything of the line has changed or is missing."""
+    """Return the object of a line, or None if any part of the line is changed or missing."""
     parts = _SEALED.fullmatch(line)
     if parts is None:
         return None
@@ -27,7 +27,7 @@ def unsealed(line: bytes) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers are Python's."""
+    """Convert NumPy's numbers to Python's."""
     if hasattr(value, "item"):
         return value.item()
-    raise TypeError(f"{type(value).__name__} is nothing that JSON can hold")
+    raise TypeError(f"JSON cannot hold {type(value).__name__}")

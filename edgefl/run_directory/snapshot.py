@@ -1,7 +1,7 @@
-"""Snapshots: all tensors of a run's training beside its journal, so that a resumed run need not train them again.
+"""Snapshots: all tensors of a run's training, so that a resumed run need not train again.
 
-`snapshots/NNNNNN.safetensors` is the state after the first NNNNNN entries of the journal, `NNNNNN.json` says
-what it must be: the checksums of itself and of these entries. Where a file is not whole, the one before is taken.
+`snapshots/NNNNNN.safetensors` is the state after the first NNNNNN entries of the journal; `NNNNNN.json` has the
+checksums of the file and of these entries. If a file is incomplete, the previous one is used.
 """
 
 import errno
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 KEPT = 2
-# Of a run's time; where a snapshot takes long, the next one waits longer than was asked for.
+# Share of a run's time; if a snapshot takes long, the next one is delayed beyond the requested interval.
 LARGEST_SHARE = 0.05
 
 
 class Snapshotable(Protocol):
-    """What a snapshot holds: everything that training has changed, in all cells."""
+    """The content of a snapshot: everything that training has changed, in all cells."""
 
     def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
-        """Tensors by name, and facts that JSON can hold."""
+        """Return tensors by name, and facts that JSON can hold."""
 
     def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
-        """Be as when `state` gave these; the tensors are on the CPU."""
+        """Return to the state given by `state`; the tensors are on the CPU."""
 
 
 @dataclass(frozen=True)
 class TrainingParts:
-    """The parts of a training as one; the parts' names must not hold a slash."""
+    """Several parts of training as one; their names must not contain a slash."""
 
     parts: Mapping[str, Snapshotable]
 
     def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
-        """The parts' tensors as `part/name`, and their facts by part."""
+        """Return the parts' tensors as `part/name`, and their facts by part."""
         tensors: dict[str, Tensor] = {}
         facts = {}
         for name, part in self.parts.items():
@@ -51,7 +51,7 @@ class TrainingParts:
         return tensors, facts
 
     def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
-        """Give each part its own state back."""
+        """Restore each part's own state."""
         for name, part in self.parts.items():
             own = {
                 key.removeprefix(f"{name}/"): tensors[key] for key in tensors if key.startswith(f"{name}/")
@@ -61,11 +61,11 @@ class TrainingParts:
 
 @dataclass(frozen=True)
 class Every:
-    """How often a snapshot is taken; results do not depend on it.
+    """How often to take a snapshot; results do not depend on it.
 
     Args:
-        rounds: aggregations, of all cells together, from one snapshot to the next; None: by time.
-        minutes: time from one snapshot to the next, and at most LARGEST_SHARE of a run is spent on it.
+        rounds: aggregations in all cells between two snapshots; None to go by time.
+        minutes: minutes between two snapshots, which take at most LARGEST_SHARE of a run's time.
     """
 
     rounds: int | None = None
@@ -77,10 +77,10 @@ DEFAULT = Every()
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A snapshot that was written to its end.
+    """A complete snapshot.
 
     Args:
-        entries: of the journal that lie before it.
+        entries: number of the journal's entries before it.
     """
 
     path: Path
@@ -88,7 +88,7 @@ class Snapshot:
     facts: dict[str, Any]
 
     def tensors(self) -> dict[str, "Tensor"]:
-        """Its tensors, on the CPU."""
+        """Load its tensors to the CPU."""
         from safetensors.torch import load_file
 
         return load_file(self.path)
@@ -98,8 +98,8 @@ class Snapshots:
     """The snapshots of one run.
 
     Args:
-        folder: made with the first one.
-        keeps: number of the newest snapshots that are kept; None: all.
+        folder: created with the first snapshot.
+        keeps: number of the newest snapshots to keep; None for all.
     """
 
     def __init__(self, folder: Path, every: Every = DEFAULT, keeps: int | None = KEPT) -> None:
@@ -110,7 +110,7 @@ class Snapshots:
         self._took_s = 0.0
 
     def due(self, aggregations: int) -> bool:
-        """Whether to take a snapshot now.
+        """Whether a snapshot is due.
 
         Args:
             aggregations: since the run's first round.
@@ -121,10 +121,10 @@ class Snapshots:
         return time.monotonic() - self._last >= wait_s
 
     def take(self, training: Snapshotable, entries: int, digest: str) -> None:
-        """Write a training's state, to go on from after this number of the journal's entries.
+        """Write a training's state as it is after this number of journal entries.
 
         Raises:
-            EdgeflError: it cannot be written; nothing of it is left.
+            EdgeflError: the snapshot cannot be written; its files are removed.
         """
         from safetensors import SafetensorError
         from safetensors.torch import save_file
@@ -158,24 +158,24 @@ class Snapshots:
             self._took_s = self._last - began
 
     def newest(self, digests: Mapping[int, str]) -> tuple[Snapshot | None, list[str]]:
-        """Return the newest whole snapshot that belongs to a journal, and what is wrong with later ones.
+        """Return the newest complete snapshot of a journal, and notes on unusable later ones.
 
         Args:
-            digests: number of entries -> checksum of that many, for each beginning of the journal.
+            digests: number of entries -> checksum of that many first entries of the journal.
         """
         notes = []
         for path in reversed(self._all()):
             about = _about(path)
             if about is None:
-                notes.append(f"{path}: is damaged; it is left out")
+                notes.append(f"{path}: is damaged and ignored")
             elif digests.get(about["entries"]) != about["journal_sha256"]:
-                notes.append(f"{path}: belongs to entries that the journal has lost; it is left out")
+                notes.append(f"{path}: belongs to entries that are missing in the journal, and is ignored")
             else:
                 return Snapshot(path, about["entries"], about["facts"]), notes
         return None, notes
 
     def whole(self, digests: Mapping[int, str]) -> list[Snapshot]:
-        """Return all whole snapshots that belong to a journal, oldest first."""
+        """Return all complete snapshots of a journal, oldest first."""
         described = [(path, _about(path)) for path in self._all()]
         return [
             Snapshot(path, about["entries"], about["facts"])
@@ -184,15 +184,15 @@ class Snapshots:
         ]
 
     def remove(self, *, after: int = -1) -> None:
-        """Delete the snapshots that lie after this number of the journal's entries; without a number, all."""
+        """Delete the snapshots after this number of journal entries, by default all."""
         for path in self._all():
             if not path.stem.isdigit() or int(path.stem) > after:
                 _remove(path)
-        with suppress(OSError):  # not there, or not empty
+        with suppress(OSError):  # missing, or not empty
             for draft in [
                 *self._folder.glob("*.part"),
                 *self._folder.glob(".tmp*"),
-            ]:  # the second: safetensors' own
+            ]:  # .tmp*: safetensors' own
                 draft.unlink()
             self._folder.rmdir()
 
@@ -201,7 +201,7 @@ class Snapshots:
 
 
 def _about(path: Path) -> dict[str, Any] | None:
-    """Read what a snapshot's sidecar says; None if it or the snapshot is not whole."""
+    """Read a snapshot's JSON file; None if it or the snapshot is incomplete."""
     try:
         about = unsealed(path.with_suffix(".json").read_bytes())
         return about if about and about.get("sha256") == _sha256(path) else None
@@ -221,7 +221,7 @@ def _sha256(path: Path) -> str:
 
 
 def _plain(tensors: Mapping[str, "Tensor"]) -> dict[str, "Tensor"]:
-    """Return the tensors contiguous, on the CPU, each with memory of its own: no view of another."""
+    """Return the tensors contiguous, on the CPU, each with its own memory."""
     plain: dict[str, Tensor] = {}
     taken = set()
     for name, tensor in tensors.items():

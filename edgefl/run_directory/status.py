@@ -1,4 +1,4 @@
-"""run.json: what a run is, how it stands, and which process it belongs to."""
+"""run.json: a run's description, status and process."""
 
 import json
 import math
@@ -21,18 +21,18 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 HEARTBEAT_S = 10.0
-# On another machine a process cannot be looked up; its rounds may be long.
+# On another machine a process cannot be looked up, and its rounds may be long.
 SILENT_S = 3600.0
-# A full disk leaves no room for a new file: the file that is there is padded, and written over in place.
+# A full disk has no room for a new file: the existing file is padded, and overwritten in place.
 ROOM = 4096
 
 
 class RunStatus:
-    """The run.json of a run under way.
+    """The run.json of a run in progress.
 
     Args:
         path: the run directory.
-        about: what run.json says; its status is `running`.
+        about: content of run.json, with the status `running`.
     """
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
@@ -41,18 +41,18 @@ class RunStatus:
         self._began = time.monotonic()
         self._earlier_s = float(about.get("wall_s") or 0.0)
         self._beat = -math.inf
-        self._folder: tuple[int, int] | None = None  # which one it is, whatever it is called
+        self._folder: tuple[int, int] | None = None  # its inode, which survives renaming
         self.beat()
 
     @classmethod
     def take_over(cls, path: Path, about: dict[str, Any]) -> Self:
-        """Of a run that was left.
+        """Take over an unfinished run.
 
         Args:
-            about: replaces what run.json says.
+            about: replaces entries of run.json.
 
         Raises:
-            EdgeflError: it is complete, or its process is still there.
+            EdgeflError: the run is complete, or its process is still alive.
         """
         with _alone(path):
             left = resumable(path)
@@ -61,10 +61,10 @@ class RunStatus:
             return cls(path, {**left, "status": "running", "resumed": (left.get("resumed") or 0) + 1})
 
     def beat(self) -> None:
-        """A sign of life, at most one in HEARTBEAT_S.
+        """Write a heartbeat, at most once in HEARTBEAT_S.
 
         Raises:
-            EdgeflError: the folder is not there any more; also what tells anything else raises this.
+            EdgeflError: the folder is gone; `tell` and `end` raise this too.
         """
         self._require_own()
         if time.monotonic() - self._beat < HEARTBEAT_S:
@@ -76,14 +76,14 @@ class RunStatus:
             self._folder = self._folder or _which(self._file.parent)
 
     def tell(self, **about: Any) -> None:
-        """Say something at once."""
+        """Write entries to run.json at once."""
         self._require_own()
         self._about |= about
         with writing(self._file):
             self._write()
 
     def end(self, status: str, **about: Any) -> None:
-        """The run has ended so; `wall_s` is that of all its processes together."""
+        """Write the final status; `wall_s` is summed over all processes of the run."""
         self._require_own()
         self._about.pop("process", None)
         wall_s = about.pop("wall_s", time.monotonic() - self._began)
@@ -92,16 +92,16 @@ class RunStatus:
             self._write()
 
     def _require_own(self) -> None:
-        """Refuse to go on in a folder that is gone, or that another run has made in its place."""
+        """Raise if the folder is gone, or was replaced by another run's."""
         path = self._file.parent
         if self._folder is None or (self._file.exists() and _which(path) == self._folder):
             return
-        with suppress(EdgeflError):  # file systems may number a folder anew
+        with suppress(EdgeflError):  # some file systems change a folder's inode
             if self._file.exists() and (about_of(path).get("process") or {}).get("pid") == os.getpid():
                 return
         raise EdgeflError(
-            f"{path}: is not there any more: the run's folder was moved, renamed or deleted while it was written;"
-            " where it is now, go on with: edgefl resume FOLDER"
+            f"{path}: does not exist any more: the run's folder was moved, renamed or deleted during the run;"
+            " continue it in its new place with: edgefl resume FOLDER"
         )
 
     def _write(self) -> None:
@@ -116,7 +116,7 @@ class RunStatus:
 
 
 def _files(path: Path, about: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the run.json of each federation that has a run directory of its own, and last that of the run."""
+    """Yield the run.json of each federation with its own run directory, and last that of the run."""
     for name, own in (about.get("federations") or {}).items():
         (path / name).mkdir(exist_ok=True)
         rest = {key: value for key, value in about.items() if key != "federations"}
@@ -125,44 +125,46 @@ def _files(path: Path, about: Mapping[str, Any]) -> Iterator[tuple[Path, dict[st
 
 
 def _write_over(file: Path, about: Mapping[str, Any], text: str) -> None:
-    """Write a text into the room of the file that is there; an error that is too long loses its end."""
+    """Overwrite an existing file in place; cut the error text if it is too long."""
     room = file.stat().st_size
     if len(text) >= room and "error" in about:
-        short = str(about["error"])[: room - len(text) - 1]  # negative: so much off its end
+        short = str(about["error"])[: room - len(text) - 1]  # negative: cuts its end
         text = json.dumps({**about, "error": short}, indent=2)
     with file.open("r+b") as opened:
         opened.write((text.ljust(room - 1) + "\n").encode())
 
 
 def resumable(path: Path) -> dict[str, Any]:
-    """What run.json says of a run that was left before its end.
+    """Return the run.json of an unfinished run.
 
     Raises:
-        EdgeflError: it is complete, its process is still there, or it is damaged.
+        EdgeflError: the run is complete, its process is still alive, or the file is damaged.
     """
     about = about_of(path)
     if name := about.get("federation"):
-        raise EdgeflError(f"{path}: is federation {name} of a run: resume that, {path.resolve().parent}")
+        raise EdgeflError(
+            f"{path}: is federation {name} of a run: resume the whole run, {path.resolve().parent}"
+        )
     if about["status"] == "completed":
-        raise EdgeflError(f"{path}: is complete, there is nothing to resume")
+        raise EdgeflError(f"{path}: is complete; there is nothing to resume")
     process = about.get("process")
     if about["status"] == "running" and process:
         host, pid = process["host"], process["pid"]
         silent_s = _silent_s(process)
         if host == platform.node():
             if same_process(process):
-                raise EdgeflError(f"{path}: process {pid} is at work on it; let it finish, or end it first")
+                raise EdgeflError(f"{path}: process {pid} is running it; let it finish, or end it first")
         elif silent_s < SILENT_S:
             ago = f"{silent_s:.0f} s ago" if silent_s >= 0 else f"{-silent_s:.0f} s ahead of the clock here"
             raise EdgeflError(
-                f"{path}: process {pid} on {host} is at work on it, as of {ago}; resume there,"
+                f"{path}: process {pid} on {host} is running it, as of {ago}; resume it there,"
                 f' or, if you know that it has ended, write "status": "interrupted" into {path / FILE}'
             )
     return about
 
 
 def _which(folder: Path) -> tuple[int, int]:
-    """Return the number of a folder, and that of its file system."""
+    """Return the device and inode numbers of a folder."""
     with writing(folder):
         status = folder.stat()
     return status.st_dev, status.st_ino
@@ -173,22 +175,22 @@ def _now() -> datetime:
 
 
 def _silent_s(process: dict[str, Any]) -> float:
-    """Seconds since a process's last sign of life; inf: it has told of none."""
+    """Return the seconds since a process's last heartbeat; inf without one."""
     beat = process.get("heartbeat")
     return (_now() - datetime.fromisoformat(beat)).total_seconds() if beat else math.inf
 
 
 def this_process() -> dict[str, Any]:
-    """Host, number and start of this process."""
+    """Return the host, number and start of this process."""
     return {"pid": os.getpid(), "host": platform.node(), "started": _started(os.getpid())}
 
 
 def is_there(process: dict[str, Any], *, claimed: bool) -> bool:
-    """Whether a process that run.json names is at work.
+    """Whether a process named in run.json is running.
 
     Args:
-        claimed: whether it had a claim on the run, which is dead; else, on another machine, it is at work if it was
-            so less than SILENT_S ago, or, by its clock, will be.
+        claimed: whether it had a claim on the run, which is dead; otherwise a process on another machine is running
+            if its last heartbeat is less than SILENT_S ago, or ahead of this clock.
     """
     if process["host"] == platform.node():
         return same_process(process)
@@ -196,13 +198,13 @@ def is_there(process: dict[str, Any], *, claimed: bool) -> bool:
 
 
 def give_up(path: Path, *, damaged: bool = False) -> None:
-    """Mark a run as interrupted in place of its process, which can no longer do so.
+    """Mark a run as interrupted for a process that is gone.
 
     Args:
-        damaged: whether a run.json that cannot be read is written anew; who goes on says again what it is of.
+        damaged: whether to replace an unreadable run.json; a resuming process writes the rest of its content.
 
     Raises:
-        EdgeflError: it cannot be read.
+        EdgeflError: run.json cannot be read.
     """
     try:
         about = about_of(path)
@@ -218,7 +220,7 @@ def give_up(path: Path, *, damaged: bool = False) -> None:
 
 
 def same_process(process: dict[str, Any]) -> bool:
-    """Whether this very process is still there: its number may have been given to another."""
+    """Whether this process is still alive; its number may have been reused."""
     if os.name != "posix":
         return process.get("heartbeat") is None or _silent_s(process) < SILENT_S
     try:
@@ -232,7 +234,7 @@ def same_process(process: dict[str, Any]) -> bool:
 
 
 def _started(pid: int) -> int | None:
-    """Clock ticks from the machine's start to the process's, on Linux; None for one that only awaits burial."""
+    """Return a process's start in clock ticks since boot on Linux; None if it is gone or a zombie."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -242,7 +244,7 @@ def _started(pid: int) -> int | None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Of two processes that would take over a run at the same time, the second waits for the first."""
+    """Let only one process at a time take over a run; a second one waits."""
     handle = None
     if fcntl is not None:
         with suppress(OSError):  # a file system without locks

@@ -1,4 +1,4 @@
-"""CSV as Python's csv module writes it, by row or, many times faster, by column."""
+"""Write CSV as Python's csv module does, by row or, many times faster, by column."""
 
 import dataclasses
 import math
@@ -15,9 +15,9 @@ from edgefl.run_directory.files import writing
 from edgefl.run_directory.gathered import Gathered
 from edgefl.run_directory.score import ACCURACY, column_name
 
-# Times are multiples of a slot plus compute times; sums of floats carry noise far below a nanosecond.
+# Times are multiples of a slot plus compute times; sums of floats have noise far below a nanosecond.
 TIME_DIGITS = 9
-# In this range a time's nine decimals, cut of their zeros, are the shortest text of the rounded float.
+# In this range nine decimals without trailing zeros are the shortest text of the rounded float.
 DECIMALS_TO_S = 1e6
 # In this range `repr` writes no exponent.
 PLAIN_FROM, PLAIN_TO = 1e-4, 1e16
@@ -25,11 +25,11 @@ NONE: Mapping[str, Any] = {}
 
 
 class Table:
-    """A CSV file of one type of row.
+    """A CSV file with rows of one type.
 
     Args:
-        grows: whether rows may bring further columns; the header is then written with the first rows.
-        score: what columns of accuracy are named by.
+        grows: whether rows may have extra columns; the header is then written with the first rows.
+        score: name of the accuracy columns.
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class Table:
             self._head(())
 
     def write(self, row: Any, further: Mapping[str, Any] = NONE) -> None:
-        """Append a row, with values of further columns.
+        """Append a row, with values of extra columns.
 
         Raises:
-            EdgeflError: a further column that the first rows did not have.
+            EdgeflError: an extra column was not in the first rows.
         """
         names = self._further_columns(further)
         self._put_gathered()
@@ -64,15 +64,15 @@ class Table:
         self._put(",".join([*cells, *(cell(name, further.get(name)) for name in names)]) + "\n")
 
     def write_columns(self, further: Mapping[str, Sequence[Any]], columns: Mapping[str, Any]) -> None:
-        """Append many rows, given by column: a list or array [rows], or one value for all of them.
+        """Append rows given by column: a list or array [rows], or one value for all rows.
 
         Args:
-            columns: few rows are turned into text with later ones: they are not to be written to any more.
+            columns: must not be changed any more, since a few rows are formatted together with later ones.
 
         Raises:
             KeyError: the type has no such column.
             TypeError: a column without default is missing.
-            EdgeflError: a further column that the first rows did not have.
+            EdgeflError: an extra column was not in the first rows.
         """
         all_further = {name: further.get(name) for name in self._further_columns(further)}
         block, rows = block_of(self._row_type, self._names, columns, all_further)
@@ -81,7 +81,7 @@ class Table:
             self._put_block(block, rows)
 
     def flush(self) -> None:
-        """Hand everything written so far to the operating system."""
+        """Pass everything written so far to the operating system."""
         self._put_gathered()
         if self._unflushed:
             with writing(self.path):
@@ -89,7 +89,7 @@ class Table:
             self._unflushed = False
 
     def close(self) -> None:
-        """Write what is left; a table without rows has its header."""
+        """Write the remaining rows; an empty table has its header."""
         if self._file.closed:
             return
         with writing(self.path):
@@ -101,7 +101,7 @@ class Table:
                 self._file.close()
 
     def _further_columns(self, further: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the names of the table's further columns, those of its first rows."""
+        """Return the names of the table's extra columns, fixed by its first rows."""
         if self._further is None:
             self._head(tuple(further))
         assert self._further is not None
@@ -110,7 +110,7 @@ class Table:
 
     def _head(self, further: tuple[str, ...]) -> None:
         if twice := set(further) & set(self._names):
-            raise EdgeflError(f"{self.path}: has a column {min(twice)} of its own; choose another name")
+            raise EdgeflError(f"{self.path}: already has a column {min(twice)}; choose another name")
         self._further = further
         self._put(",".join(map(_quoted, self._header())) + "\n")
 
@@ -127,7 +127,7 @@ class Table:
         cells_of: list[str | list[str]] = []
         before: Any = None
         for name, values in block.items():
-            # an activity begins when the one before ends: one column is most often the other
+            # an activity begins when the previous one ends, so two columns are often the same
             timed = values if isinstance(values, list) and name.endswith("_s") else None
             same = timed is not None and timed == before
             cells_of.append(cells_of[-1] if same else column(name, values))
@@ -144,14 +144,14 @@ class Table:
 
 
 def is_column(values: Any) -> bool:
-    """Tell whether these are values of many rows, and not one for all of them."""
+    """Whether these are values of many rows, not one for all."""
     return isinstance(values, list | tuple | np.ndarray)
 
 
 def block_of(
     row_type: type, names: Iterable[str], columns: Mapping[str, Any], further: dict[str, Any]
 ) -> tuple[dict[str, Any], int]:
-    """Return all columns of rows given by column, defaults and further ones among them, and how many the rows are."""
+    """Return all columns of rows given by column, including defaults and extra ones, and the number of rows."""
     if unknown := columns.keys() - names:
         raise KeyError(f"{row_type.__name__} has no {', '.join(sorted(unknown))}")
     block = vars(row_type(**columns)) | further
@@ -162,17 +162,17 @@ def block_of(
 
 
 def refuse_late(path: Path, further: Iterable[str], known: Collection[str]) -> None:
-    """Refuse further columns that the first rows of a table did not have."""
+    """Raise if extra columns were not in a table's first rows."""
     late = [name for name in further if name not in known]
     if late:
         raise EdgeflError(
-            f"{path}: column {late[0]} was not there in the run's first round: give it from the first "
-            "round on, None where there is none"
+            f"{path}: column {late[0]} is missing in the run's first round: write it from the first "
+            "round on, as None where it has no value"
         )
 
 
 def cell(name: str, value: Any) -> str:
-    """The text of one value."""
+    """Format a single value."""
     if value is None:
         return ""
     if name.endswith("_s"):
@@ -181,7 +181,7 @@ def cell(name: str, value: Any) -> str:
 
 
 def column(name: str, values: Any) -> str | list[str]:
-    """The texts of a list or array; of one value for all rows, its text."""
+    """Format a list or array; a single value for all rows gives a single text."""
     timed = name.endswith("_s")
     if isinstance(values, np.ndarray):
         values, timed = (values.round(TIME_DIGITS) if timed else values).tolist(), False
@@ -194,7 +194,7 @@ def _texts(values: Sequence[Any], timed: bool) -> list[str]:
     kinds = set(map(type, values))
     if len(kinds) == 1:
         kind = kinds.pop()
-        # 0.0 equals -0.0, which is written otherwise
+        # 0.0 equals -0.0, but is written differently
         if values[0] and values.count(values[0]) == len(values):
             return [cell("_s" if timed else "", values[0])] * len(values)
         if kind is float:
@@ -213,7 +213,7 @@ def _texts(values: Sequence[Any], timed: bool) -> list[str]:
 
 
 def _rounded_floats(values: Sequence[float]) -> list[str]:
-    """`repr(round(value, TIME_DIGITS))` of each."""
+    """Return `repr(round(value, TIME_DIGITS))` of each value."""
     if not (min(values) >= PLAIN_FROM and max(values) < DECIMALS_TO_S):
         return _floats([round(value, TIME_DIGITS) for value in values])
     decimals = (f"%.{TIME_DIGITS}f " * len(values) % tuple(values)).split()
@@ -222,7 +222,7 @@ def _rounded_floats(values: Sequence[float]) -> list[str]:
 
 
 def _floats(values: Sequence[float]) -> list[str]:
-    """`repr` of each; the digits come from JSON, which finds the shortest ones fifteen times as fast."""
+    """Return the `repr` of each value, taken from JSON, which finds the shortest digits fifteen times as fast."""
     least, most = min(values), max(values)
     if not (least > -PLAIN_TO and most < PLAIN_TO and math.isfinite(sum(values))):
         return list(map(repr, values))
@@ -234,7 +234,7 @@ def _floats(values: Sequence[float]) -> list[str]:
 
 
 def _as_repr(text: str) -> str:
-    """Of a number between -PLAIN_FROM and PLAIN_FROM: `0.000012` and `1.2e-5` are `1.2e-05`."""
+    """Convert a number between -PLAIN_FROM and PLAIN_FROM: `0.000012` and `1.2e-5` become `1.2e-05`."""
     if text[0] == "-":
         return "-" + _as_repr(text[1:])
     mantissa, _, exponent = text.partition("e-")

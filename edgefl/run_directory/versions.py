@@ -8,5 +8,5 @@ PACKAGES = ("torch", "numpy", "scipy", "simpy")
 
 @cache
 def versions() -> dict[str, str]:
-    """Package -> its version."""
+    """Return package -> version."""
     return {package: version(package) for package in PACKAGES}

@@ -1,1 +1,1 @@
-"""One run described, and the world that it describes."""
+"""The description of a run, and its world."""

@@ -1,4 +1,4 @@
-"""The time of day in a run, where a part of its scenario has a day."""
+"""The time of day in a run, if a part of its scenario defines one."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,13 +8,13 @@ from edgefl.config.clock import HOURS
 
 @dataclass(frozen=True)
 class Day:
-    """A day of 24 hours that lasts day_s; simulated time 0 is begin_hour."""
+    """A day of 24 hours that takes day_s; simulated time 0 is begin_hour."""
 
     begin_hour: float
     day_s: float
 
     def clock(self, time_s: float) -> str:
-        """Return a time as day and clock, e.g. `day 2 08:05`; the run begins in day 1."""
+        """Format a time as day and clock, e.g. `day 2 08:05`; the run begins on day 1."""
         minutes = round((self.begin_hour / HOURS + time_s / self.day_s) * HOURS * 60, 6)
         day, minute = divmod(int(minutes), HOURS * 60)
         return f"day {day + 1} {minute // 60:02d}:{minute % 60:02d}"
@@ -24,7 +24,7 @@ class Day:
 
 
 def named_days(sessions: Any, devices: Any) -> dict[str, Day | None]:
-    """Return where in the scenario a day may be given -> the day; None: that part has none."""
+    """Return the places in the scenario that may define a day -> the day, or None if undefined."""
     parts = {"sessions": sessions}
     parts |= {".".join(place): mobility for place, mobility in devices.mobilities()}
     return {where: _day_of(part) for where, part in parts.items()}

@@ -1,4 +1,4 @@
-"""The devices of a federation as its learners know them: numbered from 0 on, as if there were no others."""
+"""The devices of a federation as its learners know them: numbered from 0, as if there were no others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from edgefl.scenario.world import World
 
 @dataclass(frozen=True)
 class Members:
-    """The devices that data are dealt to, by number: 0 is the one with the lowest id.
+    """The devices that hold data, by number; 0 has the lowest id.
 
-    So a federation's data, first model and mini-batches do not depend on whose devices lie between its own: with as
-    many devices alone it learns the same.
+    A federation's data, first model and mini-batches therefore do not depend on other federations' devices: alone,
+    with the same number of devices, it learns the same.
 
     Args:
-        ids: [devices] of the run, ascending; None: these are all, and a device's number is its id.
-        count: how many they are.
-        homes_m: [devices, 2] positions at time 0, NaN: not there yet.
-        kept: [devices] share of the training samples dealt to each that it keeps; None: all.
+        ids: [devices] of the run, ascending; None if these are all devices, numbered by id.
+        count: number of devices.
+        homes_m: [devices, 2] positions at time 0; NaN if absent.
+        kept: [devices] share of its training samples that each keeps; None for all.
         populations: numbers of the devices of each standing population.
     """
 
@@ -35,7 +35,7 @@ def members_of(world: World) -> Members:
     """Return the devices of the world's federation.
 
     Raises:
-        EdgeflError: a standing population has none of them, and no data could be dealt to it.
+        EdgeflError: a standing population has none of them, so that it would have no data.
     """
     homes_m, kept = world.movement.positions_m(0.0), world.fleet.samples_kept
     if world.only is None:
@@ -48,7 +48,7 @@ def members_of(world: World) -> Members:
     empty = [number for number, population in enumerate(populations, start=1) if not population]
     if empty:
         raise EdgeflError(
-            f"population {empty[0]} has no device of a federation, which trains in its sessions too: take fewer"
+            f"population {empty[0]} has no device of a federation that trains in its sessions too: choose fewer"
             " populations, or more devices",
             ("devices", "populations"),
         )

@@ -1,4 +1,4 @@
-"""Refuse scenarios that lack a task, an end, one clock, a named area, or a law of the radio that holds."""
+"""Check what a scenario must have: a task, an end, one clock, known areas, and radio laws that hold."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -23,11 +23,11 @@ def check_task(
     *,
     several: bool,
 ) -> None:
-    """Refuse a run without a task, or with two, without an end, or with two clocks.
+    """Raise if a run has no task or two, no end, or two clocks.
 
     Args:
         sessions: a policy.
-        several: whether there are several federations: these may have tasks of their own, and are checked, too.
+        several: whether there are several federations, which may have their own tasks and are checked separately.
 
     Raises:
         EdgeflError: names the key and the remedy.
@@ -49,23 +49,23 @@ def check_task(
         and not several
     ):
         raise EdgeflError(
-            "this policy goes by the score on validation samples: give learning.evaluation.validation, such as 0.1",
+            "this policy uses the score on validation samples: give learning.evaluation.validation, such as 0.1",
             ("sessions",),
         )
     days = {where: day for where, day in named_days(sessions, devices).items() if day}
     if len(set(days.values())) > 1:
         told = ", ".join(f"{where} has {day}" for where, day in days.items())
         raise EdgeflError(
-            f"two clocks in one run: {told}; give all the same begin_hour and day_s",
+            f"two clocks in one run: {told}; use the same begin_hour and day_s everywhere",
             tuple(list(days)[-1].split(".")),
         )
 
 
 def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Collection[str] | None]) -> None:
-    """Refuse shares of training samples for a class of devices that trains nothing.
+    """Raise if a class of devices that trains nothing has a share of training samples.
 
     Args:
-        trained: of each federation that trains, its classes of devices; None: of all classes.
+        trained: for each federation that trains, its classes of devices; None for all classes.
 
     Raises:
         EdgeflError: names the class and the remedy.
@@ -73,7 +73,7 @@ def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Coll
     for name, one in classes.items():
         if one.samples is not None and not any(own is None or name in own for own in trained):
             raise EdgeflError(
-                "is a share of training samples, and this run trains nothing on its devices: leave it out",
+                "is a share of training samples, but this run trains nothing on these devices: leave it out",
                 ("devices", "classes", name, "samples"),
             )
 

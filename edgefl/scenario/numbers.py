@@ -1,6 +1,6 @@
-"""Numbers of a scenario that have to fit one another: devices, participants, updates, members of sessions.
+"""Check numbers of a scenario that must fit each other: devices, participants, updates, members of sessions.
 
-Checked when a scenario is read, and for a density again when the devices have been dropped.
+They are checked when a scenario is read, and with a density again when the number of devices is known.
 """
 
 import math
@@ -17,7 +17,7 @@ from edgefl.learning.settings import LearningSettings
 
 @dataclass(frozen=True)
 class Numbers:
-    """The sections that hold these numbers. `sessions` is a policy."""
+    """The sections with these numbers; `sessions` is a policy."""
 
     devices: DeviceSettings
     rounds: RoundSettings
@@ -25,10 +25,10 @@ class Numbers:
     learning: LearningSettings | None
 
     def check(self, devices: int) -> None:
-        """Refuse numbers with which no round could be as the scenario wants it.
+        """Raise if no round could be as the scenario requires.
 
         Args:
-            devices: how many there are.
+            devices: number of devices.
 
         Raises:
             EdgeflError: names the key and the remedy.
@@ -42,7 +42,7 @@ class Numbers:
         self._check_updates(self._largest_rounds(together))
 
     def check_part(self, devices: int, name: str) -> None:
-        """Refuse numbers with which a federation that has some of the devices could have no round.
+        """Raise if a federation with some of the devices could have no round.
 
         Raises:
             EdgeflError: names the key and the remedy.
@@ -55,7 +55,7 @@ class Numbers:
         self._check_updates(self._rounds_of(devices, f" of {name}"))
 
     def check_server(self, devices: int | None) -> None:
-        """Refuse numbers of a server that can never be reached; devices: how many there are, None: not known yet.
+        """Raise if a server's numbers can never be reached; `devices` is None if unknown.
 
         Raises:
             EdgeflError: names the key and the remedy.
@@ -63,7 +63,7 @@ class Numbers:
         server, selector = self.rounds.server, self.rounds.selector
         if isinstance(selector, CountedSelector) and getattr(server, "places", None) is not None:
             raise EdgeflError(
-                "rounds.selector.count says how many devices work at the same time: leave one of them out",
+                "rounds.selector.count already says how many devices work at the same time: leave one of the two out",
                 ("rounds", "server", "concurrency"),
             )
         for key in ("concurrency", "buffer", "count"):
@@ -94,15 +94,15 @@ class Numbers:
         count = getattr(selector, "count", None)
         if count and count > devices:
             raise EdgeflError(
-                f"{count} exceeds {them}: a round could never have its participants; lower it",
+                f"{count} exceeds {them}: a round could never have so many participants; lower it",
                 ("rounds", "selector", "count"),
             )
         factor = self.rounds.over_selection
         if factor > 1 and selector.wanted(devices) >= devices:
             name = registry.name_of("selectors", selector)
             raise EdgeflError(
-                f"{factor:g} selects nobody more: {name} takes {selector.wanted(devices)} of {devices} devices as it"
-                " is; take a selector with a smaller count, or 1",
+                f"{factor:g} adds no devices: {name} already takes {selector.wanted(devices)} of {devices}; use a"
+                " selector with a smaller count, or 1",
                 ("rounds", "over_selection"),
             )
 
@@ -112,17 +112,17 @@ class Numbers:
             if unknown:
                 raise EdgeflError(
                     f"session {number} names device {unknown[0]}, but there are {devices}, 0 to {devices - 1}:"
-                    " raise devices.count, or leave it out",
+                    " raise devices.count, or leave the device out",
                     ("devices", "churn", "sessions", str(number - 1)),
                 )
 
     def _largest_rounds(self, devices: int) -> Iterator[tuple[int, str]]:
-        """Yield each kind of round with the most updates that can arrive in it."""
+        """Yield each kind of round with the maximum number of updates in it."""
         for number, ids in (*self._members(), (0, range(devices))):
             yield from self._rounds_of(min(len(ids), devices), f" of session {number}" if number else "")
 
     def _rounds_of(self, present: int, of: str) -> Iterator[tuple[int, str]]:
-        """Yield each kind of round of so many devices with the most updates that can arrive in it."""
+        """Yield each kind of round of `present` devices with the maximum number of updates in it."""
         yield self.rounds.selector.wanted(present), f"the participants of a round{of}"
         warm_start = self.learning.warm_start if self.learning else None
         pilots = self.learning.pilot_sessions if self.learning else 0
@@ -131,7 +131,7 @@ class Numbers:
             yield most, f"the participants of a probe round{of}"
 
     def _members(self) -> Iterator[tuple[int, list[int]]]:
-        """Yield session numbers and the ids of those that may take part in it, where they are listed."""
+        """Yield session numbers and the ids of their possible members, if these are listed."""
         listed = getattr(self.devices.churn, "sessions", None)
         if listed and self.devices.churn.members(1) is not None:
             yield from enumerate(listed[: self.sessions.count], start=1)

@@ -1,22 +1,22 @@
-"""What `radio.preset` says of every section of a scenario: what a key is that is left out.
+"""The values that `radio.preset` gives to keys that are left out, in every section of a scenario.
 
-`nr`, the default, is a radio that exists, on which all that is sent and computed is paid; `journal` is the journal
-paper, with its radio and its ways of counting. A field's own default is what it is by a preset that does not name it.
+`nr`, the default, is a realistic radio on which everything that is sent and computed costs time and energy; `journal`
+is the journal paper, with its radio and its accounting. A key that a preset does not name has its field's default.
 
-Other keys follow the paper (J) by both presets, each for a reason:
+Other keys follow the paper (J) in both presets, each for a reason:
 
 - `radio.sharing: static`, `frequency_taps: 1`, `downlink: unicast`: how a site shares its band, how many paths its
-  places have and whether it broadcasts differ between networks; these are the plain cases. So is `mobility: static`,
-  whose Doppler shift is Table I's.
-- `devices.pa_efficiency`: counts with `power: journal` alone, and that is the preset's.
-- `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers in place of a user's own.
-- `learning.local.lr_schedule: polynomial`: a rate that falls is what bounds for FedAvg suppose; it costs nothing.
+  places have and whether it broadcasts differ between networks; these are the simplest cases. So is
+  `mobility: static`, whose Doppler shift is Table I's.
+- `devices.pa_efficiency`: only matters with `power: journal`, which belongs to that preset.
+- `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers until the user gives others.
+- `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate; it costs nothing.
 - `optimiser.state: fresh`, momentum that restarts each round: devices keep nothing, as in most papers.
-- Means by data size (J 5; `weighting: data`, fedbuff's shares): FedAvg's own, so that methods differ in nothing else.
-- `learning.after_pilot: continue`: a run goes on with the model that it has; the paper's runs restart, and say so.
+- Means by data size (J 5; `weighting: data`, fedbuff's shares): as in FedAvg, so that methods differ in nothing more.
+- `learning.after_pilot: continue`: a run continues with its current model; the paper's runs restart, and say so.
 - `overlap_of: all`, parameters of `similarity` and `continuous` (J 16 to 19, 30), `svhn_cnn`'s variant: the paper's
   own methods and models.
-- Seconds and joules of a sample's passes (J 27, 28): the usual formulas; what differs are their parameters.
+- Seconds and joules of a sample's passes (J 27, 28): the usual formulas; only their parameters differ.
 """
 
 from collections.abc import Collection, Mapping
@@ -29,17 +29,17 @@ from edgefl.engine.air.presets import NR, Preset, with_preset
 
 PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
     "nr": NR,
-    # a transfer carries one model, and what runs forward only costs nothing
+    # a transfer carries one model, and passes that only run forward cost nothing
     "journal": {"learning.cost": {"payload": "model", "booked": "processed"}},
 }
 WITH_WALLS = ("umi", "uma")
 
 
 def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a scenario with what its preset says of the sections beside the radio, which fills itself.
+    """Return a scenario with its preset's values in the sections besides the radio, which fills itself.
 
-    Sections may be mappings or objects, those of several federations too. 38.901 has walls for UMi and UMa only: with
-    another path loss nobody is indoors or in a car, unless the scenario says so.
+    Sections may be mappings or objects, including those of federations. 38.901 has walls for UMi and UMa only: with
+    another path loss no device is indoors or in a car, unless the scenario says so.
     """
     radio = given_keys(data.get("radio")) or {}
     values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})
@@ -57,13 +57,13 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def defaults_of(dotted: str, own: Any) -> dict[Preset, Any]:
-    """Return what a dotted key of a scenario is by each preset where it is left out; `own` is its field's default."""
+    """Return the default of a dotted key by preset; `own` is its field's default."""
     section, _, key = dotted.removeprefix("federations.").rpartition(".")
     return {preset: sections.get(section, {}).get(key, own) for preset, sections in PRESETS.items()}
 
 
 def keys_of_presets() -> dict[str, list[str]]:
-    """Return the keys of each section of which a preset says something."""
+    """Return the keys set by presets, by section."""
     tables = [table for sections in PRESETS.values() for table in sections.items()]
     return {
         section: list(dict.fromkeys(k for of, keys in tables if of == section for k in keys))
@@ -72,7 +72,7 @@ def keys_of_presets() -> dict[str, list[str]]:
 
 
 def with_preset_defaults(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a scenario's JSON Schema with nr's defaults, and the journal's beside them in words."""
+    """Return a scenario's JSON Schema with nr's defaults, and the journal's in the descriptions."""
     for section, keys in keys_of_presets().items():
         properties = schema["properties"]
         for name in section.split("."):
@@ -91,7 +91,7 @@ def with_preset_defaults(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_words(value: Any) -> str:
-    """Return a preset's value in words: cqi, none, pattern: DDDSU."""
+    """Format a preset's value for a description: cqi, none, pattern: DDDSU."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {each}" for key, each in value.items())
     return "none" if value is None else str(value)
@@ -103,7 +103,7 @@ def _filled(
     left_out: Collection[str] = (),
     made: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Return sections with a preset's values; made: those that are there where nothing is given of them."""
+    """Return the sections with a preset's values; `made` are sections to add if they are missing."""
     filled = dict(data)
     for place, keys in values.items():
         section, _, inner = place.partition(".")

@@ -1,6 +1,6 @@
-"""Studies: one base scenario in named variants, seeds and a grid of settings; every variant meets the same worlds.
+"""Studies: a base scenario in named variants, with seeds and a grid of settings; all variants share the same worlds.
 
-`plan` reads a study file, `run` carries out what is still to be done of it in its directory.
+`plan` reads a study file; `run` executes its remaining runs in its directory.
 """
 
 from edgefl.studies.adding_seeds import ask

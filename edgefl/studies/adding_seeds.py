@@ -1,7 +1,7 @@
 """Add seeds to both variants of a study's question until it is answered, or its budget is spent.
 
-How many seeds come next depends on the runs alone: however often a study is left and gone on with, on however many
-processors, the same seeds are run in the end.
+The number of further seeds depends only on the runs: however often a study is interrupted and continued, on any
+number of processors, it ends with the same seeds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,14 +22,14 @@ def ask(
     carry_out: Callable[[StudyPlan], Any],
     look: Callable[[Path, Seeds], Mapping[Setting, int]],
 ) -> None:
-    """Carry out seed after seed of a study for as long as its question needs more.
+    """Run further seeds of a study for as long as its question needs them.
 
     Args:
-        first: the study, with all of its own seeds and variants, which are carried out.
+        first: the study with all its own seeds and variants, already run.
         directory: of the study.
-        carry_out: does what is still to be done of the runs.
-        look: told the directory and the seeds of each setting, says how many seeds each needs; those that it has:
-            no more.
+        carry_out: executes the remaining runs of a plan.
+        look: maps the directory and the seeds of each setting to the number of seeds that each setting needs; the
+            present number if it needs no more.
     """
     own = list(dict.fromkeys(run.scenario.seed for run in first.runs))
     seeds: dict[Setting, list[int]] = {run.setting: list(own) for run in first.runs}
@@ -44,13 +44,13 @@ def ask(
 
 
 def answered(plan: StudyPlan, directory: Path, seeds: Seeds) -> dict[Setting, int]:
-    """Answer a study's question from the seeds run so far, write the answer, and say how many each setting needs.
+    """Answer a study's question from the seeds run so far, write the answer, and return the seeds each setting needs.
 
     Raises:
-        EdgeflError: there is nothing to answer it from.
+        EdgeflError: the runs do not allow an answer.
     """
     from edgefl.analysis.reports import (
-        question as analysis,  # with pandas and matplotlib: when there is a question
+        question as analysis,  # imports pandas and matplotlib, only for a question
     )
 
     assert plan.question is not None
@@ -78,6 +78,6 @@ def pairs(first: StudyPlan, added: Seeds) -> StudyPlan:
 
 
 def _next(seeds: Sequence[int], count: int) -> list[int]:
-    """Return the next seeds after the largest, until there are `count`."""
+    """Return the seeds after the largest that bring their number to `count`."""
     largest = max(seeds)
     return list(range(largest + 1, largest + 1 + count - len(seeds)))

@@ -1,4 +1,4 @@
-"""Studies and comparisons from Python, as `edgefl study` and `edgefl compare` do them."""
+"""Studies and comparisons from Python, as `edgefl study` and `edgefl compare` run them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,29 +27,30 @@ def study(
     device: str = "auto",
     jobs: int | None = None,
 ) -> "StudyResults":
-    """Run every variant with every seed; then `edgefl.compare` compares them.
+    """Run every variant with every seed; `edgefl.compare` then compares them.
 
-    A study with a question is given further seeds until that is answered, or its budget is spent.
+    A study with a question gets further seeds until it is answered, or its budget is spent.
 
-    In a script, call it below `if __name__ == "__main__":`, as Python asks where processes are started.
+    In a script, call it below `if __name__ == "__main__":`, as Python requires where processes are started.
 
     Args:
-        base: a study file; or a scenario or a dict of one, and then `variants` too.
+        base: a study file; or a scenario (object, file or dict), which needs `variants`.
         variants: name -> dotted overrides, as in a study file: {"wide": {"radio.bandwidth_hz": 2e8}}.
-        seeds: each variant runs once per seed; none: those of the study file, or the scenario's own. Of a study file
-            only these are run, and its question is not asked.
-        reference: the variant to which others are compared; none: the first.
+        seeds: each variant runs once per seed; if left out, those of the study file, or the scenario's own. If given
+            for a study file, only these are run, and its question is not answered.
+        reference: the variant with which others are compared; None for the first.
         question: as in a study file: {"metric": "accuracy_end", "variants": ["narrow", "wide"], "precision": 0.01,
             "budget": 40}.
-        out: directory of the study: new, empty, or of this study, which then goes on; none: below runs/.
+        out: directory of the study: new, empty, or with part of this study, which is then continued; None for one
+            below runs/.
         device: as in `simulate`.
-        jobs: processes at once; none: one per core.
+        jobs: processes at once; None for one per core.
 
     Returns:
         The directory of the study: a path, with the tables of all runs, and the `.answer` to its question.
 
     Raises:
-        EdgeflError: names what is wrong, and the remedy; `edgefl.studies.IncompleteStudy` if runs have failed and the
+        EdgeflError: names what is wrong, and the remedy; `edgefl.studies.IncompleteStudy` if some runs failed and the
             others are complete.
     """
     from edgefl import studies
@@ -90,17 +91,17 @@ def compare(
 ) -> "Comparison":
     """Compare the variants of a study, or any runs: `.table`, `.per_session`, `.detail` are data frames.
 
-    `.figure` is a PNG; `.out` is the folder of it and of all other files.
+    `.figure` is a PNG file; `.out` is the folder with all files.
 
     Seconds and joules to a target accuracy, peaks, and paired tests over seeds; also written as comparison.csv, .md,
     .tex and .png.
 
     Args:
-        runs: the directory of a study or of a run, or several.
-        names: of the directories, in their order, in place of their own.
-        partial: also runs that are not completed, as far as they came.
-        out: where to write; none: the directory of the runs, of several `comparison` beside them.
-        options: as `edgefl.analysis.compare` takes them: reference, target (one or several), recurring, layout.
+        runs: directories of studies or runs.
+        names: replace the directories' names, in their order.
+        partial: include incomplete runs.
+        out: folder to write; None for the directory of the runs, or `comparison` beside several.
+        options: as for `edgefl.analysis.compare`: reference, target (one or several), recurring, layout.
 
     Returns:
         The comparison: its tables have one row per variant, or per variant and session, or per variant and seed.

@@ -1,4 +1,4 @@
-"""Merge directories of one study that were computed apart."""
+"""Merge directories of one study that were computed separately."""
 
 import shutil
 from collections.abc import Sequence
@@ -13,25 +13,25 @@ from edgefl.studies.directory import FILE
 from edgefl.studies.run_locks import FOLDER
 from edgefl.studies.states import State, about_run, clear, state_of
 
-# What there is of one run in two places: the further one is kept.
+# If a run is in two places, the one with the later state is kept.
 FURTHER = [State.PLANNED, State.RUNNING, State.STALE, State.FAILED, State.INTERRUPTED, State.COMPLETED]
 
 
 def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
-    """Copy the runs of study directories into one, which may be there already; the parts stay as they are.
+    """Copy the runs of study directories into one, which may already exist; the parts stay unchanged.
 
-    Of a run that several of them hold the one that is furthest is taken. Runs under way are left out.
+    If several parts have a run, the most advanced one is copied. Running ones are skipped.
 
     Returns:
-        How many runs of the result stand how.
+        The number of runs by state.
 
     Raises:
-        EdgeflError: the parts are not of one study, or hold links; nothing has been copied.
+        EdgeflError: the parts belong to different studies, or contain links; nothing was copied.
     """
     for part in parts:
         if not (part / FILE).is_file():
             raise EdgeflError(
-                f"{part}: is no study directory, it has no {FILE}; give one that `edgefl study` made"
+                f"{part}: is not a study directory, since it has no {FILE}; give one made by `edgefl study`"
             )
     for part in parts:
         _check_plain(part)
@@ -47,7 +47,7 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
         out.mkdir(parents=True, exist_ok=True)
         if not (out / FILE).exists():
             if any(out.iterdir()):
-                raise EdgeflError(f"{out}: is not empty, and no study directory; choose another --out")
+                raise EdgeflError(f"{out}: is not empty and not a study directory; choose another --out")
             shutil.copyfile(parts[0] / FILE, out / FILE)
         for run, holders in holders_of.items():
             best = max(holders, key=lambda place: FURTHER.index(state_of(place, run)))  # the first of equals
@@ -58,13 +58,13 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
 
 
 def _check_one_study(directories: Sequence[Path]) -> None:
-    """Refuse directories of studies that have different names."""
+    """Raise if the directories' studies have different names."""
     names = {one: _study_in(one) for one in directories}
     first = directories[0]
     for one, name in names.items():
         if name != names[first]:
             raise EdgeflError(
-                f"{one} is of the study '{name}', {first} of '{names[first]}'; merge directories of one study"
+                f"{one} belongs to the study '{name}', {first} to '{names[first]}'; merge directories of one study"
             )
 
 
@@ -73,7 +73,7 @@ def _study_in(directory: Path) -> str:
         return str(yaml.safe_load((directory / FILE).read_text(encoding="utf-8"))["name"])
     except (yaml.YAMLError, KeyError, TypeError) as error:
         raise EdgeflError(
-            f"{directory / FILE}: cannot be read; give directories that `edgefl study` made"
+            f"{directory / FILE}: cannot be read; give directories made by `edgefl study`"
         ) from error
 
 
@@ -84,22 +84,22 @@ def _runs_in(directory: Path) -> list[Path]:
 
 
 def _check_one_run(run: Path, holders: Sequence[Path]) -> None:
-    """Refuse runs of one name that are not one run."""
+    """Raise if runs with one name differ."""
     records: list[tuple[Path, dict[str, Any]]] = [(place, about_run(place / run)) for place in holders]
     first_place, first = records[0]
     for place, about in records[1:]:
         if about and first and _name(about) != _name(first):
             raise EdgeflError(
                 f"{place / run} and {first_place / run} are not the same run ({_name(about)} and {_name(first)}):"
-                " other settings, data or version of results; merge directories of one study"
+                " their settings, data or version of results differ; merge directories of one study"
             )
 
 
 def _check_plain(part: Path) -> None:
-    """Refuse links and devices in a study: what they lead to would be copied into the merged one."""
+    """Raise if a study contains links or devices, since their targets would be copied."""
     for file in part.rglob("*"):
         if file.is_symlink() or not (file.is_file() or file.is_dir()):
-            raise EdgeflError(f"{file}: is a link or a device, and no file that a run has written; delete it")
+            raise EdgeflError(f"{file}: is a link or a device, not a file written by a run; delete it")
 
 
 def _name(about: dict[str, Any]) -> tuple[Any, ...]:
@@ -112,7 +112,7 @@ def _copy(source: Path, target: Path) -> None:
     clear(draft)
     try:
         shutil.copytree(source, draft)
-    except shutil.Error as error:  # of all files that it could not copy
+    except shutil.Error as error:  # lists all files that could not be copied
         file, _, why = error.args[0][0]
         clear(draft)
         raise EdgeflError(f"{file}: cannot be copied ({why}); make it readable, or delete it") from error

@@ -1,4 +1,4 @@
-"""How the runs of a study are carried out, and the error that names those that failed."""
+"""Options for running a study, and the error that names failed runs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from edgefl.studies.planning import StudyPlan
 
 @dataclass(frozen=True)
 class Failed:
-    """A run of a study that failed; trace: where in the code, if it was no error of the user's."""
+    """A failed run of a study; `trace` is its traceback unless it is a user's error."""
 
     label: str
     path: Path
@@ -25,12 +25,12 @@ class Failed:
 
 
 class IncompleteStudy(EdgeflError):
-    """Some runs of a study have failed.
+    """An error raised when some runs of a study failed.
 
     Args:
         message: how many, and which.
         path: the study directory.
-        failures: in the order in which they came.
+        failures: in the order of their occurrence.
     """
 
     def __init__(self, message: str, path: Path, failures: Sequence[Failed]) -> None:
@@ -41,25 +41,25 @@ class IncompleteStudy(EdgeflError):
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """How the runs of a study are carried out.
+    """Options for running a study.
 
     Attributes:
         device: as in `simulate`.
-        jobs: processes at once; None: one per core (one in all on a GPU), or as many as the cluster has room for.
-        executor: where runs are carried out: in processes of this machine, in this process, or by a function
+        jobs: processes at once; None for one per core (a single one on a GPU), or for as many as the cluster allows.
+        executor: where to execute runs: in processes on this machine, in this process, or by a function
             of the `RunScheduler` and `jobs`, on machines that see the directory under the same name.
-        begins: told the runs before any of them begins; of a study with a question again whenever seeds are added.
+        begins: called with the runs before the first one starts; with a question, also whenever seeds are added.
         progress: called with a run's label and each finished round, and with None when the run is complete.
-        failed: called with each run that fails, at once.
-        noted: told what the user should know, such as runs that other processes are doing.
-        elsewhere: called with the labels of the runs that other processes still do when this one has done its own; of
-            a study with a question again whenever seeds are added.
-        wait: whether to wait for these runs, and to do them if those processes end.
-        fail_fast: end the study with the first run that fails.
-        retry: do runs again that have failed before.
-        go_on: whether a directory may hold some of the study already.
-        shard: (i, n): only the i-th of n parts, from 1 on.
-        share: whether runs whose learners are told and asked the same share a training; results are the same.
+        failed: called with each failed run, at once.
+        noted: called with notes for the user, such as on runs that other processes are executing.
+        elsewhere: called with the labels of the runs that other processes still execute when this one is done; with
+            a question, also whenever seeds are added.
+        wait: whether to wait for these runs, and to execute them if those processes end.
+        fail_fast: stop the study at the first failed run.
+        retry: repeat runs that failed before.
+        go_on: whether the directory may already contain part of the study.
+        shard: (i, n): only the i-th of n parts, from 1.
+        share: whether runs share training if their learners have the same settings and calls; results are the same.
         every: how often a run takes a snapshot.
     """
 

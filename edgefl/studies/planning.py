@@ -1,4 +1,4 @@
-"""Plan the runs of a study, each in a folder of its own."""
+"""Plan the runs of a study, each in its own folder."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study
 
 @dataclass(frozen=True)
 class StudyCase:
-    """A variant in one setting; the scenario has the base's seed."""
+    """A variant in one setting; its scenario has the base's seed."""
 
     setting: Mapping[str, str]  # axis -> label; empty without a grid
     variant: str
@@ -23,12 +23,12 @@ class StudyCase:
 
     @property
     def folder(self) -> str:
-        """The folder of the setting: `alpha-0.3_algorithm-moon`."""
+        """The folder of a setting: `alpha-0.3_algorithm-moon`."""
         return "_".join(f"{axis}-{label}" for axis, label in self.setting.items())
 
 
 def _named(setting: Mapping[str, str], variant: str) -> str:
-    """Name a variant in a setting in messages: `alpha 0.3, algorithm moon, similarity`."""
+    """Name a variant in a setting, for messages: `alpha 0.3, algorithm moon, similarity`."""
     return ", ".join([*(f"{axis} {label}" for axis, label in setting.items()), variant])
 
 
@@ -46,12 +46,12 @@ class Run:
 
     @property
     def setting(self) -> tuple[tuple[str, str], ...]:
-        """The setting as the analysis names it: axis and label of the grid; () without one."""
+        """The setting as analysis names it: axis and label of the grid; () without one."""
         return tuple(self.member.setting.items())
 
     @property
     def case(self) -> tuple[str, ...]:
-        """The variant and the setting, which runs of other seeds have too."""
+        """The variant and the setting, the same for all seeds."""
         return (self.member.variant, *self.member.setting.values())
 
 
@@ -59,9 +59,9 @@ class Run:
 class StudyPlan:
     """A study's runs, validated, in folders relative to the study's own.
 
-    question: what it is to find out; `edgefl.studies.run` adds seeds for it. None: nothing, or only some seeds are
-        planned, which are no more and no less.
-    base: the scenario, in place of the file that the study names.
+    question: what the study should find out; `edgefl.studies.run` adds seeds for it. None if there is no question, or
+        if only given seeds are planned.
+    base: the scenario, replacing the file named in the study.
     """
 
     file: Path
@@ -72,7 +72,7 @@ class StudyPlan:
     base: Source | None = None
 
     def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
-        """Return label and scenario of the first run of each case; like: only cases of these runs."""
+        """Return label and scenario of the first run of each case; `like` limits the cases to those of these runs."""
         first: dict[tuple[str, ...], Run] = {}
         for run in self.runs:
             first.setdefault(run.case, run)
@@ -83,17 +83,17 @@ class StudyPlan:
 def load(
     path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
 ) -> tuple[Study, list[StudyCase]]:
-    """Load a study and its cases, all validated; seeds, each counted once, replace the file's.
+    """Load and validate a study and its cases; `seeds`, without duplicates, replace the file's.
 
     Args:
-        base: the scenario, in place of the file that the study names.
+        base: the scenario, replacing the file named in the study.
 
     Raises:
         EdgeflError: names file, line and remedy.
     """
     source = Source(Path(path))
     if "devices" in source.data and not {"scenario", "variants"} & set(source.data):
-        raise EdgeflError(f"{path}: is a scenario, no study; `edgefl run {path}` runs it")
+        raise EdgeflError(f"{path}: is a scenario, not a study; `edgefl run {path}` runs it")
     if seeds:
         source.override("seeds", list(dict.fromkeys(seeds)), " ".join(f"--seed {seed}" for seed in seeds))
     study = source.validate(Study)
@@ -118,11 +118,11 @@ def load(
 
 
 def _check_aims(study: Study, scenario: Scenario) -> None:
-    """Refuse a question or a choice, which are about the rounds of one task, where several share the cells."""
+    """Raise if a question or choice, which is about the rounds of one task, meets several federations."""
     for key in ("question", "choose"):
         if scenario.federations and getattr(study, key) is not None:
             raise EdgeflError(
-                f"several federations share its cells, and {key} is about the rounds of one: leave {key} out, or"
+                f"several federations share its cells, but {key} is about the rounds of one: leave out {key}, or"
                 " federations"
             )
 
@@ -132,8 +132,8 @@ def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
 
     Args:
         path: study file.
-        seeds: only these, instead of the study's; its question then is not asked.
-        base: the scenario, in place of the file that the study names.
+        seeds: only these, instead of the study's; its question is then not answered.
+        base: the scenario, replacing the file named in the study.
 
     Raises:
         EdgeflError: names file, line and remedy.

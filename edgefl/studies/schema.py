@@ -1,7 +1,6 @@
-"""The JSON Schema (draft 2020-12) of scenarios and studies: editors complete and check with it while one types.
+"""The JSON Schema (draft 2020-12) of scenarios and studies, with which editors complete and check as you type.
 
-A schema is stricter than words and looser than a run: it knows each key, its type, range and choices, but not how
-keys depend on one another; `edgefl validate` does.
+A schema checks each key, its type, range and choices, but not how keys depend on each other; `edgefl validate` does.
 """
 
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ def schema(of: str) -> Json:
     """Return the schema of a `scenario` or a `study` file.
 
     Raises:
-        EdgeflError: there is no other.
+        EdgeflError: `of` is neither.
     """
     if of == "scenario":
         return {"$schema": DIALECT, **Scenario.model_json_schema()}
@@ -34,7 +33,7 @@ def _study() -> Json:
     open_ended = [key.replace(".", r"\.") for key, value in keys.items() if _open_ended(value)]
     overrides = {
         "type": ["object", "null"],
-        "description": "dotted keys of the scenario, and their values in place of the base scenario's",
+        "description": "dotted keys of the scenario, with values that replace the base scenario's",
         "properties": keys,
         "patternProperties": {rf"^{key}\..+$": {} for key in open_ended},
         "additionalProperties": False,
@@ -64,7 +63,7 @@ def _dotted(node: Json, root: Json, before: str = "") -> Iterator[tuple[str, Jso
 
 
 def _open_ended(node: Json) -> bool:
-    """Whether a dotted key may go on below: parameters of a component, or something that a user names."""
+    """Whether a dotted key may continue below: parameters of a component, or names given by the user."""
     options = [node, *(each for way in ("anyOf", "oneOf") for each in node.get(way, ()))]
     named = {f"#/$defs/{kind}" for kind in registry.KINDS}
     return any(each.get("$ref") in named or "patternProperties" in each for each in options)

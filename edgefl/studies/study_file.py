@@ -6,20 +6,20 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from edgefl.analysis.page import units  # which reads the labels again
+from edgefl.analysis.page import units  # whose functions format the labels
 from edgefl.config.scenario_fields import Section
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import LARGEST_SEED
 
 Overrides = dict[str, Any]
-# names a folder too: no blanks at its ends, no way out of the study's own
+# names a folder too: no blanks at its ends, no path out of the study's folder
 LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9._-])?")
-POINT = re.compile(rf"-?{LABEL.pattern}")  # of a grid: its folder begins with the axis
+POINT = re.compile(rf"-?{LABEL.pattern}")  # of a grid: its folder's name begins with the axis
 LONGEST_LABEL = 100  # a file system allows 255 bytes, for several labels and a number
 ZIP = "zip"
 
 
-# as `edgefl.analysis.reports.question` measures them; the first ones are better when higher, the others when lower
+# as measured by `edgefl.analysis.reports.question`; the first ones are better when higher, the others when lower
 Metric = Literal[
     "accuracy_end",
     "accuracy_first",
@@ -37,12 +37,12 @@ BEST = "best"  # of all variants
 
 
 class QuestionSettings(Section):
-    """What a study is to find out: seeds are added until it is known, or the budget is spent."""
+    """What a study should find out: seeds are added until it is known, or the budget is spent."""
 
     metric: Metric = Field(
-        description="what is compared, a number per run: accuracy_end (after the last round of a session),"
-        " accuracy_first (mean of its first 10 rounds), accuracy_start (before any), what it takes to reach the"
-        " target, or of the whole run energy_j, simulated_s and latency_s (a round's mean)"
+        description="metric to compare, one number per run: accuracy_end (after the last round of a session),"
+        " accuracy_first (mean of its first 10 rounds), accuracy_start (before any), the cost of reaching the"
+        " target, or for the whole run energy_j, simulated_s and latency_s (a round's mean)"
     )
     variants: tuple[str, str] = Field(
         description="two variants: the difference is the first minus the second"
@@ -50,32 +50,37 @@ class QuestionSettings(Section):
     precision: float = Field(
         ge=1e-9,
         le=1e12,
-        description="half width of the difference's confidence interval at which no seed is added any more, in the"
+        description="half width of the difference's confidence interval at which no more seeds are added, in the"
         " metric's unit (accuracies 0..1)",
     )
     budget: int = Field(
         ge=2,
         le=10_000,
-        description="most seeds in each setting; the study's own, then those from the largest one on",
+        description="maximum number of seeds per setting: the study's own, then those after the largest one",
     )
     error: float = Field(
         0.05,
         gt=0,
         lt=1,
-        description="probability that an interval misses the true difference, in any setting and however often one"
-        " looks",
+        description="probability that any setting's interval misses the true difference, however often one looks",
     )
     target: Annotated[float, Field(gt=0, le=1)] | str | None = Field(
         None,
-        description="of a metric to a target: an accuracy (0.8), or a share of the reference's best ('95%')",
+        description="for metrics to a target: an accuracy (0.8), or a share of the reference's best ('95%')",
     )
 
     @model_validator(mode="after")
     def _answerable(self) -> Self:
         if self.variants[0] == self.variants[1]:
-            raise EdgeflError(f"'{self.variants[0]}' twice; name two", ("question", "variants"))
+            raise EdgeflError(
+                f"'{self.variants[0]}' is given twice; name two variants", ("question", "variants")
+            )
         if self.metric.endswith(TO_TARGET) != (self.target is not None):
-            wants = "needs a target, such as 0.8 or '95%'" if self.target is None else "has no target"
+            wants = (
+                "needs a target, such as 0.8 or '95%'"
+                if self.target is None
+                else "takes no target; leave it out"
+            )
             raise EdgeflError(f"{self.metric} {wants}", ("question", "target"))
         if isinstance(self.target, str) and not SHARE.fullmatch(self.target):
             raise EdgeflError(
@@ -86,13 +91,13 @@ class QuestionSettings(Section):
 
 
 class ChoiceSettings(Section):
-    """The value of a grid's key that is chosen for each variant, once all runs are done."""
+    """A value of a grid's key to choose for each variant, once all runs are complete."""
 
-    key: str = Field(description="axis of the grid, or the dotted key that it is of")
+    key: str = Field(description="axis of the grid, or its dotted key")
     by: Literal["validation", "test"] = Field(
         "validation",
-        description="on which samples the accuracy decides: validation needs learning.evaluation.validation; test:"
-        " on those that the choice is then reported on",
+        description="samples on which accuracy decides: validation needs learning.evaluation.validation; test uses"
+        " those on which the choice is then reported",
     )
 
 
@@ -106,31 +111,31 @@ class Study(Section):
     )
     reference: str | None = Field(
         None,
-        description="the proposed variant, to whose peak the others are compared; none: nothing is proposed",
+        description="the proposed variant, whose peak the others are compared with; null: no variant is proposed",
     )
     variants: dict[str, Overrides | None] = Field(
         min_length=1, description="name -> dotted overrides of the base scenario"
     )
     grid: dict[str, dict[str, Overrides]] = Field(
         default_factory=dict,
-        description="settings to compare the variants in, all axes crossed: axis -> label -> dotted overrides, "
-        "or a dotted key -> list of values, or axis -> {zip: {dotted key: list of values, ...}} for keys that change "
-        "together, the first values of all, then the second ones",
+        description="settings in which to compare the variants, all axes crossed: axis -> label -> dotted overrides,"
+        " or a dotted key -> list of values, or axis -> {zip: {dotted key: list of values, ...}} for keys that"
+        " change together: all first values, then all second values",
     )
     question: QuestionSettings | None = Field(
-        None, description="what the study is to find out; seeds are added until it is known"
+        None, description="what the study should find out; seeds are added until it is known"
     )
 
     choose: ChoiceSettings | None = Field(
-        None, description="a setting of the grid to choose for each variant, and to report on the test data"
+        None, description="a grid setting to choose for each variant, and to report on the test data"
     )
 
     @field_validator("grid", mode="before")
     @classmethod
     def _written_out(cls, grid: Any) -> Any:
-        """Write `seed: [1, 2]` out as `seed: {"1": {seed: 1}, "2": {seed: 2}}`.
+        """Expand `seed: [1, 2]` to `seed: {"1": {seed: 1}, "2": {seed: 2}}`.
 
-        Values with a unit have it in their label, and no longer in the axis: `bandwidth: {"5 MHz": ...}`.
+        Values with a unit have it in their label instead of in the axis: `bandwidth: {"5 MHz": ...}`.
         """
         if not isinstance(grid, dict):
             return grid
@@ -152,10 +157,10 @@ class Study(Section):
     def _consistent(self) -> Self:
         if self.reference is not None and self.reference not in self.variants:
             raise EdgeflError(
-                f"'{self.reference}' is none of the variants {list(self.variants)}", ("reference",)
+                f"'{self.reference}' is not one of the variants {list(self.variants)}", ("reference",)
             )
         if len(set(self.seeds)) < len(self.seeds):
-            raise EdgeflError(f"some are given twice in {self.seeds}", ("seeds",))
+            raise EdgeflError(f"some seeds are given twice in {self.seeds}", ("seeds",))
         for axis, points in self.grid.items():
             if not points:
                 raise EdgeflError(
@@ -172,7 +177,7 @@ class Study(Section):
             last = self.choose.key.rpartition(".")[2]
             if not any(axis in (self.choose.key, last) or last.startswith(f"{axis}_") for axis in self.grid):
                 raise EdgeflError(
-                    f"'{self.choose.key}' is no axis of the grid: {', '.join(self.grid) or 'there is none'}",
+                    f"'{self.choose.key}' is not an axis of the grid: {', '.join(self.grid) or 'it has none'}",
                     ("choose", "key"),
                 )
         if self.question is not None:
@@ -184,25 +189,25 @@ def _check_question(question: QuestionSettings, study: Study) -> None:
     for variant in question.variants:
         if variant not in study.variants:
             raise EdgeflError(
-                f"'{variant}' is none of the variants {list(study.variants)}", ("question", "variants")
+                f"'{variant}' is not one of the variants {list(study.variants)}", ("question", "variants")
             )
     if question.budget < len(study.seeds):
         raise EdgeflError(
-            f"is {question.budget}, and the study has {len(study.seeds)} seeds already",
+            f"is {question.budget}, but the study already has {len(study.seeds)} seeds",
             ("question", "budget"),
         )
     if max(study.seeds) + question.budget > LARGEST_SEED:
-        raise EdgeflError(f"seeds would pass the largest one, {LARGEST_SEED}", ("question", "budget"))
+        raise EdgeflError(f"seeds would exceed the largest one, {LARGEST_SEED}", ("question", "budget"))
     share = SHARE.fullmatch(question.target) if isinstance(question.target, str) else None
     if share and share["peak"] is None and study.reference is None:
         raise EdgeflError(
-            f"'{question.target}' is a share of the reference's best accuracy, and the study has no reference; give"
+            f"'{question.target}' is a share of the reference's best accuracy, but the study has no reference; give"
             f" one, '{question.target} of {BEST}', or an accuracy",
             ("question", "target"),
         )
     if share and share["peak"] not in (None, BEST, *study.variants):
         raise EdgeflError(
-            f"'{share['peak']}' is none of the variants {list(study.variants)}, nor '{BEST}'",
+            f"'{share['peak']}' is neither one of the variants {list(study.variants)} nor '{BEST}'",
             ("question", "target"),
         )
 
@@ -219,7 +224,7 @@ def _zipped(axis: str, lists: Any) -> Iterator[Overrides]:
 
 
 def _axis(key: str, values: list[Any], taken: Container[str]) -> str:
-    """Name the axis of a dotted key by its last part, without a unit that its values are written with."""
+    """Name the axis of a dotted key by its last part, without the unit if its values are written with one."""
     without = units.bare(key)
     return without if all(map(_is_number, values)) and without not in taken else key.rpartition(".")[2]
 
@@ -239,12 +244,12 @@ def _labelled(axis: str, points: list[Overrides]) -> dict[str, Overrides]:
 
 
 def label_texts(key: str, values: Sequence[Any]) -> list[str]:
-    """Write the values of a dotted key: numbers in one unit, of a component its name and parameters."""
+    """Format the values of a dotted key: numbers in one unit, components by name and parameters."""
     return units.written(key, values) if all(map(_is_number, values)) else list(map(_text, values))
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a number; true and false are none."""
+    """Whether a value is a number, not true or false."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -257,13 +262,13 @@ def _text(value: Any) -> str:
 def _check_label(place: tuple[str, ...], label: str, allowed: re.Pattern[str] = LABEL) -> None:
     if not allowed.fullmatch(label) or len(label) > LONGEST_LABEL:
         raise EdgeflError(
-            f"'{label[:LONGEST_LABEL]}' names a folder: use at most {LONGEST_LABEL} letters, digits, blanks, . _ -, a"
-            " letter or digit first",
+            f"'{label[:LONGEST_LABEL]}' names a folder: use at most {LONGEST_LABEL} letters, digits, blanks, . _ -,"
+            " beginning with a letter or digit",
             place,
         )
 
 
 def _check_overrides(place: tuple[str, ...], overrides: Overrides) -> None:
-    """Refuse a seed among overrides: the study's own seeds would replace it."""
+    """Raise if overrides contain a seed, which the study's own seeds would replace."""
     if "seed" in overrides:
-        raise EdgeflError("a study has its seeds in `seeds`; leave out the seed here", (*place, "seed"))
+        raise EdgeflError("the seeds of a study are in `seeds`; leave out the seed here", (*place, "seed"))

@@ -1,4 +1,4 @@
-"""What can be known of a scenario or a study before it runs: `edgefl validate`, and what its runs will take."""
+"""Check a scenario or a study before it runs, for `edgefl validate`, and estimate its costs."""
 
 import math
 from collections import Counter
@@ -17,23 +17,23 @@ from edgefl.scenario.scenario import load as load_scenario
 from edgefl.studies import planning
 from edgefl.studies.workers import Failure, InOrder, side_by_side
 
-MOST_OWN = 6  # lines that only some runs of a study have
+MOST_OWN = 6  # lines that only some of a study's runs have
 
 
 def check(
     path: Path, device: str = "auto", load: Loaded | None = None, overrides: Sequence[str] = ()
 ) -> list[Forecast]:
-    """Check a scenario or a study (a file with `variants`): build all of it, train nothing, write nothing.
+    """Check a scenario or a study (a file with `variants`): build everything, train nothing, write nothing.
 
     A study is checked with its first seed.
 
     Args:
         device: as in `simulate`.
-        load: reads the data; None: data must be on this machine, nothing is downloaded.
-        overrides: `dotted.key=value` strings; of a scenario, not of a study.
+        load: reads the data; None requires the data on this machine and downloads nothing.
+        overrides: `dotted.key=value` strings for a scenario; a study takes none.
 
     Returns:
-        What is known of the scenario, or of each variant in each setting.
+        The forecast of the scenario, or of each variant in each setting.
 
     Raises:
         EdgeflError: names file, line and remedy.
@@ -44,28 +44,28 @@ def check(
 
 
 def _is_study(path: Path, overrides: Sequence[str]) -> bool:
-    """Whether a file is a study, which has its overrides in its variants.
+    """Tell whether a file is a study, which takes no overrides on the command line.
 
     Raises:
-        EdgeflError: it is one, and there are other overrides.
+        EdgeflError: it is a study, and overrides were given.
     """
     study = "variants" in Source(path).data
     if study and overrides:
-        raise EdgeflError(f"{path}: is a study; --set is for scenarios, a study has variants")
+        raise EdgeflError(f"{path}: is a study; --set works for scenarios only, a study has variants")
     return study
 
 
 def check_builds(
     scenarios: Iterable[tuple[str, Scenario]], device: str = "auto", load: Loaded | None = None
 ) -> list[Forecast]:
-    """Build and check several runs, say those of a study.
+    """Build and check several runs, such as those of a study.
 
     Args:
-        scenarios: label and scenario of each; a label stands in front of its error.
+        scenarios: label and scenario of each; an error begins with the label.
         device, load: as in `check`.
 
     Raises:
-        EdgeflError: of the first that is wrong.
+        EdgeflError: for the first faulty scenario.
     """
     load = load or Loaded(download=False)
     checks = []
@@ -78,32 +78,32 @@ def check_builds(
 
 
 def check_build(scenario: Scenario, device: str = "auto", load: Loaded | None = None) -> Forecast:
-    """Build and check a run as `simulate` does at its beginning, and no more; see `check`."""
+    """Build and check a run as `simulate` does at its start, and no further; see `check`."""
     load = load or Loaded(download=False)
     return forecast_of(prepare(scenario, device=device, threads=1, load=load, sizes_only=True))
 
 
 def summary(checks: Sequence[Forecast]) -> list[str]:
-    """Say in a few lines what is known of the runs of a file; what all of them share is said once."""
+    """Describe the runs of a file in a few lines; facts common to all runs appear once."""
     counts = Counter(line for each in checks for line in each.lines())
     held_bytes = max(each.memory_bytes for each in checks)
-    # with no more digits than are known
+    # with no more digits than are certain
     memory = f"memory: about {float(f'{held_bytes:.2g}') / 1e9:g} GB for a run"
     most = [] if math.isnan(held_bytes) else [memory]
     if len(checks) == 1:
         return [*counts, *most]
     own = [f"{line}   ({count} of them)" for line, count in counts.items() if count < len(checks)]
     if len(own) > MOST_OWN:
-        own = [*own[:MOST_OWN], f"... and {len(own) - MOST_OWN} more lines that not all of them share"]
+        own = [*own[:MOST_OWN], f"... and {len(own) - MOST_OWN} more lines that differ between runs"]
     shared = [line for line, count in counts.items() if count == len(checks)]
-    return [f"{len(checks)} runs for each seed; here with the first:", *shared, *own, *most]
+    return [f"{len(checks)} runs per seed; here with the first seed:", *shared, *own, *most]
 
 
 def _tried(scenario: Scenario, device: str = "auto") -> Forecast:
-    """Try the first rounds of a scenario in a process of its own, whose memory is the run's alone.
+    """Try the first rounds of a scenario in a separate process, so that its memory is the run's alone.
 
     Raises:
-        EdgeflError: the run cannot begin.
+        EdgeflError: the run cannot start.
     """
     probes, failures = list[Probe](), list[Failure | None]()
     side_by_side(
@@ -123,10 +123,10 @@ def _probe(task: tuple[Scenario, str], report: Callable[[Probe], None]) -> None:
 
 
 def costs(path: Path, device: str = "auto", overrides: Sequence[str] = ()) -> Iterator[str]:
-    """Say line by line what the run of a scenario file will take, or the runs of a study's cases, one seed each.
+    """Yield lines on what a scenario's run will take, or the runs of a study's cases, one seed each.
 
     Raises:
-        EdgeflError: a file is not valid, or a run cannot begin.
+        EdgeflError: a file is invalid, or a run cannot start.
     """
     if not _is_study(path, overrides):
         yield from _tried(load_scenario(path, overrides), device).costs()
@@ -140,4 +140,4 @@ def costs(path: Path, device: str = "auto", overrides: Sequence[str] = ()) -> It
         yield from made.costs()
         walls_s.append((Range(seeds, seeds), made.wall_s))
     whole = total(walls_s).text(wall_time)
-    yield f"the whole study, {seeds * len(cases)} runs one after the other: {whole}"
+    yield f"the whole study, {seeds * len(cases)} runs one after another: {whole}"

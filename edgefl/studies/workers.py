@@ -1,7 +1,7 @@
 """Work on tasks in several processes, which end when the process that started them does.
 
-Each worker holds one end of a pipe. A pipe closes with the process at its other end, however that one ended and on
-every system: a worker whose pipe closes asks its own work to end (SIGTERM), and is gone GRACE_S later at the latest.
+Each worker holds one end of a pipe. A pipe closes with the process at its other end, however that process ends and on
+every system. A worker whose pipe closes asks its own work to end (SIGTERM), and exits at most GRACE_S later.
 """
 
 import multiprocessing
@@ -23,24 +23,24 @@ from typing import Any, Generic, Protocol, TypeVar
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted
 
-# To leave a run in order takes moments; who has not done it by then hangs, and a killed run can be resumed too.
+# Leaving a run in order takes moments; a worker that takes longer hangs, and a killed run can be resumed too.
 GRACE_S = 10.0
-LOOK_AGAIN_S = 0.5  # for what other processes have done
-# Not forked from here, where PyTorch may have threads whose state a child would inherit: from a process that only
-# loads modules, once for all workers, and computes nothing. Elsewhere than on Linux libraries forbid even that.
+LOOK_AGAIN_S = 0.5  # to see what other processes have done
+# Not forked from this process, where PyTorch may have threads whose state a child would inherit, but from a server
+# process that loads modules once for all workers and computes nothing. Only on Linux do all libraries allow that.
 _FORKS = multiprocessing.get_context("forkserver") if sys.platform == "linux" else None
 
 T = TypeVar("T")
 Made = TypeVar("Made", covariant=True)
-# What a worker does: a task, and a function that passes a report on to the process that started the worker.
+# A worker's work: a task, and a function that sends a report to the process that started the worker.
 Work = Callable[[T, Callable[[Any], None]], None]
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a task failed.
+    """The reason why a task failed.
 
-    trace: where, if it was no error of the user's; empty otherwise.
+    trace: its traceback unless it is a user's error; otherwise empty.
     """
 
     error: str
@@ -48,7 +48,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: Exception) -> "Failure":
-        """Describe an error that was caught."""
+        """Describe a caught error."""
         if isinstance(error, EdgeflError):
             return cls(str(error))
         return cls(
@@ -67,10 +67,10 @@ class Supply(Protocol[Made]):
     """A source of tasks."""
 
     def take(self) -> Made | None:
-        """Return a task to begin now; None: there is none."""
+        """Return a task to start now, or None."""
 
     def waits(self) -> bool:
-        """Whether a task may come later, although none is under way here."""
+        """Whether a task may come later, although none is running here."""
 
 
 class InOrder(Generic[T]):
@@ -84,7 +84,7 @@ class InOrder(Generic[T]):
         return self._tasks.popleft() if self._tasks else None
 
     def waits(self) -> bool:
-        """Nothing comes later."""
+        """Return False: no task comes later."""
         return False
 
 
@@ -99,14 +99,14 @@ def side_by_side(
 ) -> None:
     """Work on all tasks in order, at most `count` at a time.
 
-    A task whose process dies fails, and the others go on. An error raised by `reported` or `ended`, or a signal
-    that interrupts this process, ends the tasks under way as SIGTERM would; those that wait are not begun.
+    A task whose process dies fails, and the others continue. An error raised by `reported` or `ended`, or a signal
+    that interrupts this process, ends running tasks as SIGTERM would; waiting ones are not started.
 
     Args:
-        work: of a module, for it is called in another process.
+        work: a module-level function, since another process calls it.
         reported: called with a task and each of its reports.
-        ended: called with a task once, and with why it failed.
-        modules: that the work imports; loaded once for all workers, where the system can.
+        ended: called once with each task, and with its failure or None.
+        modules: imported by the work; loaded once for all workers if the system supports it.
     """
     if _FORKS is not None:
         _FORKS.set_forkserver_preload(list(modules))
@@ -118,7 +118,7 @@ def side_by_side(
                 worker = idle.pop() if idle else _start(work)
                 worker.task = task
                 busy[worker.pipe] = worker
-                with suppress(BrokenPipeError):  # it has died while it was idle: the pipe says so below
+                with suppress(BrokenPipeError):  # it died while idle: the pipe shows that below
                     worker.pipe.send(task)
             if not busy and not tasks.waits():
                 return
@@ -146,7 +146,7 @@ def _start(work: Work[T]) -> _Worker[T]:
     start = (_FORKS or multiprocessing.get_context("spawn")).Process
     process = start(target=_serve, args=(theirs, work, dict(os.environ)))
     process.start()
-    theirs.close()  # a second owner of that end would hide that the worker is dead
+    theirs.close()  # a second owner of that end would hide the worker's death
     return _Worker(process, ours)
 
 
@@ -165,7 +165,7 @@ def _death(worker: _Worker[Any]) -> str:
     code = worker.process.exitcode
     worker.pipe.close()
     if code == -getattr(signal, "SIGKILL", 9):
-        return "its process was killed, by somebody or for want of memory"
+        return "its process was killed, possibly for lack of memory"
     how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
     return f"its process ended {how}"
 
@@ -174,10 +174,10 @@ def _death(worker: _Worker[Any]) -> str:
 
 
 def _serve(pipe: Connection, work: Work[T], environment: dict[str, str]) -> None:
-    # that of the process that wants the work done, which may have changed since it first had any
+    # the environment of the calling process, which may have changed since the first task
     os.environ.clear()
     os.environ.update(environment)
-    # Ctrl-C reaches all processes of a terminal: whether and when they end, the one that started them decides
+    # Ctrl-C reaches all processes of a terminal, but only the starting process decides whether and when they end
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tasks: queue.SimpleQueue[T] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, tasks), daemon=True).start()
@@ -194,7 +194,7 @@ def _serve(pipe: Connection, work: Work[T], environment: dict[str, str]) -> None
 
 
 def _listen(pipe: Connection, tasks: "queue.SimpleQueue[Any]") -> None:
-    """Receive tasks until the pipe closes; then end this process."""
+    """Receive tasks until the pipe closes, then end this process."""
     while True:
         try:
             tasks.put(pipe.recv())
@@ -202,7 +202,7 @@ def _listen(pipe: Connection, tasks: "queue.SimpleQueue[Any]") -> None:
             break
     main = threading.main_thread().ident
     if main is not None and hasattr(signal, "pthread_kill"):
-        # to that thread: one that the system hands to another would not wake it, and only there is it handled
+        # to the main thread: a signal delivered to another thread would not wake it, and only it handles signals
         signal.pthread_kill(main, signal.SIGTERM)
     else:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -213,6 +213,6 @@ def _listen(pipe: Connection, tasks: "queue.SimpleQueue[Any]") -> None:
 def _tell(pipe: Connection, over: bool, message: Any) -> None:
     try:
         pipe.send((over, message))
-    except OSError:  # nobody is there any more: the listening thread is about to end this process
+    except OSError:  # the other process is gone: the listening thread is about to end this process
         while True:
-            time.sleep(0.01)  # briefly: a signal that comes just before a sleep is handled after it
+            time.sleep(0.01)  # short, since a signal that comes just before a sleep is handled after it

@@ -124,7 +124,10 @@ def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
         (["run", "digits.yaml", "--out", "/proc/none"], "/proc/none: cannot be written"),
         (["run", "digits.yaml", "--out", "."], "is not empty; choose another --out"),
         (["run", "digits.yaml", "--set", "learning.model=logistics"], "did you mean 'logistic'"),
-        (["study", "digits.yaml"], "digits.yaml: is a scenario, no study; `edgefl run digits.yaml` runs it"),
+        (
+            ["study", "digits.yaml"],
+            "digits.yaml: is a scenario, not a study; `edgefl run digits.yaml` runs it",
+        ),
         (["study", "small.yaml", "--seed", "-1"], "--seed -1 seeds.0: must be >= 0"),
         (["describe", "algorithm"], "write KIND/NAME"),
         (["describe", "algorithms/fedavgg"], "did you mean 'fedavg'"),
@@ -162,7 +165,7 @@ def test_validate_takes_overrides_as_run_does(edgefl: Edgefl, digits: Path) -> N
     assert done.stderr.startswith("edgefl: error: --set devices.count=none devices.count: must be")
     study = digits.with_name("study.yaml")
     study.write_text(f"name: s\nscenario: {digits.name}\nseeds: [1]\nvariants: {{a: {{}}}}\n")
-    assert "is a study; --set is for scenarios" in edgefl("validate", study, "--set", "seed=1").stderr
+    assert "is a study; --set works for scenarios only" in edgefl("validate", study, "--set", "seed=1").stderr
 
 
 def test_a_folder_that_was_deleted_is_one_line(

@@ -77,9 +77,12 @@ def with_words(name: str) -> Callable[[Path], None]:
         (info(notes=5), r"run\.json is damaged: its notes is '5'"),
         (info(seed=None), r"run\.json is damaged: it has no seed"),
         (info(setting=["a"]), r"run\.json is damaged: its setting is"),
-        (without("layout"), r"scenario\.yaml: is not as a run writes it \(it has no key 'layout'\)"),
-        (holding("layout: 3\n"), r"scenario\.yaml: is not as a run writes it"),
-        (holding("- 1\n"), r"scenario\.yaml: is not as a run writes it"),
+        (
+            without("layout"),
+            r"scenario\.yaml: was not written by a run or was changed \(it has no key 'layout'\)",
+        ),
+        (holding("layout: 3\n"), r"scenario\.yaml: was not written by a run or was changed"),
+        (holding("- 1\n"), r"scenario\.yaml: was not written by a run or was changed"),
         (
             holding("x: !!python/object:os.system {}\n"),
             r"^cannot read .*scenario\.yaml \(could not determine",

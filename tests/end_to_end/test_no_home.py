@@ -82,7 +82,7 @@ def test_what_needs_a_home_says_so_in_a_line(tmp_path: Path) -> None:
     done = run_edgefl(tmp_path, "doctor", user=STRANGER)
     assert "Traceback" not in done.stderr
     assert done.returncode == 0, done.stdout
-    assert "set XDG_CACHE_HOME to a folder of yours" in done.stdout
+    assert "set XDG_CACHE_HOME to a folder that you own" in done.stdout
 
 
 def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What `edgefl new` writes: a folder with a scenario, a study, parts of one's own and a notebook, ready to run."""
+"""Write the folder of `edgefl new`: a scenario, a study, optionally own parts, and a notebook, ready to run."""
 
 import re
 from importlib.resources import files
@@ -10,22 +10,22 @@ from edgefl.errors import EdgeflError
 from edgefl.studies.schema import schema
 
 TEMPLATES = ("scenario.yaml", "study.yaml", "first_look.ipynb")
-PARTS = ("my_algorithm.py", "my_mobility.py", "my_model.py")  # of the examples
+PARTS = ("my_algorithm.py", "my_mobility.py", "my_model.py")  # copied from the examples
 
 
 def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Path]:
-    """Write the folder.
+    """Write the folder of a new scenario and study.
 
     Args:
         folder: new or empty.
         name: of scenario and study.
-        own_parts: with an algorithm, a model and a mobility model to change; else with built-in ones.
+        own_parts: add an algorithm, a model and a mobility model to change; otherwise use built-in ones.
 
     Returns:
-        The files.
+        The written files.
 
     Raises:
-        EdgeflError: the folder has something in it, or cannot be written.
+        EdgeflError: the folder is not empty, or cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Pat
 
 
 def _filled(text: str, name: str, devices: int, own_parts: bool) -> str:
-    """Fill a template in; lines that begin with `#own ` or `#built-in ` are for one of the two kinds of folder."""
+    """Fill in a template; lines that begin with `#own ` or `#built-in ` are kept only with or without own parts."""
     kept, other = ("own", "built-in") if own_parts else ("built-in", "own")
     text = re.sub(rf"^#{other} .*\n", "", text, flags=re.MULTILINE)
     text = re.sub(rf"^#{kept} ", "", text, flags=re.MULTILINE)

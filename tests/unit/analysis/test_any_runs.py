@@ -171,4 +171,4 @@ def test_names_are_given_one_after_another(
         assert main(["compare", *arguments]) == 0
         assert re.search("old +new", capsys.readouterr().out)
     assert main(["compare", a, b, "--names", "old", *out]) == 2
-    assert capsys.readouterr().err == f"error: {a}, {b}: 1 names for 2 folders: give one for each\n"
+    assert capsys.readouterr().err == f"error: {a}, {b}: 1 names for 2 folders: give one name per folder\n"

@@ -73,7 +73,7 @@ def test_different_labels_of_two_variants_are_noted(write_run: Write) -> None:
 def test_seeds_without_overlap_are_an_error(write_run: Write) -> None:
     write_run("a", two_sessions([0.5]), AGAIN, variant="a", seed=1)
     root = write_run("b", two_sessions([0.5]), AGAIN, variant="b", seed=2).parent
-    with pytest.raises(ValueError, match=r"no seed that all variants have \(a 1; b 2\)"):
+    with pytest.raises(ValueError, match=r"no seed is common to all variants \(a 1; b 2\)"):
         compare(root)
 
 

@@ -55,12 +55,12 @@ def test_runs_are_in_order_of_their_seeds_and_numbered_from_0(write_run: Write) 
                 "status": "running",
                 "process": {"pid": 17, "host": "lab", "heartbeat": "2025-01-02T03:04:05Z"},
             },
-            "'running', not 'completed' (process 17 on lab last heard of 2025-01-02T03:04:05Z): wait for its end or, "
-            "if it was killed, continue it with `edgefl resume {path}`",
+            "'running', not 'completed' (process 17 on lab last seen 2025-01-02T03:04:05Z): wait until it "
+            "finishes or, if it was killed, continue it with `edgefl resume {path}`",
         ),
         (
             {"status": "running"},
-            "'running', not 'completed': wait for its end or, if it was killed, continue it",
+            "'running', not 'completed': wait until it finishes or, if it was killed, continue it",
         ),
         ({"status": "odd"}, "'odd', not 'completed'"),
     ],

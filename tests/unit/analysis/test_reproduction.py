@@ -132,7 +132,7 @@ def test_a_studys_table_is_found_by_its_name() -> None:
     assert list(text.columns) == ["overlap", "alpha", "algorithm", "variant", "session", "mean", "std"]
     assert len(papers_table("journal_table_ii_as_run")[0]) == 128
     assert set(papers_table("journal_table_vi_ag_news_as_run")[0].columns) >= {"variant", "session"}
-    with pytest.raises(ValueError, match="no table of a paper is called as 'quickstart' begins"):
+    with pytest.raises(ValueError, match="no table of a paper matches the study 'quickstart'"):
         papers_table("quickstart")
 
 

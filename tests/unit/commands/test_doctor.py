@@ -56,7 +56,7 @@ def test_data_that_are_looked_for_in_no_folder_are_no_fault(
     monkeypatch.setenv("EDGEFL_DATA", "/nowhere/at/all")
     code, screen = run(capsys)
     assert code == 0, screen
-    assert "EDGEFL_DATA: make it, or unset EDGEFL_DATA" in screen
+    assert "EDGEFL_DATA: create it, or unset EDGEFL_DATA" in screen
 
 
 def test_a_file_in_place_of_the_home_folder_is_said_once_and_with_what_helps(
@@ -70,5 +70,5 @@ def test_a_file_in_place_of_the_home_folder_is_said_once_and_with_what_helps(
     code, screen = run(capsys)
     assert code == 0, "downloads are all that it hinders"
     assert f"{home} is no folder" in screen
-    assert "cache: set XDG_CACHE_HOME to a folder of yours\n" in screen
+    assert "cache: set XDG_CACHE_HOME to a folder that you own\n" in screen
     assert "downloaded into" not in screen

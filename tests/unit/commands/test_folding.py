@@ -65,4 +65,6 @@ def test_help_tells_what_arguments_are(
     """It did not with typer 0.20 on click 8.5, which pyproject.toml leaves out."""
     monkeypatch.setenv("COLUMNS", "120")
     code_of("run", "--help")
-    assert "Scenario YAML, or the name of one" in " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "Scenario YAML, or the name of a shipped one" in " ".join(
+        capsys.readouterr().out.replace("│", " ").split()
+    )

@@ -24,12 +24,12 @@ learning:
 """
 # mistake | text (ALL: all of it) | text in its place | line | what is said
 MISTAKES = r"""
-wrong indent |   count: 4\n |    count: 4\n  populations: 2\n | 5 | this line is indented by 2 blanks, line 4 by 3
+wrong indent |   count: 4\n |    count: 4\n  populations: 2\n | 5 | this line is indented by 2 spaces, line 4 by 3
 not indented |   count: 4\n | count: 4\n | 3 | devices: must be a mapping of keys to values, got null: are the lines
-tab |   count: 4\n | \tcount: 4\n | 4 | a tab; YAML takes spaces only
-no blank after a colon | name: mine | name:mine | 1 | a key needs a colon and a blank after it
+tab |   count: 4\n | \tcount: 4\n | 4 | a tab; YAML allows only spaces
+no blank after a colon | name: mine | name:mine | 1 | a key needs a colon and a space after it
 two colons | name: mine | name: my: run | 1 | put the value in quotes
-open bracket | rounds: 2} | rounds: 2 | 5 | the { of this line is not closed, or a comma is missing
+open bracket | rounds: 2} | rounds: 2 | 5 | the { in this line is not closed, or a comma is missing
 duplicate key |   count: 4\n |   count: 4\n  count: 5\n | 5 | 'count' is given twice, first in line 4
 empty file | ALL |  | 1 | is empty; a mapping of keys to values is expected
 a list | ALL | - a\n | 1 | a mapping of keys to values is expected
@@ -46,8 +46,8 @@ watts for dBm | 20.0e+6 | 20.0e+6\n  budget: {server_power_dbm: 2000} | 8 | must
 typo in a component | logistic | logistik | 10 | no model 'logistik': did you mean 'logistic'?
 hyphen for underscore | digits | fashion-mnist | 9 | did you mean 'fashion_mnist'?
 parameter of another | mu: 0.1 | beta: 0.1 | 11 | learning.algorithm.beta: unknown key; known: mu
-parameter without its component | {name: fedprox, mu: 0.1} | {mu: 0.1} | 11 | learning.algorithm.mu: unknown key of fedavg, which is taken where no name is given: write {name: ..., mu:
-decimal comma | mu: 0.1 | mu: 0,1 | 11 | is the comma before it a decimal one? write a point
+parameter without its component | {name: fedprox, mu: 0.1} | {mu: 0.1} | 11 | learning.algorithm.mu: unknown key of fedavg, the default where no name is given: write {name: ..., mu:
+decimal comma | mu: 0.1 | mu: 0,1 | 11 | if the comma before it is a decimal comma, write a point
 one letter short | rounds: 2} | round: 2} | 5 | sessions.round: unknown key: did you mean 'rounds'?
 slash in a name | name: mine | name: a/b | 1 | got 'a/b' (letters, digits, . _ -)
 count and density |   count: 4\n |   count: 4\n  density_per_km2: 5\n | 3 | density_per_km2, not both

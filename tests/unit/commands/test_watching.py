@@ -201,7 +201,7 @@ def test_a_damaged_run_is_a_line_and_the_others_go_on(under_way: Making, tmp_pat
     told = text(*standings.values(), width=400)
     assert "1 running, 3 damaged" in told
     assert f"{tmp_path / 'lost' / 'run.json'}: is damaged" in told
-    assert f"{tmp_path / 'torn' / 'rounds.csv'}:5: is no line of a table" in told
+    assert f"{tmp_path / 'torn' / 'rounds.csv'}:5: is not a line of a table" in told
     assert f"{tmp_path / 'strange' / 'scenario.yaml'}" in told
     with refused_at("", "run.json"):
         watching.find(tmp_path / "lost")[0].look()

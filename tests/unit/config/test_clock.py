@@ -60,7 +60,7 @@ def test_what_a_clock_shows_is_a_number_of_hours(written: Any, hour: float) -> N
     [
         ("25:10", "must be an hour of the day, 0:00 to 23:59:59, got '25:10'"),
         ("24:00", "must be an hour of the day"),
-        ("8:60", "must be an hour, as 8.5 or \"8:30\", got '8:60'"),
+        ("8:60", "must be an hour, such as 8.5 or \"8:30\", got '8:60'"),
         ("8:3", "must be an hour"),
         ("8.5", "write it without quotes"),
         ("8:30 pm", 'write "20:30"'),

@@ -72,7 +72,7 @@ def test_a_strangers_scenario_runs_no_code(
     file = scenario(folder, "mine_only:Mine")
     assert code_of(*command.split(), file) == 2
     said = capsys.readouterr().err
-    assert f"{file}:2 devices.mobility: 'mine_only:Mine' is code from outside of edgefl" in said
+    assert f"{file}:2 devices.mobility: 'mine_only:Mine' is code from outside edgefl" in said
     assert "--allow-code" in said
     assert not (folder / "it_ran").exists()
     assert "mine_only" not in sys.modules
@@ -115,12 +115,15 @@ def test_what_is_no_component_is_not_called(name: str, folder: Path) -> None:
     ("part", "message"),
     [
         ("mine_only:Nobody", "mine_only.py has no Nobody; it defines Mine, Lacks, Fails, NoMobility"),
-        ("mine_only:here", "here is no class"),
+        ("mine_only:here", "here is not a class"),
         (
             "mine_only:NoMobility",
-            "'mine_only:NoMobility' is not a Mobility: let it extend edgefl.mobility.Mobility",
+            "'mine_only:NoMobility' is not a Mobility: make it extend edgefl.mobility.Mobility",
         ),
-        ("mine_only:Lacks", "'mine_only:Lacks' lacks what every Mobility has: write area_radius_m(self, "),
+        (
+            "mine_only:Lacks",
+            "'mine_only:Lacks' lacks methods that every Mobility needs: write area_radius_m(self, ",
+        ),
         ("nowhere_at_all:Part", "No module named 'nowhere_at_all'; looked in "),
         ("broken_part:Part", "broken_part.py:2 SyntaxError"),
         ("raising_part:Part", "raising_part.py:1 ZeroDivisionError: division by zero"),
@@ -154,8 +157,10 @@ def test_a_torchvision_of_another_pytorch_has_a_remedy(folder: Path, monkeypatch
     (folder / "needing_vision.py").write_text("import torchvision\n")
     with pytest.raises(EdgeflError) as error:
         edgefl.load_scenario(scenario(folder, "needing_vision:Part"))
-    assert "RuntimeError: operator nms does not exist; the torchvision" in str(error.value)
-    assert f"is not of this PyTorch ({version('torch')}): install both from one index" in str(error.value)
+    assert "RuntimeError: operator nms does not exist; the installed torchvision" in str(error.value)
+    assert f"does not match this PyTorch ({version('torch')}): install both from one index" in str(
+        error.value
+    )
     assert "\n" not in str(error.value)
 
 

@@ -151,8 +151,11 @@ def test_numbers_are_seen_in_every_shape() -> None:
 @pytest.mark.parametrize(
     ("sets", "message"),
     [
-        ("learning.algorithm={name: feddc, correction: false}", "learning.algorithm.correction: is gone: "),
-        ("learning.base_model=once", "learning.base_model: is gone: "),
+        (
+            "learning.algorithm={name: feddc, correction: false}",
+            "learning.algorithm.correction: was removed: ",
+        ),
+        ("learning.base_model=once", "learning.base_model: was removed: "),
         (
             "learning.algorithm={name: fedadam, beta1: 0.3}",
             "learning.algorithm.beta1: is a constant now, 0.9: ",
@@ -169,9 +172,11 @@ def test_keys_of_earlier_versions_say_where_they_are_now(tmp_path: Path, key: st
     """In an override, and in a file with its line; what they are named has them."""
     section, _, name = key.partition(".")
     now = f"{section}.{MOVED[key]}"
-    assert f"--set {key}=1 {key}: has moved: write {now}" in refusal(tmp_path, GOOD, f"{key}=1")
+    assert f"--set {key}=1 {key}: has moved to another section: write {now}" in refusal(
+        tmp_path, GOOD, f"{key}=1"
+    )
     text = f"name: old\n{section}:\n  {name}: 1\n"
-    assert f"a.yaml:3 {key}: has moved: write {now}" in refusal(tmp_path, text)
+    assert f"a.yaml:3 {key}: has moved to another section: write {now}" in refusal(tmp_path, text)
     assert describe(now).startswith(now)
 
 
@@ -224,7 +229,7 @@ def test_what_is_meant_is_taken(values: dict[str, Any]) -> None:
         (
             "share",
             None,
-            "must be a number, got null: null is none, and there has to be one; leave it out for its default",
+            "must be a number, got null: null is not allowed here; leave the key out for its default",
         ),
         ("maybe", "none", "must be a number, got 'none': write null for none"),
         ("maybe", False, "must be a number, got false"),

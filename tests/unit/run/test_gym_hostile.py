@@ -52,7 +52,7 @@ def env() -> Any:
         pytest.param(None, "shape", id="none"),
         pytest.param("all", "shape", id="text"),
         pytest.param({"who": 1}, "shape", id="dict"),
-        pytest.param([[1], [1, 2]], "no array", id="ragged"),
+        pytest.param([[1], [1, 2]], "not an array", id="ragged"),
         pytest.param([["a"] * 4] * 4, "of <U1", id="texts"),
         pytest.param(ALL * 1j, "of complex128", id="complex"),
         pytest.param(np.full((4, 4), None, object), "of object", id="objects"),

@@ -106,7 +106,7 @@ def test_a_study_says_once_what_its_runs_share(digits: Path) -> None:
     file = digits.with_name("study.yaml")
     file.write_text(STUDY % "learning.model: mlp2")
     said = validation.summary(validation.check(file))
-    assert said[0] == "2 runs for each seed; here with the first:"
+    assert said[0] == "2 runs per seed; here with the first seed:"
     assert said.count("6 devices in one cell") == 1
     assert sum(line.startswith("model") and line.endswith("(1 of them)") for line in said) == 2
 

@@ -279,7 +279,7 @@ def test_a_damaged_snapshot_gives_way_to_the_one_before(
     notes: list[str] = []
     training = Training()
     rows, journal = run(copy, every=EVERY, notes=notes, training=training)
-    assert notes == [f"{newest}: is damaged; it is left out"] == journal.notes
+    assert notes == [f"{newest}: is damaged and ignored"] == journal.notes
     assert training.restored == 1
     assert rows == left[1]
     assert int(older.stem) < int(newest.stem)
@@ -292,7 +292,7 @@ def test_without_a_snapshot_training_starts_again(copy: Path, left: tuple[Path, 
     rows, _ = run(copy, every=EVERY, notes=notes, training=training)
     assert rows == left[1]
     assert training.restored == 0
-    assert "no usable snapshot: training starts again from the first round" in notes[0]
+    assert "no usable snapshot; training starts again from the first round" in notes[0]
 
 
 def test_a_snapshot_of_another_journal_is_left_out(copy: Path, tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_a_snapshot_of_another_journal_is_left_out(copy: Path, tmp_path: Path) -
     shutil.copytree(other / FOLDER, copy / FOLDER)
     notes: list[str] = []
     run(copy, every=EVERY, notes=notes)
-    assert "belongs to entries that the journal has lost" in notes[0]
+    assert "belongs to entries that are missing in the journal" in notes[0]
 
 
 def test_the_two_latest_snapshots_are_kept_until_the_run_is_complete(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_another_call_is_refused_with_its_place(copy: Path) -> None:
     with pytest.raises(
         EdgeflError,
         match=r"cell 0, session 1, probe round 1: this run asks to aggregate with ids 0 4, .*journal.jsonl "
-        r"\(entry \d+\) with ids 0 2 4; this is not the run that was left",
+        r"\(entry \d+\) with ids 0 2 4; this is not the same run",
     ):
         run(copy, every=EVERY, arriving=lambda id_, round_: (id_ + round_) % 3 > 0)
 

@@ -42,11 +42,11 @@ def test_what_is_whole_is_read_as_it_is(tmp_path: Path) -> None:
         ("", "cannot be read"),
         ('{"status": "run', "cannot be read"),
         ("[" * 100_000, "cannot be read"),
-        ("[1, 2]", r"it holds \[1, 2\], no description"),
-        ('"x"', "no description of a run"),
+        ("[1, 2]", r"it holds \[1, 2\], not a description"),
+        ('"x"', "not a description of a run"),
         ("{}", "its status is null"),
         ('{"status": 3}', "its status is 3"),
-        ('{"status": "begun"}', "none of running, completed, interrupted, failed"),
+        ('{"status": "begun"}', "not one of running, completed, interrupted, failed"),
     ],
 )
 def test_another_document_is_refused(content: str, message: str, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_another_document_is_refused(content: str, message: str, tmp_path: Path)
         (
             "process",
             {"host": "here", "pid": 1, "heartbeat": "2026-01-02"},
-            r"its process.heartbeat is .*, no time with its zone",
+            r"its process.heartbeat is .*, not a time with its zone",
         ),
         ("identity", {}, "its identity has no hash"),
         ("identity", {"hash": 3, "data": {}, "results_version": 1}, r"its identity\.hash is 3"),
@@ -120,11 +120,11 @@ def test_rows_are_read_as_they_are_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damaged", "message"),
     [
-        (line().replace("0.25", '"'), "is no line of a table"),
+        (line().replace("0.25", '"'), "is not a line of a table"),
         (line()[:-3] + "\n", r"has \d+ cells, the header \d+"),
-        (line().replace("2.5", "x"), "energy_j is 'x', no number"),
-        (line().replace("2.5", ""), "energy_j is '', no number"),
-        ("1.5" + line()[1:], "session is '1.5', no number"),
+        (line().replace("2.5", "x"), "energy_j is 'x', not a number"),
+        (line().replace("2.5", ""), "energy_j is '', not a number"),
+        ("1.5" + line()[1:], "session is '1.5', not a number"),
     ],
 )
 def test_a_damaged_row_is_named_by_its_line(damaged: str, message: str, tmp_path: Path) -> None:

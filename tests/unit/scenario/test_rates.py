@@ -86,7 +86,7 @@ def test_rounds_without_a_rate_change_nothing_and_are_noted(algorithm: str, tmp_
     assert rounds.loss.iloc[2:].tolist() == pytest.approx([rounds.loss.iloc[2]] * 6, rel=1e-6)
     assert rounds.loss.iloc[2] < rounds.loss.iloc[0]
     (note,) = notes_about_rates(path)
-    assert "by polynomial the learning rate is 0 from round 4 on" in note
+    assert "with polynomial the learning rate is 0 from round 4 on" in note
     assert "a cell had 8" in note
 
 

@@ -67,7 +67,7 @@ def test_overrides(tmp_path: Path) -> None:
         ("learning.local.lr", "--set learning.local.lr: write dotted.key=value"),
         ("learning.local.lr=-1", "--set learning.local.lr=-1 learning.local.lr: must be > 0"),
         ("devices={count: -1}", "--set devices={count: -1} devices.count: must be >= 1"),
-        ("learning.local.lr.x=1", "'lr' holds 0.01 and has no keys below it"),
+        ("learning.local.lr.x=1", "'lr' is 0.01 and has no keys below it"),
         ("learnin.lr=1", "--set learnin.lr=1 learnin: unknown key: did you mean 'learning'?"),
         ("learning..lr=1", "is not a dotted key"),
         ("learning.local.lr=[", "is not a YAML value"),

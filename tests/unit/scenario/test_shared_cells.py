@@ -172,7 +172,7 @@ def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
         ),
         (
             {"devices__classes.phone.samples": 0.5},
-            r"devices\.classes\.phone\.samples: .*trains nothing on its devices",
+            r"devices\.classes\.phone\.samples: .*trains nothing on these devices",
         ),
     ],
 )
@@ -242,7 +242,7 @@ def test_each_federation_has_a_run_directory_of_its_own(tmp_path: Path, server: 
     with refused_at("", "several federations", run / "a", kind=ValueError):
         load_runs(run)
     assert set(run.rounds["variant"]) == {"a shared", "b shared"}
-    with refused_at("", f"resume that, {run}"):
+    with refused_at("", f"resume the whole run, {run}"):
         resume(run / "a")
 
 

@@ -63,7 +63,7 @@ def test_a_task_that_fails_leaves_the_others_alone(work: Callable[..., None]) ->
     assert bug is not None
     assert bug.error == "KeyError: 'bug'"
     assert '{}["bug"]' in bug.trace
-    assert ends["killed"] == Failure("its process was killed, by somebody or for want of memory")
+    assert ends["killed"] == Failure("its process was killed, possibly for lack of memory")
     assert ends["left"] == Failure("its process ended with exit code 3")
 
 
