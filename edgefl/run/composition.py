@@ -1,4 +1,4 @@
-"""The world of a scenario brought to life: its simulation, and a server per federation."""
+"""Build the simulation of a scenario's world, and a server per federation."""
 
 import itertools
 import math
@@ -33,13 +33,13 @@ def compose(
     learners: Mapping[Any, Learner],
     announce: Callable[[Round], None] = lambda row: None,
 ) -> tuple[Simulation, dict[Any, Server]]:
-    """The simulation of a run, alive from the radio's clock on, and a server per federation, not yet started.
+    """Return the simulation of a run, begun at the radio's clock, and a server per federation, not yet started.
 
     Args:
         radio: of this world.
-        recorder: where several federations share the cells, `ByFederation`, or one for all rows.
-        learners: cell, or `Seat` where several federations share the cells -> its learner.
-        announce: called with the row of each round that is over, with tails until then.
+        recorder: one for all rows, or `ByFederation` if several federations share the cells.
+        learners: cell, or `Seat` if several federations share the cells -> its learner.
+        announce: called with the row of each finished round, with tails until then.
     """
     scenario, env = world.scenario, radio.env
     network = world.network(env, recorder, radio.coverage)
@@ -96,7 +96,7 @@ def _server(
         lambda made: Columns(made.absent),
         *[Excess(simulation, seat.cell, processors, rounds.reports.bits)] * scenario.record.energy_excess,
         *([link.columns] if link else []),
-        lambda made: rounds.choice.note(made),  # made when it is asked first: it looks at all devices
+        lambda made: rounds.choice.note(made),  # made on the first call: it looks at all devices
     ]
     return Server(
         simulation,

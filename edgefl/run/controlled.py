@@ -1,4 +1,4 @@
-"""A run that somebody outside decides for, round by round: it works in a thread, and waits at every decision."""
+"""A run whose decisions come from outside: it works in a thread, and waits at every decision."""
 
 import queue
 import threading
@@ -17,15 +17,15 @@ from edgefl.scenario.scenario import Scenario
 
 
 class _Stopped(Exception):
-    """Nobody wants to know how the run goes on."""
+    """Raised in the run's thread when the run is stopped."""
 
 
 class _Handover:
-    """One question and one answer at a time between the run's thread and the one that decides.
+    """Pass one question and one answer at a time between the run's thread and the one that decides.
 
     Attributes:
-        questions: candidates; in the end what has ended the run, or None.
-        answers: decisions, or that it is stopped.
+        questions: candidates; at the end the exception that ended the run, or None.
+        answers: decisions, or the request to stop.
     """
 
     def __init__(self) -> None:
@@ -41,10 +41,10 @@ class _Handover:
         return answer
 
     def question(self) -> Candidates | None:
-        """Wait for the next question; None: the run is over.
+        """Wait for the next question; return None once the run is over.
 
         Raises:
-            Exception: whatever has ended the run.
+            Exception: the one that ended the run.
         """
         asked = self.questions.get()
         if isinstance(asked, BaseException):
@@ -53,7 +53,7 @@ class _Handover:
 
 
 class Controlled(Decider):
-    """Decide as somebody outside does; while a run is rehearsed, all take part."""
+    """Ask the outside for each decision; in a rehearsal all take part."""
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
     _handover: _Handover | None = PrivateAttr(default=None)
@@ -66,12 +66,12 @@ class Controlled(Decider):
         return self._handover.ask(candidates)
 
     def listen(self, handover: _Handover) -> None:
-        """Ask over this from now on."""
+        """Ask over this handover from now on."""
         self._handover = handover
 
 
 class ControlledWithReports(Controlled):
-    """As `Controlled`; devices report losses and lengths of updates."""
+    """A `Controlled` decider with devices that report losses and lengths of updates."""
 
     asks_loss: ClassVar[bool] = True
     asks_norm: ClassVar[bool] = True
@@ -88,10 +88,10 @@ class _Rounds(Nowhere):
 
 
 class ControlledRun:
-    """A run under way that waits for decisions. Nothing of it is written.
+    """A run under way that waits for decisions; it writes no files.
 
     Attributes:
-        rows: of the rounds so far, each with its tails until it was over.
+        rows: of the rounds so far, each with its tails until its end.
         number_of_devices: in the run.
     """
 
@@ -123,12 +123,12 @@ class ControlledRun:
 
     @property
     def spent_j(self) -> float:
-        """The energy of all rounds that are over, with their tails until now."""
+        """The energy of all finished rounds, with their tails until now."""
         settled = self._settled.rows
         return total(row.energy_j for row in (*settled, *self.rows[len(settled) :]))
 
     def go_on(self, decision: Decision) -> Candidates | None:
-        """Carry out a decision; return who may take part in the next round, None: the run is over."""
+        """Carry out a decision; return the next round's candidates, or None once the run is over."""
         self.waiting = None  # a run that fails waits for nothing more
         self._handover.answers.put(decision)
         self.waiting = self._handover.question()

@@ -1,4 +1,4 @@
-"""Notes on what exploded in a run: rounds of absurd length, losses beyond measure, numbers that are none."""
+"""Notes on what exploded in a run: absurdly long rounds, huge losses, numbers that are not finite."""
 
 import math
 from collections import Counter
@@ -14,7 +14,7 @@ from edgefl.engine.parts import Outcome
 from edgefl.engine.records import DeviceRound, DeviceScore, Round, Session
 
 HUGE_LOSS = 1e6  # a cross-entropy of C classes begins near ln C, a squared error near 1
-# a transfer for which no server waits; or that is far beyond the run's usual round, and no blink either
+# a transfer that no server would wait for, or one far longer than the run's median round and not short either
 HOPELESS_S, LONG_S, TIMES_THE_MEDIAN = 3600.0, 60.0, 100
 TRANSFERS = ("downlink", "uplink")
 SCORES = ("accuracy", "loss", "accuracy_start", "loss_start", "accuracy_personal", "loss_personal")
@@ -22,7 +22,7 @@ SCORES = ("accuracy", "loss", "accuracy_start", "loss_start", "accuracy_personal
 
 @dataclass
 class _Slowest:
-    """The slowest transfer of a run, and whose it was."""
+    """The slowest transfer of a run, and its device."""
 
     took_s: float = 0.0
     device: int = 0
@@ -32,11 +32,11 @@ class _Slowest:
 
 @dataclass
 class Extremes:
-    """What a run's rows have of extremes.
+    """The extremes in a run's rows.
 
-    latencies_s: of each round. huge: of the first loss beyond HUGE_LOSS, where it was and the loss. not_finite:
-    column -> where it was first no number; rows_of: column -> in how many rows. unusable, unusable_j: updates that
-    were not finite, and their joules.
+    latencies_s: of each round. huge: place and value of the first loss beyond HUGE_LOSS. not_finite: column -> where
+    it first was not finite; rows_of: column -> in how many rows. unusable, unusable_j: updates that were not
+    finite, and their joules.
     """
 
     latencies_s: list[float] = field(default_factory=list)
@@ -46,10 +46,10 @@ class Extremes:
     rows_of: Counter[str] = field(default_factory=Counter)
     unusable: int = 0
     unusable_j: float = 0.0
-    _long: bool = False  # the devices' rows to come may hold a long transfer
+    _long: bool = False  # the next rows of devices may hold a long transfer
 
     def see(self, row: Any, further: Mapping[str, Any] | None = None) -> None:
-        """Take in a row as it is written, with values of further columns."""
+        """Record a row as it is written, with values of further columns."""
         if isinstance(row, Session):
             start = {"accuracy_start": row.accuracy_start, "loss_start": row.loss_start}
             self._scores(f"session {row.session}", start)
@@ -63,7 +63,7 @@ class Extremes:
         self._scores(where, {"accuracy": row.accuracy, "loss": row.loss, **(further or {})})
 
     def see_columns(self, row_type: type, columns: Mapping[str, Any]) -> None:
-        """Take in rows that are written as columns: the parts of a round, and devices' scores."""
+        """Record rows that are written as columns: the parts of a round, and devices' scores."""
         if row_type is DeviceScore:
             where = _where(columns["session"], columns["phase"], columns["round"], columns["cell"])
             for name in {one.name for one in fields(DeviceScore)}.intersection(SCORES, columns):
@@ -98,24 +98,24 @@ class Extremes:
 
 
 def notes(extremes: Extremes, *, gives_up: bool) -> Iterator[str]:
-    """Yield what exploded, with its place and a remedy; gives_up: whether the radio ends links that carry nothing."""
+    """Yield what exploded, with its place and a remedy; gives_up: whether the radio drops links without rate."""
     yield from _of_length(extremes, gives_up)
     if extremes.huge is not None:
         where, loss = extremes.huge
         yield (
-            f"the loss is {loss:.2g} in {where}, although it is finite: training diverges; a lower"
-            " learning.local.lr, or learning.local.clip_norm, holds it"
+            f"the loss is {loss:.2g} in {where}, although it is finite: training diverges; lower"
+            " learning.local.lr, or set learning.local.clip_norm"
         )
     for column, where in extremes.not_finite.items():
         count = extremes.rows_of[column]
         yield (
-            f"{column} is no finite number in {count:,} row{'s' if count > 1 else ''}, first in {where}: what is said"
-            " of it counts for nothing; a lower learning.local.lr, or learning.local.clip_norm, keeps models finite"
+            f"{column} is not a finite number in {count:,} row{'s' if count > 1 else ''}, first in {where}: its"
+            " summaries mean nothing; a lower learning.local.lr, or learning.local.clip_norm, keeps models finite"
         )
     if extremes.unusable:
         yield (
             f"{extremes.unusable:,} updates were not finite, and dropped (rounds.not_finite: drop), with"
-            f" {extremes.unusable_j:.3g} J; outcome unusable_uplink in devices.csv says whose; a lower"
+            f" {extremes.unusable_j:.3g} J; outcome unusable_uplink in devices.csv marks them; a lower"
             " learning.local.lr, or learning.local.clip_norm, keeps them finite"
         )
 
@@ -133,7 +133,7 @@ def _of_length(extremes: Extremes, gives_up: bool) -> Iterator[str]:
         remedies.append("radio.preset: nr, or radio.monitoring.t310_s, gives such a link up")
     yield (
         f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}; the"
-        f" median of rounds is {usual} s: its link carries next to nothing; {', and '.join(remedies)}"
+        f" median of rounds is {usual} s: its link carries almost nothing; {', and '.join(remedies)}"
     )
 
 

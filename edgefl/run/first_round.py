@@ -1,4 +1,4 @@
-"""The first round of a run, opened before the run begins: whether anybody is there, and how long it takes."""
+"""Open the first round before the run begins: check that devices are present, and estimate its length."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -24,18 +24,20 @@ from edgefl.errors import EdgeflError, refused
 from edgefl.learning.settings import LearningSettings
 from edgefl.scenario.world import World
 
-MANY_ROUNDS = 100_000  # in a run: about where a day of rounds at once becomes hours of wall time
+MANY_ROUNDS = 100_000  # in a run: about a day of back-to-back rounds, hours of wall time
 SHORTEST_ROUND_S = 1e-9
 SLOWEST = 4  # links of a cell whose transfers are timed
-DEEP_FADE = 1e-4  # power that one slot in 10,000 does not have, relative to the mean
-Members = Callable[[int], Collection[int] | None]  # session -> the only devices that may take part; None: all
-LONGEST_S = 1e9  # of a device's computing in a round, some 30 years: nobody simulates that on purpose
+DEEP_FADE = 1e-4  # power that one slot in 10,000 falls below, relative to the mean
+Members = Callable[
+    [int], Collection[int] | None
+]  # session -> the only devices that may take part, or None for all
+LONGEST_S = 1e9  # of a device's computing in a round, some 30 years: surely a mistake
 
 
 def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> list[str]:
     """Open round 1 of every federation that has devices at time 0, and time its slowest transfers.
 
-    It is the run's own round 1, to the last bit: streams are drawn by name, not in turn.
+    It is exactly the run's own round 1: streams are drawn by name, not in turn.
 
     Returns:
         Notes.
@@ -63,7 +65,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
 def _check_somebody_is_there(
     devices: DeviceSettings, sessions: int | None, present: Mapping[int, Sequence[int]], members: Members
 ) -> None:
-    """Refuse a run without a result: all devices of some session are elsewhere, and will always be."""
+    """Refuse a run without a result: all devices of some session are outside its cells and will stay there."""
     listed = getattr(devices.churn, "sessions", ())
     groups = max(len(listed), min(devices.populations, sessions or devices.populations))
     for session in range(1, 1 + max(1, groups)):
@@ -89,14 +91,14 @@ def _check_first_round(
     present: Sequence[int],
     payload_bits: int,
 ) -> tuple[float, float]:
-    """Return how long the fastest and the slowest device take in a cell's first round: at the links' mean SNR."""
+    """Return the times of a cell's fastest and slowest device in its first round, s, at the links' mean SNR."""
     radio = rounds.simulation.radio
     phase, section = ("train", "workload") if learning is None else ("pilot", "learning.cost")
     task = learning.local if learning else workload
-    assert task is not None  # the schema wants one of the two
+    assert task is not None  # the schema requires one of the two
     work = task.steps * task.batch
     with refused("radio"):
-        # devices are all alike, in place of a learner whose session has not begun
+        # the same work for all devices, instead of a learner whose session has not begun
         stage = Untrained(payload_bits=payload_bits, flops_per_sample=0.0, steps=task.steps, batch=task.batch)
         room = rounds.places(Synchronous(), len(present))
         selection = rounds.choose((1, phase, 1), present, 0, room, stage)
@@ -106,7 +108,7 @@ def _check_first_round(
         links = opened.links.at(opened.in_sync())  # the others are given up
         computes_s = _computes_s(work, rounds.simulation.fleet, rounds.processors, section)
         both_bits = payload_bits, payload_bits + rounds.reports.bits
-        if not radio.air.dynamic and len(links):  # else one transfer's end depends on all others
+        if not radio.air.dynamic and len(links):  # in a dynamic band one transfer's end depends on all others
             _check_slowest(radio.air, links, *both_bits, max(computes_s))
     moves_s = np.zeros(len(links))
     for direction, bits in zip(DIRECTIONS, both_bits, strict=True):
@@ -117,7 +119,7 @@ def _check_first_round(
 
 
 def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: int) -> FloatArray:
-    """Return [links] about how long a transfer takes: in a dynamic band, where nobody else has one."""
+    """Estimate each link's transfer time, s [links]; in a dynamic band as if it were alone."""
     if not bits:
         return np.zeros(len(links))
     carrier = air.carriers[direction]
@@ -132,14 +134,14 @@ def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: in
 def _notes_of_lengths(
     rules: RoundSettings, sessions: SessionPolicy, end_s: float, lengths: Sequence[tuple[float, float]]
 ) -> list[str]:
-    """Return what the lengths of first rounds say of a run: no update in time, or more rounds than anybody wants."""
+    """Note rounds too short for any update, and runs of more than MANY_ROUNDS rounds."""
     if not lengths:
         return []
     notes = []
     fastest_s, round_s = (min(each_s) for each_s in zip(*lengths, strict=True))
     if rules.deadline_s is not None and fastest_s > rules.deadline_s:
         notes.append(
-            f"rounds.deadline_s {rules.deadline_s:g}: hardly any update can arrive in time; the fastest device of"
+            f"rounds.deadline_s {rules.deadline_s:g}: almost no update can arrive in time; the fastest device of"
             f" the first round needs about {fastest_s:.3g} s"
         )
     many = end_s / max(round_s, SHORTEST_ROUND_S)
@@ -153,7 +155,7 @@ def _notes_of_lengths(
 
 
 def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
-    """Time the transfers that take longest: if these end, the others do, and to time thousands takes as many ms."""
+    """Time the slowest transfers: if they end, the others do, and timing thousands takes seconds."""
     # a link without Doppler keeps the power of its first slot
     static = np.array([link.static for link in links.fading], dtype=bool)
     power = np.array([link.power(0, 1)[0] if link.static else 1.0 for link in links.fading])
@@ -168,7 +170,7 @@ def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int
 
 
 def _computes_s(work: int, fleet: Fleet, processors: Processors, section: str) -> list[float]:
-    """Compute how long each class of devices computes in a round of e local steps (or of one epoch's)."""
+    """Return each class's computing time in a round of e local steps (or one epoch's), s."""
     try:
         # one device of each class
         _, firsts = np.unique(fleet.of, return_index=True)
@@ -179,7 +181,7 @@ def _computes_s(work: int, fleet: Fleet, processors: Processors, section: str) -
         raise EdgeflError(str(error), (*section.split("."), "flops_per_sample")) from error
     if not (time_s <= LONGEST_S and np.isfinite(energy_j)):
         raise EdgeflError(
-            f"a round's computing takes a device {time_s:g} s and {energy_j:g} J: lower flops_per_sample, steps or"
+            f"computing in a round takes a device {time_s:g} s and {energy_j:g} J: lower flops_per_sample, steps or"
             " batch, or raise devices.clock_hz or devices.flops_per_cycle",
             (*section.split("."), "flops_per_sample"),
         )

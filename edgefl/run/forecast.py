@@ -1,7 +1,7 @@
-"""What a run will be and take, known before it begins: built and checked; and its first rounds tried out.
+"""Describe a run before it begins: what it is once built, and what it costs by a probe of its first rounds.
 
-Rounds and simulated time follow from the scenario and from the latency of a few rounds; wall time, memory and disk
-are those of a probe. Rounds of later sessions may take longer or shorter, so the figures are rough.
+Rounds and simulated time follow from the scenario and the latency of a few rounds; wall time, memory and disk are a
+probe's. Rounds of later sessions may take longer or shorter, so the figures are rough.
 """
 
 import math
@@ -22,7 +22,7 @@ from edgefl.scenario import memory_needs
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
-PYTORCH_BYTES = 180e6  # of its code, where it is only loaded as the run begins; measured
+PYTORCH_BYTES = 180e6  # of its code, if it is only loaded when the run begins; measured
 
 
 class Range(NamedTuple):
@@ -32,16 +32,16 @@ class Range(NamedTuple):
     most: float
 
     def text(self, write: Callable[[float], str]) -> str:
-        """Write it for people."""
+        """Format it as `least to most`, or as one value."""
         least, most = (write(value) if math.isfinite(value) else "unknown" for value in self)
         return least if least == most else f"{least} to {most}"
 
 
 def total(parts: Iterable[tuple[Range, Range]]) -> Range:
-    """Add up amounts, each multiplied by the number in front."""
+    """Add up amounts, each multiplied by its number."""
     least = most = 0.0
     for number, amount in parts:
-        least += number.least * amount.least if number.least else 0.0  # also of an amount without bound
+        least += number.least * amount.least if number.least else 0.0  # also if the amount is unbounded
         most += number.most * amount.most if number.most else 0.0
     return Range(least, most)
 
@@ -51,9 +51,9 @@ class Forecast:
     """What is known of a run before it begins.
 
     Attributes:
-        devices: how many. about: what else it is, a line each. notes: what is allowed, but hardly wanted.
-            payload_bits: of a transfer, of several federations the first one's. memory_bytes: about what it will
-            hold. Of a run that was not built there are none.
+        devices: how many. about: further lines of description. notes: what is allowed but probably unintended.
+            payload_bits: of a transfer, with several federations the first one's. memory_bytes: estimated. All
+            are empty if the run was not built.
         probe: what its first rounds took, if they were tried. own: share of its training that it does itself.
     """
 
@@ -68,12 +68,12 @@ class Forecast:
 
     @property
     def where(self) -> str:
-        """Say in how many cells the devices are."""
+        """The number of cells, as words."""
         cells, served = self.scenario.layout.cells, len(self.scenario.layout.served)
         return f"{cells} cells, {served} with a server" if cells > 1 else "one cell"
 
     def lines(self) -> list[str]:
-        """Say in a few lines what it is."""
+        """Return a few lines that describe the run."""
         devices = f"{self.devices} devices in {self.where}"
         return [devices, *self.about, *(f"note: {note}" for note in self.notes)]
 
@@ -91,7 +91,7 @@ class Forecast:
 
     @property
     def wall_s(self) -> Range:
-        """The wall time; what another run trains for this one takes none."""
+        """The wall time, without training that another run does for this one."""
         probe = self.probe
         each_s = (probe.start_wall_s + number * probe.round_wall_s for number in self.rounds)
         return Range(*(self.own * wall_s if self.own else 0.0 for wall_s in each_s))
@@ -102,7 +102,7 @@ class Forecast:
         return Range(*(number * self.probe.round_bytes for number in self.rounds))
 
     def costs(self) -> list[str]:
-        """Say what it takes, a line each."""
+        """Return what the run costs, one line per cost."""
         probe, cells = self.probe, len(self.scenario.layout.served)
         wall_s = probe.start_wall_s + probe.rounds * probe.round_wall_s
         return [
@@ -119,17 +119,17 @@ class Forecast:
 
 
 def _course(scenario: Scenario, latency_s: float) -> tuple[Range, Range]:
-    """Return how many rounds a federation has in all cells together, and when its last one ends, s."""
+    """Return the number of rounds of a federation in all its cells, and the end of the last one, s."""
     rules, cells = scenario.rounds, len(scenario.layout.served)
     taken_s, probes = latency_s + rules.pause_s, _probes_of_sessions(scenario)
     spacing_s, probing_s = max(rules.every_s or 0.0, taken_s), probes * taken_s
     end_s = scenario.latest_end_s
-    # on a grid, probes take none of its times
+    # on a grid, probes take no slot of it
     for_training_s = end_s if rules.every_s else end_s - probing_s
     by_time = math.ceil(for_training_s / spacing_s) if spacing_s and end_s < math.inf else math.inf
     each = [min(rounds, by_time) for rounds in _rounds_of_sessions(scenario)]
     rounds = Range(*(cells * (number + probes) for number in each))
-    # a run of a duration lasts it out, whatever its rounds do, unless its sessions end before
+    # a run with a duration lasts that long, whatever its rounds do, unless its sessions end earlier
     in_sequence_s = [number * spacing_s + (0.0 if rules.every_s else probing_s) for number in each]
     simulated_s = Range(
         *(
@@ -141,7 +141,7 @@ def _course(scenario: Scenario, latency_s: float) -> tuple[Range, Range]:
 
 
 def _rounds_of_sessions(scenario: Scenario) -> Range:
-    """Return how many rounds of training a federation's sessions have together; inf: what there is time for."""
+    """Return the number of training rounds of all sessions of a federation; inf if only time bounds it."""
     policy = scenario.sessions
     if policy.count is None or policy.longest is None:
         return Range(math.inf, math.inf)
@@ -150,7 +150,7 @@ def _rounds_of_sessions(scenario: Scenario) -> Range:
 
 
 def _probes_of_sessions(scenario: Scenario) -> int:
-    """Return how many rounds of probes a federation's sessions have together, as far as their number is known."""
+    """Return the number of probe rounds of all sessions of a federation, as far as it is known."""
     policy, learning = scenario.sessions, scenario.learning
     if learning is None or policy.count is None or policy.longest is None:
         return 0
@@ -158,7 +158,7 @@ def _probes_of_sessions(scenario: Scenario) -> int:
 
 
 def forecast_of(run: RunPlan) -> Forecast:
-    """Return what is known of a run that has been built."""
+    """Return the forecast of a run that has been built."""
     scenario, learner = run.world.scenario, run.learner
     added = sum(_added(one, run.learner_of(name)) for name, one in run.world.by_federation.items())
     loads = scenario.trains and "torch" not in sys.modules
@@ -173,7 +173,7 @@ def forecast_of(run: RunPlan) -> Forecast:
 
 
 def _about(run: RunPlan, learner: Any) -> list[str]:
-    """Say in a few lines what a run is."""
+    """Return a few lines that describe a run."""
     scenario = run.world.scenario
     if scenario.federations:
         return [_shared(run, name, one) for name, one in run.world.by_federation.items()]
@@ -191,7 +191,7 @@ def _about(run: RunPlan, learner: Any) -> list[str]:
 
 
 def _added(world: World, learner: Any) -> float:
-    """Return about what a round of a federation adds to the memory that a run holds when it begins."""
+    """Estimate the bytes that a federation's round adds to the memory of a run that begins."""
     return memory_needs.of_first_round(
         world.scenario,
         world.members_count,
@@ -202,7 +202,7 @@ def _added(world: World, learner: Any) -> float:
 
 
 def _samples(world: World, learner: Any) -> str:
-    """Say how many training samples a federation's devices have in session 1; empty: nothing is trained."""
+    """Describe the training samples per device in session 1; empty if nothing is trained."""
     if world.scenario.learning is None:
         return ""
     sizes = list(learner.device_data.sizes(range(world.members_count)).values())
@@ -210,7 +210,7 @@ def _samples(world: World, learner: Any) -> str:
 
 
 def _shared(run: RunPlan, name: str, world: World) -> str:
-    """Say in a line what one of several federations is."""
+    """Describe one of several federations in a line."""
     learner, weight = run.learner_of(name), (run.world.scenario.federations or {})[name].weight
     samples = _samples(world, learner)
     said = f"federation {name}: {world.members_count} devices, weight {weight:g}"
@@ -221,7 +221,7 @@ def _shared(run: RunPlan, name: str, world: World) -> str:
 
 
 def _transfers(learning: LearningSettings | None, learner: Any) -> str:
-    """Say how many bits go down and up, once where that is the same; no codec is counted."""
+    """Describe the bits of a transfer down and up, once if they are equal; codecs are not counted."""
     up_bits = learner.payload_bits
     if learning is None or learning.cost.payload == "model" or not up_bits:
         return f"bits per transfer: {up_bits:,}"
@@ -239,11 +239,11 @@ def _transfers(learning: LearningSettings | None, learner: Any) -> str:
 
 
 def _day_that_hardly_passes(scenario: Scenario) -> list[str]:
-    """Note a day by whose clock devices live, and a run that nothing makes last for hours."""
+    """Note devices that follow a daily clock in a run that may last only minutes."""
     lasts = scenario.duration_s or scenario.rounds.every_s or scenario.rounds.pause_s
     if scenario.day is None or lasts or scenario.sessions.longest is None:
         return []
     return [
         f"devices live by a day of {scenario.day.day_s:g} s, and rounds follow one another at once: the run may be"
-        " over before anybody sets out; give rounds.every_s, or sessions by the hour (daily) with duration_s"
+        " over before any device sets out; give rounds.every_s, or sessions by the hour (daily) with duration_s"
     ]

@@ -1,6 +1,6 @@
-"""Write the notes of a run at its end: above all that something the scenario asked for never happened.
+"""Write the notes of a run at its end: above all what the scenario asked for and never happened.
 
-Each note is a function of some sections of the scenario and of the counts of the rows that the run has written.
+Each note is a function of sections of the scenario and of counts of the rows that the run has written.
 """
 
 import math
@@ -29,9 +29,9 @@ from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
 NR_EFFICIENCY = 8 * 948 / 1024
-# what is far from any network; and of fewer handovers a ratio says nothing
+# far from any network; with fewer handovers the ratio means nothing
 MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
-# of all parts taken in rounds: what befalls fewer moves no result that a reader would look at
+# of all participations: what happens to fewer changes no result that a reader would look at
 NEGLIGIBLE = 0.02
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
@@ -39,7 +39,7 @@ CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 def of_run(
     world: World, radio: Radio, network: Network, counts: Counts, *, simulated_s: float
 ) -> Iterator[str]:
-    """Yield a sentence for each thing that a reader of the results has to know."""
+    """Yield a sentence for each fact that a reader of the results must know."""
     scenario = world.scenario
     settings, kinds = scenario.radio, scenario.devices.kinds()
     each = [(name, one, counts.of[name]) for name, one in scenario.by_federation.items()]
@@ -67,7 +67,7 @@ def of_run(
 
 
 def _never_aggregated(least: int, counts: Counts) -> Iterator[str]:
-    """Note a federation that never aggregated an update; least: what a round needs."""
+    """Note a federation that never aggregated an update; least: updates that a round needs."""
     if not counts.rounds:
         yield "no round was ever held: no device was in a cell with a server"
     without = sorted(cell for cell in counts.rounds if not counts.models[cell])
@@ -83,7 +83,7 @@ def _never_aggregated(least: int, counts: Counts) -> Iterator[str]:
 
 
 def _churn_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: float) -> Iterator[str]:
-    """Note switches that nobody used, or a cycle longer than the run."""
+    """Note churn that never switched a device, or a cycle longer than the run."""
     switched = counts.events[EventName.SWITCHED_ON] + counts.events[EventName.SWITCHED_OFF]
     never = "" if switched else "no device was ever switched on or off"
     for churn in _distinct(kind.churn for kind in kinds):
@@ -93,10 +93,10 @@ def _churn_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: f
 
 
 def _movement_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: float) -> Iterator[str]:
-    """Note movement that took nobody across the edge of a cell, or a day longer than the run."""
+    """Note movement that took no device across a cell's edge, or a day longer than the run."""
     crossed = sum(counts.events[name] for name in CROSSINGS)
-    never = "" if crossed else "no device ever came, left or changed its cell"
-    # of classes with plans of their own, each says the same
+    never = "" if crossed else "no device ever entered, left or changed its cell"
+    # classes with their own plans would each say the same
     said = dict.fromkeys(
         note
         for mobility in _distinct(kind.mobility for kind in kinds)
@@ -113,7 +113,7 @@ def _of_movement(mobility: Mobility, never: str, simulated_s: float) -> Iterator
 
 
 def more_handovers_than_borders(counts: Counts, crossed: int) -> Iterator[str]:
-    """Note handovers that are the radio going to and fro rather than devices that move from cell to cell."""
+    """Note handovers that come from ping-pong rather than from devices that move between cells."""
     handovers = counts.events[EventName.HANDOVER]
     if handovers >= FEWEST_HANDOVERS and handovers > MOST_HANDOVERS_A_BORDER * crossed:
         each = f"{handovers / crossed:.1f} for each" if crossed else "and none"
@@ -126,12 +126,12 @@ def more_handovers_than_borders(counts: Counts, crossed: int) -> Iterator[str]:
 
 
 def _background_beyond_its_trace(background: Any, simulated_s: float) -> Iterator[str]:
-    """Note other users' traffic that was recorded for less time than the run takes."""
+    """Note background traffic that was recorded for less time than the run covers."""
     ends_s = background.ends_s if background else None
     if ends_s is not None and ends_s < simulated_s:
         yield (
             f"radio.background: its load is known until {_seconds(ends_s)}, and the run covers "
-            f"{_seconds(simulated_s)}: the last load held on; more rows would go on"
+            f"{_seconds(simulated_s)}: the last load held from then on; add rows to its trace"
         )
 
 
@@ -151,11 +151,11 @@ def _rule(name: str, never: str, period_s: float | None, simulated_s: float, uni
         never = f"{never}; " if never else ""
         yield f"{name}: {never}{covers}; with a longer duration_s, or more sessions, it covers more"
     elif never:
-        yield f"{name}: {never}; {covers}; take static or always_on if that is meant, or let the run last longer"
+        yield f"{name}: {never}; {covers}; take static or always_on if that is meant, or make the run longer"
 
 
 def _policy_that_never_acted(policy: SessionPolicy, counts: Counts) -> Iterator[str]:
-    """Note evidence that never ended a session."""
+    """Note a session policy whose criterion never ended a session."""
     if isinstance(policy, BoundedPolicy) and set(+counts.ends) == {"max_rounds"}:
         name = registry.name_of("sessions", policy)
         yield (
@@ -167,11 +167,11 @@ def _policy_that_never_acted(policy: SessionPolicy, counts: Counts) -> Iterator[
 def _warm_start_that_never_acted(
     learning: LearningSettings | None, sessions: int | None, counts: Counts
 ) -> Iterator[str]:
-    """Note a warm start that had no saved model to begin a session with."""
+    """Note a warm start that never had a saved model."""
     if learning is None or counts.warm:
         return
     name, pilots = registry.name_of("warm_starts", learning.warm_start), learning.pilot_sessions
-    # what happens without a warm start; what was known, and said, before the run
+    # no warm start, or a note that was given before the run
     if name == "previous" or pilots >= (sessions or math.inf):
         return
     yield (
@@ -181,9 +181,9 @@ def _warm_start_that_never_acted(
 
 
 def _rate_of_zero(learning: LearningSettings | None, counts: Counts) -> Iterator[str]:
-    """Note rounds in which nothing was learned, as the schedule had come to a learning rate of 0.
+    """Note rounds without learning, since the schedule had reached a learning rate of 0.
 
-    Where that is certain before the run, it is refused.
+    If that is certain before the run, it is refused.
     """
     most = max(counts.trained.values(), default=0)
     if learning is None or not most:
@@ -198,7 +198,7 @@ def _rate_of_zero(learning: LearningSettings | None, counts: Counts) -> Iterator
 
 
 def _beyond_nr(efficiency: Efficiency, layers: int = 1) -> Iterator[str]:
-    """Note transfers faster than any modulation and code of 5G, on so many layers of the downlink."""
+    """Note transfers faster than any modulation and code of 5G with `layers` layers in the downlink."""
     most = {"downlink": layers * NR_EFFICIENCY, "uplink": NR_EFFICIENCY}
     medians = {direction: efficiency.median(direction) for direction in ("downlink", "uplink")}
     above = [f"{value:.1f} bit/s/Hz in the {name}" for name, value in medians.items() if value > most[name]]
@@ -210,7 +210,7 @@ def _beyond_nr(efficiency: Efficiency, layers: int = 1) -> Iterator[str]:
 
 
 def without_coverage(counts: Counts) -> Iterator[str]:
-    """Note devices that had no link, and rounds that waited until timers had run out."""
+    """Note devices without a link, and rounds that waited until timers expired."""
     rounds, out = counts.rounds.total(), counts.uncovered
     waited = f"{counts.timers:,} of {rounds:,} rounds ({counts.timers / rounds:.1%})" if rounds else ""
     if any(out) and (counts.timers or sum(out) > NEGLIGIBLE * counts.participants):
@@ -224,8 +224,8 @@ def without_coverage(counts: Counts) -> Iterator[str]:
         )
     elif counts.timers:
         yield (
-            f"{waited} waited for a device whose link had failed, until radio.monitoring.t310_s and t311_s had run"
-            " out"
+            f"{waited} waited for a device whose link had failed, until radio.monitoring.t310_s and t311_s"
+            " expired"
             + (
                 ""
                 if out
@@ -235,7 +235,7 @@ def without_coverage(counts: Counts) -> Iterator[str]:
 
 
 def _radiated_power_only(radio: RadioSettings, kinds: Sequence[Any]) -> Iterator[str]:
-    """Note joules of a radio that exists which are those of a formula: what is radiated, and no circuit."""
+    """Note energy of a real radio that counts only radiated power, without circuits."""
     radiated = [
         isinstance(kind.power, JournalPower) and kind.pa_efficiency == 1 and not kind.uplink_circuit_power_w
         for kind in kinds
@@ -251,7 +251,7 @@ def _radiated_power_only(radio: RadioSettings, kinds: Sequence[Any]) -> Iterator
 
 
 def _two_bands_at_once(radio: RadioSettings) -> Iterator[str]:
-    """Note a band that carries both directions all the time, where bands are TDD."""
+    """Note a band that carries both directions at once at a frequency where bands are TDD."""
     if radio.preset == "nr" and radio.tdd is None and radio.carrier_hz >= TDD_FROM_HZ:
         yield (
             f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz in each direction at once, and bands from"

@@ -1,4 +1,4 @@
-"""One run, planned: built and checked, named by what it is; nothing of it has begun, and nothing is written."""
+"""Plan a run: build and check it, without starting it or writing anything."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -30,8 +30,8 @@ from edgefl.scenario.world import World
 class RunPlan:
     """A run, built and checked.
 
-    model: what run.json says of the model, and of where it is trained. training: None: nothing is trained. notes:
-    what is allowed, but hardly wanted.
+    model: what run.json says of the model, and of where it is trained. training: None if nothing is trained. notes:
+    what is allowed but probably unintended.
     """
 
     prepared: Prepared
@@ -44,21 +44,21 @@ class RunPlan:
 
     @cached_property
     def told(self) -> LearningIdentity | None:
-        """What determines training, if other runs may share it."""
+        """What determines the training, if other runs may share it."""
         return self.prepared.told(self.world)
 
     @property
     def learner(self) -> Any:
-        """A learner of the first federation."""
+        """The learner of the first federation."""
         return self.learner_of(next(iter(self.learners)))
 
     def learner_of(self, federation: str) -> Any:
-        """Return a learner of a federation; those of all its cells are alike."""
+        """Return one learner of a federation; its cells' learners are alike."""
         return next(iter(self.learners[federation].values()))
 
     @property
     def about(self) -> dict[str, Any]:
-        """What run.json says of the run when it begins."""
+        """Return what run.json says of the run when it begins."""
         about = {**self.model, "notes": self.notes, "identity": self.prepared.identity.written()}
         if self.told is not None:
             about["learning_identity"] = asdict(self.told)
@@ -78,12 +78,12 @@ def prepare(
 
     Args:
         device, threads: as in `simulate`.
-        load: reads the data set; None: missing files are downloaded.
-        sizes_only: only to look at: learners need not be able to learn, see `edgefl.learners.model_size`.
+        load: reads the data set; if None, missing files are downloaded.
+        sizes_only: build learners that only know their sizes, see `edgefl.learners.model_size`.
         learner: as in `simulate`.
 
     Raises:
-        EdgeflError: something in the scenario cannot be had; it names file, line and remedy.
+        EdgeflError: part of the scenario is unavailable; the message names file, line and remedy.
     """
     load = load or Loaded(download=True)
     with scenario.naming_places():

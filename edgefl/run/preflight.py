@@ -1,7 +1,7 @@
-"""What can be known of a run before it begins, found out on its built world: numbers that do not fit, and notes.
+"""Check the built world of a run before it begins: refuse numbers that do not fit, and write notes.
 
-Keys that contradict each other are refused when the scenario is read (`edgefl/scenario/`); what is
-found here needs the drop of the devices, their places, the data or the model.
+Keys that contradict each other are refused when the scenario is read (`edgefl/scenario/`); these checks need the
+drop of the devices, their places, the data or the model.
 """
 
 import copy
@@ -24,10 +24,10 @@ from edgefl.scenario.world import World
 
 
 def check_world(world: World, *, reports: bool = False) -> None:
-    """Check what the drop decides, before any data are read.
+    """Check what depends on the drop, before any data are read.
 
     Args:
-        reports: whether a learner stands in place of the workload, which may report losses.
+        reports: whether a learner replaces the workload, and may report losses.
 
     Raises:
         EdgeflError: names the key and the remedy.
@@ -46,27 +46,27 @@ def check_world(world: World, *, reports: bool = False) -> None:
 def _check_tasks(
     rounds: RoundSettings, sessions: SessionPolicy, asked: bool, *, reports: bool, trains: bool
 ) -> None:
-    """Check that what decides knows what it goes by."""
+    """Check that deciders, selectors and session policies get the reports they use."""
     if reports and rounds.overlap:
         raise EdgeflError(
             "a learner from outside is asked round by round, and with this server rounds overlap: take synchronous",
             ("rounds", "server"),
         )
-    # not a rule of the schema: in a small world for tests a workload may stand for a learner that reports
+    # not a rule of the schema: in a test's small world a workload may replace a learner that reports
     if trains or reports:
         return
     if sessions.report_bits:
         name = registry.name_of("sessions", sessions)
         raise EdgeflError(
             f"{name} sessions end by the devices' losses, and a workload trains nothing: take schedule or"
-            " membership, or learning in place of workload",
+            " membership, or learning instead of workload",
             ("sessions",),
         )
     if asked:
         name = registry.name_of("selectors", rounds.selector)
         raise EdgeflError(
             f"{name} chooses by what devices report of their training, and a workload trains nothing: take learning"
-            " in place of workload, or another selector",
+            " instead of workload, or another selector",
             ("rounds", "selector"),
         )
 
@@ -76,10 +76,10 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
     Args:
         simulation: of a rehearsal, not of the run.
-        learners: they stay as they are.
+        learners: not changed.
 
     Returns:
-        Notes: what is allowed, but hardly wanted.
+        Notes: what is allowed but probably unintended.
 
     Raises:
         EdgeflError: names the key and the remedy.
@@ -104,15 +104,15 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
 
 def _check_further_deals(learners: Mapping[int, Any]) -> None:
-    """Deal the second session's samples too: where label sets take turns, it is the first with the other set."""
-    # any cell's: they all deal alike; of a copy, so that the first session's are not dealt again
+    """Deal the second session's samples too: alternating label sets first meet the other set there."""
+    # any cell's, since all deal alike; of a copy, so that the first session's are not dealt again
     device_data: DeviceData = copy.copy(next(iter(learners.values())).device_data)
     with about("learning", "partition"):
         device_data.deal(2)
 
 
 def _of_reports(learning: LearningSettings, selector: Selector, sessions: SessionPolicy) -> Iterator[str]:
-    """Note reports of devices that no noise covers."""
+    """Note reports of devices that are sent without noise."""
     asks = selector.asks_loss or selector.asks_norm
     names = (
         registry.name_of("selectors", selector) if asks else None,
@@ -123,16 +123,16 @@ def _of_reports(learning: LearningSettings, selector: Selector, sessions: Sessio
 
 def _of_warm_start(learning: LearningSettings, sessions: int | None) -> Iterator[str]:
     name = registry.name_of("warm_starts", learning.warm_start)
-    # previous: as pilot sessions begin anyway
+    # previous: pilot sessions begin that way anyway
     if sessions is not None and learning.pilot_sessions >= sessions and name != "previous":
         yield (
-            f"learning.warm_start {name} never comes to work: sessions 1 to {learning.pilot_sessions} are pilot ones"
+            f"learning.warm_start {name} never acts: sessions 1 to {learning.pilot_sessions} are pilot ones"
             f" (learning.pilot_sessions), and there are {sessions}"
         )
 
 
 def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
-    """Note personal models that nobody tests."""
+    """Note personal models that are never evaluated."""
     if learning.algorithm.has_personal() and learning.evaluation.tested_on == "labels":
         name = registry.name_of("algorithms", learning.algorithm)
         yield (
@@ -142,7 +142,7 @@ def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
 
 
 def _of_costs(learning: LearningSettings) -> Iterator[str]:
-    """Note what this algorithm sends and computes, and the run does not book."""
+    """Note what this algorithm sends and computes without being booked."""
     name = registry.name_of("algorithms", learning.algorithm)
     sent = list(_not_paid_of_sent(learning)) if learning.cost.payload == "model" else []
     computed = list(_not_paid_of_computed(learning)) if learning.cost.booked != "all" else []
@@ -155,7 +155,7 @@ def _of_costs(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
-    """Yield what a transfer carries beside one model."""
+    """Yield what a transfer carries besides one model."""
     algorithm = learning.algorithm
     if algorithm.chooses_model:
         yield "all models but one on the way down"
@@ -167,7 +167,7 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
-    """Yield the passes beside those of local training."""
+    """Yield the passes besides those of local training."""
     algorithm, start = learning.algorithm, learning.warm_start
     if algorithm.trains_personal and learning.cost.booked == "nominal":
         yield "the passes that train personal models"

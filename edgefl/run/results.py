@@ -1,4 +1,4 @@
-"""What a run or a study leaves behind, as an object: its directory, which is a path, with its tables."""
+"""The results of a run or a study: its directory, which is a path, with its tables."""
 
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ else:
 class _Directory(_Path):
     """A directory of runs: a path (`results / "rounds.csv"`), with tables that are pandas data frames."""
 
-    def __truediv__(self, key: Any) -> Path:  # type: ignore[override]  # what is inside is no run directory
+    def __truediv__(self, key: Any) -> Path:  # type: ignore[override]  # what is inside is not a run directory
         return Path(self) / key
 
     @property
@@ -43,12 +43,12 @@ class _Directory(_Path):
 
     @property
     def ledger(self) -> "pd.DataFrame":
-        """One row per device: all its joules by what it was doing, and those wasted."""
+        """One row per device: its joules by activity, and those wasted."""
         return self._runs.ledger
 
     @property
     def positions(self) -> "pd.DataFrame":
-        """One row per device and time: place, serving cell, gain; where record.positions_s asks for it."""
+        """One row per device and time: place, serving cell, gain; written with record.positions_s."""
         return self._runs.positions
 
     @property
@@ -68,8 +68,8 @@ class Results(_Directory):
 
     Columns carry their units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
     `_db` and `_dbm`; accuracies and shares are 0 to 1. `wall_s` alone is this machine's time. docs/run-directory.md
-    explains each column. Tables are read when they are first asked for, and an EdgeflError or a ValueError says
-    what a directory lacks.
+    explains each column. Tables are read on first use; an EdgeflError or a ValueError names what a directory
+    lacks.
 
     Example:
         results = edgefl.simulate(scenario)
@@ -85,12 +85,12 @@ class Results(_Directory):
 
     @property
     def notes(self) -> list[str]:
-        """What the run has to say of itself, one sentence each."""
+        """The run's notes, one sentence each."""
         return list(self.info.get("notes") or ())
 
 
 class StudyResults(_Directory):
-    """The directory of a study, a path. Its tables are of all its runs, by variant (with its setting) and seed.
+    """The directory of a study, a path. Its tables cover all its runs, by variant (with its setting) and seed.
 
     Example:
         results = edgefl.study("study.yaml")
@@ -100,7 +100,7 @@ class StudyResults(_Directory):
 
     @property
     def answer(self) -> "Answer | None":
-        """The answer to the study's question: `.sentence`, `.table`, `.notes`; None: the study has no question."""
+        """The answer to the study's question (`.sentence`, `.table`, `.notes`), or None without a question."""
         from edgefl.analysis.reports.question import read
 
         return read(self)

@@ -1,4 +1,4 @@
-"""Going on with a run that was left: killed, interrupted, or failed for want of room."""
+"""Resume a run that was killed or interrupted, or failed for lack of disk space."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,10 +23,10 @@ from edgefl.scenario.scenario import Scenario, load, written
 
 
 def left_behind(path: Path) -> Scenario:
-    """The scenario of a run that was left.
+    """Return the scenario of an unfinished run.
 
     Raises:
-        EdgeflError: the run is complete, under way, or none, or its run.json no longer says which it is.
+        EdgeflError: the run is complete or under way, there is none, or its run.json is damaged.
     """
     about = run_status.resumable(path)
     if lost := [name for name in NAMES if about.get(name) is None]:
@@ -48,23 +48,23 @@ def resume(
     on_note: Callable[[str], None] = lambda note: None,
     learner: Maker | Learner | None = None,
 ) -> Results:
-    """Go on with a run that was left, on the kind of device where it was begun.
+    """Resume an unfinished run, on the kind of device where it began.
 
-    Its tables are written anew from the first row on, and in the end hold what an undisturbed run's hold.
+    Its tables are rewritten from the first row on; at the end they equal those of an undisturbed run.
 
     Args:
         path: the run directory.
         threads: as in `simulate`.
         every: how often snapshots are taken.
-        on_round: called with every round, those that are replayed too.
-        on_note: told what is damaged, and what is done about it.
-        learner: the one from outside that the run was begun with, if it was.
+        on_round: called with every round, including replayed ones.
+        on_note: called with what is damaged, and what is done about it.
+        learner: the external learner that the run began with, if any.
 
     Returns:
         The run directory.
 
     Raises:
-        EdgeflError: the run is complete or under way, or would not go on as it began.
+        EdgeflError: the run is complete or under way, or would not continue as it began.
     """
     path = Path(path)
     scenario = left_behind(path)
@@ -83,7 +83,7 @@ def resume(
 
 
 def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
-    """Refuse to go on with another learner than the run's own."""
+    """Refuse to resume with a learner other than the run's own."""
     theirs = (about_of(path).get("learner") or {}).get("name")
     ours = None if learner is None else own_code.name_of(learner)
     if theirs != ours:
@@ -96,7 +96,7 @@ def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
 
 
 def can_go_on(path: Path, scenario: Scenario) -> bool:
-    """Whether a run that was left has trained something here, as this scenario, from which it can go on."""
+    """Return whether an unfinished run of this scenario has trained something here that it can resume from."""
     described, journal, values = path / SCENARIO, path / FILE, written(scenario)
     if not (described.is_file() and journal.is_file()):
         return False

@@ -1,4 +1,4 @@
-"""The composition root: a scenario becomes a world, an engine and a learner, and these a run directory."""
+"""The composition root: build world, engine and learner of a scenario, and run them into a run directory."""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -60,27 +60,27 @@ def simulate(
 
     Args:
         scenario: from `load_scenario`, or what that takes: a file's path or a dict.
-        out: run directory, created; None: `runs/NAME-seedN` in the current folder, numbered if taken.
+        out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
         device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`.
-        threads: devices trained at the same time on a CPU; None: one per core. Results do not depend on it.
-        on_round: called with every finished round, at once: its joules have tails until then, while its row in
-            rounds.csv waits until they are over.
+        threads: devices trained at the same time on a CPU, by default one per core. Results do not depend on it.
+        on_round: called with every round as it ends: its joules have tails until then, while its row in rounds.csv
+            waits until they are over.
         member: the study this run is part of.
-        every: how often a snapshot is taken, from which an interrupted run can go on.
-        on_note: told what the user should know at once: of slow settings, and what is damaged in a run that goes
-            on, and what is done about it.
-        resume_from: a run directory that was left; its tables are written anew. See `edgefl.run.resuming`.
-        load: reads the data set; None: missing files are downloaded.
+        every: how often a snapshot is taken, from which an interrupted run can resume.
+        on_note: called with what the user should know at once: slow settings, what is damaged in a resumed run,
+            and what is done about it.
+        resume_from: an unfinished run directory; its tables are rewritten. See `edgefl.run.resuming`.
+        load: reads the data set; if None, missing files are downloaded.
         sharing: what training is taken from another run, and left for others.
-        learner: trains in place of PyTorch, see `edgefl.learners.own`: called with an `Assignment` for each
+        learner: trains instead of PyTorch, see `edgefl.learners.own`: called with an `Assignment` for each
             federation; the scenario then names a workload.
 
     Returns:
         The run directory: a path, with the tables of the run.
 
     Raises:
-        EdgeflError: something in the scenario cannot be had; nothing has been written, or what was
-            written is marked `failed`.
+        EdgeflError: part of the scenario is unavailable; nothing has been written, or what was written is marked
+            `failed`.
         Interrupted: Ctrl-C or SIGTERM; what was written is marked `interrupted`.
     """
     scenario = given(scenario)
@@ -133,10 +133,10 @@ def simulate(
 def _journaled(
     plan: RunPlan, run: RunDirectory, sharing: TrainingReuse, every: Every, on_note: Callable[[str], None]
 ) -> Iterator[tuple[Mapping[Seat, Learner], Sequence[str], Callable[[], None]]]:
-    """Give the learners with a journal of their answers, its notes, and what keeps the models when the run ends.
+    """Yield the learners with a journal of their answers, its notes, and a function that keeps the models at the end.
 
-    What another run has paid for is taken; run.json says how many rounds were taken. Federations that train nothing,
-    beside others that do, have nothing to be recorded: what they answer follows from what they are asked.
+    Training of another run is reused; run.json counts its rounds. Federations that train nothing are not recorded:
+    their answers follow from the questions.
     """
     training, told = plan.training, plan.told
     learners: dict[Seat, Any] = {
@@ -171,7 +171,7 @@ def _journaled(
     ) as journal:
 
         def keep_models() -> None:
-            journal.replays()  # brings learners whose answers were all recorded to where they end
+            journal.replays()  # brings learners whose answers were all recorded to their end
             keeper.finish(borrowed)
 
         journaled = {
@@ -184,7 +184,7 @@ def _journaled(
 
 
 def _write_ledger(simulation: Simulation) -> None:
-    """Write what each device spent, with columns for classes and lost links where there are."""
+    """Write what each device spent, with columns for classes and lost links if there are any."""
     power, names = simulation.network.power, simulation.fleet.class_names()
     ledger = simulation.ledger
     columns = ledger.columns(power.running_s(), simulation.fleet.idle_power_w, power.charges())
@@ -201,7 +201,7 @@ def _write_ledger(simulation: Simulation) -> None:
 
 
 def _serve(server: Server, rescue: Path) -> Generator[simpy.Event, None, None]:
-    """Run a server; if training diverges, keep the last finite model in the file."""
+    """Run a server; if training diverges, save the last finite model in `rescue`."""
     try:
         yield from server.run()
     except Divergence as diverged:
@@ -212,7 +212,7 @@ def _serve(server: Server, rescue: Path) -> Generator[simpy.Event, None, None]:
 
 
 class _Counting:
-    """A recorder that also counts what it writes, of the run and of its federation."""
+    """A recorder that also counts what it writes, for the run and for its federation."""
 
     def __init__(self, recorder: Recorder, *counts: Counts) -> None:
         self._recorder, self._counts = recorder, counts

@@ -1,4 +1,4 @@
-"""Loading the models that a run has trained: modules with their parameters, and how their inputs are scaled."""
+"""Load the models that a run has trained: modules with their parameters, and how their inputs are scaled."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainedModule:
-    """A trained model: its module, in evaluation mode on the CPU, and what goes in and comes out.
+    """A trained model: its module, in evaluation mode on the CPU, its inputs and outputs.
 
     Args:
-        module: takes inputs [n, *input_shape] as `normalised` makes them of raw ones.
+        module: takes inputs [n, *input_shape], raw ones as `normalised` returns them.
         inputs: shape, scaling and names of labels.
-        about: cell, session, phase and round in which it was made.
+        about: cell, session, phase and round that made it.
 
     Example:
         model = edgefl.load_model("runs/first")
@@ -40,7 +40,7 @@ class TrainedModule:
         return self.inputs.labels
 
     def normalised(self, x: Any) -> "Tensor":
-        """Return raw inputs [n, *input_shape], an array or tensor, as the model sees them: (x - mean) / std."""
+        """Normalise raw inputs [n, *input_shape], an array or tensor, for the model: (x - mean) / std."""
         import torch
 
         mean, std = (torch.tensor(one, dtype=torch.float32) for one in (self.inputs.mean, self.inputs.std))
@@ -62,18 +62,17 @@ def load_model(
     """Load a model that a run has trained, from its directory.
 
     Args:
-        run: the run directory, or a federation's in it; its scenario says by `record.models` what is there.
-        cell: whose; None: of the only one that has a server.
+        run: the run directory, or a federation's in it; `record.models` of its scenario says what was kept.
+        cell: its cell, by default the only one that has a server.
         kept: `last`, `best`, or the number of a round of the cell, where `record.models` kept these.
-        device: a device, for the model with which it is served: its own, or that of its cluster; None: the global
-            model.
-        served: number of a model, where the cell serves its devices with several; None: the global model.
+        device: a device, for the model that serves it: its own, or that of its cluster; by default the global model.
+        served: number of a model, if the cell serves its devices with several; by default the global model.
 
     Returns:
         The module, with its inputs' scaling and the names of the labels.
 
     Raises:
-        EdgeflError: there is no such model; it names those that are there.
+        EdgeflError: there is no such model; the message names those that exist.
     """
     import torch
 
@@ -108,8 +107,8 @@ def load_model(
             module = scenario.learning.model.build(inputs.shape, len(inputs.labels)).eval()
         except (RuntimeError, ValueError, OverflowError, MemoryError) as error:
             raise EdgeflError(
-                f"{path}: its header says inputs {list(inputs.shape)} and {len(inputs.labels)} labels, of which the"
-                f" scenario's model cannot be made ({quoted(str(error))}): take a file that a run has kept"
+                f"{path}: its header says inputs {list(inputs.shape)} and {len(inputs.labels)} labels, and the"
+                f" scenario's model cannot be built with them ({quoted(str(error))}): take a file that a run has kept"
             ) from error
     model_files.put_into(module, model_files.read(path), path)
     if device is not None or served is not None:
@@ -118,7 +117,7 @@ def load_model(
 
 
 def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Tensor]":
-    """Return the parameters of a device's model, or of one that the cell serves, beside the global one.
+    """Return the parameters of a device's model, or of a numbered one that the cell serves.
 
     Raises:
         EdgeflError: there is none.
@@ -138,8 +137,8 @@ def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Te
     if which is None or not 0 <= which < count:
         wanted = f"device {device}" if device is not None else f"number {served} (it serves {count})"
         raise EdgeflError(
-            f"{path}: there is no model beside the global one for {wanted}: one is kept where the algorithm"
-            " makes one, devices' own with record.models: personal"
+            f"{path}: there is no model besides the global one for {wanted}: it is kept if the algorithm"
+            " makes it, devices' own with record.models: personal"
         )
     return {name: tensor[which] for name, tensor in own.items()}
 
@@ -149,7 +148,7 @@ def _cell_of(path: Path) -> int:
 
 
 def _rows(path: Path, kind: str) -> "dict[str, Tensor]":
-    """Return several models of the moment of a global one; empty: none were kept."""
+    """Return the models kept with a global one; empty if there are none."""
     from edgefl.learning.federation import kept_models
     from edgefl.learning.modules import model_files
 
@@ -159,7 +158,7 @@ def _rows(path: Path, kind: str) -> "dict[str, Tensor]":
     if rows.get(kept_models.MODEL_OF) is not None or kept_models.DEVICES in rows:
         needed = [kept_models.DEVICES] + [kept_models.MODEL_OF] * (kind == kept_models.SERVED)
     if rows and any(name not in rows or rows[name].dim() != 1 for name in needed):
-        raise EdgeflError(f"{beside}: does not say whose its models are ({', '.join(needed)}): run it again")
+        raise EdgeflError(f"{beside}: lacks the devices of its models ({', '.join(needed)}): run it again")
     return rows
 
 

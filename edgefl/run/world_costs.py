@@ -1,4 +1,4 @@
-"""What a recorded world costs: seconds and joules of its links at a time, and what differs between its devices."""
+"""Costs of a recorded world: seconds and joules of its links at a time, and the differences between its devices."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -36,7 +36,7 @@ def links(
     """Yield the links of each cell now, with each payload, as rows of LINK_COLUMNS.
 
     Args:
-        number: of this look at them, from 0 on.
+        number: of this record, from 0.
     """
     for cell in cells:
         present = simulation.network.present(cell)
@@ -62,7 +62,7 @@ def links(
 
 
 def _costs(simulation: Simulation, opened: RadioRound, bits: Sequence[int], time_s: float) -> dict[str, Any]:
-    """Return seconds and joules of each link's downlink and uplink, both begun now; None: it carries nothing."""
+    """Return seconds and joules of each link's downlink and uplink, both begun now; None for a link without rate."""
     costs: dict[str, Any] = {}
     for direction in DIRECTIONS:
         carrying = [link.row for link in opened if link.carries(direction)]

@@ -1,4 +1,4 @@
-"""What a run's numbers depend on besides its seed, and what of it has changed since a run was left."""
+"""What a run's numbers depend on besides its seed, and what has changed since the run stopped."""
 
 import platform
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 SCENARIO = "scenario.yaml"
-KEYS_SHOWN = 3  # of a scenario that was edited
+KEYS_SHOWN = 3  # of an edited scenario
 
 
 def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str]) -> dict[str, str]:
@@ -23,7 +23,7 @@ def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str
     Args:
         scenario: the scenario.yaml of the run directory.
         device: where models are trained.
-        code: of parts from outside, module -> hash.
+        code: hashes of external components by module.
     """
     import torch
 
@@ -40,7 +40,7 @@ def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, str], *, scenario: bool = True) -> list[str]:
-    """Say what has changed.
+    """Return the differences between two circumstances, as texts.
 
     Args:
         scenario: whether the scenario counts.
@@ -53,13 +53,13 @@ def differences(then: Mapping[str, Any], now: Mapping[str, str], *, scenario: bo
 
 
 def _difference(name: str, here: str, there: str) -> str:
-    """What has changed of a circumstance: of a scenario, which keys."""
+    """Describe how a circumstance has changed: for a scenario, which keys."""
     if name != SCENARIO:
         return f"{name} is {here}, was {there}"
     try:
         now, then = (dict(leaves(yaml.safe_load(text))) for text in (here, there))
     except yaml.YAMLError:
-        return f"{name} has changed, and is no YAML"
+        return f"{name} has changed, and is not YAML"
     keys = [key for key in {**then, **now} if now.get(key) != then.get(key)]
     shown = [f"{key} is {now.get(key)}, was {then.get(key)}" for key in keys[:KEYS_SHOWN]]
     more = f", and {len(keys) - KEYS_SHOWN} keys more" if len(keys) > KEYS_SHOWN else ""
@@ -67,7 +67,7 @@ def _difference(name: str, here: str, there: str) -> str:
 
 
 def leaves(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Yield the dotted keys of a document, and what they hold; empty mappings are values."""
+    """Yield the dotted keys of a document with their values; empty mappings are values."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from leaves(item, (*keys, str(key)))

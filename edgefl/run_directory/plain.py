@@ -8,15 +8,15 @@ from typing import Any
 from edgefl import contract
 
 VALUES: dict[str, Any] = {name: value for name, value in vars(contract).items() if is_dataclass(value)}
-# In a list, [value, TIMES, count] stands for so many of them, [first, TO, last] for these and all between.
+# In a list, [value, TIMES, count] repeats value count times, and [first, TO, last] is the range first..last.
 TIMES, TO = "x", "to"
 PAIRS = "pairs"
 LONGEST_TEXT = 60
-_PLAIN = {int, float, str, bool, type(None)}  # what JSON has as it is
+_PLAIN = {int, float, str, bool, type(None)}  # JSON's own types
 
 
 def encoded(value: Any) -> Any:
-    """Return a value as JSON: a dataclass under its name, a mapping as pairs, runs in a sequence written short."""
+    """Return a value as JSON: a dataclass under its name, a mapping as pairs, runs in a sequence shortened."""
     if is_dataclass(value):
         return {type(value).__name__: {one.name: encoded(getattr(value, one.name)) for one in fields(value)}}
     if isinstance(value, Mapping):
@@ -37,7 +37,7 @@ def decoded(value: Any) -> Any:
 
 
 def words(value: Any) -> str:
-    """Return a value as an error's text shows it."""
+    """Return a value as errors show it."""
     text = str(value)
     if isinstance(value, list | tuple):
         text = " ".join(
@@ -48,7 +48,7 @@ def words(value: Any) -> str:
 
 
 def _python(value: Any) -> Any:
-    """Return NumPy's numbers as Python's."""
+    """Convert NumPy's numbers to Python's."""
     return value if isinstance(value, int | str | None) or type(value) is float else value.item()
 
 
@@ -65,7 +65,7 @@ def _short(values: list[Any]) -> list[Any]:
 
 
 def _ranges(values: Sequence[int]) -> list[Any]:
-    """Write increasing integers short: three or more neighbours as one range."""
+    """Shorten increasing integers: three or more neighbours become one range."""
     short: list[Any] = []
     first = last = values[0]
     for value in [*values[1:], None]:

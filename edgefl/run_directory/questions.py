@@ -1,4 +1,4 @@
-"""A learner's verbs as questions, by name and by what they depend on: to be recorded, compared and asked again."""
+"""A learner's calls as questions, a name and its arguments: they are recorded, compared and asked again."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from edgefl.contract import (
     StageFacts,
 )
 
-# questions that change nothing of a learner
+# questions that do not change the learner
 LOOKS = ("evaluate", "expected")
 # questions after which the latest training is still to be aggregated
 KEEPS_TRAINING = (*LOOKS, "uploaded")
@@ -25,7 +25,7 @@ KEEPS_TRAINING = (*LOOKS, "uploaded")
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a run a learner is asked; cell: or another label of its server, where a cell has several."""
+    """The point in a run of a question; cell: or another label of its server if a cell has several."""
 
     cell: int | str
     session: int = 0
@@ -38,25 +38,25 @@ class Place:
 
 
 class Resumable(Learner, Protocol):
-    """A learner that can go on where another of its kind has stopped.
+    """A learner that can continue where another of its kind stopped.
 
-    sees_time: whether its training depends on simulated time, as where data drift by the clock.
+    sees_time: whether its training depends on simulated time, as it does if data drift by the clock.
     """
 
     sees_time: bool
 
     def stages(self) -> Iterator[Stage]:
-        """Stages of the session that is open, from the present one on."""
+        """Return the stages of the open session, from the current one on."""
 
 
 class Answering(ABC):
-    """A server's learner that answers each question in its own way.
+    """A server's learner whose subclass answers each question.
 
     Args:
         cell: as in `Place`.
 
     Attributes:
-        at: where it is asked. facts: of the present stage.
+        at: point of the question. facts: of the current stage.
     """
 
     def __init__(self, cell: int | str, flops_per_sample: float, payload_bits: int, sees_time: bool) -> None:
@@ -71,12 +71,12 @@ class Answering(ABC):
 
         Args:
             call: session, stage, train, expected, uploaded, aggregate, submit, adopt or evaluate.
-            asked: all that the answer depends on.
-            now: the moment; training that does not depend on it is not asked with it.
+            asked: everything that the answer depends on.
+            now: the current time; left out if training does not depend on it.
         """
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
-        """The stages of a session."""
+        """Yield the stages of a session."""
         self.at = Place(self.at.cell, start.number)
         return self._stages_from(self.answer("session", {"start": start}))
 
@@ -88,7 +88,7 @@ class Answering(ABC):
 
 
 class _AnsweredStage:
-    """The present stage of a learner, which answers for it."""
+    """The current stage of a learner; it forwards calls as questions."""
 
     def __init__(self, learner: Answering, facts: StageFacts) -> None:
         self.facts = facts
@@ -129,7 +129,7 @@ class _AnsweredStage:
 
 
 class Asked:
-    """A learner that trains, asked by the names of questions; it may begin in the middle of a session."""
+    """Ask a training learner by the names of questions; it may begin in the middle of a session."""
 
     def __init__(self, learner: Resumable) -> None:
         self._learner = learner
@@ -138,18 +138,19 @@ class Asked:
 
     @property
     def is_open(self) -> bool:
-        """Whether one of its stages has begun."""
+        """Return whether one of its stages has begun."""
         return self._stage is not None
 
     def present(self) -> Stage | None:
-        """Return the present stage; None: there is none, as no session is open."""
+        """Return the current stage, or None if no session is open."""
         if self._stage is None:
             self._stages = iter(self._learner.stages())
             self._stage = next(self._stages, None)
         return self._stage
 
     def ask(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
-        """Ask the learner itself."""
+        """Return the learner's answer to a question."""
+
         if call == "session":
             self._stages = iter(self._learner.session(asked["start"]))
             return self._open_next()
