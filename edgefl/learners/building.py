@@ -1,4 +1,4 @@
-"""The learners of a run: PyTorch's, built with their data and models, or stand-ins that train nothing."""
+"""Build the learners of a run: PyTorch's with their data and models, or stand-ins that train nothing."""
 
 import hashlib
 import os
@@ -23,38 +23,37 @@ from edgefl.scenario import memory_needs
 from edgefl.scenario.members import Members, members_of
 from edgefl.scenario.world import World
 
-if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
+if TYPE_CHECKING:  # a run without learning does not load PyTorch
     import torch
 
     from edgefl.learning.datasets import Data, Dataset
     from edgefl.learning.federation.training_data import TrainingData
 
-# PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
-# have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
-# in a study by processes.
+# PyTorch's own threads stay off: small layers run faster on one thread, and with two under other load OpenMP
+# barriers slowed logistic regression 17-fold. Cores train several devices at a time; a study uses processes.
 THREADS_PER_OPERATION = 1
-_GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # of NVIDIA, on its boards, of AMD, in Windows' Linux
+_GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # NVIDIA, its boards, AMD, WSL
 
 
 def available_cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def may_have_gpu() -> bool:
-    """Whether PyTorch may find a GPU that it calls `cuda`; it need not be loaded to say that there is none."""
+    """Return whether PyTorch may find a `cuda` GPU, without loading it."""
     if sys.platform != "linux":
         return sys.platform != "darwin"
     return any(path for name in _GPUS for path in Path("/dev").glob(name))
 
 
 def torch_device(name: str) -> "torch.device":
-    """The torch device of `auto`, `cpu` or `cuda`.
+    """Return the torch device of `auto`, `cpu` or `cuda`.
 
     Raises:
-        EdgeflError: no such name, or no such device here.
+        EdgeflError: the name is unknown, or this machine has no such device.
     """
     import torch
 
@@ -68,7 +67,7 @@ def torch_device(name: str) -> "torch.device":
 
 @dataclass(frozen=True)
 class Means:
-    """What learners are built with: where they train, on how many threads, and what reads their data."""
+    """The means to build learners: torch device, number of threads, and loader of data."""
 
     device: str
     threads: int
@@ -81,22 +80,22 @@ def build(
     sizes: Mapping[str, Mapping[int, Any] | None],
     outside: outside_learners.Maker | Learner | None = None,
 ) -> tuple[Learners, dict[str, Any], Training | None]:
-    """Build a learner per server, what run.json says of model and machine, and what is trained.
+    """Build a learner per server, run.json's entries on model and machine, and the training.
 
     Args:
-        sizes: federation, or an empty name -> what stands for its learners; None: these themselves are built.
+        sizes: federation, or an empty name -> stand-ins for its learners, or None to build the learners.
 
     Returns:
-        Federation, or an empty name -> learners by cell; what is said; what is trained.
+        Federation, or an empty name -> learners by cell; entries of run.json; training, or None without any.
 
     Raises:
-        EdgeflError: the data, the model or the processor cannot be had.
+        EdgeflError: the data, the model or the processor is unavailable.
     """
     scenario = world.scenario
     if outside is not None:
         if scenario.federations:
             raise EdgeflError(
-                "a learner from outside is one of each cell, and here several federations share the cells: leave"
+                "an external learner needs one federation per cell, and here several share the cells: leave"
                 " federations out, or the learner",
                 ("federations",),
             )
@@ -120,7 +119,7 @@ def _of_one(
     """Build the learners of one federation.
 
     Args:
-        before: what those need that are built already.
+        before: memory needs of the learners built before.
     """
     scenario, training = world.scenario, None
     if scenario.workload is not None:
@@ -131,7 +130,7 @@ def _of_one(
         learners = dict(sizes or {})
         if not learners:
             learners, training = _torch_learners(world, means, before)
-        assert scenario.learning is not None  # the schema wants one of the two
+        assert scenario.learning is not None  # the schema requires one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),
             "parameters": next(iter(learners.values())).parameters,
@@ -147,7 +146,7 @@ def _of_one(
 def _torch_learners(
     world: World, means: Means, before: Sequence[memory.Need]
 ) -> tuple[dict[int, Any], Training]:
-    """Build a learner per cell that trains for real, and what is trained."""
+    """Build a PyTorch learner per cell, and the training."""
     import torch
 
     from edgefl.learning.federation.cloud_stage import below_a_cloud
@@ -212,14 +211,14 @@ def _of_cells(
 
 
 def _further(settings: LearningSettings) -> dict[str, str]:
-    """Return what training depends on beside scenario, data and code: the content of files."""
+    """Return what training depends on besides scenario, data and code: hashes of files."""
     if settings.initial is None:
         return {}
     return {"learning.initial": hashlib.sha256(settings.initial.path.read_bytes()).hexdigest()}
 
 
 def notes_at_start(training: Training | None) -> list[str]:
-    """What is known of a run's training before it begins that its user should know."""
+    """Return notes on a run's training that its user should read before it begins."""
     if training is None or training.torch_device.type != "cpu" or "bf16" not in training.precisions:
         return []
     from edgefl.learning.local.processor import bf16_note

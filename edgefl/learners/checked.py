@@ -1,4 +1,4 @@
-"""The answers of a learner from outside, looked at: what does not fit is one message, with place and remedy."""
+"""Check the answers of an external learner; an error names place and remedy."""
 
 import json
 import math
@@ -30,17 +30,17 @@ VERBS = ("facts", "train", "aggregate", "evaluate")
 
 @dataclass(frozen=True)
 class Where:
-    """Which learner is asked, and where in the run."""
+    """The learner that is asked, and the point in the run."""
 
     name: str
     place: Place
 
     def at(self, **further: Any) -> "Where":
-        """Return a place further in."""
+        """Return this place with further details."""
         return replace(self, place=replace(self.place, **further))
 
     def wrong(self, what: str) -> EdgeflError:
-        """Return the error that tells what does not fit there, and what would."""
+        """Return the error for a wrong answer at this place."""
         return EdgeflError(f"{self}: {what}")
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class Where:
 
 
 class CheckedStage:
-    """A stage of a learner from outside."""
+    """A stage of an external learner whose answers are checked."""
 
     def __init__(self, stage: Any, start: SessionStart, where: Where) -> None:
         missing = [name for name in VERBS if not hasattr(stage, name)]
@@ -116,7 +116,7 @@ class CheckedStage:
         if not isinstance(evaluation, Evaluation):
             raise self._where.wrong(
                 f"evaluate() gave {type(evaluation).__name__}; return an"
-                " edgefl.contract.Evaluation, or None where nothing is tested"
+                " edgefl.contract.Evaluation, or None if nothing is tested"
             )
         accuracy = _scalar(self._where, "accuracy", evaluation.accuracy)
         if accuracy is not None and not 0 <= accuracy <= 1:
@@ -129,7 +129,7 @@ def checked_number(where: Where, name: str, value: Any, *, whole: bool = False, 
     """Return a number as Python's own.
 
     Raises:
-        EdgeflError: it is none, or too small.
+        EdgeflError: it is not a number, or too small.
     """
     number = _plain(value)
     fits = isinstance(number, int) if whole else isinstance(number, int | float) and math.isfinite(number)
@@ -144,7 +144,7 @@ def facts_of(where: Where, facts: Any) -> dict[str, Any]:
     """Return the facts of a state.
 
     Raises:
-        EdgeflError: JSON cannot hold them as they are.
+        EdgeflError: they do not survive JSON unchanged.
     """
     try:
         same = json.loads(json.dumps(facts)) == facts and isinstance(facts, dict)
@@ -177,7 +177,7 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
     if given != ids:
         raise where.wrong(
             f"train() answered for devices {quoted(given)} and was asked about {quoted(ids)}: return the"
-            " ids as they were given, and what each of them does in this order"
+            " ids as given, and each one's work in this order"
         )
     work = {}
     for name in WORK:
@@ -230,12 +230,11 @@ def _scalar(where: Where, name: str, value: Any) -> float | None:
         raise where.wrong(f"{name} is {quoted(value)}; a number, or None for an empty cell")
     if not math.isfinite(number):
         raise where.wrong(
-            f"{name} is {number}: training has left the finite numbers; take smaller steps, or None for an"
-            " empty cell"
+            f"{name} is {number}, which is not finite: take smaller steps, or None for an empty cell"
         )
     return float(number)
 
 
 def _plain(value: Any) -> Any:
-    """Return NumPy's and PyTorch's single numbers as Python's."""
+    """Convert NumPy's and PyTorch's scalars to Python's numbers."""
     return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value

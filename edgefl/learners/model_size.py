@@ -1,8 +1,8 @@
-"""The size of a learner, which is what the checks before a run ask of it, without loading PyTorch.
+"""Compute the size of a learner for the checks before a run, without loading PyTorch.
 
-Loading PyTorch takes longer than everything else that `edgefl validate` does. Where a model writes out its size
-and nothing else of the learning has to be tried with tensors, data and partition are built as in a run, and the
-model is known by its formula; a conformance test holds formula and module together.
+Loading PyTorch takes longer than all other work of `edgefl validate`. If a model states its size and nothing else of
+the learning must be tried with tensors, data and partition are built as in a run, and the model's size comes from
+its formula; a conformance test compares formula and module.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from edgefl.scenario.world import World
 
 @dataclass(frozen=True)
 class _SizedLearner:
-    """The data and the size of a learner, known without building its model."""
+    """The data and the size of a learner whose model is not built."""
 
     device_data: DeviceData
     payload_bits: int
@@ -38,15 +38,15 @@ class _SizedLearner:
 def of(
     world: World, device: str, load: Callable[[Dataset], Data] | None = None
 ) -> dict[int, _SizedLearner] | None:
-    """Return the learner of each cell by its size; None: that needs PyTorch, or nothing is trained.
+    """Return each cell's learner as its size, or None if that needs PyTorch or nothing is trained.
 
     Args:
         world: of one federation.
         device: as in `simulate`.
-        load: reads the data set; None: its own `load`.
+        load: reads the data set, by default its own `load`.
 
     Raises:
-        EdgeflError: the same as where a run begins; it names the key.
+        EdgeflError: as at the begin of a run; it names the key.
     """
     settings = world.scenario.learning
     if settings is None or not _is_enough(settings, device):
@@ -56,10 +56,10 @@ def of(
 
 
 def _is_enough(settings: LearningSettings, device: str) -> bool:
-    """Whether nothing of this learning has to be tried with tensors, but for a model that states its size.
+    """Return whether this learning can be checked without tensors, given a model that states its size.
 
-    Left to PyTorch: a GPU, whose memory counts; bfloat16, which the processor must know; drifts and tests of
-    devices, which change or divide the test data; a file that has to fit the model.
+    These need PyTorch: a GPU, whose memory counts; bfloat16, which the processor must support; drifts and tests on
+    devices, which change or divide the test data; a file that must fit the model.
     """
     return (
         (device == "cpu" or (device == "auto" and not may_have_gpu()))
@@ -77,7 +77,7 @@ def _sized(
         data = load(settings.dataset) if load else settings.dataset.load()
     task = task_of(settings, data)
     if task.per_position:
-        return None  # what the model's outputs are is seen by making it
+        return None  # the model's outputs are only known once it is built
     data, _ = split_off(data, settings.evaluation.validation, task.kinds(data.train.y))
     if settings.local.augmentation:
         Augmentation().check(data.train.x.shape[1:])

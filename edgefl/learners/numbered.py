@@ -1,4 +1,4 @@
-"""A learner of one of several federations: asked by the ids of the run, it knows its own devices by number."""
+"""Translate the run's device ids to a federation's own 0..n-1."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class NumberedLearner:
-    """Translate ids into numbers on the way in, and numbers into ids on the way out; see `scenario.members`.
+    """A learner that takes and returns ids, around one that uses numbers; see `scenario.members`.
 
     Args:
-        ids: [devices] of the federation, ascending: that of number 0 first.
+        ids: [devices] of the federation, ascending; number 0 is the first.
     """
 
     def __init__(self, learner: "TorchLearner", ids: np.ndarray) -> None:
@@ -48,13 +48,13 @@ class NumberedLearner:
             yield _NumberedStage(stage, self._numbers)
 
     def stages(self) -> Iterator[Stage]:
-        """Yield the stages of the open session, from the present one on."""
+        """Yield the stages of the open session, from the current one on."""
         for stage in self._learner.stages():
             yield _NumberedStage(stage, self._numbers)
 
 
 class _NumberedStage:
-    """A stage of such a learner."""
+    """A stage that takes and returns ids."""
 
     def __init__(self, stage: Stage, numbers: "_Numbers") -> None:
         self._stage, self._numbers = stage, numbers
@@ -90,7 +90,7 @@ class _NumberedStage:
 
 
 class _Numbers:
-    """Which number each device of a federation has."""
+    """The numbers of a federation's devices."""
 
     def __init__(self, ids: np.ndarray) -> None:
         self.ids: list[int] = ids.tolist()

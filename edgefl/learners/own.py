@@ -1,25 +1,25 @@
-"""Learners from outside: any object that keeps `edgefl.contract.Learner`, in place of the one with PyTorch.
+"""External learners: any object that implements `edgefl.contract.Learner`, instead of the one with PyTorch.
 
     edgefl.simulate(scenario, learner=make)
 
-`make` is called once for each federation, that is, for each cell that has a server, with an `Assignment`: what
-there is to know of the world before it begins. It returns that cell's learner; a class whose constructor takes the
-assignment will do, and where there is one federation only, a finished learner too. The scenario names a `workload`:
-it stands where `learning` would stand, and the learner's own payload and FLOPs count in place of the workload's.
+`make` is called once for each federation, that is, for each cell that has a server, with an `Assignment`: what is
+known of the world before it begins. It returns that cell's learner; a class whose constructor takes the assignment
+works too, and with a single federation a finished learner. The scenario gives a `workload` instead of `learning`;
+the learner's own payload and FLOPs replace the workload's.
 
-A learner answers questions of the network and knows no clock. Of a session it is told who is there, of a round who
-takes part; it answers with the iterations, samples and bits of each, then it is told whose updates arrived. What
-these cost and how long they take is none of its business. It should draw its random numbers from
+A learner answers questions of the network and has no clock. For a session it receives the devices present, for a
+round the participants; it answers with the iterations, samples and bits of each, and then receives the devices whose
+updates arrived. The engine computes their time and cost. A learner should draw its random numbers from
 `Assignment.streams`: then the run is a function of scenario and seed.
 
-A run can go on where it was left (`edgefl.resume(path, learner=make)`) if its learner has three methods more:
+A run can resume (`edgefl.resume(path, learner=make)`) if its learner has three more methods:
 
     state() -> (arrays, facts)      everything that training has changed: name -> NumPy array, and what JSON can hold
-    restore(arrays, facts)          be as when `state` gave these
-    stages()                        the stages of the session that is open, from the present one on
+    restore(arrays, facts)          return to the state in which `state` gave these
+    stages()                        the stages of the open session, from the current one on
 
-Each is asked between rounds; a round that has been trained and not aggregated by then is trained again. Without them
-a run that was left starts anew, and run.json says so.
+Each is called between rounds; a round that is trained and not yet aggregated is trained again. Without them an
+unfinished run starts over, and run.json says so.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -47,17 +47,17 @@ NEEDED = ("session", "flops_per_sample", "payload_bits")
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a learner from outside is told when it is made.
+    """What an external learner is made with.
 
     Args:
         cell: of its federation.
-        devices: ids of all devices of the run; those that come to this cell take part here.
+        devices: ids of all devices of the run; those in this cell take part here.
         streams: random generators by name, the same for all cells: `streams("batches", device, session)`.
-        homes_m: [devices, 2] positions at time 0, nan: not there yet.
+        homes_m: [devices, 2] positions at time 0, nan for devices not yet present.
         sites_m: [cells, 2] positions of the base stations.
-        populations: device ids of each standing population that takes turns; one of all devices if none do.
-        sessions: how many there will be; None: until the run's duration is over.
-        workload: the scenario's: steps and batch are there to be used.
+        populations: device ids of each standing population that takes turns; by default one of all devices.
+        sessions: their number; None if only the run's duration bounds it.
+        workload: the scenario's, for its steps and batch.
     """
 
     cell: int
@@ -74,7 +74,7 @@ Maker = Callable[[Assignment], Learner]
 
 
 class OutsideLearner:
-    """A learner from outside, each of whose answers is looked at before the engine takes it."""
+    """An external learner; each of its answers is checked before the engine uses it."""
 
     def __init__(self, learner: Any, name: str, cell: int) -> None:
         self._where = Where(name, Place(cell))
@@ -92,16 +92,16 @@ class OutsideLearner:
         some = [method for method in RESUMABLE if hasattr(learner, method)]
         if some and len(some) < len(RESUMABLE):
             raise self._where.wrong(
-                f"has {' and '.join(some)}; a learner that can go on where a run was left has all of"
+                f"has {' and '.join(some)}; a learner that can resume a run has all of"
                 f" {', '.join(RESUMABLE)}, any other none of them"
             )
         self.resumable = bool(some)
-        # compared with a journal's if a run goes on; who does not say is taken to see it
+        # compared with a journal's if a run resumes; True unless the learner says otherwise
         self.sees_time = bool(getattr(learner, "sees_time", True))
         self._start: SessionStart | None = None
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
-        """Yield the learner's stages, each looked at; the policy ends one of them, or a session would never begin."""
+        """Yield the learner's stages, each checked; one of them must be ended by the session policy."""
         self._start = start
         endless = False
         where = self._where.at(session=start.number)
@@ -118,13 +118,13 @@ class OutsideLearner:
             )
 
     def stages(self) -> Iterator[Stage]:
-        """Yield the stages of the session that is open, from the present one on."""
+        """Yield the stages of the open session, from the current one on."""
         facts_of_session = self._start or SessionStart(0, (), None)
         for stage in self._learner.stages():
             yield CheckedStage(stage, facts_of_session, self._where)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return its state as a snapshot holds it."""
+        """Return the learner's state for a snapshot."""
         import torch
 
         arrays, facts = self._learner.state()
@@ -133,7 +133,7 @@ class OutsideLearner:
         )
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Let it go on from a snapshot."""
+        """Restore the learner's state from a snapshot."""
         self._learner.restore({name: tensor.numpy() for name, tensor in tensors.items()}, dict(facts))
 
 
@@ -141,18 +141,18 @@ def _assignments(world: World) -> dict[int, Assignment]:
     """Return the assignment of each federation's learner.
 
     Raises:
-        EdgeflError: the scenario trains by itself.
+        EdgeflError: the scenario has its own learning.
     """
     scenario = world.scenario
     if scenario.workload is None:
         raise EdgeflError(
-            "a learner from outside trains in this one's place: give workload in place of learning (its payload and"
+            "an external learner replaces this one: give workload instead of learning (payload and"
             " FLOPs are then the learner's own)",
             ("learning",),
         )
     if scenario.cloud is not None:
         raise EdgeflError(
-            "a learner from outside keeps its models to itself, and the cloud averages those of cells: leave it out",
+            "the cloud averages the cells' models, and an external learner does not share its models: leave it out",
             ("cloud",),
         )
     homes_m = world.movement.positions_m(0.0).copy()
@@ -172,22 +172,22 @@ def _assignments(world: World) -> dict[int, Assignment]:
 
 
 def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLearner], dict[str, Any]]:
-    """Make the learner of each federation; return them, and what run.json says of them.
+    """Make the learner of each federation, and run.json's entries on them.
 
     Raises:
-        EdgeflError: it is no learner, or the scenario does not fit one.
+        EdgeflError: it is not a learner, or the scenario does not fit one.
     """
     name, told = name_of(learner), _assignments(world)
     finished = hasattr(learner, "session") and not isinstance(learner, type)
     if finished and len(told) > 1:
         raise EdgeflError(
             f"learner={name} is one learner, and {len(told)} cells have a federation: give a class or function that"
-            " makes one for each"
+            " makes one per cell"
         )
     if not (finished or callable(learner)):
         raise EdgeflError(
-            f"learner={name} has no session() and cannot be called: give a learner (edgefl.contract.Learner), or what"
-            " makes one"
+            f"learner={name} has no session() and cannot be called: give a learner (edgefl.contract.Learner), or a"
+            " function that makes one"
         )
     made = {
         cell: OutsideLearner(learner if finished else learner(one), name, cell)  # type: ignore[operator]
@@ -208,7 +208,7 @@ def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLear
 
 
 def training_of(learners: Mapping[int, OutsideLearner]) -> TrainingParts | None:
-    """Return what snapshots of a run hold; None: its learners cannot go on where it was left."""
+    """Return the parts of a run's snapshots, or None if its learners cannot resume."""
     if not all(learner.resumable for learner in learners.values()):
         return None
     return TrainingParts({f"cell {cell}": learner for cell, learner in learners.items()})

@@ -1,4 +1,4 @@
-"""What a run trains, and where: of one federation, or of several together."""
+"""What a run trains, and where, for one federation or several."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from edgefl.learning.memory import Need
 from edgefl.run_directory.score import ACCURACY
 from edgefl.run_directory.snapshot import Snapshotable, TrainingParts
 
-if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
+if TYPE_CHECKING:  # a run without learning does not load PyTorch
     import torch
 
 # federation, or an empty name -> cell -> its learner
@@ -17,11 +17,10 @@ Learners = Mapping[str, Mapping[int, Any]]
 
 @dataclass(frozen=True)
 class Training:
-    """What a run trains, and where. A run that trains nothing has no journal: the engine alone is as fast.
+    """What a run trains, and where. A run that trains nothing has no journal: running it again is as fast.
 
-    further: circumstances in which it is trained, beside those of all runs. cells: those with PyTorch. score: name of
-    that by which models are judged. needs: of memory, for certain. precisions: in which gradients are computed.
-    processor: name of what trains.
+    further: circumstances of training besides those of all runs. cells: those with PyTorch. score: name of the score
+    that judges models. needs: certain memory needs. precisions: of the gradients. processor: its name.
     """
 
     state: TrainingParts
@@ -34,12 +33,12 @@ class Training:
     processor: str = "cpu"
 
 
-# of one federation: learners by cell, what run.json says of model and machine, and what is trained; None: nothing is
+# of one federation: learners by cell, run.json's entries on model and machine, and the training, None without any
 Built = tuple[dict[int, Any], dict[str, Any], Training | None]
 
 
 def together(several: Mapping[str, Built]) -> tuple[Learners, dict[str, Any], Training | None]:
-    """Return what the federations of a run have together; run.json says of each what its own says."""
+    """Combine what the federations of a run have; run.json keeps each one's own entries."""
     learners = {name: own for name, (own, _, _) in several.items()}
     if set(several) == {""}:
         return learners, *several[""][1:]

@@ -1,6 +1,6 @@
 """Federated learning algorithms: one readable file each, state in and state out.
 
-All tensors hold parameters only, [M] or a row per device; what a model keeps beside its parameters (batch
+All tensors hold parameters only, [M] or a row per device; what a model keeps besides its parameters (batch
 statistics) is averaged by the learner and never reaches an algorithm. `OutputTerm`s, which run models, are
 the exception.
 """
@@ -39,34 +39,34 @@ __all__ = [
 
 
 class Algorithm(Component, RareVerbs):
-    """Base of all algorithms; each verb here does what federated averaging does.
+    """Base of all algorithms; each method defaults to federated averaging.
 
-    These verbs, in the order of a round, are what nearly all algorithms need. The rest stands in `_rare.py`: terms of
-    the loss that look at outputs, personal models, early stopping, other uploads, what a transfer carries.
+    These methods, in the order of a round, are what nearly all algorithms need. The others are in `_rare.py`: terms
+    of the loss that use outputs, personal models, early stopping, other uploads, what a transfer carries.
 
     A device's own vectors follow it from session to session and from cell to cell, as long as it holds the same
-    data: where a partition deals anew, devices begin without any. They change only with an update that reaches
+    data: after a new deal of the partition, devices begin without any. They change only with an update that reaches
     the server: a device that is cut off forgets the round.
     """
 
-    # what the next model is made of. models: the mean of the devices' models, which receive it as it is; mean: the
-    # server goes on from that mean, and knows no update by itself; updates: it looks at single ones
+    # what the next model is made of. models: the mean of the devices' models, sent to them unchanged; mean: the
+    # server continues from that mean without seeing single updates; updates: it uses single ones
     uses: ClassVar[str] = "updates"
     # [M] vectors that each device keeps between rounds, zero at first
     device_vectors: ClassVar[tuple[str, ...]] = ()
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
-        """Make the server's state before the first round of a session.
+        """Return the server's state before the first round of a session.
 
         Args:
             start: [M] the session's opening model.
-            last: the state as the last session left it; empty in the first.
+            last: the state at the end of the last session; empty in the first.
             members: the devices that are present.
         """
         return {}
 
     def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
-        """Make what the devices of a round receive and start from; `model` [M] is the global one."""
+        """Return what the devices of a round receive and start from; `model` [M] is the global one."""
         return Received(model)
 
     def correct(
@@ -82,7 +82,7 @@ class Algorithm(Component, RareVerbs):
             own: the devices' vectors.
 
         Returns:
-            [k, M], which the step then uses up.
+            [k, M], which the step may overwrite.
         """
         return grads
 
@@ -97,5 +97,5 @@ class Algorithm(Component, RareVerbs):
         return own
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
-        """Make the next global model [M] and the server's next state; `model` [M] is the present one."""
+        """Return the next global model [M] and the server's next state; `model` [M] is the current one."""
         return updates.mean(), state

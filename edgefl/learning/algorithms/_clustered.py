@@ -11,15 +11,15 @@ CLUSTER, LOWEST_LOSS = "cluster", "lowest_loss"
 
 
 class Clustered(Algorithm):
-    """Several models at the server, the rows of `models` [C, M]; the rest of its state is each algorithm's.
+    """Base of algorithms with several models at the server, the rows of `models` [C, M] in its state.
 
     Each device receives all of them, chooses the one with the lowest mean loss on its training data and trains it; a
     model becomes the mean, by data size, of what its devices send. Devices are tested with the model that they
     would choose. The global model, from which opening models are made, is the mean of all that was sent, as in
-    FedAvg; nobody is served with it. A session that opens with another model than the last one ended with (a warm
+    FedAvg; it serves no device. A session that opens with another model than the last one ended with (a warm
     start) shifts all models by the difference.
 
-    What a model keeps beside its parameters (batch statistics) is averaged over all devices, whatever they chose.
+    What a model keeps besides its parameters (batch statistics) is averaged over all devices, whatever they chose.
     """
 
     chooses_model: ClassVar = True
@@ -27,10 +27,10 @@ class Clustered(Algorithm):
 
     @abstractmethod
     def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> tuple[Tensor, Notes]:
-        """Return [K] the index of the model that each device trains, from losses [K, C], and further notes."""
+        """Return the index [K] of the model that each device trains, from losses [K, C], and further notes."""
 
     def choices(self, state: ServerState) -> Tensor:
-        """Return [C', M] the models that devices choose from, the first ones of the state's."""
+        """Return the models [C', M] that devices choose from, the first ones of the state's."""
         return state["models"]
 
     def expected_down(self, state: ServerState) -> int:
@@ -62,8 +62,8 @@ class Clustered(Algorithm):
 
 
 def shifted(start: Tensor, last: ServerState) -> dict[str, Tensor]:
-    """Return the last session's state, with all models moved by what the session's opening changed."""
+    """Return the last session's state, with all models shifted by the change of the opening model."""
     by = start - last["global"]
-    # exactly as they were, where nothing changed: a difference of 0 need not be one of rounded sums
+    # without a change exactly as they were: rounded sums need not differ by 0
     models = last["models"] + by if by.any() else last["models"]
     return {**last, "models": models, "global": start}

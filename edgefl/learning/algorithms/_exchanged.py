@@ -1,4 +1,4 @@
-"""What the verbs of an algorithm are given and give back: what devices receive, how they trained, what they sent."""
+"""Arguments and results of an algorithm's methods: what devices receive, how they trained, what they sent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 ServerState = Mapping[str, Tensor]
 # the vectors that each of k devices keeps, by name: [k, M] each
 Vectors = Mapping[str, Tensor]
-# what an algorithm notes about each device of a round: name -> [K, ...]
+# an algorithm's notes about each device of a round: name -> [K, ...]
 Notes = Mapping[str, Tensor]
 
 
@@ -19,9 +19,9 @@ class Received:
     """What the devices of a round receive and start from.
 
     start: [M] one model for all, or [K, M] one for each.
-    notes: handed on in `Trained` and `Updates`; those of one number per device become columns of devices.csv.
-    bits: [K] integers, bits that each device receives; None: those of its vectors.
-    vectors: [K] integers, vectors of M numbers that each device receives; None: `vectors_down`.
+    notes: passed on in `Trained` and `Updates`; those of one number per device become columns of devices.csv.
+    bits: [K] integers, bits that each device receives; by default those of its vectors.
+    vectors: [K] integers, vectors of M numbers that each device receives; by default `vectors_down`.
     """
 
     start: Tensor
@@ -34,9 +34,9 @@ class Received:
 class Sent:
     """What k devices of a round send.
 
-    rows: [k, M], what `aggregate` sees in place of the local models.
-    notes: [k, ...] by name, beside those of `Received`, and handled likewise.
-    bits: [k] integers, bits that each device sends; None: those of `vectors_up` vectors.
+    rows: [k, M], what `aggregate` sees instead of the local models.
+    notes: [k, ...] by name, besides those of `Received` and treated the same.
+    bits: [k] integers, bits that each device sends; by default those of `vectors_up` vectors.
     """
 
     rows: Tensor
@@ -45,30 +45,30 @@ class Sent:
 
 
 class _AtARate:
-    """What was trained at a learning rate."""
+    """Results of training at a learning rate."""
 
     lr: float | Tensor
 
     @property
     def at_rest(self) -> bool:
-        """Whether the round's learning rate was 0: no device has moved, and nothing may be divided by the rate."""
+        """Return whether the round's learning rate was 0: no device has moved, and the rate cannot divide."""
         return isinstance(self.lr, float) and self.lr == 0
 
 
 @dataclass(frozen=True)
 class Trained(_AtARate):
-    """The results of k devices whose local training is done, in order of device id.
+    """The results of k devices after local training, in order of device id.
 
     local: [k, M] local models.
-    start: [M] what the devices received, or [k, M] where each received its own.
+    start: [M] what the devices received, or [k, M] if each received its own.
     iterations: [k] local steps that each device did, at least 1.
-    travel: [k] how far each device has gone, a_k in FedNova: start - local = lr x a weighted sum of the steps'
+    travel: [k] how far each device has moved, a_k in FedNova: start - local = lr x a weighted sum of the steps'
         gradients, and a_k is the sum of the weights. Without momentum it is the number of steps e_k, with
-        momentum rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k. nan where
-        steps are no sums of gradients, as with Adam: see `needs_sgd`.
+        momentum rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k. nan if
+        steps are not sums of gradients, as with Adam: see `needs_sgd`.
     lr: local learning rate, or [k] one of each device.
     notes: of `Received`.
-    rng: random numbers of these devices, other ones in `upload` and in `keep`.
+    rng: random numbers of these devices, different ones in `upload` and in `keep`.
     """
 
     local: Tensor
@@ -98,17 +98,17 @@ class Updates(_AtARate):
     """What reached the server from K devices, in order of device id.
 
     rows: [K, M] what they sent: their local models, unless the algorithm's `upload` says otherwise.
-    start, iterations, travel: of each device, as in `Trained`; where devices received other models than the server
-        meant (`received`), start is what was meant, and the rows are moved by as much.
-    lr: local learning rate, or [K] one of each device where their updates were trained in different rounds.
+    start, iterations, travel: of each device, as in `Trained`; if devices received other models than the server
+        intended (`received`), start is the intended one, and the rows are shifted by the difference.
+    lr: local learning rate, or [K] one of each device if their updates were trained in different rounds.
     shares: [K] number of samples of each device over that of all these devices, sum 1.
     coverage: number of samples of these devices over that of all devices of the session, in (0, 1].
     notes: of `Received` and `Sent`.
     rng: random numbers of the server.
-    local: [K, M] local models, for what a further vector carries of them (`vectors_up`), which travels unchanged;
-        None: those are the rows.
-    received: [M] or [K, M] what the devices really received, where that is not what was meant; None: start.
-    staleness: the largest of the updates', where rounds overlap: models made since it began.
+    local: [K, M] local models, for a further vector computed from them (`vectors_up`), which travels unchanged; None
+        if these are the rows.
+    received: [M] or [K, M] what the devices really received; None if that is start.
+    staleness: the largest of the updates', if rounds overlap: models made since it began.
     """
 
     rows: Tensor
@@ -125,11 +125,11 @@ class Updates(_AtARate):
     staleness: int = 0
 
     def mean(self) -> Tensor:
-        """Return [M] the mean of what was sent, by data size (J 5)."""
+        """Return the mean [M] of what was sent, by data size (J 5)."""
         return self.shares @ self.rows
 
     def moved(self, weights: Tensor) -> Tensor:
-        """Return [M] the sum of received - local by weights [K]: how far devices have gone, whatever they sent."""
+        """Return the sum [M] of received - local by weights [K]: how far devices have moved, whatever they sent."""
         local = self.rows if self.local is None else self.local
         received = self.start if self.received is None else self.received
         if received.dim() == 1:
@@ -137,7 +137,7 @@ class Updates(_AtARate):
         return weights @ (received - local)
 
     def mean_change(self) -> Tensor:
-        """Return [M] the mean change Delta: the mean of row - start, by data size."""
+        """Return the mean change Delta [M]: the mean of row - start, by data size."""
         return self.mean() - (self.start if self.start.dim() == 1 else self.shares @ self.start)
 
 
@@ -145,13 +145,13 @@ class Members(Protocol):
     """Devices of a session, by the vectors that they keep."""
 
     def mean(self, name: str) -> Tensor:
-        """Return [M] the mean of a vector, by data size; a device that never kept one counts as 0."""
+        """Return the mean [M] of a vector, by data size; a device that never kept one counts as 0."""
 
     def shift(self, name: str, by: Tensor) -> None:
         """Add `by` [M] to the vector of each device."""
 
     def forget(self, name: str) -> None:
-        """Let the devices be as if they had never kept this vector."""
+        """Delete this vector of the devices."""
 
 
 class Receivers(Protocol):
@@ -163,17 +163,17 @@ class Receivers(Protocol):
 
     @property
     def starting(self) -> Tensor:
-        """[K] bool: whether a device was there when the session began, and no update of it has arrived since."""
+        """[K] bool: devices of the session's start whose first update is still outstanding."""
 
     @property
     def rng(self) -> Chance:
-        """Random numbers of these devices; in `receive` alone, as what is tested is no draw."""
+        """Random numbers of these devices; only in `receive`, since tests draw nothing."""
 
     def own(self, name: str, missing: Tensor) -> Tensor:
-        """Return [K, M] the devices' vectors of this name; `missing` [M] for a device that never kept one."""
+        """Return the devices' vectors [K, M] of this name; `missing` [M] for a device that never kept one."""
 
     def remembered(self, name: str, missing: float) -> Tensor:
-        """Return [K] what the devices noted under this name when they last took part; `missing` where one did not."""
+        """Return the devices' notes [K] of this name from their last participation; `missing` without one."""
 
     def losses(self, models: Tensor) -> Tensor:
         """Compute the mean loss [K, C] of C models [C, M] on each device's training data; 0 without data."""

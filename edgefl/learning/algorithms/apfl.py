@@ -10,14 +10,14 @@ from edgefl.learning.tensors import Tensor
 
 
 class Apfl(FedAvg):
-    """Each device mixes the global model with one of its own, v_k, and is tested with the mixture.
+    """Mix the global model with each device's own model v_k, and test the device with the mixture.
 
-    Deng, Kamani and Mahdavi, Adaptive Personalized Federated Learning, 2020: beside w_k, which is trained as in
+    Deng, Kamani and Mahdavi, Adaptive Personalized Federated Learning, 2020: besides w_k, which is trained as in
     FedAvg, v_k steps by the gradient at alpha v_k + (1 - alpha) w_k with respect to v_k, which is alpha times the
     plain one, on the same mini-batches. v_k follows its device, and begins as the first model that it receives.
-    What devices exchange, and so the global model, is FedAvg's; `accuracy_personal` tells the difference.
+    What devices exchange, and so the global model, is FedAvg's; `accuracy_personal` shows the difference.
 
-    Left out: learning alpha on each device, the paper's option; FLASH uses a fixed one, too.
+    Left out: learning alpha on each device, the paper's option; FLASH fixes it too.
 
     alpha = 0 is FedAvg.
     """

@@ -1,4 +1,4 @@
-"""Updates calibrated by what each device sent last."""
+"""Calibrate updates by each device's last one."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class Ca2fl(Algorithm):
-    """The model moves by the mean of all devices' last changes, in which those that have arrived are the new ones.
+    """Move the model by the mean of all devices' last changes, with new ones for the updates that have arrived.
 
     Wang, Cao, Wu, Chen and Chen, Tackling the Data Heterogeneity in Asynchronous Federated Learning with Cached
     Update Calibration, ICLR 2024: h_k is the last change of device k, h the mean of all, and with the changes Delta_k
@@ -17,20 +17,20 @@ class Ca2fl(Algorithm):
 
         w+ = w + server_lr (h + mean_S (Delta_k - h_k)),    h_k+ = Delta_k for k in S.
 
-    So who is seldom heard has a say in every model. Means are by data size. The paper's server keeps h_k; here its
-    device does, and sends Delta_k - h_k: the same numbers and bits, and what is lost of them on the way up h_k lacks
-    at both ends, so that it is in the next difference. h_k is 0 for a device that is new in the session, and for
-    all when a session begins: last changes lead to a model that the session does not begin with.
+    So a device that seldom reports counts in every model. Means are by data size. The paper's server keeps h_k; here
+    the device keeps it and sends Delta_k - h_k: the same numbers and bits. What is lost in the uplink is missing from
+    h_k at both ends, so the next difference carries it. h_k is 0 for a device that is new in the session, and for all
+    when a session begins: earlier changes lead to a model that the session does not begin with.
 
-    With everybody in every round and server_lr 1 it is FedAvg. Updates have to count as they are, whatever their
-    staleness: `rounds.server` with `staleness: constant`, and no `server_lr`, `divisor` or `base` of its own.
+    With all devices in every round and server_lr 1 it is FedAvg. Updates must count as they are, whatever their
+    staleness: `rounds.server` with `staleness: constant`, and without `server_lr`, `divisor` or `base`.
     """
 
     device_vectors: ClassVar[tuple[str, ...]] = ("cached",)
     as_sent: ClassVar = True
     sends_differences: ClassVar = True
 
-    server_lr: float = Field(1.0, gt=0, le=1e9, description="eta: step of the server")
+    server_lr: float = Field(1.0, gt=0, le=1e9, description="eta: step size of the server")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         members.forget("cached")

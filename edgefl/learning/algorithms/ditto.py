@@ -10,23 +10,25 @@ from edgefl.learning.tensors import Tensor
 
 
 class Ditto(FedAvg):
-    """Each device trains a model v_k of its own, pulled to the model w that it receives, and is tested with it.
+    """Train a personal model v_k on each device, pulled to the model w that it receives, and test the device with it.
 
-    Li et al., Ditto, ICML 2021: the loss of v_k has lambda/2 |v_k - w|^2 more; it takes as many steps as the local
+    Li et al., Ditto, ICML 2021: lambda/2 |v_k - w|^2 is added to the loss of v_k; it takes as many steps as the local
     model, on the same mini-batches. v_k follows its device, and begins as the first model that it receives. What
-    devices exchange, and so the global model, is FedAvg's; `accuracy_personal` tells the difference.
+    devices exchange, and so the global model, is FedAvg's; `accuracy_personal` shows the difference.
 
     lambda = 0 is training alone: the models of `local_only`. The larger lambda, the nearer v_k stays to w; steps
     are stable up to lr_factor x learning.local.lr x lambda = 2 without momentum. lr_factor multiplies the gradients
-    (not `learning.local.weight_decay`): it is a rate's factor with SGD, and refused with other optimisers unless it
-    is 1.
+    (not `learning.local.weight_decay`): with SGD it scales the learning rate; with other optimisers it must be 1.
     """
 
     trains_personal: ClassVar = True
 
     pull: float = Field(0.1, ge=0, le=1e9, description="lambda: weight of the pull to the received model")
     lr_factor: float = Field(
-        1.0, gt=0, le=1e9, description="learning rate of the personal models, in that of the local ones"
+        1.0,
+        gt=0,
+        le=1e9,
+        description="learning rate of the personal models, as a multiple of that of the local ones",
     )
 
     def needs_sgd(self) -> bool:

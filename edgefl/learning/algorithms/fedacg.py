@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedAcg(FedAvg):
-    """Server momentum m that the devices see: they start from w + lambda m and are pulled back to it.
+    """Send server momentum m to the devices: they start from w + lambda m and are pulled back to it.
 
     Kim et al., FedACG, CVPR 2024: the local loss has beta/2 |w_k - (w + lambda m)|^2; the server takes
     m+ = lambda m + Delta and w+ = w + m+, Delta the mean change from that start. (So w+ is the mean of the

@@ -7,15 +7,15 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedNova(Algorithm):
-    """Each device's change is divided by the steps it took, so that many steps do not weigh more.
+    """Divide each device's change by the steps it took, so that many steps do not weigh more.
 
     Wang et al., FedNova, NeurIPS 2020: w+ = w + tau_eff sum_k p_k (w_k - w) / a_k with
     tau_eff = sum_k p_k a_k; a_k (`travel`), the sum of the steps' weights in the change, is the number of steps, and
-    more with local momentum. Other steps than SGD's have no such a_k, and are refused. Left out: its server
-    momentum, and its a_k for proximal local losses.
+    more with local momentum. Optimisers other than SGD have no such a_k, and are refused. Left out: the
+    paper's server momentum, and its a_k for proximal local losses.
 
-    Equal a_k is FedAvg: with `learning.local.steps` all devices do the same, with `learning.local.epochs` a device
-    with more data does more.
+    With equal a_k it is FedAvg: `learning.local.steps` gives all devices the same steps, `learning.local.epochs`
+    gives more to a device with more data.
     """
 
     one_round: ClassVar = True

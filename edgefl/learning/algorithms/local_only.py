@@ -7,14 +7,14 @@ from edgefl.learning.tensors import Tensor
 
 
 class LocalOnly(Algorithm):
-    """Each device goes on with its own model, statistics included, in the rounds it is chosen for; nothing is sent.
+    """Train each device's own model, statistics included, in the rounds it is chosen for; nothing is sent.
 
-    The lower bound of what an exchange has to beat. A transfer has 0 bits (but for what a session policy asks
-    for), and takes no time. A device begins with the opening model of its first session, and its model follows it
-    into every session and cell. It is tested with its own model, and who never took part with the opening model.
-    The global model stays what it was. As for all algorithms, a device that is cut off in a round forgets it.
+    The lower bound that an exchange must beat. A transfer has 0 bits (except what a session policy asks for), and
+    takes no time. A device begins with the opening model of its first session, and its model follows it into every
+    session and cell. It is tested with its own model; a device that never took part, with the opening model. The
+    global model does not change. As for all algorithms, a device that is cut off in a round forgets it.
 
-    One device without any other is FedAvg.
+    With a single device it is FedAvg.
     """
 
     device_vectors: ClassVar = ("model",)

@@ -9,7 +9,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class Scaffold(Algorithm):
-    """Local steps along g - c_k + c, so that devices do not drift to their own optima.
+    """Step along g - c_k + c, so that devices do not drift to their own optima.
 
     Karimireddy et al., SCAFFOLD, ICML 2020, option II: after a round from x to y_k,
     c_k+ = c_k - c + (x - y_k) / (a_k lr), and c moves by the mean change of the c_k over all devices of the
@@ -19,19 +19,18 @@ class Scaffold(Algorithm):
     of the same objective; for devices of equal size this is the paper's.
 
     c_k follows its device, whatever the session or cell, as long as the device holds the same data. A session
-    begins with c = mean of the c_k of the devices that are there; c is this mean again when a device joins,
-    whose c_k is 0 if it is new: an old mean would bias all steps to the session's end. (The paper's devices are
-    always the same ones.) A device that leaves goes on to count with its last c_k, as one that is not selected
-    does; if it comes back with what it learned in another cell, it joins again. c and the change of c_k travel
-    beside the model: the payload doubles if `learning.cost.payload` counts it.
+    begins with c = mean of the c_k of the devices present; c is this mean again when a device joins,
+    with c_k = 0 if it is new: an old mean would bias all steps to the session's end. (The paper's devices are
+    always the same ones.) A device that leaves still counts with its last c_k, like one that is not selected; if it
+    comes back with what it learned in another cell, it joins again. c and the change of c_k travel with the model:
+    the payload doubles if `learning.cost.payload` counts it.
 
-    c_k is a mean gradient only where a change is lr times a sum of gradients: `learning.local.optimiser` has to be
-    SGD. With `learning.local.clip_norm` these are the clipped ones, with `weight_decay` those of the loss with its
-    decay.
+    c_k is a mean gradient only if a change is lr times a sum of gradients: `learning.local.optimiser` must be SGD.
+    With `learning.local.clip_norm` these are the clipped ones, with `weight_decay` those of the loss with its decay.
 
-    In a round whose learning rate is 0 nothing is known of gradients: c and the c_k stay as they are.
+    A round at learning rate 0 gives no gradients: c and the c_k stay as they are.
 
-    server_lr = 1 and no other device than one is FedAvg: c_1 = c.
+    server_lr = 1 and a single device is FedAvg: c_1 = c.
     """
 
     device_vectors: ClassVar[tuple[str, ...]] = ("control",)
@@ -65,6 +64,6 @@ class Scaffold(Algorithm):
         if updates.at_rest:
             return model + self.server_lr * updates.mean_change(), {"control": state["control"]}
         by_step = updates.shares / (updates.travel * updates.lr)
-        mean_gradient = updates.moved(by_step)  # a control variate travels whole
+        mean_gradient = updates.moved(by_step)  # a control variate is not coded
         control = state["control"] + updates.coverage * (mean_gradient - state["control"])
         return model + self.server_lr * updates.mean_change(), {"control": control}

@@ -13,24 +13,24 @@ from edgefl.learning.datasets import Split
 from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.tasks import Task
 
-READY_BYTES, READY_SETS = 32_000_000, 4  # sets of labels that recur; each may take as much
+READY_BYTES, READY_SETS = 32_000_000, 4  # sets of recurring labels; each may take READY_BYTES
 
 
 class SplitInMemory:
-    """A split on a torch device: raw inputs [n, *shape], and labels [n] or what else a task has as targets.
+    """A split on a torch device: raw inputs [n, *shape], and labels [n] or other targets of a task.
 
     Inputs stay in their own type (uint8 for images): a quarter of the memory and of the traffic of floats.
 
     Args:
-        split: may go round its n samples more than once, in the same order: lap l has sample i as sample l n + i, and
-            where all laps have the same inputs these are there once.
-        count: n; None: it goes round once.
+        split: may hold several laps of its n samples in the same order: sample i of lap l is sample l n + i. If all
+            laps have the same inputs, these are stored once.
+        count: n; by default there is one lap.
 
     Attributes:
-        labels, groups: [n] of which kind each sample is, and of which group; None where the data set does not say.
-        task: what targets are.
-        kinds: [n] of which kind each sample is; None: its label.
-        augmentation: what views of a sample there are in local training; None: it is seen as it is.
+        labels, groups: [n] kind and group of each sample; None if the data set has none.
+        task: meaning of the targets.
+        kinds: [n] kind of each sample; by default its label.
+        augmentation: of samples in local training, or None.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class SplitInMemory:
         self.mean = torch.as_tensor(mean, dtype=torch.float32, device=torch_device)
         self.scale = 1.0 / torch.as_tensor(std, dtype=torch.float32, device=torch_device)
         self.scaling: tuple[float, float] | None = (
-            None  # (mean, 1/std), if all of a sample's numbers share them
+            None  # (mean, 1/std), if all numbers of a sample share them
         )
         if self.mean.numel() == self.scale.numel() == 1:
             self.scaling = (float(self.mean), float(self.scale))
@@ -63,21 +63,21 @@ class SplitInMemory:
         self._readers = [SampleReader(self)]
 
     def _forget(self) -> None:
-        """Begin without anything found in these samples."""
+        """Clear what is cached about these samples."""
         self._labels: dict[tuple[int, ...], Tensor] = {}
         self._ready: dict[tuple[int, ...], Tensor] = {}
         self._laps: dict[int, SplitInMemory] = {}
 
     def replace(self, x: np.ndarray, y: np.ndarray) -> None:
-        """Let other samples of the same kind [n, ...], with their targets, stand in place of these."""
+        """Replace these samples by others of the same kind [n, ...], with their targets."""
         self.count = len(y)
         self.x, self.y = torch.from_numpy(x).to(self.x.device), torch.from_numpy(y).to(self.y.device)
         self._forget()
 
     def lap(self, number: int) -> "SplitInMemory":
-        """Return the samples of one lap, from 0 on, as a split of their own in the same memory.
+        """Return the samples of one lap, counted from 0, as a separate split in the same memory.
 
-        They are of the kinds that they are of in lap 0.
+        Their kinds are those of lap 0.
         """
         if number not in self._laps:
             begin, end = number * self.count, (number + 1) * self.count
@@ -94,14 +94,14 @@ class SplitInMemory:
         return self._readers[0].normalised(rows)
 
     def readers(self, count: int) -> "list[SampleReader]":
-        """Return readers of these samples, one for each of so many threads."""
+        """Return `count` readers of these samples, one per thread."""
         self._readers += [SampleReader(self) for _ in range(count - len(self._readers))]
         return self._readers[:count]
 
     def ready(self, labels: Sequence[int]) -> Tensor | None:
         """Return the normalised inputs [n, *shape] of all samples with one of these labels, in their order.
 
-        Small sets are kept, as every round's evaluation reads them. None: this is no small one.
+        Small sets are cached, since every round's evaluation reads them; a large one returns None.
         """
         chosen, key = self.with_labels(labels), tuple(labels)
         numbers = len(chosen) * self.x[0].numel()
@@ -142,7 +142,7 @@ class SampleReader:
         """Return the samples rows [...] without scaling, float32 [..., *shape]; for equal shapes the same tensor.
 
         Args:
-            views: [...] in which way each is seen; None: as it is.
+            views: [...] augmented view of each, or None for none.
         """
         if self._asked != rows.shape:
             self._make_room(rows.shape)
@@ -156,7 +156,7 @@ class SampleReader:
         return self._gathered_floats
 
     def raw_between(self, first: int, end: int) -> Tensor:
-        """Return inputs as they lie, else as `raw`: float32 [end - first, *shape]."""
+        """Return consecutive inputs as `raw` does: float32 [end - first, *shape]."""
         if end > len(self._split.x):  # of another lap
             return self.raw(torch.arange(first, end, device=self._split.x.device))
         if self._asked != (end - first,):

@@ -1,7 +1,7 @@
-"""Concept drift: samples whose labels or inputs change for some devices from some moment on.
+"""Concept drift: labels or inputs of samples change for some devices from some moment on.
 
-A drift is a component that says what changes (`change`); when, for whom and how is the same for all of them and
-stands in the base class.
+A drift is a component that defines what changes (`change`); the base class defines when, for which devices and in
+which pattern.
 """
 
 from abc import abstractmethod
@@ -16,64 +16,64 @@ from edgefl.learning.datasets import Split
 __all__ = ["Drift", "Moment"]
 
 Site = Annotated[int, Field(ge=0, le=100_000)]
-ROUNDING = 1e-9  # 0.2 + 0.2 + 0.2 of ten devices are six
+ROUNDING = 1e-9  # so that 0.2 + 0.2 + 0.2 of ten devices are six
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A round of a cell's global model, counted from 1 over all sessions, and the simulated time of its start."""
+    """The round of a cell's global model, counted from 1 over all sessions, and its start in simulated time."""
 
     round: int
     time_s: float
 
 
 class Drift(Component):
-    """Base of all drifts: there is a concept before, one after, and each device has one of the two at a time.
+    """Base of all drifts between two concepts, before and after; each device has one of them at a time.
 
     - sudden: from `at` on, `share` of the devices have the new concept.
     - incremental: `step` more of all devices at `at`, and again every `every`, until `share` have it.
-    - recurrent: they have it for `every`, then the old one for `every`, and so on.
+    - recurrent: they have the new concept for `every`, then the old one for `every`, and so on.
 
-    Devices drift in a random order that is a function of the seed. With `cells`, only devices there do, and
-    shares are shares of these: a device has the new concept while it learns with a server of these cells. Test data
+    Devices drift in a random order that is a function of the seed. With `cells`, only devices there drift, and
+    shares refer to these: a device has the new concept while it learns with a server of these cells. Test data
     follow.
 
     The three patterns and their numbers: Panchal et al., FLASH, ICML 2023, section 5.1. Clock and cells are
     ours.
     """
 
-    # whether it changes labels, and is refused for other tasks than those of classes
+    # whether it changes labels, and is refused for tasks without classes
     of_classes: ClassVar[bool] = False
 
     pattern: Literal["sudden", "incremental", "recurrent"] = Field("sudden", description="how devices drift")
     clock: Literal["rounds", "seconds"] = Field(
         "rounds",
         description="what `at` and `every` count: rounds of a cell's global model over all sessions, or"
-        " simulated seconds (a round that begins then or later)",
+        " simulated seconds (rounds that begin then or later)",
     )
-    at: float = Field(50.0, gt=0, le=1e9, description="first round, or second, with the new concept")
+    at: float = Field(50.0, gt=0, le=1e9, description="first round or second of the new concept")
     every: float = Field(
         100.0, gt=0, le=1e9, description="incremental: between two steps; recurrent: between two changes"
     )
     step: float = Field(0.2, gt=0, le=1, description="incremental: share of devices that drift in each step")
     share: float = Field(1.0, ge=0, le=1, description="share of devices that drift at all")
     cells: tuple[Site, ...] | None = Field(
-        None, description="only devices that learn with these cells; none: all"
+        None, description="only devices that learn with these cells; null: all"
     )
 
     @abstractmethod
     def change(self, split: Split, classes: int) -> Split:
         """Return the samples after the drift, in the same order and of the same shape and type.
 
-        What does not change is handed on as it is, `x=split.x`: it is then kept in memory once.
+        What does not change is passed on, `x=split.x`, and then kept in memory once.
 
         Raises:
-            EdgeflError: these data cannot change so.
+            EdgeflError: these data cannot drift this way.
         """
 
     @property
     def sees_time(self) -> bool:
-        """Whether shares depend on simulated time; by rounds they are the same whenever these are."""
+        """Return whether shares depend on simulated time rather than on rounds alone."""
         return self.clock == "seconds" or type(self).drifted_share is not Drift.drifted_share
 
     def drifted_share(self, moment: Moment) -> float:

@@ -1,4 +1,4 @@
-"""What a cell's learner is made of, by the settings: module, local training, the devices' own test data."""
+"""Build the parts of a cell's learner from the settings: module, local training, the devices' test data."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def begun_module(settings: LearningSettings, training_data: TrainingData, stream
     """Build the model that a run begins with, in evaluation mode, on the torch device.
 
     Raises:
-        EdgeflError: the model does not fit the task, the metrics or the file that it begins with.
+        EdgeflError: the model does not fit the task, the metrics or its initial file.
     """
     classes, input_shape = training_data.classes, training_data.inputs.shape
     if "top5" in settings.evaluation.metrics and classes <= BEST:
@@ -41,16 +41,16 @@ def begun_module(settings: LearningSettings, training_data: TrainingData, stream
 
 
 def build_module(model: Model, input_shape: tuple[int, ...], classes: int, streams: Streams) -> nn.Module:
-    """Build the model's module with initial parameters that are a function of the seed alone."""
+    """Build the model's module, with initial parameters that depend on the seed alone."""
     with torch.random.fork_rng(devices=[]):
-        # the CPU's alone, which draws them: `torch.manual_seed` also keeps a trace for GPUs that may come
+        # only the CPU's generator draws them: `torch.manual_seed` also seeds GPUs that are used later
         torch.default_generator.manual_seed(int(streams("model").integers(2**62)))
         module = model.build(input_shape, classes)
     lazy = [name for name, each in module.named_parameters() if is_lazy(each)]
     if lazy:
         raise EdgeflError(
-            f"the model has lazy layers ({lazy[0]}), whose size is not known before data come: give them their number"
-            " of inputs, which build() is told",
+            f"the model has lazy layers ({lazy[0]}) of unknown size until data arrive: give them their number"
+            " of inputs, an argument of build()",
             ("learning", "model"),
         )
     return module
@@ -58,23 +58,23 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
 
 @torch.no_grad()
 def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int, task: Task) -> None:
-    """Refuse a module whose outputs are not such as the task's targets want; it must be in evaluation mode.
+    """Refuse a module whose outputs do not fit the task's targets; it must be in evaluation mode.
 
     Raises:
-        EdgeflError: names the way to have it otherwise.
+        EdgeflError: names the remedy.
     """
     found = list(tried(module, torch.zeros(1, *input_shape)).shape)
     if task.per_position and found[:-1] != [1, *input_shape]:
         raise EdgeflError(
             f"the model gives {found} for one sample, with a target at each of its {input_shape[0]} positions:"
-            f" a model gives [batch, {input_shape[0]}, {classes}] then, as {{name: lstm, outputs: every}} does, or"
+            f" the model must give [batch, {input_shape[0]}, {classes}], as {{name: lstm, outputs: every}} does, or"
             " take one target per sample (of shakespeare, targets: last)",
             ("learning", "model"),
         )
     if not task.per_position and len(found) != 2:
         raise EdgeflError(
-            f"the model gives {found} for one sample, and there is one target per sample: a model gives"
-            f" [batch, {classes}] then (of a token at each position give the last one's, or take task every_token)",
+            f"the model gives {found} for one sample, and there is one target per sample: the model must give"
+            f" [batch, {classes}] (with a token at each position give the last one's, or take task every_token)",
             ("learning", "model"),
         )
 
@@ -86,7 +86,7 @@ def device_tests(
     streams: Streams,
     split: SplitInMemory | None,
 ) -> DeviceTests | None:
-    """Make the test data of each device from these samples, if there are any, and devices are tested on their own."""
+    """Return each device's own test data from these samples; None without samples or if all share one test set."""
     if split is None or evaluation.tested_on == "labels":
         return None
     return DeviceTests(
@@ -101,7 +101,7 @@ def device_tests(
 
 
 def local_training(local: LocalSettings, training_data: TrainingData, module: Any) -> LocalTraining:
-    """Build the local training of a scenario's model.
+    """Build the local training of the scenario's model.
 
     Raises:
         EdgeflError: the model cannot be trained with these settings.

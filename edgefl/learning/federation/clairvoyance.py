@@ -1,4 +1,4 @@
-"""The stage of training in which devices also train a second model, on the data of the other concept."""
+"""The training stage in which devices also train a second model, on the data of the other concept."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 
 
 class TrainBothStage(TrainStage):
-    """As `TrainStage`, of two models: the federation's on undrifted data, its twin on drifted ones."""
+    """Train two models: the federation's on data before the drift, its twin on data after it."""
 
     @property
     def _models(self) -> list[TrainedModel]:
@@ -59,7 +59,7 @@ class TrainBothStage(TrainStage):
         return before, after
 
     def _chosen(self, ids: Sequence[int], before: Tensor, after: Tensor) -> Tensor:
-        """Return [K, M + Q] the model of each device's concept, of one [M + Q] or [K, M + Q] of each."""
+        """Return the model [K, M + Q] of each device's concept, from one [M + Q] or [K, M + Q] per concept."""
         drifted = self.trainer.drifting.drifted(ids, self.federation.now.round.moment)
         mask = torch.from_numpy(drifted).to(before.device)
         if not mask.any():

@@ -1,4 +1,4 @@
-"""What a concept drift makes of a cell's data: which devices have drifted, and on which samples they are tested."""
+"""Apply a concept drift to a cell's data: which devices have drifted, and on which samples they are tested."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ DRIFTED = "drifted"  # column of rounds.csv
 
 
 def both_concepts(drift: Drift | None, split: Split, classes: int) -> Split:
-    """Append to n samples the same ones after the drift: sample i is then also there as sample n + i.
+    """Append to n samples the same ones after the drift: sample n + i is sample i after the drift.
 
-    Inputs that do not change are there once.
+    Inputs that do not change are stored once.
     """
     if drift is None:
         return split
@@ -34,12 +34,12 @@ def both_concepts(drift: Drift | None, split: Split, classes: int) -> Split:
 
 @dataclass(frozen=True)
 class Drifting:
-    """Which concept each device of a cell has, as a function of the moment.
+    """The concept of each device of a cell, as a function of the moment.
 
     Args:
-        drift: None: all data stay what they are.
+        drift: None if data do not change.
         queue: devices that drift, in this order.
-        devices: how many there are.
+        devices: their number.
     """
 
     drift: Drift | None
@@ -68,11 +68,11 @@ class Drifting:
 
     @property
     def sees_time(self) -> bool:
-        """Whether samples depend on simulated time."""
+        """Return whether samples depend on simulated time."""
         return self.drift is not None and self.drift.sees_time
 
     def drifted(self, ids: Sequence[int], moment: Moment) -> np.ndarray:
-        """Return [ids] bool, whether each device's data have the new concept."""
+        """Return for each device whether its data have the new concept, bool [ids]."""
         result = np.zeros(self.devices, dtype=bool)
         if self.drift is not None:
             count = int(self.drift.drifted_share(moment) * len(self.queue) + 0.5)
@@ -93,11 +93,11 @@ class Drifting:
         moment: Moment,
         concept: bool | None = None,
     ) -> list[np.ndarray]:
-        """Return the indices of samples that these devices hold, as they are at a moment.
+        """Return the indices of the samples that these devices hold at a moment.
 
         Args:
             held: of each device, before any drift.
-            concept: as they are under this one, True: after the drift.
+            concept: whether all hold samples after the drift; by default each by its own concept.
         """
         now = self.drifted(ids, moment) if concept is None else np.full(len(ids), concept)
         return [samples + split.count * changed for samples, changed in zip(held, now, strict=True)]
@@ -113,7 +113,7 @@ class Drifting:
     ) -> tuple[float, float]:
         """Test a model [M + Q], or one of each device, [K, M + Q]: accuracy and mean loss over these devices.
 
-        Each device is tested on the test samples of these labels as they are for it.
+        Each device is tested on the test samples of these labels in its own concept.
         """
         drifted = self.drifted(ids, moment)
         if models.dim() > 1:
@@ -135,7 +135,7 @@ def _weighed(
     test: SplitInMemory,
     labels: Sequence[int],
 ) -> tuple[float, float]:
-    """Return accuracy and mean loss over models, each with its share and that of its devices that have drifted."""
+    """Return accuracy and mean loss over models, each with its share and that of its drifted devices."""
     tests = [
         (part * weight, evaluate(tester, model, test.lap(lap), labels))
         for model, (part, changed) in zip(models, shares, strict=True)

@@ -1,4 +1,4 @@
-"""The state of a cell's learner, all in one place, as a snapshot holds it."""
+"""The whole state of a cell's learner, as a snapshot holds it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,7 +11,7 @@ from edgefl.learning.drifts import Moment
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.warm_starts import Final, Saved
 
-TensorState = tuple[dict[str, Tensor], dict[str, Any]]  # tensors by name, and facts that JSON can hold
+TensorState = tuple[dict[str, Tensor], dict[str, Any]]  # tensors by name, and facts for JSON
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Reports:
     arrived: Sequence[int] = ()
 
     def prefer_previous(self, samples: Mapping[int, int]) -> bool:
-        """Whether the reports that arrived, weighted by data, speak for the previous model."""
+        """Return whether the reports that arrived, weighted by data, favour the previous model."""
         return (
             sum(
                 samples[id_] * (self.opening[id_] - self.previous[id_])
@@ -49,8 +49,8 @@ class At(NamedTuple):
 class SessionFacts:
     """What is known of a session when it begins.
 
-    number, longest, reports, overlapping, norms, drops: as in `SessionStart`. known: labels of the session
-    before. before: rounds of the global model in earlier sessions.
+    number, longest, reports, overlapping, norms, drops: as in `SessionStart`. known: labels of the previous session.
+    before: rounds of the global model in earlier sessions.
     """
 
     number: int = 0
@@ -67,7 +67,7 @@ class SessionFacts:
 class RoundFacts:
     """What is known of a round when it begins.
 
-    moment: for drifts; of a round that does not move the global model on, the moment of the one that comes next.
+    moment: for drifts; a round that does not train the global model has the moment of the next one that does.
     """
 
     at: At = field(default_factory=lambda: At(0, "", 0))
@@ -76,12 +76,12 @@ class RoundFacts:
 
 @dataclass
 class Progress:
-    """How far a session has come, beside its models.
+    """The progress of a session, besides its models.
 
-    stage: name of its present stage; empty: no session is open. round: that began last. members: devices that were
-    there when the session began or have taken part since. labels: that they hold, on which it is tested. probed:
+    stage: name of its current stage; empty if no session is open. round: the last to begin. members: devices present
+    when the session began, or that have taken part since. labels: those that members hold, for tests. probed:
     whether a probe's update has arrived. opening: set when its training begins. measured: theory's columns of
-    the last aggregation. models: made in this session, where rounds overlap. ended: rounds of the global model in
+    the last aggregation. models: made in this session, if rounds overlap. ended: rounds of the global model in
     all sessions so far, once this one is over.
     """
 
@@ -99,10 +99,10 @@ class Progress:
 
     @property
     def trained(self) -> int:
-        """Rounds of the global model in all sessions so far, this one's included."""
+        """Rounds of the global model in all sessions so far, including this one."""
         if self.session.overlapping is None:
             return self.round.moment.round
-        return self.session.before + self.models  # a round may have begun whose model is never made
+        return self.session.before + self.models  # the model of a begun round may never be made
 
 
 @dataclass
@@ -110,8 +110,8 @@ class Federation:
     """The models of one cell, from session to session.
 
     model: the global one. probe: the auxiliary one, while a session probes. twin: a second
-    global one, trained on the data after the drift, where the algorithm knows it in advance. previous: [M + Q]
-    the global model as the last session left it. pilot: [M + Q] w_pilot, once it is made. gradient: [M] G_s
+    global one, trained on the data after the drift, if the algorithm knows it in advance. previous: [M + Q]
+    the global model at the end of the last session. pilot: [M + Q] w_pilot, once it is made. gradient: [M] G_s
     of this session. finals: of the pilot sessions, until w_pilot is made. saved: of the later ones.
     """
 
@@ -126,7 +126,7 @@ class Federation:
     now: Progress = field(default_factory=Progress)
 
     def state(self) -> TensorState:
-        """Return the whole state but for updates that can be trained again from it: tensors by name, and facts."""
+        """Return the whole state as tensors by name and facts, except updates that can be trained again from it."""
         tensors: dict[str, Tensor] = {
             "previous": self.previous,
             **_under("model", self.model.tensors()),
@@ -155,7 +155,7 @@ class Federation:
         return tensors, facts
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], probe: TrainedModel) -> None:
-        """Replace the whole state by what `state` gave.
+        """Replace the whole state by one that `state` returned.
 
         Args:
             probe: a fresh auxiliary model, used if the state has one.
@@ -183,7 +183,7 @@ class Federation:
 
 def _progress(facts: Mapping[str, Any]) -> Progress:
     def by_id(losses: Mapping[str, float]) -> dict[int, float]:
-        return {int(id_): loss for id_, loss in losses.items()}  # JSON has no other keys than strings
+        return {int(id_): loss for id_, loss in losses.items()}  # JSON's keys are strings
 
     opening, check, round_ = facts["opening"], facts["check"], facts["round"]
     overlapping = facts["session"]["overlapping"]

@@ -15,7 +15,7 @@ from edgefl.learning.updates.updates import TrainedRound
 
 
 def losses_received(trainer: Trainer, trained: TrainedRound) -> tuple[float | None, ...]:
-    """Compute the received model's loss on each device's first mini-batch of a round; None: no data."""
+    """Compute the received model's loss on each device's first mini-batch of a round, None without data."""
     batches = trained.batches
     assert batches is not None
     positions = np.flatnonzero(batches.steps).tolist()
@@ -28,8 +28,8 @@ def compare(
 ) -> tuple[LocalRound, list[dict[int, float]]]:
     """Compute models' [M + Q] losses on each device's first mini-batch, by device; nothing is trained.
 
-    Where all is counted, devices receive the models and send a number for each, and run them forward only; else a
-    model goes each way, and a step is computed.
+    If all costs are counted, devices receive the models, run them forward and send a number for each; otherwise a
+    transfer of a model each way and one step are booked.
     """
     ids, payload, drawn_by = sorted(ids), trainer.payload, trainer.work
     batches = drawn_by.draw(ids, trainer.samples(ids, facts.moment), facts)

@@ -1,4 +1,4 @@
-"""What a cell has learned, as tensors for files: the global model, those that devices are served with, their own."""
+"""Collect a cell's models as tensors for files: the global model, those that serve devices, and personal ones."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -28,9 +28,9 @@ def about(learner: TorchLearner) -> dict[str, Any]:
 
 
 def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str, Mapping[str, Tensor]]]:
-    """Yield a cell's models by kind: the global one, several that devices are served with, and devices' own.
+    """Yield a cell's models by kind: the global one, those that serve devices if several, and personal ones.
 
-    global: the module's `state_dict`. served: where there are several, [C, *shape] by name, with `devices` [k] and
+    global: the module's `state_dict`. served: if there are several, [C, *shape] by name, with `devices` [k] and
     `model_of_device` [k]. personal: [k, *shape] by name, with `devices` [k]. Devices are the ids of those whose last
     session was this cell's.
     """
@@ -49,7 +49,7 @@ def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str,
 
 
 def _served(learner: TorchLearner, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Return the distinct models [C, M + Q] that devices are served with, and [k] which; none: one serves all."""
+    """Return the distinct models [C, M + Q] that serve devices, and each one's index [k]; empty if one serves all."""
     model, stage = learner.federation.model.model, learner.train_stage
     distinct, which = model.new_empty((0, len(model))), []
     for begin, end in blocks(len(ids), model):

@@ -36,14 +36,14 @@ from edgefl.rng import Streams
 
 
 class TorchLearner:
-    """The learner of one cell. Sessions, device ids and iterations go in and out; models stay inside.
+    """The learner of one cell. Its interface is sessions, device ids and iterations; models stay inside.
 
     Args:
         homes_m: [devices, 2] positions of the devices at time 0, for partitions and drifts by place.
-        sites_m: [cells, 2] positions of the base stations, likewise.
+        sites_m: [cells, 2] positions of the base stations, for the same.
         cell: its cell, for drifts by cell.
-        populations: device ids of each standing population; none: all devices are one.
-        kept: [devices] share of the training samples dealt to each that it keeps; None: all.
+        populations: device ids of each standing population; if empty, all devices are one.
+        kept: [devices] share of the training samples dealt to each that it keeps, by default all.
 
     Attributes:
         federation: the models of the cell, and how far its session has come.
@@ -63,7 +63,9 @@ class TorchLearner:
         kept: np.ndarray | None = None,
     ) -> None:
         self._settings = settings
-        self.watch: Callable[[Evaluation], None] | None = None  # called with every test of the global model
+        self.watch: Callable[[Evaluation], None] | None = (
+            None  # called with every evaluation of the global model
+        )
         self.stage_of_training: Callable[..., TrainStage] = TrainStage
         module = begun_module(settings, training_data, streams)
         flops = settings.cost.flops_per_sample
@@ -111,7 +113,7 @@ class TorchLearner:
         self._initial = layout.flatten(module)
         self.federation = Federation(self._trained_model(devices.states, self._initial), self._initial)
         if settings.algorithm.knows_drift:
-            # with buffers of its own: both models' updates wait for the server at the same time
+            # with separate buffers: both models' updates wait for the server at the same time
             self.stage_of_training = TrainBothStage
             again = local_training(settings.local, training_data, module)
             self.federation.twin = self._trained_model(devices.new_states(), self._initial, again, "twin")
@@ -123,7 +125,7 @@ class TorchLearner:
 
     @property
     def train_stage(self) -> TrainStage:
-        """The stage of training, as it would be now."""
+        """The training stage in the current state."""
         stage = self.stage_of_training(self.trainer, self.federation, self._warm_start)
         stage.watch = self.watch
         return stage
@@ -134,7 +136,7 @@ class TorchLearner:
         return self.trainer.device_data
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
-        """Yield the stages of a session: probes and a check where the warm start wants them, then training.
+        """Yield the stages of a session: probes and a check if the warm start needs them, then training.
 
         Raises:
             EdgeflError: the session's devices hold no data.
@@ -174,7 +176,7 @@ class TorchLearner:
         yield from self.stages()
 
     def stages(self) -> Iterator[Stage]:
-        """Yield the stages of the open session, from the present one on; then close the session."""
+        """Yield the stages of the open session, from the current one on; then close the session."""
         kinds: dict[str, Callable[..., Stage]] = {"probe": ProbeStage, "check": CheckStage}
         now = self.federation.now
         while now.stage:
@@ -194,10 +196,10 @@ class TorchLearner:
         return self.federation.state()
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Replace the learner's state by what `state` gave."""
+        """Replace the learner's state by one that `state` returned."""
         probe = self._trained_model(self.trainer.training_data.devices.new_states(), self._initial)
         self.federation.restore(tensors, facts, probe)
-        # a run with another warm start, from which this one goes on, may have kept more
+        # a snapshot of a run with another warm start may hold more
         self.federation.saved = self._warm_start.retain(self.federation.saved)
         self.trainer.device_data.deal(max(1, self.federation.now.session.number))
 
@@ -210,7 +212,7 @@ class TorchLearner:
         return self._warm_start.probes > 0 and not self._is_pilot
 
     def _restart(self) -> None:
-        """Go back to the untrained model: the session that opens has no predecessor."""
+        """Return to the untrained model: the session that opens has no predecessor."""
         federation = self.federation
         for one in (federation.model, federation.twin):
             if one is not None:
@@ -248,14 +250,14 @@ class TorchLearner:
         if federation.pilot is None:
             federation.pilot = self._warm_start.pilot(federation.finals, self._initial)
             federation.finals = []
-        # with new device vectors too: a probe starts afresh and leaves no trace
+        # with new device vectors too: a probe starts fresh and leaves no trace
         states = self.trainer.training_data.devices.new_states()
         federation.probe = self._trained_model(states, federation.pilot)
         federation.probe.open(federation.pilot, self.trainer.device_data.sizes(now.members))
         now.stage = "probe"
 
     def _open_training(self) -> None:
-        """Make the session's opening model, and begin training."""
+        """Construct the session's opening model, and begin training."""
         federation, now = self.federation, self.federation.now
         sizes = self.trainer.device_data.sizes(now.members)
         name, opening = "", OpeningModel(federation.model.model, {})
@@ -276,7 +278,7 @@ class TorchLearner:
         """End the session, and save its last model for warm starts."""
         federation, now = self.federation, self.federation.now
         if self._is_pilot:
-            # whatever the warm start: runs that differ in it alone share their pilot sessions
+            # with any warm start: runs that differ only in it share their pilot sessions
             tested = self.trainer.test(self.model, now.labels, now.round.moment, sorted(now.members))
             judged = self.trainer.validate(self.model, now.labels, now.round.moment, sorted(now.members)).get(
                 VALIDATION_SCORE, tested.accuracy

@@ -1,4 +1,4 @@
-"""What the devices of a round train on, and how long: their mini-batches, and the samples that are booked."""
+"""Draw the mini-batches of a round's devices, and compute the samples that are booked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,10 +17,10 @@ from edgefl.rng import Streams
 
 @dataclass(frozen=True)
 class RoundWork:
-    """What a cell's rounds are drawn by.
+    """The settings by which a cell's rounds are drawn.
 
-    how_booked: as in `CostSettings.booked`. cell: its number. deal: key of the present deal of samples. smallest:
-    samples that a batch needs.
+    how_booked: as in `CostSettings.booked`. cell: its number. deal: key of the current deal of samples. smallest:
+    least samples of a batch.
     """
 
     local: LocalSettings
@@ -32,7 +32,7 @@ class RoundWork:
     smallest: int
 
     def draw(self, ids: Sequence[int], samples: Sequence[np.ndarray], facts: RoundFacts) -> Batches:
-        """Draw the mini-batches of a round's devices, which hold these samples, each from its own streams."""
+        """Draw the mini-batches of a round's devices from their samples, each with its own streams."""
         local, streams = self.local, self.streams
         apart: list[np.ndarray] = []
         share = local.kept_apart if local.early_stopping is not None else self.algorithm.keeps_apart()
@@ -51,7 +51,7 @@ class RoundWork:
         return replace(batches, views=Augmentation().draw(batches.sizes, batches.rows.shape[2], generators))
 
     def _steps(self, ids: Sequence[int], facts: RoundFacts, held: Sequence[int]) -> list[int]:
-        """Return how many local steps each device does that holds so many samples."""
+        """Return the local steps of devices that hold `held` samples each."""
         asked, partial = self.local.most, self.local.partial_work
         asked_of = [asked] * len(ids)
         if partial and asked > 1:
@@ -62,7 +62,7 @@ class RoundWork:
         return steps
 
     def _at_most(self, lengths: np.ndarray, held: np.ndarray) -> np.ndarray:
-        """Return [K] the local steps of so many epochs, or steps, on so many samples."""
+        """Return the local steps [K] of `lengths` epochs, or steps, on `held` samples."""
         passes = [steps_per_epoch(many, self.local.batch, self.smallest) for many in held.tolist()]
         if self.local.epochs:
             return lengths * np.array(passes, dtype=np.int64)
@@ -75,8 +75,8 @@ class RoundWork:
 
         Args:
             held: samples of each device.
-            bits: of a transfer down, and up.
-            compared: other models that run forward on each sample.
+            bits: of a transfer down and up.
+            compared: number of other models that run forward on each sample.
         """
         many = np.array(held, dtype=np.int64)
         steps = self._at_most(np.full(len(ids), self.local.most), many)
@@ -95,10 +95,10 @@ class RoundWork:
     ) -> tuple[int, ...]:
         """Return the samples whose computing time and energy are booked, forward and backward.
 
-        Processed are those in the mini-batches of the steps that were done: D of them per step where a device
-        holds D < B, D per local epoch. Those tested run forward only (early stopping, choice of a model, models that
-        a term of the loss compares with): `all` counts them as a third, rounded up, for a backward pass is reckoned
-        as two forward ones. Losses that devices report cost nothing: they are those of the first step.
+        Processed are those in the mini-batches of the completed steps: D of them per step if a device holds D < B, D
+        per local epoch. Tested ones run forward only (early stopping, choice of a model, models that a term of the
+        loss compares with): `all` counts them as a third, rounded up, since a backward pass counts as two forward
+        ones. Losses that devices report cost nothing: they are those of the first step.
         """
         if self.how_booked == "nominal":
             return tuple((steps * self.local.batch).tolist())

@@ -1,4 +1,4 @@
-"""The stages of a session: probes, a check, training. They keep no state but the federation's."""
+"""The stages of a session: probes, a check, training. Their only state is the federation's."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
 
 class _SessionStage:
-    """What all stages do with the federation's state, which is all that they change."""
+    """Base of all stages, which change only the federation's state."""
 
     def __init__(self, trainer: Trainer, federation: Federation, warm_start: WarmStart) -> None:
         self.trainer, self.federation, self.warm_start = trainer, federation, warm_start
@@ -42,10 +42,9 @@ class _SessionStage:
         return None
 
     def expected(self, ids: Sequence[int]) -> Expected:
-        """Tell what these devices would do in a round that trains the global model.
+        """Return the expected work of these devices in a round that trains the global model.
 
-        What is not known before: what stopping early or partial work spares, and what tests and the choice of a model
-        cost.
+        Left out: what early stopping or partial work saves, and what tests and the choice of a model cost.
         """
         trainer, model = self.trainer, self.federation.model
         sizes = trainer.device_data.sizes(ids)
@@ -53,25 +52,25 @@ class _SessionStage:
         return trainer.work.expected(ids, held, model.expected_bits(), compared)
 
     def _terms(self) -> list[OutputTerm]:
-        """Return what the warm start adds to the local loss."""
+        """Return the warm start's terms of the local loss."""
         return []
 
     @property
     def overlapping(self) -> Staleness | None:
-        """What stale updates count in this stage; None: its rounds do not overlap."""
+        """The weighting of stale updates in this stage; None if its rounds do not overlap."""
         return None
 
     def _begin(
         self, models: Sequence[TrainedModel], ids: Sequence[int], phase: str, number: int, now: Now
     ) -> RoundFacts:
-        """Begin a round that trains these models: newcomers join, and updates that did not arrive are lost."""
+        """Begin a round that trains these models: admit newcomers, and drop updates that did not arrive."""
         progress = self.federation.now
         at, session = At(progress.session.number, phase, number), progress.session
         self._take_in(models, ids, at)
         if self.overlapping is None:
             for model in models:
                 model.waiting = {}
-        # a round without training of the global model has the moment of that one's next
+        # a round that does not train the global model has the moment of the next one that does
         of_global = number if self.federation.model in models else 1
         if self.overlapping is not None:  # of the model that is made next
             progress.models = max(progress.models, now.models or 0)
@@ -81,11 +80,11 @@ class _SessionStage:
         return progress.round
 
     def _take_in(self, models: Sequence[TrainedModel], ids: Sequence[int], at: At) -> None:
-        """Let those of a round's participants that are new join the session, and the models that are trained.
+        """Admit a round's new participants to the session and to the models that are trained.
 
-        New is also who has been in another cell's session since it was in this one. From now on the session is
-        tested on the labels of the new ones too. A round that is trained again after a restart has had this already;
-        one that was interrupted in the middle of it has all of it again, and comes to the same.
+        A device that has been in another cell's session since it was in this one is new too. From now on the session
+        is tested on the labels of the new ones too. A round that is trained again after a restart has admitted them
+        already; one that was interrupted here repeats all of it, with the same result.
         """
         now, trainer = self.federation.now, self.trainer
         if now.round.at[:2] == at[:2] and now.round.at.round >= at.round:
@@ -103,7 +102,7 @@ class _SessionStage:
         trainer.training_data.devices.serve(trainer.cell, newcomers)
 
     def _aggregate(self, model: TrainedModel, ids: Sequence[int]) -> None:
-        """Aggregate the updates of these devices; where rounds do not overlap, the others are lost."""
+        """Aggregate the updates of these devices; if rounds do not overlap, the others are lost."""
         now = self.federation.now
         if self.overlapping is None:
             model.waiting = {id_: model.waiting[id_] for id_ in ids}
@@ -113,9 +112,9 @@ class _SessionStage:
 
 
 class TrainStage(_SessionStage):
-    """The stage of training the global model; in the first P sessions its phase is called pilot.
+    """The stage that trains the global model; in the first P sessions its phase is called pilot.
 
-    watch: called with every test of the global model, once it is made; None: nobody is.
+    watch: called with every evaluation of the global model, or None.
     """
 
     watch: Callable[[Evaluation], None] | None = None
@@ -149,7 +148,7 @@ class TrainStage(_SessionStage):
                 else (None,) * len(ids)
             )
             further[TEST_SAMPLES] = trainer.test_samples(ids)
-            # a personal model is kept by who reached the server; a local one is there once it is trained
+            # a device keeps its personal model if it reached the server; a local one exists once it is trained
             kept = trainer.settings.algorithm.keeps_own_model()
             local = replace(
                 local,
@@ -174,7 +173,10 @@ class TrainStage(_SessionStage):
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         trainer, now, model = self.trainer, self.federation.now, self.federation.model
-        tested, moment = list(present) or sorted(now.members), now.round.moment  # if nobody is there any more
+        tested, moment = (
+            list(present) or sorted(now.members),
+            now.round.moment,
+        )  # the members if no device is present
         if trainer.due(moment.round):
             deployed = self.deployed(tested)
             evaluation = trainer.test(deployed, now.labels, moment, tested)
@@ -197,7 +199,7 @@ class TrainStage(_SessionStage):
         return [self.federation.model]
 
     def _measured(self, updates: Sequence[Update]) -> dict[str, float | None]:
-        """Return theory's columns of these updates' round, if they are wanted; empty in most rounds."""
+        """Return theory's columns of these updates' round; empty in rounds that are not measured."""
         at, moment = self.federation.now.round.at, self.federation.now.round.moment
         every = self.trainer.settings.theory
         if every is None:
@@ -209,7 +211,7 @@ class TrainStage(_SessionStage):
         return theory.measure(self.trainer, trained, self.federation.model.model, at)
 
     def deployed(self, ids: Sequence[int]) -> Tensor:
-        """Return the model with which these devices are served, [M + Q], or one of each, [K, M + Q]."""
+        """Return the model that serves these devices, [M + Q], or [K, M + Q] one for each."""
         samples: Sequence[np.ndarray] = ()
         if type(self.trainer.settings.algorithm).deployed is not Algorithm.deployed:
             samples = self.trainer.samples(ids, self.federation.now.round.moment)
@@ -224,7 +226,7 @@ class TrainStage(_SessionStage):
         return model.side.trained_personal(model.waiting_round(ids))
 
     def _received_and_trained(self, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Return what a round's devices began with, [M + Q] or [K, M + Q], and their local models [K, M + Q]."""
+        """Return the models that devices received, [M + Q] or [K, M + Q], and their local models [K, M + Q]."""
         trained = self.federation.model.waiting_round(ids)
         return trained.start, trained.rows
 
@@ -245,7 +247,7 @@ class TrainStage(_SessionStage):
 
 
 def _told(local: LocalRound) -> LocalRound:
-    """Return what devices did, without what is about the training of those whose update is not finite."""
+    """Return the devices' work, without training scalars of devices with updates that are not finite."""
     if not local.not_finite:
         return local
     lost = [id_ in local.not_finite for id_ in local.ids]
@@ -259,7 +261,7 @@ def _told(local: LocalRound) -> LocalRound:
 
 
 class ProbeStage(_SessionStage):
-    """The stage that trains an auxiliary model from w_pilot to measure the session's gradient; then it is dropped."""
+    """The stage that trains an auxiliary model from w_pilot to measure the session's gradient, then drops it."""
 
     @property
     def facts(self) -> StageFacts:
@@ -283,9 +285,9 @@ class ProbeStage(_SessionStage):
 
 
 class CheckStage(_SessionStage):
-    """The stage of one round in which devices report the loss of the constructed and of the previous model.
+    """The stage of one round in which devices report the losses of the constructed and the previous model.
 
-    Nothing is trained: devices run two models forward on a mini-batch. By `booked: processed` that is an iteration.
+    Nothing is trained: devices run two models forward on a mini-batch, an iteration with `booked: processed`.
     """
 
     @property
@@ -307,7 +309,7 @@ class CheckStage(_SessionStage):
 
 
 def construct(trainer: Trainer, federation: Federation, warm_start: WarmStart) -> OpeningModel:
-    """Construct the opening model of a session after the pilot ones, with the gradient that probes measured."""
+    """Construct the opening model of a session after the pilot sessions, with the gradient that probes measured."""
     if federation.probe is not None and federation.now.probed:
         assert federation.pilot is not None
         change, _ = trainer.layout.split(federation.probe.model - federation.pilot)

@@ -1,4 +1,4 @@
-"""The training and testing of a cell's models, without state from round to round."""
+"""Train and test a cell's models, without state from round to round."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -44,17 +44,17 @@ VALIDATED = [VALIDATION_SCORE, "loss_validation"]
 
 @dataclass(frozen=True)
 class Trainer:
-    """What a cell trains and tests its models with; none of it changes during a run but the data dealt to devices.
+    """Trains and tests a cell's models; during a run only the data dealt to devices change.
 
     Args:
         module: the model's module, on the torch device, in evaluation mode.
         tester: runs it on test data.
         payload: size of a transfer in a round without training.
-        payload_bits: what it counts each way, if it counts one model.
+        payload_bits: of a transfer each way, if one model is counted.
         cell: its number.
-        drifting: on which samples devices are, as a drift changes them.
-        device_tests: test data of each device; None: all are tested on the labels' test data.
-        device_validation: likewise of the validation samples; None: there are none, or devices have no own.
+        drifting: the samples of each device, as a drift changes them.
+        device_tests: test data of each device; None if all are tested on the labels' test data.
+        device_validation: the same of the validation samples; None without them, or if devices share them.
     """
 
     settings: LearningSettings
@@ -73,12 +73,12 @@ class Trainer:
 
     @property
     def layout(self) -> ModelLayout:
-        """Where parameters and statistics lie in a model's vector."""
+        """The positions of parameters and statistics in a model's vector."""
         return self.training.layout
 
     @property
     def work(self) -> RoundWork:
-        """What devices of this cell do in a round."""
+        """The work of this cell's devices in a round."""
         settings, deal = self.settings, self.device_data.key
         return RoundWork(
             settings.local,
@@ -93,12 +93,12 @@ class Trainer:
     def learning_rate(
         self, round_: int, longest: int | None, progress: float | None = None, *, of_run: int = 1
     ) -> float:
-        """Return a round's learning rate by the schedule.
+        """Return a round's learning rate from the schedule.
 
         Args:
             longest: most rounds that the session can have.
-            progress: share of the session that is over; None: the share of these rounds.
-            of_run: rounds of the global model so far, in all sessions, this one counted.
+            progress: share of the session that is over, by default the share of these rounds.
+            of_run: rounds of the global model so far, in all sessions, including this one.
         """
         if progress is None:
             progress = (round_ - 1) / longest if longest else 0.0
@@ -122,7 +122,7 @@ class Trainer:
 
         Args:
             drops: whether updates that are not finite are dropped.
-            concept: whose data devices train on, True: those after the drift; None: each on those that it has.
+            concept: whether devices train on data after the drift; by default each on its own.
 
         Raises:
             Divergence: a local model is not finite, and not dropped.
@@ -133,7 +133,7 @@ class Trainer:
         stop = local.stop if local.early_stopping is not None else None
         with self.naming_divergence(model, facts.at):
             result = model.train(ids, batches, lr, terms, stop, facts.at, drops=drops)
-        # a personal model is trained on the same mini-batches once more
+        # a personal model trains on the same mini-batches
         processed = result.samples * (2 if self.settings.algorithm.trains_personal else 1)
         scalars: dict[str, tuple[float | None, ...]] = {
             name: tuple(values.tolist()) for name, values in result.scalars.items()
@@ -155,7 +155,7 @@ class Trainer:
 
     @contextmanager
     def naming_divergence(self, model: TrainedModel, at: At) -> Iterator[None]:
-        """Say of a model that leaves the finite numbers here where in the run it does.
+        """Add the place in the run to the error if a model is not finite here.
 
         Raises:
             Divergence: a model is not finite.
@@ -189,7 +189,7 @@ class Trainer:
         return Evaluation(accuracy, loss, {**self.training_data.task.further(loss), **further})
 
     def further_metrics(self, model: Tensor, labels: Sequence[int]) -> dict[str, float | None]:
-        """Compute the metrics that the settings name, of a model [M + Q] on these labels' test data."""
+        """Compute the metrics of the settings for a model [M + Q] on these labels' test data."""
         names = self.settings.evaluation.metrics
         if not names:
             return {}
@@ -200,7 +200,7 @@ class Trainer:
     def validate(
         self, model: Tensor, labels: Sequence[int], moment: Moment, present: Sequence[int]
     ) -> dict[str, float | None]:
-        """Test a model as `test` does on the validation samples: columns of rounds.csv; none without such samples."""
+        """Test a model on the validation samples as `test` does: columns of rounds.csv, empty without samples."""
         split = self.training_data.validation
         if split is None:
             return {}
@@ -214,9 +214,9 @@ class Trainer:
         return dict(zip(VALIDATED, (accuracy, loss), strict=True))
 
     def untested(self, moment: Moment, present: Sequence[int]) -> Evaluation:
-        """Return the evaluation of a round in which nothing is tested, with the columns of those in which it is.
+        """Return the evaluation of a round without a test, with the same columns as one with a test.
 
-        Who has drifted is known without a test.
+        The share of drifted devices is known without a test.
         """
         names = (
             [ACCURACY_STD, ACCURACY_BY_SAMPLES, ACCURACY_WORST_TENTH] if self.device_tests is not None else []
@@ -226,7 +226,7 @@ class Trainer:
         return Evaluation(None, None, dict.fromkeys(names) | self.drifting.column(present, moment))
 
     def accuracies(self, models: Tensor, ids: Sequence[int], moment: Moment) -> tuple[float | None, ...]:
-        """Test each of these devices, in order of id, with its own model [K, M + Q]; None: no test data."""
+        """Test each of these devices, in order of id, with its own model [K, M + Q]; None without test data."""
         ids = sorted(ids)
         scores = self._scores(models, ids, moment)
         return tuple(
@@ -234,7 +234,7 @@ class Trainer:
         )
 
     def _written_down(self, ids: Sequence[int], scores: Scores, moment: Moment) -> DeviceScores | None:
-        """Return the scores of these devices where they are written down in this round."""
+        """Return the scores of these devices if this round records them."""
         every = self.settings.evaluation.scores_every
         if every is None or moment.round % every:
             return None
@@ -244,7 +244,7 @@ class Trainer:
     def with_personal(
         self, evaluation: Evaluation, model: TrainedModel, ids: Sequence[int], moment: Moment
     ) -> Evaluation:
-        """Add those of these devices that keep their own model, tested with it; None: nobody, or it has none."""
+        """Add the accuracy of personal models over these devices; None if no device keeps one or has test data."""
         names = averages(PERSONAL_ACCURACY)
         holders = model.side.holders(ids) if self.due(moment.round) else []
         scores = Scores.of(
@@ -267,7 +267,7 @@ class Trainer:
     def own_models(
         self, model: TrainedModel, holders: Sequence[int], moment: Moment
     ) -> Iterator[tuple[Sequence[int], Tensor]]:
-        """Yield devices that keep their own model, and these models [k, M + Q], some at a time."""
+        """Yield devices that keep a personal model, and these models [k, M + Q], in groups."""
         for begin, end in blocks(len(holders), model.model):
             some = holders[begin:end]
             own = model.personal(some, self.samples(some, moment))
@@ -275,7 +275,7 @@ class Trainer:
             yield some, own
 
     def test_samples(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """Return how many test samples of its own each of these devices has, in order of id."""
+        """Return the number of own test samples of each of these devices, in order of id."""
         assert self.device_tests is not None
         return tuple(len(self.device_tests.samples(id_)) for id_ in sorted(ids))
 
@@ -293,10 +293,10 @@ class Trainer:
         return score(self.tester, model, split, self.drifting.rows(held, split, ids, moment))
 
     def samples(self, ids: Sequence[int], moment: Moment, concept: bool | None = None) -> list[np.ndarray]:
-        """Return the indices of the training samples of each of these devices, as they are at a moment.
+        """Return the indices of the training samples of each of these devices at a moment.
 
         Args:
-            concept: as they are under this one, True: after the drift.
+            concept: whether all hold samples after the drift; by default each by its own concept.
         """
         self.device_data.bring(ids)
         held = [self.device_data.samples(id_) for id_ in ids]

@@ -26,7 +26,7 @@ class TrainingData:
     Args:
         devices, ids: of the run, as in `RunDevices`.
         threads: of local training and tests on a CPU; results do not depend on it.
-        load: reads the data set; None: its own `load`.
+        load: reads the data set, by default its own `load`.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class TrainingData:
 
 
 def _refuse_what_needs_all(settings: LearningSettings) -> None:
-    """Refuse what would look at the training samples of all devices, where they are made on demand."""
+    """Refuse settings that need the training samples of all devices if they are made on demand."""
     for key in ("drift", "evaluation.validation", "evaluation.tested_on", "theory"):
         if attrgetter(key)(settings) not in (None, "labels"):
             raise EdgeflError(
-                f"learning.{key} needs the samples of all devices, and this data set makes those of a device when it"
+                f"learning.{key} needs the samples of all devices, and this data set makes a device's samples when it"
                 " takes part: leave it out, or take a data set in memory (synthetic without test_groups,"
                 " huggingface without on_demand)",
                 ("learning", *key.split(".")),

@@ -14,20 +14,20 @@ from edgefl.learning.models import Model
 from edgefl.learning.modules.convolutions import images_at_once, read_channels_last, wants_channels_last
 from edgefl.learning.modules.parameters import ModelLayout
 
-# Samples of a block at most, and of one whose logits are written out: they bound memory, and results do not depend
-# on them beyond rounding.
+# Most samples of a block, and of one whose logits are written out: they bound memory, and results depend on them
+# only by rounding.
 BATCH, BATCH_WRITTEN = 1024, 2560
-KEPT = 2  # models that are kept with what was found about them: on test data and on validation data
+KEPT = 2  # models whose results are cached: on test data and on validation data
 Found = TypeVar("Found")
 
 
 class ModelTester:
-    """Runs models on samples, several blocks at a time. Samples alone say what a block is, so threads change no bit.
+    """Runs models on samples, several blocks at a time. Blocks depend on samples alone, so threads change no bit.
 
     Args:
-        model: what the module is made by; it may write its logits out.
+        model: builds the module; it may write its logits out.
         module: on the torch device, in evaluation mode.
-        hands: that test blocks at the same time; a single one on a GPU.
+        hands: threads that test blocks at the same time; a single one on a GPU.
     """
 
     def __init__(self, model: Model, module: nn.Module, hands: Hands) -> None:
@@ -35,7 +35,7 @@ class ModelTester:
         self._modules = [module]
         torch_device = next(module.parameters()).device
         if wants_channels_last(model.channels_last_gain, torch_device, "tests"):
-            self._modules = [_with_same_tensors(module)]  # others go on with theirs as it is
+            self._modules = [_with_same_tensors(module)]  # others keep using theirs unchanged
             read_channels_last(self._modules[0])
         self._hands = hands
         self._found: dict[Hashable, tuple[Tensor, object]] = {}
@@ -50,13 +50,13 @@ class ModelTester:
         find: Callable[[Tensor, Tensor], Found],
         ready: Tensor | None = None,
     ) -> list[Found]:
-        """Return, block by block, what `find` makes of a model's outputs [B, ...] and the targets [B, ...].
+        """Return the results, block by block, of `find` on a model's outputs [B, ...] and the targets [B, ...].
 
         Args:
             model: [M + Q].
             rows: [n] indices of samples.
             find: called in several threads.
-            ready: [n, *shape] the samples' normalised inputs, where they are at hand.
+            ready: [n, *shape] the samples' normalised inputs, if cached.
         """
         size = BATCH_WRITTEN
         if not self._model.writes_logits():
@@ -67,7 +67,7 @@ class ModelTester:
         readers = data.readers(busy)
         self._make_modules(busy)
 
-        @torch.no_grad()  # which each thread has to be told
+        @torch.no_grad()  # set per thread
         def test(hand: int, begin: int) -> None:
             some = rows[begin : begin + size]
             if self._model.writes_logits():
@@ -87,18 +87,18 @@ class ModelTester:
         labels: Sequence[int],
         find: Callable[[Tensor, Tensor], Found],
     ) -> list[Found]:
-        """Do as `run` for all samples with one of these labels."""
+        """Run on all samples with one of these labels, as `run`."""
         ready = None if self._model.writes_logits() else data.ready(labels)
         return self.run(model, data, data.with_labels(labels), find, ready)
 
     def once(self, model: Tensor, about: Hashable, find: Callable[[], Found]) -> Found:
-        """Return what `find` finds about a model, which is not asked again if the model is as it was the last time.
+        """Return the result of `find`, cached as long as the model does not change.
 
-        A session often opens with the model that the one before ended with.
+        A session often opens with the model with which the previous one ended.
 
         Args:
             model: [M + Q]; never changed in place.
-            about: what is found, and on which samples.
+            about: key of the result and its samples.
         """
         before = self._found.pop(about, None)
         found: Any = find() if before is None or not torch.equal(before[0], model) else before[1]
@@ -121,7 +121,7 @@ class ModelTester:
         return self._model.logits(self.layout.views(model), len(rows), read, reader.scaling or (0.0, 1.0))
 
     def _make_modules(self, count: int) -> None:
-        """Let each thread have a module of its own, as calling one with other parameters changes it meanwhile."""
+        """Make a module per thread, since a call with other parameters changes the module during the call."""
         (first, *_) = self._modules
         while len(self._modules) < count:
             self._modules.append(_with_same_tensors(first))

@@ -1,4 +1,4 @@
-"""The devices of a run: vectors that they keep between rounds, whichever server they meet, and their last cells."""
+"""The devices of a run: vectors that they keep between rounds, with any server, and their last cells."""
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from edgefl.learning.updates.rows import blocks
 
-# Vectors of all devices that would need more than this share of a GPU's memory stay in the CPU's.
+# If vectors of all devices need more than this share of a GPU's memory, they stay in the CPU's.
 CUDA_SHARE = 0.25
 BLOCK_BYTES = 64_000_000
 
@@ -19,21 +19,21 @@ BLOCK_BYTES = 64_000_000
 class _Table:
     rows: Tensor  # [N, n]
     known: np.ndarray  # [N] whether a device has one
-    data: np.ndarray  # [N] key of the data that it is of
+    data: np.ndarray  # [N] key of the data it belongs to
 
     def has(self, ids: Sequence[int], data: int) -> np.ndarray:
-        """Return [k] whether these devices have a row that is of these data."""
+        """Return for each device whether it has a row of these data, bool [k]."""
         return self.known[list(ids)] & (self.data[list(ids)] == data)
 
 
 class DeviceStates:
-    """Rows by device and name, kept on the GPU or the CPU by size, and handed out on `torch_device`.
+    """Rows by device and name, stored on the GPU or the CPU by size, and returned on `torch_device`.
 
-    A name's rows are made when the first device keeps one; on a CPU they take memory only as they are written.
-    What a device keeps is of the data that it holds: once it holds others, it has no row any more.
+    A name's rows are allocated when the first device keeps one; on a CPU they take memory only as they are written.
+    A row belongs to the data that its device holds: once these change, the device has no row.
 
     Args:
-        population: N, the number of all devices; they are numbered from 0.
+        population: N, the number of all devices, numbered from 0.
         torch_device: where the rows are used.
     """
 
@@ -44,13 +44,13 @@ class DeviceStates:
         self._data: Callable[[], int] = lambda: 0
 
     def of(self, data: Callable[[], int]) -> "DeviceStates":
-        """Return a view of the same rows in which only those count that are of the data with this key."""
+        """Return a view of the same rows that only sees those of the data with this key."""
         view = copy.copy(self)
         view._data = data
         return view
 
     def rows(self, name: str, ids: Sequence[int], missing: Tensor) -> Tensor:
-        """Return [k, n] copies of the devices' rows, or of `missing` [n] or [k, n] for a device without one."""
+        """Return copies [k, n] of the devices' rows, with `missing` [n] or [k, n] for a device without one."""
         rows = missing.expand(len(ids), -1).clone()
         there = np.flatnonzero(self.has(name, ids)).tolist()
         if there:
@@ -59,7 +59,7 @@ class DeviceStates:
         return rows
 
     def has(self, name: str, ids: Sequence[int]) -> np.ndarray:
-        """Return [k] whether these devices keep a row of this name."""
+        """Return for each device whether it keeps a row of this name, bool [k]."""
         table = self._tables.get(name)
         return np.zeros(len(ids), dtype=bool) if table is None else table.has(ids, self._data())
 
@@ -73,12 +73,12 @@ class DeviceStates:
         table.data[list(ids)] = self._data()
 
     def forget(self, name: str, ids: Sequence[int]) -> None:
-        """Let these devices have no row any more."""
+        """Delete the rows of these devices."""
         if name in self._tables:
             self._tables[name].known[list(ids)] = False
 
     def mean(self, name: str, ids: Sequence[int], weights: np.ndarray, like: Tensor) -> Tensor:
-        """Return [n] the weighted sum of the devices' rows, zeros where there is none; a tensor like `like`."""
+        """Return the weighted sum [n] of the devices' rows, zeros if there is none; a tensor like `like`."""
         total = torch.zeros_like(like)
         for begin, end in blocks(len(ids), like, BLOCK_BYTES):
             share = torch.as_tensor(weights[begin:end], dtype=like.dtype, device=like.device)
@@ -86,7 +86,7 @@ class DeviceStates:
         return total
 
     def shift(self, name: str, ids: Sequence[int], by: Tensor) -> None:
-        """Add `by` [n] to the devices' rows, or to zeros where there is none; do nothing if no device has a row."""
+        """Add `by` [n] to the devices' rows, zeros for a device without one; do nothing if no device has a row."""
         if name not in self._tables:
             return
         for begin, end in blocks(len(ids), by, BLOCK_BYTES):
@@ -94,7 +94,7 @@ class DeviceStates:
             self.keep(name, block, self.rows(name, block, torch.zeros_like(by)).add_(by))
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all rows for `restore`: of each name, ids [n], keys of their data [n] and rows [n, size]."""
+        """Return all rows for `restore`: for each name, ids [n], keys of their data [n] and rows [n, size]."""
         tensors: dict[str, Tensor] = {}
         for name, table in self._tables.items():
             ids = np.flatnonzero(table.known)
@@ -103,7 +103,7 @@ class DeviceStates:
         return tensors
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Replace all rows by what `tensors` gave."""
+        """Replace all rows by those that `tensors` returned."""
         self._tables.clear()
         for name in tensors:
             if name.endswith("/ids"):
@@ -117,16 +117,16 @@ class DeviceStates:
             room = CUDA_SHARE * torch.cuda.get_device_properties(self.torch_device).total_memory
             if 4 * self._population * size <= room:
                 return _Table(torch.zeros(self._population, size, device=self.torch_device), known, data)
-        # NumPy's zeros are pages that the system hands out when they are written
+        # the system allocates pages of NumPy's zeros when they are written
         return _Table(torch.from_numpy(np.zeros((self._population, size), dtype=np.float32)), known, data)
 
 
 class RunDevices:
-    """All devices of a run, present or not. All cells share them: one that changes the cell takes its vectors along.
+    """All devices of a run, present or not. All cells share them: a device that changes its cell keeps its vectors.
 
     Args:
         count: N; they are numbered from 0.
-        ids: what each is called outside; None: by its number.
+        ids: of each device outside, by default its number.
 
     Attributes:
         states: the vectors that they keep.
@@ -136,18 +136,18 @@ class RunDevices:
         self.count, self.ids = count, range(count) if ids is None else ids
         self._torch_device = torch_device
         self.states = self.new_states()
-        self._cell_of = np.full(count, -1)  # the last in whose session it was; -1: none
+        self._cell_of = np.full(count, -1)  # cell of its last session, or -1
 
     def new_states(self) -> DeviceStates:
-        """Make an empty store for vectors of all devices."""
+        """Return an empty store for vectors of all devices."""
         return DeviceStates(self.count, self._torch_device)
 
     def serve(self, cell: int, ids: Iterable[int]) -> None:
-        """Note that these devices are in a session of this cell now."""
+        """Record that these devices are in a session of this cell now."""
         self._cell_of[list(ids)] = cell
 
     def from_elsewhere(self, cell: int, ids: Iterable[int]) -> set[int]:
-        """Return which of these devices have last been in another cell's session."""
+        """Return those of these devices whose last session was another cell's."""
         return {id_ for id_ in ids if self._cell_of[id_] not in (cell, -1)}
 
     def last_in(self, cell: int) -> list[int]:
@@ -159,6 +159,7 @@ class RunDevices:
         return self.states.tensors(), {"cell_of": self._cell_of.tolist()}
 
     def restore(self, tensors: dict[str, Tensor], facts: dict[str, object]) -> None:
-        """Replace the vectors that devices keep by what `state` gave."""
+        """Replace the vectors that devices keep by those that `state` returned."""
+
         self.states.restore(tensors)
         self._cell_of = np.array(facts["cell_of"])
