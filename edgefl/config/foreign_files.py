@@ -1,4 +1,4 @@
-"""Reading files that a stranger may have made: no more of one is held in memory than its format needs.
+"""Read untrusted files within bounded memory.
 
 A kilobyte of gzip holds a megabyte of blanks, a table may be one endless line, and an XML file one endless comment.
 """
@@ -22,7 +22,7 @@ PIECE = 1 << 16  # bytes
 
 @contextmanager
 def reading(path: Path, *place: str) -> Iterator[None]:
-    """Say of a file that cannot be read which it is, and what to do; place: of its key in the scenario."""
+    """Raise an error with file and remedy if a file cannot be read; place: of its key in the scenario."""
     try:
         yield
     except FileNotFoundError as error:
@@ -32,12 +32,12 @@ def reading(path: Path, *place: str) -> Iterator[None]:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Open a file, plain or `.gz`, for reading what is in it."""
+    """Open a file, plain or `.gz`, to read its content."""
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
 def whole(path: Path, most_bytes: int) -> bytes:
-    """Read all that is in a file, plain or `.gz`.
+    """Read the whole content of a file, plain or `.gz`.
 
     Raises:
         OSError: it cannot be read, or there is more in it.
@@ -47,7 +47,7 @@ def whole(path: Path, most_bytes: int) -> bytes:
 
 
 def up_to(file: IO[bytes], most_bytes: int) -> bytes:
-    """Read all that is left in an open file.
+    """Read the rest of an open file.
 
     Raises:
         OSError: it cannot be read, or there is more in it.
@@ -62,7 +62,7 @@ def lines(file: IO[str]) -> Iterator[str]:
     """Yield the lines of a text.
 
     Raises:
-        OSError: one is too long to be meant.
+        OSError: a line is too long to be intended.
     """
     number = 0
     while line := file.readline(LONGEST_LINE + 1):
@@ -73,10 +73,10 @@ def lines(file: IO[str]) -> Iterator[str]:
 
 
 def parse_xml(parser: expat.XMLParserType, file: IO[bytes]) -> Iterator[None]:
-    """Hand an XML file to a parser; yield after each piece, and whoever has seen enough stops asking.
+    """Feed an XML file to a parser; yield after each piece, so that the caller may stop early.
 
     Raises:
-        OSError: it cannot be read, or names an encoding that nobody knows, or a tag is too long to be meant.
+        OSError: it cannot be read, or names an unknown encoding, or a tag is too long to be intended.
         ExpatError: it is not well-formed.
     """
     given = 0
@@ -95,17 +95,17 @@ def _parse(parser: expat.XMLParserType, piece: bytes, last: bool) -> None:
     try:
         parser.Parse(piece, last)
     except LookupError as error:
-        if isinstance(error, KeyError | IndexError):  # of a handler, and not of Python's codecs
+        if isinstance(error, KeyError | IndexError):  # from a handler, not from Python's codecs
             raise
         raise OSError(f"{error}; write it in UTF-8") from error
 
 
 class ForeignParquet:
-    """A Parquet table that is read batch by batch; this needs pyarrow.
+    """A Parquet table, read batch by batch; it needs pyarrow.
 
     Raises:
         EdgeflError: pyarrow is not installed.
-        OSError: the file is no Parquet table, or one of its columns is none of numbers or short words.
+        OSError: the file is not a Parquet table, or a column holds neither numbers nor short words.
     """
 
     def __init__(self, path: Path) -> None:
@@ -118,7 +118,7 @@ class ForeignParquet:
         self._failure = ArrowException
         with self._reading():
             schema = parquet.read_schema(path)
-            # words stay apart from the rows that hold them: a million rows may hold one long word
+            # words stay encoded: a million rows may hold one long word
             words = [
                 each.name for each in schema if types.is_string(each.type) or types.is_large_string(each.type)
             ]
@@ -154,7 +154,7 @@ class ForeignParquet:
 
 
 def _values(column: Any) -> list[Any]:
-    """Return the values of a column; of words only if all are short."""
+    """Return the values of a column; words must be short."""
     dictionary = getattr(column, "dictionary", None)
     if dictionary is not None and any(len(word) > LONGEST_WORD for word in dictionary.to_pylist() if word):
         raise OSError(f"a word is longer than {LONGEST_WORD} characters")

@@ -1,23 +1,23 @@
-"""Reading data sets once for several runs, and their checksums."""
+"""Read data sets once for several runs, and compute their checksums."""
 
 import hashlib
 from typing import TYPE_CHECKING
 
 from edgefl.errors import EdgeflError
 
-if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
+if TYPE_CHECKING:  # a run without learning does not load PyTorch
     from edgefl.learning.datasets import Data, Dataset
 
-LARGEST_KEPT = 500_000_000  # bytes of a data set that is kept for the next run
+LARGEST_KEPT = 500_000_000  # bytes of a data set that is cached for the next run
 
 
 class Loaded:
-    """Reads data sets, and keeps the last one: the cases of a study, and the files of a folder, often share it.
+    """Reads data sets, and caches the last one: the cases of a study, and the files of a folder, often share it.
 
-    One that cannot be read is not tried again.
+    A data set that cannot be read is not tried again.
 
     Args:
-        download: whether missing files may be fetched, as a run does.
+        download: whether missing files may be downloaded, as in a run.
     """
 
     def __init__(self, download: bool) -> None:
@@ -61,7 +61,7 @@ def checksum(data: "Data") -> str:
             if array is not None:
                 digest.update(f"{array.shape}{array.dtype}".encode())
                 digest.update(array.tobytes())
-    if data.by_group is not None:  # not all samples are here
+    if data.by_group is not None:  # not all samples are in memory
         digest.update(data.by_group.sizes.tobytes())
         digest.update(data.by_group.content.encode())
     digest.update(repr((data.num_classes, data.mean.tolist(), data.std.tolist())).encode())

@@ -1,4 +1,4 @@
-"""Settings of several federations that share the cells and the band: who belongs to which, and what each does."""
+"""Settings of several federations that share the cells and the band: their devices, and their own sections."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,53 +14,53 @@ from edgefl.engine.settings import RoundSettings, WorkloadSettings
 from edgefl.errors import EdgeflError
 from edgefl.learning.settings import LearningSettings
 
-# what a federation does: one of the two
+# a federation's task: one of the two
 TASKS = ("learning", "workload")
-# sections of a scenario that a federation may have of its own
+# sections of a scenario that a federation may override
 OWN_SECTIONS = (*TASKS, "sessions", "rounds")
-# keys of `rounds` about the world, of which there is one
+# keys of `rounds` about the one world
 OF_ALL = ("movement_tick_s", "max_wait_s")
-SNAPSHOTS = "snapshots"  # a folder of every run
+SNAPSHOTS = "snapshots"  # a folder in every run directory
 ClassName = Annotated[str, Field(pattern=CLASS_NAME)]
 
 
 class FederationSettings(Section):
-    """One of several federations whose devices share cells and band; what is left out is that of the scenario."""
+    """One of several federations whose devices share cells and band; sections left out are the scenario's."""
 
     share: float | None = Field(
-        None, gt=0, le=1, description="of all devices, drawn per device, above 0 to 1; or give classes"
+        None, gt=0, le=1, description="share of all devices, drawn per device; or give classes"
     )
     classes: tuple[ClassName, ...] | None = Field(
-        None, min_length=1, description="the devices of these devices.classes belong to it"
+        None, min_length=1, description="classes of devices (devices.classes) that belong to it"
     )
     weight: float = Field(
         1.0,
         ge=1e-3,
         le=1e3,
-        description="of the band, while others have something to send in it, it has this part of the sum of weights",
+        description="weight of its part of the band while several federations have something to send",
     )
     learning: LearningSettings | None = Field(
-        None, description="what it trains, in place of the scenario's learning or workload, as a whole"
+        None, description="its learning, instead of the scenario's whole learning or workload"
     )
     workload: WorkloadSettings | None = Field(
-        None, description="radio and compute only, in place of the scenario's learning or workload"
+        None, description="radio and compute only, instead of the scenario's learning or workload"
     )
     sessions: Annotated[Any, Named("sessions", optional=True)] = Field(
-        None, description="when its sessions end, in place of the scenario's"
+        None, description="its session policy, instead of the scenario's"
     )
     rounds: RoundSettings | None = Field(
-        None, description="what differs from the scenario's rounds, key by key"
+        None, description="its own keys of rounds; the others are the scenario's"
     )
 
     @property
     def sections(self) -> dict[str, Any]:
-        """What stands in place of the scenario's sections; with a task of its own, nothing in place of the other."""
+        """Sections this federation overrides. Its `learning` removes the scenario's `workload`, and vice versa."""
         own = {key: of for key in OWN_SECTIONS if (of := getattr(self, key)) is not None}
         return {**dict.fromkeys(TASKS), **own} if own.keys() & set(TASKS) else own
 
 
 def merged(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a scenario's document in which federations have the keys of `rounds` that they do not change."""
+    """Return a scenario's document with the keys of `rounds` that federations leave out filled in."""
     federations, rounds = data.get("federations"), given_keys(data.get("rounds"))
     if not isinstance(federations, Mapping) or rounds is None:
         return data
@@ -73,7 +73,7 @@ def merged(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def sizes(federations: Sequence[FederationSettings], devices: int) -> np.ndarray:
-    """Return [federations] how many of the devices belong to each, where they are given by share.
+    """Return the number of devices of each federation [federations], if they are given by share.
 
     Each is within one device of its share.
     """
@@ -86,7 +86,7 @@ def sizes(federations: Sequence[FederationSettings], devices: int) -> np.ndarray
 def check_members(
     federations: Mapping[str, FederationSettings], classes: Sequence[str], rounds: RoundSettings
 ) -> None:
-    """Refuse federations of which a device would belong to none, or to two.
+    """Refuse federations that leave a device out, or claim one twice.
 
     Args:
         classes: of devices. rounds: the scenario's.
@@ -114,12 +114,10 @@ def check_members(
                 )
         if (one.share is None) == (one.classes is None):
             both = "not both" if one.share is not None else "one of the two"
-            raise EdgeflError(
-                f"say which devices belong to it, by share or by classes: {both}", ("federations", name)
-            )
+            raise EdgeflError(f"give its devices by share or by classes: {both}", ("federations", name))
         if (one.share is not None) != by_share:
             raise EdgeflError(
-                f"{first} has its devices by {'share' if by_share else 'classes'}: give all federations theirs alike",
+                f"{first} has its devices by {'share' if by_share else 'classes'}: do the same for all federations",
                 ("federations", name),
             )
         for each in one.classes or ():

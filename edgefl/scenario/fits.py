@@ -1,7 +1,7 @@
-"""What does not go together: one table of what parts of a scenario need, and what keeps them from having it.
+"""Refuse parts of a scenario that clash: one table of their needs, and of what conflicts with each need.
 
 Components declare what they need and give on their base classes (`Algorithm.uses`, `one_round`, `Decider.sets`, ...),
-so an own subclass inherits it. Checks of one section's own numbers stay in that section.
+so a user's subclass inherits it. Checks of one section's own numbers stay in that section.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -17,7 +17,7 @@ from edgefl.scenario.sections import Sections, fitting
 Place = tuple[str, ...]
 Broken = Iterator[tuple[Place, str, str]]
 
-# keys of `rounds` about rounds that follow one another, and what they are where they say nothing
+# keys of `rounds` about consecutive rounds, and their neutral values
 OF_SYNCHRONOUS = {"every_s": None, "pause_s": 0.0, "deadline_s": None, "over_selection": 1.0}
 
 
@@ -25,7 +25,7 @@ OF_SYNCHRONOUS = {"every_s": None, "pause_s": 0.0, "deadline_s": None, "over_sel
 class Row:
     """One need of components: its code, its words, and what conflicts with it.
 
-    broken: yields the place, the words for what is there, and the remedy.
+    broken: yields the place, the words for the conflict, and the remedy.
     """
 
     code: str
@@ -34,7 +34,7 @@ class Row:
 
 
 class Clash(EdgeflError):
-    """An error about two parts of a scenario that do not go together; code: of the row that refuses them."""
+    """An error about two parts of a scenario that clash; code: of the row that refuses them."""
 
     def __init__(self, message: str, place: Place = (), code: str = "") -> None:
         super().__init__(message, place)
@@ -46,7 +46,7 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
     """Refuse parts of a scenario that clash; report the first clash in the table.
 
     Args:
-        only: codes of the rows to look at; none: all.
+        only: codes of the rows to check; if empty, all.
 
     Raises:
         EdgeflError: names the key and the remedy.
@@ -65,7 +65,7 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
 
 
 def _asked(s: Sections) -> dict[str, list[str]]:
-    """Return the names of the parts that have each need, by its code."""
+    """Return the names of the parts that have each need, by the need's code."""
     learning, selector = s.learning, s.rounds.selector
     overlapping = [s.server] * s.rounds.overlap
     tiers = overlapping * (s.rounds.overlap and s.rounds.server.has_tiers)
@@ -115,7 +115,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
 
 
 def _if(broken: bool, place: str, what: str, remedy: str) -> Broken:
-    """Yield one thing that is in the way, if it is."""
+    """Yield one conflict if `broken`."""
     if broken:
         yield tuple(place.split(".")), what, remedy
 
@@ -146,7 +146,7 @@ def _own_way(s: Sections) -> Broken:
 def _of_single_rounds(s: Sections) -> Broken:
     for key, default in OF_SYNCHRONOUS.items():
         if getattr(s.rounds, key) != default:
-            yield ("rounds", key), "this key is about rounds that follow one another", "leave it out"
+            yield ("rounds", key), "this key is about consecutive rounds", "leave it out"
 
 
 def _more_than_a_change(s: Sections) -> Broken:
@@ -156,7 +156,7 @@ def _more_than_a_change(s: Sections) -> Broken:
     if _sends_more(algorithm):
         name = s.named("algorithm")
         remedy = f"take {fitting(lambda one: not _sends_more(one))}"
-        yield ("learning", "privacy"), f"with {name} more leaves a device", remedy
+        yield ("learning", "privacy"), f"with {name} a device sends more", remedy
     if learning.warm_start.probes:
         name = s.named("warm_start")
         yield ("learning", "privacy"), f"the warm start {name} has probes and reports", "take previous"
@@ -193,7 +193,7 @@ def _no_sums(s: Sections) -> Broken:
 
 def _state_kept(s: Sections) -> Broken:
     if s.learning is not None and s.learning.local.optimiser.state != "fresh":
-        what = "a state that is kept brings those of earlier rounds along"
+        what = "a kept state carries gradients of earlier rounds"
         yield ("learning", "local", "optimiser"), what, "leave optimiser.state fresh"
 
 
@@ -224,15 +224,15 @@ ROWS = (
     ),
     Row(
         "unicast",
-        "models of each device's own",
+        "a separate model for each device",
         lambda s: _if(
             s.radio.downlink != "unicast",
             "radio.downlink",
-            "a broadcast sends one thing to all",
+            "a broadcast sends the same to all",
             "set downlink: unicast",
         ),
     ),
-    Row("one_by_one", "rounds that need not wait", _of_single_rounds),
+    Row("one_by_one", "rounds that do not wait", _of_single_rounds),
     Row(
         "places",
         "single places to be filled",
@@ -267,7 +267,7 @@ ROWS = (
     ),
     Row(
         "as_sent",
-        "updates that weigh alike whatever their staleness",
+        "updates of equal weight at any staleness",
         lambda s: _if(
             s.rounds.overlap and not s.rounds.server.learning.as_sent,
             "rounds.server",
@@ -300,7 +300,7 @@ ROWS = (
     ),
     Row(
         "own_power",
-        "power that goes into a device's share",
+        "power spread over a device's share",
         lambda s: _if(
             s.radio.budget.uplink_rule != "full",
             "radio.budget.uplink_power_over_share",
@@ -308,9 +308,9 @@ ROWS = (
             "set uplink_power_over_share: full",
         ),
     ),
-    Row("one_change", "that one clipped change leaves a device, and no more", _more_than_a_change),
+    Row("one_change", "a single clipped change from each device", _more_than_a_change),
     Row("mean_of_updates", "an algorithm that knows the mean alone", _of_single_updates),
-    Row("theorem", "plain SGD and FedAvg, of which its theorem is", _beyond_theory),
+    Row("theorem", "plain SGD and FedAvg, as its theorem does", _beyond_theory),
     Row(
         "something_sent",
         "a change to code",
@@ -334,15 +334,15 @@ ROWS = (
         ),
     ),
     Row("sums_of_gradients", "changes that are sums of a round's own gradients", _no_sums),
-    Row("fresh_state", "an optimiser that begins anew for its second model", _state_kept),
+    Row("fresh_state", "an optimiser whose state starts fresh for its second model", _state_kept),
     Row(
         "epochs",
         "epochs",
         lambda s: _if(
             s.learning is not None and s.learning.local.epochs is None,
             "learning.local.epochs",
-            "there are none to end training after",
-            "give epochs, the most that a device does, or leave it out",
+            "there are none after which to stop",
+            "give epochs, a device's maximum, or leave it out",
         ),
     ),
     Row("one_tested", "one global model, tested on the labels' data", _several_models),

@@ -1,8 +1,8 @@
-"""What a run is, and what its learner sees, as hashes: equal ones give equal numbers.
+"""Hash what determines a run, and what determines its training: equal hashes give equal numbers.
 
-A run is named by its resolved scenario, by the files and samples that it reads, by the code of its parts from
-outside, and by the version of results. A learner is named by all that it is told beside the questions asked of it,
-which a journal holds.
+A run's hash covers its resolved scenario, the files and samples that it reads, the code of its external components,
+and the version of results. A learner's hash covers everything it receives besides the questions asked of it, which a
+journal holds.
 """
 
 import hashlib
@@ -19,14 +19,14 @@ KEYS_SHOWN = 3
 
 @dataclass(frozen=True)
 class Identity:
-    """Everything that decides a run's results: settings, data, code and the version of results.
+    """Everything that determines a run's results: settings, data, code and the version of results.
 
     Args:
         scenario: dotted key -> value, all keys that can change results; a file counts by its content, in data, and
-            not by the place where it lies.
-        data: what is read -> its checksum.
-        results_version: of `RESULTS_VERSION`.
-        code: module of parts from outside -> what its code is, see `edgefl.config.own_code`.
+            not by its path.
+        data: name of what is read -> its checksum.
+        results_version: as `RESULTS_VERSION`.
+        code: module of external components -> its code, see `edgefl.config.own_code`.
     """
 
     scenario: Mapping[str, Any]
@@ -36,17 +36,17 @@ class Identity:
 
     @property
     def hash(self) -> str:
-        """Return its name."""
+        """Return the run's hash."""
         what = [sorted(self.scenario.items()), sorted(self.data.items()), self.results_version]
         return hash_of([*what, *([sorted(self.code.items())] if self.code else [])])
 
     def written(self) -> dict[str, Any]:
-        """Return what run.json says of it; the scenario stands in scenario.yaml."""
+        """Return run.json's entry; the scenario is in scenario.yaml."""
         about = {"hash": self.hash, "data": dict(self.data), "results_version": self.results_version}
         return {**about, "code": dict(self.code)} if self.code else about
 
     def differences(self, other: "Identity") -> list[str]:
-        """Say what differs in the other, key by key: `learning.local.lr is 0.1, here 0.2`."""
+        """Return what differs in the other, key by key: `learning.local.lr is 0.1, here 0.2`."""
         pairs = [
             *_unlike(other.scenario, self.scenario),
             *((f"the data of {name}", there, here) for name, there, here in _unlike(other.data, self.data)),
@@ -59,12 +59,12 @@ class Identity:
 
 @dataclass(frozen=True)
 class LearningIdentity:
-    """Everything that decides what learners answer, beside the questions asked of them.
+    """Everything that determines what learners answer, besides the questions asked of them.
 
-    whole: all of it. pilot: what counts up to the end of the pilot sessions, when the warm start comes to work.
-    pilot_sessions: how many these are. plain: name of a warm start that trains two further sessions as `previous`
-    does, and nothing beside them; empty: of another one. leads: whether such a run may go on from this one's state
-    behind these two sessions.
+    whole: all of it. pilot: what counts until the end of the pilot sessions, after which the warm start acts.
+    pilot_sessions: their number. plain: name of a warm start that trains two further sessions exactly as `previous`
+    does; empty for another one. leads: whether such a run may continue from this one's state after these two
+    sessions.
     """
 
     whole: str
@@ -94,5 +94,5 @@ def _shown(value: Any) -> str:
 
 
 def hash_of(value: Any) -> str:
-    """Return a short hash of what JSON can hold."""
+    """Return a short hash of a value that JSON can hold."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:LENGTH]

@@ -1,7 +1,7 @@
-"""What a scenario needs at least of this machine's memory, known before it is built.
+"""Compute the least memory that a scenario needs, before it is built.
 
-Only what is allocated for certain is counted, so that nothing is refused that might have fitted: a run that
-passes may still need several times as much.
+Only certain allocations are counted, so that no scenario is refused that might fit: a run that passes may still need
+several times as much.
 """
 
 import math
@@ -22,13 +22,13 @@ from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 DEVICE_BYTES = 300  # of the objects and arrays that every device has; measured 330 to 360
-CELL_BYTES = 12  # per device and cell: when a neighbour became better (8), and the measured power (4)
-PARTICIPANT_BYTES = 2_500  # of a round: a link, a part, a row of devices.csv; measured 3,400
-# about, for what a run will hold: measured
+CELL_BYTES = 12  # per device and cell: time since a neighbour is better (8), and the measured power (4)
+PARTICIPANT_BYTES = 2_500  # in a round: a link, a part, a row of devices.csv; measured 3,400
+# estimates of what a run holds: measured
 ROUND_BYTES = 3_400  # of a round, per participant
-RENEWAL_BYTES = 27_000  # per link whose transfers take so many slots that they are not drawn
+RENEWAL_BYTES = 27_000  # per link with transfers of so many slots that these are not drawn
 EFFICIENCY = 3.0  # bit/s/Hz of a mean link
-REUSED_WEIGHTS = 20  # FLOPs per sample and parameter: convolutions, whose batches leave much to be used again
+REUSED_WEIGHTS = 20  # FLOPs per sample and parameter: convolutions, whose batches leave much memory for reuse
 FADING_BYTES = 2 * 2 * 8 * BLOCK  # per link and tap: two pages of real and imaginary parts
 STEP_BYTES = 20  # per device and local step: sample and weight of a batch of one (12), and its size (8)
 NUMBER_BYTES = 4  # of a model
@@ -64,11 +64,11 @@ def of_world(scenario: Scenario) -> list[Need]:
 
 
 def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: float, flops: float) -> float:
-    """Return about how many bytes a round adds to what a run holds when it begins.
+    """Estimate the bytes that a round adds to the memory of a run that begins.
 
     Args:
         devices: number of devices.
-        numbers: parameters and statistics of a model; 0: nothing is trained. bits: of a transfer. flops: per sample.
+        numbers: parameters and statistics of a model, 0 without training. bits: of a transfer. flops: per sample.
     """
     _, together = least_participants(scenario, devices)
     if isinstance(scenario.rounds.selector, CountedSelector):
@@ -84,23 +84,23 @@ def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: floa
 
 
 def of_places(world: World) -> list[Need]:
-    """Return what a world's places keep, and what making it takes: a few bytes for each site and square metre.
+    """Return what a world's places need, with the making of them: a few bytes for each site and square metre.
 
-    These are line of sight and shadowing, which are drawn at the first measurement.
+    These are line of sight and shadowing, drawn at the first measurement.
     """
     gains = world.gains
     if not isinstance(gains, SpatialGains):
         return []
     fields = {
         id(one.fields): one.fields for one in gains.large_scales
-    }.values()  # devices of a height share them
+    }.values()  # devices of equal height share them
     sites, devices = len(world.sites_m), len(world.fleet)
     what = f"what places keep of {sites} sites over a radius of {world.extent.field_radius_m:,.0f} m"
     return [Need(("layout",), sum(one.needed_bytes(devices) for one in fields), what)]
 
 
 def _faded_links(radio: RadioSettings, rounds: RoundSettings, together: int) -> int:
-    """Return how many links' fading is in memory at a time for certain; transfers by renewal draw none."""
+    """Return the least number of links with fading in memory at a time; transfers by renewal draw none."""
     taps = together * radio.link.frequency_taps
     if radio.sharing == "dynamic":
         return taps
@@ -120,7 +120,7 @@ def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
     if learning is None:
         return []
     place, training = least_participants(scenario, devices)
-    # beside the local models: the module and the global model
+    # besides the local models: the module and the global model
     sent = len(scenario.layout.served) if scenario.cloud is not None else 0
     copies = training * (1 + learning.algorithm.trains_personal + learning.copies_in_transfers) + 2 + sent
     models = f"{copies} models of {numbers:,} numbers"
@@ -137,7 +137,7 @@ def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
 
 
 def least_devices(scenario: Scenario) -> tuple[str, float]:
-    """Return the key that sets the number of devices, and a number that they hardly fall below."""
+    """Return the key that sets the number of devices, and a number that it almost never falls below."""
     if scenario.devices.count is not None:
         return "count", scenario.devices.count
     inner_m, outer_m = scenario.extent.kept_free_m, scenario.extent.area_radius_m
@@ -147,7 +147,7 @@ def least_devices(scenario: Scenario) -> tuple[str, float]:
 
 
 def least_participants(scenario: Scenario, devices: int) -> tuple[tuple[str, ...], int]:
-    """Return the key that sets the number of devices in the first round, and that number; 1 if it is not known."""
+    """Return the key that sets the number of devices in the first round, and that number, 1 if unknown."""
     settings, selector = scenario.devices, scenario.rounds.selector
     all_there = (
         all(

@@ -79,7 +79,7 @@ def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Coll
 
 
 def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Area]) -> None:
-    """Refuse areas that are not there, and laws of the radio that do not hold, or mean nothing, in this world.
+    """Refuse undefined areas, and radio laws that do not hold, or mean nothing, in this world.
 
     Raises:
         EdgeflError: names the key and the remedy.
@@ -118,7 +118,7 @@ def _check_walls(path_loss: PathLoss, devices: DeviceSettings) -> None:
     for name, kind in zip(names, [devices, *devices.kinds()], strict=False):
         if kind.indoor_share:
             raise EdgeflError(
-                f"38.901 has no way through the walls of buildings in {type(path_loss).__name__}: set"
+                f"38.901 has no penetration loss of buildings in {type(path_loss).__name__}: set"
                 " indoor_share to 0, or radio.path_loss to umi or uma",
                 ("devices", *(("classes", name) if name else ()), "indoor_share"),
             )

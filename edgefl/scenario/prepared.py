@@ -1,4 +1,4 @@
-"""A scenario with what follows from it and from the files that it reads: worked out once, and handed on."""
+"""A scenario with what follows from it and from the files that it reads, computed once."""
 
 import hashlib
 import os
@@ -22,16 +22,16 @@ from edgefl.scenario.world import World
 from edgefl.version import RESULTS_VERSION
 
 WITHOUT_INFLUENCE = ("name",)  # keys of a scenario that cannot change results
-# in keys of a data set's parameters, of the scenario's or of a federation's own
+# in keys of a data set's parameters, the scenario's or a federation's own
 DATASET = "learning.dataset."
 
 
 class Prepared:
-    """A scenario, its text, its data's checksums and its identity, each worked out when it is first asked for.
+    """A scenario, its text, its data's checksums and its identity, each computed on first use.
 
     Args:
         load: reads the data sets.
-        learner: from outside, or what makes it; None: there is none.
+        learner: an external learner, what makes it, or None.
     """
 
     def __init__(self, scenario: Scenario, load: Loaded, learner: Any = None) -> None:
@@ -39,7 +39,7 @@ class Prepared:
 
     @cached_property
     def parts(self) -> Mapping[str, Scenario]:
-        """The scenario as each of several federations has it, by name; as the only one has it, without a name."""
+        """Each federation's scenario by name; the only one's by the empty name."""
         return self.scenario.by_federation
 
     @cached_property
@@ -49,7 +49,7 @@ class Prepared:
 
     @cached_property
     def described(self) -> Described:
-        """What a run directory keeps of it."""
+        """What a run directory keeps of the scenario."""
         one = self.scenario
         parts = {part: dump(own) for part, own in self.parts.items() if part}
         return Described(one.name, one.seed, one.record, write(self.values), parts)
@@ -59,7 +59,7 @@ class Prepared:
         """Dotted key of each data set that a federation trains on -> the checksum of its samples.
 
         Raises:
-            EdgeflError: one cannot be had.
+            EdgeflError: one is unavailable.
         """
         place_in = self.scenario.place_in
         return {
@@ -70,10 +70,10 @@ class Prepared:
 
     @cached_property
     def identity(self) -> Identity:
-        """What its run is.
+        """The identity of the scenario's run.
 
         Raises:
-            EdgeflError: a file that it reads is not there.
+            EdgeflError: a file that it reads is missing.
         """
         keys = dict(leaves(self.values))
         data = {
@@ -83,9 +83,9 @@ class Prepared:
             if key.endswith(".path") and value and (DATASET not in key or Path(value).is_file())
         }
         data |= {key: checksum[:LENGTH] for key, checksum in self.checksums.items()}
-        if self._learner is not None:  # no run without it is this one
+        if self._learner is not None:  # a run without it is another run
             data["learner"] = own_code.name_of(self._learner)
-        # where a file lies does not count if what is in it does; of another path only its name is known
+        # the path of a file does not count if its content does; any other path counts by its text
         hashed = {key for key in keys if key in data or DATASET in key}
         counted = {
             key: value
@@ -98,10 +98,10 @@ class Prepared:
         )
 
     def told(self, world: World) -> LearningIdentity | None:
-        """Hash everything that determines training, beside the questions asked of learners.
+        """Hash everything that determines training, besides the questions asked of learners.
 
-        Where rounds overlap, the radio decides which updates arrive first, so that no other run's training is this
-        one's: those of one federation, or of several, which ask in turn as the band lets them.
+        If rounds overlap, the radio decides which updates arrive first, so that training cannot be shared: neither
+        that of one federation, nor that of several, whose questions alternate by the band.
 
         Args:
             world: of the scenario.
@@ -123,7 +123,7 @@ class Prepared:
             [[population.start, population.stop] for population in world.populations],
             *map(_array, (world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept)),
         ]
-        if scenario.cloud is not None:  # its models are in what a run lends
+        if scenario.cloud is not None:  # a lender's state contains the cloud's models
             told.append("cloud")
         if code := own_code.named_in([settings]):
             told.append(code)
@@ -144,12 +144,12 @@ class Prepared:
 
 
 def _trains_two_as_previous(warm_start: WarmStart) -> bool:
-    """Whether sessions P + 1 and P + 2 are trained as by `previous`, also where probe rounds come before them.
+    """Return whether sessions P + 1 and P + 2 are trained as by `previous`, even after probe rounds.
 
-    These cost time, by which data may drift, and in which cells' questions change their order. Where privacy is
-    accounted for there are no probes.
+    Probes cost time, which matters if data drift by the clock, and reorder the cells' questions. With accounted
+    privacy there are no probes.
     """
-    # said by the class itself: one that inherits from it may open otherwise
+    # declared by the class itself: a subclass may open differently
     says: bool = vars(type(warm_start)).get("first_two_as_previous", False)
     return says
 

@@ -1,7 +1,7 @@
-"""The scenario: frozen, validated, complete; units stand in the key names.
+"""The scenario: frozen, validated, complete; key names carry the units.
 
 `load` reads YAML, `dump` writes it back with every default filled in, so that a run directory's
-`scenario.yaml` gives the same run again. What is left out is as its preset says, else as the field has it.
+`scenario.yaml` gives the same run again. A key left out has its preset's value, or the field's default.
 """
 
 import copy
@@ -51,14 +51,14 @@ AreaName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 
 
 class Scenario(Section):
-    """One run, completely described (with its seed).
+    """A complete description of one run, including its seed.
 
     Made by `edgefl.load_scenario` from a file or a dict; its sections are attributes (`scenario.radio.bandwidth_hz`),
-    frozen; `scenario.with_(seed=7, learning__local__lr=0.01)` is another one. A key's unit is the end of its name:
+    frozen; `scenario.with_(seed=7, learning__local__lr=0.01)` returns another one. A key's unit ends its name:
     `_m`, `_s`, `_hz`, `_dbm`, `_bits`. `edgefl describe radio` explains a section's keys, with range and default.
 
     Raises:
-        EdgeflError: from `load_scenario` and `with_`: names place and remedy for everything that is wrong.
+        EdgeflError: from `load_scenario` and `with_`: names place and remedy of each fault.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="letters, digits, . _ -")
@@ -67,30 +67,30 @@ class Scenario(Section):
         None,
         ge=1e-3,
         le=LONGEST_S,
-        description="the run ends at this simulated time, if its sessions have not ended before: no round begins"
-        " then or later, one under way ends; none: after the last session, s",
+        description="simulated end of the run, if its sessions have not ended before: no round begins then or later,"
+        " and one under way ends; null: after the last session",
     )
     cell: CellSettings = CellSettings()
     layout: LayoutSettings = LayoutSettings()
     origin_lon_lat: tuple[Longitude, Latitude] | None = Field(
-        None, description="[longitude, latitude] of [0, 0] m, degrees: for areas and traces in degrees"
+        None, description="[longitude, latitude] of [0, 0] m in degrees, for areas and traces in degrees"
     )
     areas: dict[AreaName, Area] = Field(
         {}, description="areas by name: {disc | rectangle | polygon | geojson | sumo_net: ...}"
     )
     streets: Streets | None = Field(
-        None, description="along which people of mobility itinerary go: {lines_m | geojson | sumo_net: ...}"
+        None, description="streets for mobility itinerary: {lines_m | geojson | sumo_net: ...}"
     )
     handover: HandoverSettings = HandoverSettings()
     devices: DeviceSettings
     radio: RadioSettings = RadioSettings()
-    sessions: Annotated[Any, Named("sessions")] = Field(description="when a session ends")
+    sessions: Annotated[Any, Named("sessions")] = Field(description="session policy, which ends sessions")
     rounds: RoundSettings = RoundSettings()
     federations: dict[FederationName, FederationSettings] | None = Field(
         None,
         min_length=2,
         description="several federations whose devices share cells and band, by name: {share | classes, weight, and"
-        " what differs}; none: one",
+        " its own sections}; null: one federation",
     )
     cloud: CloudSettings | None = None
     learning: LearningSettings | None = None
@@ -110,10 +110,10 @@ class Scenario(Section):
 
         Args:
             changes: dotted key -> value: `scenario.with_({"learning.local.lr": 0.1})`.
-            keys: likewise, with two underscores for each dot: `scenario.with_(seed=7, radio__bandwidth_hz=5e7)`.
+            keys: the same, with two underscores for each dot: `scenario.with_(seed=7, radio__bandwidth_hz=5e7)`.
 
         Raises:
-            EdgeflError: names key and remedy for everything that is wrong.
+            EdgeflError: names key and remedy of each fault.
         """
         source = self.source
         for key, value in {**(changes or {}), **{k.replace("__", "."): v for k, v in keys.items()}}.items():
@@ -122,12 +122,12 @@ class Scenario(Section):
 
     @property
     def source(self) -> Source:
-        """A copy of what the user has written: keys that are left out follow the preset, which may be another."""
+        """A copy of what the user wrote, in which keys left out still follow the preset."""
         return copy.deepcopy(self._source) or Source.of(written(self))
 
     @contextmanager
     def naming_places(self) -> Iterator[None]:
-        """Make errors raised inside name the file and line of the key they are about."""
+        """Add file and line of the key to errors raised inside."""
         try:
             yield
         except EdgeflError as error:
@@ -143,12 +143,12 @@ class Scenario(Section):
 
     @property
     def day(self) -> Day | None:
-        """The day by which sessions begin, or devices move; None: there is none."""
+        """The day by which sessions begin or devices move, or None."""
         return next(filter(None, named_days(self.sessions, self.devices).values()), None)
 
     @property
     def latest_end_s(self) -> float:
-        """When the run ends by the clock: at its duration, or with the last of its sessions that end by time."""
+        """The latest end of the run by the clock: its duration, or the end of the last session that ends by time."""
         policy, end_s = self.sessions, 0.0
         for _ in range(policy.count or 0):
             end_s = policy.until_s(end_s)
@@ -158,12 +158,12 @@ class Scenario(Section):
 
     @property
     def extent(self) -> Extent:
-        """How far this scenario's world reaches, and how high its antennas stand."""
+        """The extent of this scenario's world, and the height of its antennas."""
         models = [kind.mobility for kind in self.devices.kinds()]
         return Extent(self.cell, self.layout, self.radio, models)
 
     def of_federation(self, name: str) -> "Scenario":
-        """Return the scenario as one of several federations has it; that of the only one, without a name."""
+        """Return a federation's scenario; the empty name returns the only one's."""
         if not name:
             return self
         assert self.federations is not None
@@ -171,17 +171,17 @@ class Scenario(Section):
 
     @property
     def by_federation(self) -> dict[str, "Scenario"]:
-        """The scenario as each of several federations has it, by name; as the only one has it, without a name."""
+        """Each federation's scenario by name; the only one's by the empty name."""
         return {name: self.of_federation(name) for name in self.federations or ("",)}
 
     @property
     def trains(self) -> bool:
-        """Whether models are trained, in any federation."""
+        """Whether any federation trains models."""
         return any(one.learning is not None for one in self.by_federation.values())
 
     @contextmanager
     def naming_federation(self, name: str) -> Iterator[None]:
-        """Make errors raised inside about a section which a federation has of its own name that one."""
+        """Make errors raised inside name the federation if the section is its own."""
         with ExitStack() as places:
             for section in OWN_SECTIONS:
                 places.enter_context(moved((section,), self.place_in(name, section)))
@@ -189,17 +189,17 @@ class Scenario(Section):
 
     @staticmethod
     def whose(name: str, notes: Iterable[str]) -> Iterator[str]:
-        """Yield notes on one of several federations with its name in front; on the only one as they are."""
+        """Yield notes with the federation's name in front if there are several."""
         yield from (f"federation {name}: {note}" if name else note for note in notes)
 
     def place_in(self, name: str, section: str, *keys: str) -> tuple[str, ...]:
-        """Return the keys of a federation's section: below its own, if it has one, else the scenario's."""
+        """Return the keys of a federation's section: its own, or the scenario's."""
         own = (self.federations or {}).get(name)
         has_own = section in OWN_SECTIONS and getattr(own, section, None) is not None
         return (*(("federations", name) if has_own else ()), section, *keys)
 
     def size_of(self, name: str, devices: int) -> int:
-        """Return how many of all devices belong to a federation."""
+        """Return the number of devices of a federation."""
         assert self.federations is not None
         own, classes = self.federations[name].classes, self.devices.classes or {}
         if own is None:
@@ -209,17 +209,17 @@ class Scenario(Section):
 
     @property
     def reports(self) -> Reports:
-        """What each participant sends beside its update."""
+        """What each participant sends besides its update."""
         return Reports.of(self.rounds.selector, self.sessions)
 
     @property
     def numbers(self) -> Numbers:
-        """The sections whose numbers have to fit one another."""
+        """The sections whose numbers must fit together."""
         return Numbers(self.devices, self.rounds, self.sessions, self.learning)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        """Refuse what contradicts itself; of several faults the first is told, in this order."""
+        """Check that sections agree; report the first conflict in this order."""
         classes, count = self.devices.classes or {}, self.devices.count
         self._check_task()
         needs.check_places(self.extent, self.devices, self.areas)
@@ -247,18 +247,18 @@ class Scenario(Section):
         rates.check(self.learning, self.sessions, self.duration_s)
 
     def sections(self, *, several: bool = False) -> Sections:
-        """Return what has to fit together; several: whether other federations share the band."""
+        """Return the sections that must fit together; several: whether other federations share the band."""
         of_run = (self.cloud, self.record.energy_excess, several)
         return Sections(self.radio, self.rounds, self.sessions, self.learning, *of_run)
 
     def _check_federations(self, federations: Mapping[str, FederationSettings], count: int | None) -> None:
-        """Refuse federations that do not fit one another, and each as a scenario of which it is the only one."""
+        """Check federations against each other, and each as a scenario with a single federation."""
         check_members(federations, tuple(self.devices.classes or ()), self.rounds)
         for name, one in self.by_federation.items():
             with self.naming_federation(name):
                 if one.learning is None and one.workload is None:
                     raise EdgeflError(
-                        f"{name} has nothing to do, and there is nothing for all: give it learning or workload",
+                        f"{name} has no task, and neither has the scenario: give it learning or workload",
                         ("federations", name),
                     )
                 one._check_task()
@@ -279,10 +279,10 @@ def load(
         seed: replaces the scenario's seed.
 
     Returns:
-        The scenario: frozen, checked, with all defaults; a key's unit is the end of its name.
+        The scenario: frozen, checked, with all defaults; a key's unit ends its name.
 
     Raises:
-        EdgeflError: names file, line, key and remedy for everything that is wrong.
+        EdgeflError: names file, line, key and remedy of each fault.
     """
     if not isinstance(scenario, str | Path | Mapping):
         raise EdgeflError(
@@ -306,19 +306,19 @@ def load(
 
 
 def given(scenario: Scenario | str | Path | Mapping[str, Any]) -> Scenario:
-    """Return the scenario, or load that of a file or a dict.
+    """Return the scenario, or load it from a file or a dict.
 
     Raises:
-        EdgeflError: it is neither, or not valid.
+        EdgeflError: it is none of these, or not valid.
     """
     return scenario if isinstance(scenario, Scenario) else load(scenario)
 
 
 def from_source(source: Source) -> Scenario:
-    """Validate the scenario of a document that has been read, perhaps with overrides."""
+    """Validate the scenario of a document that has been read, with any overrides."""
     with outside.looking_in(source.folder), scenario_files.beside(source.folder or Path.cwd()):
         scenario = source.validate(Scenario)
-    scenario._source = source  # not a key: it only names places in later errors
+    scenario._source = source  # not a key: it gives places for later errors
     return scenario
 
 
@@ -330,8 +330,8 @@ def dump(scenario: Scenario) -> str:
 def written(scenario: Scenario) -> dict[str, Any]:
     """Return the complete scenario as plain values, defaults filled in."""
     values: dict[str, Any] = scenario.model_dump(mode="json", exclude_none=True)
-    # a null is written where a key that is left out would be something else when it is read: a preset's value, what
-    # `devices` has for a class, and what the scenario's rounds have for those of a federation
+    # a null is written if the key, left out, would read as another value: a preset's, that of `devices` for a class,
+    # or that of the scenario's rounds for a federation's
     for place, keys in keys_of_presets().items():
         section: Any = values
         for name in place.split("."):

@@ -1,4 +1,4 @@
-"""The sections of a scenario that have to fit one another, as `fits` looks at them."""
+"""The sections of a scenario that `fits` checks against each other."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from edgefl.learning.settings import LearningSettings
 
 @dataclass(frozen=True)
 class Sections:
-    """The sections of a scenario, as one federation has them.
+    """The sections of one federation's scenario.
 
     sessions: a policy. energy_excess: whether rounds are compared with their least joules. several: whether other
     federations share the band.
@@ -36,7 +36,7 @@ class Sections:
 
     @property
     def server(self) -> str:
-        """The server in words."""
+        """The server, as errors name it."""
         return f"the server {registry.name_of('servers', self.rounds.server)}"
 
     def named(self, key: str) -> str:
@@ -45,7 +45,7 @@ class Sections:
 
 
 def fitting(suits: Callable[[Algorithm], bool]) -> str:
-    """Return the names of the shipped algorithms that suit, as a remedy lists them."""
+    """Return the names of the suitable shipped algorithms, as a remedy lists them."""
     made = {name: registry.get("algorithms", name)() for name in registry.names("algorithms")}
     names = [name for name, one in made.items() if isinstance(one, Algorithm) and suits(one)]
     return ", ".join(names[:-1]) + f" or {names[-1]}" if len(names) > 1 else "".join(names)

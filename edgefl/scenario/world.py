@@ -43,23 +43,23 @@ class World:
 
     scenario: Scenario
     streams: Streams
-    only: frozenset[int] | None = None  # devices, of one of several federations; None: all
+    only: frozenset[int] | None = None  # devices of one of several federations, None for all
 
     @property
     def extent(self) -> Extent:
-        """How far it reaches, and how high its antennas stand."""
+        """The extent of the world, and the height of its antennas."""
         return self.scenario.extent
 
     @property
     def sites_m(self) -> np.ndarray:
-        """[cells, 2] positions of the base stations, the centre's first, m."""
+        """Positions [cells, 2] of the base stations, the centre's first, m."""
         return self.scenario.layout.sites_m
 
     @property
     def cells_m(self) -> np.ndarray:
-        """[cells, 2] a point of each cell: the base station, or with sectors 1 m before its panel.
+        """A point [cells, 2] of each cell: the base station, or with sectors 1 m in front of its panel.
 
-        The nearest of these points says in which cell a place lies.
+        A place belongs to the cell with the nearest point.
         """
         if self.sectors is None:
             return self.sites_m
@@ -69,7 +69,7 @@ class World:
 
     @property
     def sectors(self) -> Sectors | None:
-        """The panels of all sites; None: they send alike in all directions."""
+        """The panels of all sites, or None if they are omnidirectional."""
         return propagation.panels(self.extent)
 
     @property
@@ -79,7 +79,7 @@ class World:
 
     @cached_property
     def places(self) -> Places:
-        """The areas, by name, where on Earth the world lies, and its streets."""
+        """The areas by name, the world's place on Earth, and its streets."""
         return places(self.scenario.areas, self.scenario.origin_lon_lat, self.scenario.streets)
 
     @cached_property
@@ -101,12 +101,12 @@ class World:
 
     @property
     def members_count(self) -> int:
-        """The number of devices of the federation that sees it."""
+        """The number of devices of this federation."""
         return self.count if self.only is None else len(self.only)
 
     @cached_property
     def fleet(self) -> Fleet:
-        """The devices by class, and what each is like."""
+        """The devices by class, with each one's properties."""
         return Fleet.drawn(self.scenario.devices, self.count, self.streams)
 
     @cached_property
@@ -120,7 +120,7 @@ class World:
             name, place = self.fleet.first_with("mobility", mobility)
             with moved(("devices", "mobility"), place):
                 if mobility.own_numbers:
-                    # a file or a road has its first device for the first of these, and streams of its own
+                    # a file or a road gives the class its first devices, with separate streams
                     mine, rows = self.streams.below("class", name), np.arange(len(ids))
                     movement = self._start(mobility, len(ids), mine) if len(ids) else None
                 else:
@@ -130,7 +130,7 @@ class World:
         return Together(parts)
 
     def _start(self, mobility: Mobility, count: int, streams: Streams) -> Movement:
-        """Start devices that are dropped uniformly in area outside the minimum distance from the centre."""
+        """Drop devices uniformly in area outside the minimum distance from the centre, and start them."""
         extent = self.extent
         mobility = mobility.within(self.places)
         return mobility.start(
@@ -147,7 +147,7 @@ class World:
 
     @property
     def may_cross(self) -> bool:
-        """Whether devices may come to the edge of a cell: they move, among several cells or beyond the one."""
+        """Whether devices may reach the edge of a cell: they move, among several cells or beyond the only one."""
         several = self.scenario.layout.several
         further = self.extent.area_radius_m > self.extent.radius_m or any(
             mobility.goes_anywhere for _, mobility in self.scenario.devices.mobilities()
@@ -156,7 +156,7 @@ class World:
 
     @cached_property
     def populations(self) -> list[range]:
-        """Device ids of each standing population, in ascending order; the first ones may have one device more."""
+        """Device ids of each standing population, ascending; the first ones may have one more device."""
         groups = self.scenario.devices.populations
         if self.count < groups:
             raise EdgeflError(
@@ -168,7 +168,7 @@ class World:
         return [range(begin, end) for begin, end in pairwise(begins)]
 
     def members(self, session: int) -> Collection[int] | None:
-        """Return the only devices that may take part in a session; None: all that are present."""
+        """Return the devices that may take part in a session, or None for all that are present."""
         allowed = self.fleet.members(session)
         if self.only is not None:
             allowed = self.only if allowed is None else self.only.intersection(allowed)
@@ -179,10 +179,10 @@ class World:
 
     @cached_property
     def federation_of(self) -> np.ndarray:
-        """[devices] which of several federations each belongs to, a place in `scenario.federations`.
+        """The federation of each device [devices], an index in `scenario.federations`.
 
-        By share every device draws a number, and the federations take them in ascending order of these: what else is
-        drawn does not matter.
+        With shares, every device draws a number, and the federations take the devices in ascending order of it:
+        other draws do not matter.
         """
         federations = list((self.scenario.federations or {}).values())
         of = np.zeros(self.count, dtype=np.intp)
@@ -198,7 +198,7 @@ class World:
         return of
 
     def of_federation(self, name: str) -> "World":
-        """Return the same world as one of several federations sees it: its scenario, and its devices as members."""
+        """Return the same world for one of several federations: its scenario, and its devices as members."""
         if not name:
             return self
         place = list(self.scenario.federations or ()).index(name)
@@ -209,12 +209,12 @@ class World:
 
     @property
     def by_federation(self) -> dict[str, "World"]:
-        """The world as each of several federations sees it, by name; as the only one sees it, without a name."""
+        """Each federation's world by name; the only one's by the empty name."""
         return {name: self.of_federation(name) for name in self.scenario.federations or ("",)}
 
     @property
     def _groups(self) -> Groups | None:
-        """Federations as groups of devices that have parts of a band by weight; None: there is one."""
+        """Federations as groups of devices that share a band by weight; None with a single federation."""
         federations = self.scenario.federations
         if not federations:
             return None
@@ -223,7 +223,7 @@ class World:
 
     @cached_property
     def gains(self) -> LargeScaleGains:
-        """The large-scale gains: drawn for each round (J), or fixed by the place."""
+        """The large-scale gains: drawn for each round (J), or fixed by position."""
         with refused("radio"):
             return propagation.large_scale_gains(self.extent, self.fleet, self.streams)
 
@@ -245,7 +245,7 @@ class World:
     def network(
         self, env: simpy.Environment, recorder: Recorder, coverage: Coverage | None = None
     ) -> Network:
-        """Build the network that says which cell serves which device; its processes are not started."""
+        """Build the network that assigns devices to serving cells; its processes are not started."""
         layout, gains, fleet, handover = self.scenario.layout, self.gains, self.fleet, self.scenario.handover
         several = layout.several
         power_db_of = gains.power_db_of if several and isinstance(gains, SpatialGains) else None
@@ -271,7 +271,7 @@ class World:
         )
 
     def background(self, radio: Radio) -> Iterator[Generator[simpy.Event, None, None]]:
-        """Yield the processes of other users' traffic, if there is any."""
+        """Yield the processes of background traffic, if there is any."""
         if self.scenario.radio.background is None:
             return
         users = BackgroundUsers(self.scenario.devices, self.gains, self.extent, self.streams)
@@ -279,18 +279,19 @@ class World:
         yield from of_cells.processes()
 
     def rehearsal(self) -> "World":
-        """Return the same world with a copy of its gains, whose counters leave this world's alone."""
+        """Return the same world with a copy of its gains, so that this world's counters do not change."""
         other = copy.copy(self)
         vars(other)["gains"] = copy.copy(self.gains)
         return other
 
     def walls(self, env: simpy.Environment) -> Obstacles | None:
-        """What stands between devices and all sites alike, walls and cars, on a clock; None: nothing."""
+        """Obstacles between devices and every site, walls and cars, on a clock; None without any."""
         by_trip = self.scenario.devices.indoors_by == "trip"
         now = (lambda: trips(self.movement, env.now)) if by_trip else None
         return propagation.obstacles(self.extent, self.fleet, self.streams, now)
 
     def _behind_walls(self, env: simpy.Environment) -> LargeScaleGains:
-        """The gains, less what the walls take from devices indoors."""
+        """The gains, less wall penetration loss of devices indoors."""
+
         walls = self.walls(env)
         return BehindWalls(self.gains, walls) if walls else self.gains
