@@ -33,11 +33,11 @@ app = typer.Typer(
     help="Wireless edge network co-simulator for federated learning.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # with which click suggests one itself
-    pretty_exceptions_enable=False,  # an error in edgefl itself should show as Python shows it
+    suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # with it click suggests one itself
+    pretty_exceptions_enable=False,  # an error in edgefl itself shows Python's traceback
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# in the order in which help shows them
+# in the order of help
 COMMANDS = (
     new,
     preview,
@@ -61,11 +61,13 @@ app.add_typer(reading)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the `edgefl` command; None: with the arguments of this process."""
-    if sys.stdout is None:  # closed by whoever called
+    """Run the `edgefl` command, by default with the arguments of this process."""
+    if sys.stdout is None:  # closed by the caller
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
+        sys.stdout.reconfigure(
+            errors="backslashreplace"
+        )  # file names may have characters that it cannot write
     try:
         try:
             _require_folder()
@@ -74,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with seldom_at_start():
                 app([_without_tilde(each) for each in given], prog_name="edgefl")
         finally:
-            sys.stdout.flush()  # what cannot be printed is an error here, and not only when Python ends
+            sys.stdout.flush()  # what cannot be printed is an error here, not only when Python exits
     except EdgeflError as error:
         # plain print: rich would wrap long lines and take brackets for markup
         print(f"edgefl: error: {error}", file=sys.stderr)
@@ -86,12 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         where = outside.blame(error)
         if where is None or os.environ.get("EDGEFL_TRACEBACK"):
             raise
-        print(f"edgefl: error: {where}\nEDGEFL_TRACEBACK=1 shows how it came there", file=sys.stderr)
+        print(f"edgefl: error: {where}\nEDGEFL_TRACEBACK=1 shows the traceback", file=sys.stderr)
         sys.exit(2)
 
 
 def _without_tilde(argument: str) -> str:
-    """Return an argument with the home folder in place of a tilde, also behind `--out=`, where shells leave it."""
+    """Replace a tilde in an argument by the home folder, also after `--out=`, where shells leave it."""
     option, sign, path = argument.partition("=") if OPTION.match(argument) else ("", "", argument)
     if path != "~" and not path.startswith("~/"):
         return argument
@@ -99,17 +101,17 @@ def _without_tilde(argument: str) -> str:
 
 
 def _require_folder() -> None:
-    """Refuse to work in a folder that was deleted: libraries that ask for it end the process."""
+    """Refuse to work in a deleted folder: libraries that look it up end the process."""
     try:
         os.getcwd()
     except OSError as error:
         raise EdgeflError(
-            f"the current folder cannot be found ({error.strerror}): it was deleted or moved; cd to one that is there"
+            f"the current folder cannot be found ({error.strerror}): it was deleted or moved; cd to an existing one"
         ) from error
 
 
 def _lost(stream: TextIO) -> bool:
-    """Whether a stream takes no more, because its disk is full, say; if so, what is left of it goes nowhere."""
+    """Return whether a stream fails, such as on a full disk; if so, discard its remaining output."""
     try:
         print(file=stream, flush=True)
     except OSError:

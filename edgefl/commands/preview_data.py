@@ -1,7 +1,7 @@
-"""What `edgefl preview` shows: a world before it runs, where devices go, and a few rounds without training.
+"""Collect what `edgefl preview` shows: a world before it runs, tracks of devices, and a few rounds without training.
 
-Devices move as in the run. The network is run for as long as WALK_S of processor time allow, without any round:
-that gives handovers. Times and joules are those of a probe (`edgefl.run.probe`) in which nothing is trained.
+Devices move as in the run. The network runs for WALK_S of processor time without rounds, which gives handovers. Times
+and joules come from a probe (`edgefl.run.probe`) without training.
 """
 
 import math
@@ -32,10 +32,10 @@ from edgefl.scenario.world import World
 
 PROBE_S = 1.5  # processor time
 WALK_S = 1.0  # processor time
-TIMES = 150  # at which tracks are looked at
+TIMES = 150  # samples of the tracks
 GRID = 110  # points across the map
-MOST_SESSIONS = 8  # whose labels are shown
-OPEN_END_S = 3600.0  # looked at where a run has no foreseeable end
+MOST_SESSIONS = 8  # with labels shown
+OPEN_END_S = 3600.0  # shown if a run has no foreseeable end
 MOST_SWITCHES = 1_000_000  # of all devices together
 
 
@@ -44,11 +44,11 @@ class Preview:
     """A scenario before it runs.
 
     Attributes:
-        forecast: what the run is, and takes without training.
-        times_s: [times]. tracks_m: [times, devices, 2], NaN: absent. population: [times, cells], switched on.
-        handovers_m: [n, 2] where devices handed over. borders: between cells that they crossed. walked_s: over which
-            these were counted.
-        snr_db: [GRID, GRID] of the strongest cell at a distance from all, NaN: outside. reach_m: half the map's side.
+        forecast: of the run without training.
+        times_s: [times]. tracks_m: [times, devices, 2], NaN if absent. population: [times, cells], switched on.
+        handovers_m: [n, 2] places of handovers. borders: number of borders between cells that devices crossed.
+            walked_s: time over which both were counted.
+        snr_db: [GRID, GRID] of the strongest cell, NaN outside. reach_m: half the map's side.
         mix: session -> label -> samples that all devices hold.
     """
 
@@ -67,16 +67,16 @@ class Preview:
 
     @property
     def handovers_per_hour(self) -> float:
-        """Of all devices together."""
+        """Handovers per hour of all devices together."""
         return len(self.handovers_m) / (self.walked_s / 3600) if self.walked_s else 0.0
 
     def carried(self, snr_db: np.ndarray) -> np.ndarray:
-        """Return what a downlink carries in a slot at an SNR in dB by the scenario's rates, payload bit/s/Hz."""
+        """Return a downlink's payload rate in a slot at an SNR in dB, bit/s/Hz."""
         carrier = carriers_of(self.world.scenario.radio)["downlink"]
         return np.asarray(carrier.efficiency(db_to_linear(snr_db)) * carrier.goodput)
 
     def lines(self) -> list[str]:
-        """Say it in a few lines."""
+        """Return the preview as a few lines."""
         strong = self.snr_db[np.isfinite(self.snr_db)]
         low, middle, high = np.percentile(strong, [10, 50, 90])
         forecast, probe, rounds = self.forecast, self.forecast.probe, self.forecast.probe.rounds
@@ -94,14 +94,14 @@ class Preview:
             if self.borders:
                 each += f", {len(self.handovers_m) / self.borders:.2g} for each border crossed"
             lines.insert(2, f"handovers       {each} (over {self.walked_s:,.4g} s)")
-        trains = "is mostly training's: `edgefl validate FILE --plan` trains two rounds and says it"
+        trains = "is mostly training's: `edgefl validate FILE --plan` trains two rounds and estimates it"
         roughly = f"{forecast.wall_s.text(wall_time)}, roughly"
         lines.append(f"wall time       {trains if self.world.scenario.trains else roughly}")
         return lines + [f"note: {note}" for note in self.notes]
 
 
 def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PROBE_S) -> Preview:
-    """Look at a scenario; nothing is downloaded, or written but in a scratch directory.
+    """Preview a scenario; nothing is downloaded, or written outside a scratch directory.
 
     Args:
         device: as in `simulate`.
@@ -116,7 +116,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     forecast = replace(built, probe=seen)
     end_s = forecast.simulated_s.most
     span_s = end_s if math.isfinite(end_s) else OPEN_END_S
-    world = World(scenario, Streams(scenario.seed))  # movement goes on only: each look begins anew
+    world = World(scenario, Streams(scenario.seed))  # movement only runs forward: each use starts again
     times_s = np.linspace(0.0, span_s, TIMES)
     on = _switched_on(world, times_s)
     tracks_m, population = _tracks(world, times_s, on)
@@ -129,12 +129,12 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     limits = {
         f"time and joules of a round are of the first {seen.rounds} to end, and quick ones end first; more"
         " would have taken too long: `edgefl validate FILE --plan` sees them": seen.cut_short,
-        "devices switch too often to be shown: the picture has all as if they were on": on is None,
-        f"the run has no end that could be foreseen: the first {OPEN_END_S:g} s are shown": math.isinf(end_s),
+        "devices switch too often to be shown: the picture shows all as switched on": on is None,
+        f"the run has no foreseeable end: the first {OPEN_END_S:g} s are shown": math.isinf(end_s),
         f"handovers are those of the first {walked_s:,.4g} s: more would have taken too long": walked_s
         < span_s,
-        "the map of SNR is without what the neighbours send (radio.neighbour_load)": scenario.radio.neighbour_load,
-        "the map of SNR is outdoors: walls take more from devices indoors (devices.indoor_share)": any(
+        "the map of SNR leaves out interference of neighbours (radio.neighbour_load)": scenario.radio.neighbour_load,
+        "the map of SNR is outdoors: walls attenuate devices indoors (devices.indoor_share)": any(
             kind.indoor_share for kind in world.fleet.kinds
         ),
     }
@@ -155,7 +155,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
 
 
 def _untrained(scenario: Scenario, run: RunPlan) -> Scenario:
-    """Return the same scenario with the bits and FLOPs of its learning, and nothing learned."""
+    """Return the same scenario with the bits and FLOPs of its learning, but without training."""
     if not scenario.trains:
         return scenario
     if not scenario.federations:
@@ -168,7 +168,7 @@ def _untrained(scenario: Scenario, run: RunPlan) -> Scenario:
 
 
 def _as_workload(scenario: Scenario, learner: Any) -> dict[str, Any]:
-    """Return what changes in the sections of a federation that is to learn nothing."""
+    """Return the changed sections of a federation without training."""
     learning = scenario.learning
     assert learning is not None
     task = WorkloadSettings(
@@ -178,13 +178,13 @@ def _as_workload(scenario: Scenario, learner: Any) -> dict[str, Any]:
         batch=learning.local.batch,
     )
     changes: dict[str, Any] = {"learning": None, "workload": task}
-    if scenario.sessions.report_bits:  # it waits for losses, which nobody has
+    if scenario.sessions.report_bits:  # it waits for losses, which no device has
         changes["sessions"] = Schedule(count=1, rounds=10 * PROBE_ROUNDS)
     return changes
 
 
 def _switched_on(world: World, times_s: np.ndarray) -> np.ndarray | None:
-    """Return [times, devices] whether each is switched on; None: devices switch too often to find out."""
+    """Return whether each device is switched on, bool [times, devices]; None if devices switch too often."""
     on = np.ones((len(times_s), world.count), bool)
     for device, switches in enumerate(world.fleet.switches(world.streams)):
         until = takewhile(lambda time_s: time_s <= times_s[-1], switches)
@@ -196,10 +196,10 @@ def _switched_on(world: World, times_s: np.ndarray) -> np.ndarray | None:
 
 
 def _tracks(world: World, times_s: np.ndarray, on: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return [times, devices, 2] places, and [times, cells] how many devices that are on are in each cell."""
+    """Return places [times, devices, 2], and the number of switched-on devices in each cell [times, cells]."""
     layout, gains = world.scenario.layout, world.gains
     tracks_m = np.array([np.array(world.movement.positions_m(float(time_s)), float) for time_s in times_s])
-    within = np.hypot(tracks_m[..., 0], tracks_m[..., 1]) <= world.extent.edge_m  # NaN, absent: it is not
+    within = np.hypot(tracks_m[..., 0], tracks_m[..., 1]) <= world.extent.edge_m  # NaN, absent, is not within
     if layout.several:
         tracks_m[~within] = np.nan
     population = np.zeros((len(times_s), layout.cells), int)
@@ -213,7 +213,7 @@ def _tracks(world: World, times_s: np.ndarray, on: np.ndarray | None) -> tuple[n
 
 
 class _Handovers(Nowhere):
-    """Keep which devices handed over; handovers are recorded as columns."""
+    """Records the devices that handed over; handovers arrive as columns."""
 
     def __init__(self) -> None:
         self.devices: list[int] = []
@@ -224,7 +224,7 @@ class _Handovers(Nowhere):
 
 
 def _walk(world: World, span_s: float) -> tuple[np.ndarray, int, float]:
-    """Run the network without rounds; return [n, 2] places of handovers, borders crossed, and how long it ran, s."""
+    """Run the network without rounds; return places of handovers [n, 2], borders crossed, and simulated time, s."""
     if not (world.scenario.layout.several and world.movement.moves):
         return np.empty((0, 2)), 0, span_s
     events = _Handovers()
@@ -242,7 +242,7 @@ def _walk(world: World, span_s: float) -> tuple[np.ndarray, int, float]:
 
 
 def _snr_db(world: World, reach_m: float) -> np.ndarray:
-    """Return [GRID, GRID] SNR of a link to the strongest cell over the whole band, without fading; NaN: outside."""
+    """Return the SNR [GRID, GRID] to the strongest cell over the whole band, without fading; NaN outside."""
     radio, extent = world.scenario.radio, world.extent
     axis = np.linspace(-reach_m, reach_m, GRID)
     points_m = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
@@ -266,7 +266,7 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
 
 
 def _mix(run: RunPlan) -> dict[int, dict[int, int]]:
-    """Count the samples of each label that all devices hold, session by session; of several federations, none."""
+    """Count the samples of each label that all devices hold, by session; empty with several federations."""
     scenario = run.world.scenario
     if scenario.learning is None or scenario.federations:
         return {}

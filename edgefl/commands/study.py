@@ -28,7 +28,7 @@ def study(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Directory: new, empty, or of this study, which then goes on. Default: below runs/."
+            help="Directory: new, empty, or of this study, which then continues. Default: below runs/."
         ),
     ] = None,
     device: TorchDevice = "auto",
@@ -36,29 +36,27 @@ def study(
     seed: Annotated[list[int] | None, typer.Option(help="Only this seed; may be repeated.")] = None,
     go_on: Annotated[
         bool,
-        typer.Option(
-            "--continue/--anew", help="Go on with what the directory holds of the study, or want none."
-        ),
+        typer.Option("--continue/--anew", help="Continue the study in the directory, or require a new one."),
     ] = True,
-    retry: Annotated[bool, typer.Option("--retry", help="Do failed runs again.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Repeat failed runs.")] = False,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for runs that other processes do, and then compare.")
+        bool, typer.Option("--wait", help="Wait for runs of other processes, then compare.")
     ] = False,
     fail_fast: Annotated[
-        bool, typer.Option("--fail-fast", help="End with the first run that fails, compare nothing.")
+        bool, typer.Option("--fail-fast", help="Stop at the first run that fails, without comparing.")
     ] = False,
     shard: Annotated[
         str, typer.Option(metavar="I/N", help="Only the I-th of N parts, for the tasks of a job array.")
     ] = "1/1",
     alone: Annotated[
         bool,
-        typer.Option("--alone", help="Train every run by itself, also where runs could share a training."),
+        typer.Option("--alone", help="Train every run by itself, even if runs could share training."),
     ] = False,
     executor: Annotated[
-        str, typer.Option(help="Where runs are carried out: local (processes), inline (this process) or ray.")
+        str, typer.Option(help="Where runs execute: local (processes), inline (this process) or ray.")
     ] = "local",
     address: Annotated[
-        str | None, typer.Option(help="Of the Ray cluster: auto, local (start one here) or HOST:PORT.")
+        str | None, typer.Option(help="Ray cluster: auto, local (start one here) or HOST:PORT.")
     ] = None,
     gpus: Annotated[
         float | None, typer.Option(min=0, help="With ray: share of a GPU for each run, such as 0.25.")
@@ -66,22 +64,22 @@ def study(
     snapshot_rounds: SnapshotRounds = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="List the runs, how they stand, and what is still to be expected."),
+        typer.Option("--dry-run", help="List the runs with their states and the remaining cost."),
     ] = False,
     explain: Explain = False,
     allow_code: AllowCode = False,
 ) -> None:
     """Run every variant and seed of a study, then print a verdict on each variant and the comparison.
 
-    A directory that holds some of the study already is continued: what is complete is not done again, what was left
-    goes on. Several processes may work in one directory at the same time.
+    A directory that already holds part of the study is continued: complete runs are kept, and unfinished ones resume.
+    Several processes may work in one directory at the same time.
 
-    A study with a `question` is given more seeds until it is answered, or its budget is spent; the answer is printed
-    last. With --seed or --shard only these runs are done, and nothing is asked.
+    A study with a `question` gets more seeds until it is answered, or its budget is spent; the answer is printed
+    last. With --seed or --shard only these runs are done, and the question is not asked.
 
-    A run that fails is reported at once and at the end; the others go on, and are compared.
-    The exit code then is 2. It is 3 where other processes still do some of the runs: what is compared is not
-    the whole study yet. With --wait the command waits for them.
+    A run that fails is reported at once and at the end; the others continue and are compared.
+    The exit code then is 2. It is 3 if other processes are still doing some of the runs: the comparison is not
+    complete yet. With --wait the command waits for them.
 
     Examples:
 
@@ -128,7 +126,7 @@ def study(
                 _print_study(plan, error.path, explain=explain)
         raise
     if options.shard[1] > 1:
-        done = "not whole yet" if elsewhere else "done"
+        done = "not complete yet" if elsewhere else "done"
         console.print(f"part {shard} is {done} in {path}; compare when all are", soft_wrap=True)
     else:
         with _told() if elsewhere else nullcontext():
@@ -142,7 +140,7 @@ def study(
 
 
 def _carry_out(plan: "studies.StudyPlan", out: Path | None, options: "studies.StudyOptions") -> Path:
-    """Run a study with a display of the progress; Ctrl-C and SIGTERM end it with exit code 130 or 143."""
+    """Run a study with a progress display; Ctrl-C and SIGTERM end it with exit code 130 or 143."""
     from edgefl import studies
     from edgefl.run_directory.interruption import Interrupted
 
@@ -151,13 +149,13 @@ def _carry_out(plan: "studies.StudyPlan", out: Path | None, options: "studies.St
             options = replace(options, begins=shown.begins, progress=shown.update, failed=shown.failed)
             return studies.run(plan, out, options)
     except Interrupted as error:
-        print("edgefl: interrupted; the same command goes on with it", file=sys.stderr)
+        print("edgefl: interrupted; the same command continues it", file=sys.stderr)
         raise typer.Exit(error.exit_code) from error
 
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Print an error, and go on: the command ends otherwise for another reason."""
+    """Print an error, and continue: the command already fails for another reason."""
     try:
         yield
     except EdgeflError as error:
@@ -165,10 +163,10 @@ def _told() -> Iterator[None]:
 
 
 class _Shown:
-    """Show progress in the terminal: a display of the runs under way, and another one for added runs.
+    """Shows progress in the terminal: a display of the runs under way, and another one for added runs.
 
     Args:
-        quiet: whether a run that fails is told by the error that ends the study, and not before.
+        quiet: whether a failed run is reported only by the error that ends the study.
     """
 
     def __init__(self, *, quiet: bool) -> None:
@@ -206,7 +204,7 @@ def _executor(
         return OnRay(address or "auto", gpus or 0.0)
     for option, value in (("address", address), ("gpus", gpus)):
         if value is not None:
-            raise EdgeflError(f"--{option}: is for --executor ray alone")
+            raise EdgeflError(f"--{option}: needs --executor ray")
     if name in ("local", "inline"):
         return cast('Literal["local", "inline"]', name)
     raise EdgeflError(f"--executor {name}: choose local, inline or ray")
@@ -220,7 +218,7 @@ def _parts(text: str) -> tuple[int, int]:
 
 
 def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> None:
-    """Compare the runs of a study that are complete, of each federation apart where several share the cells."""
+    """Compare the complete runs of a study, separately for each of several federations."""
     for name in dict.fromkeys(name for run in plan.runs for name in run.scenario.by_federation):
         if name:
             console.print(f"Federation {name}:")
@@ -233,7 +231,7 @@ def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> Non
 def _print_comparison(
     plan: "studies.StudyPlan", path: "Path | list[Path]", out: Path, *, explain: bool
 ) -> None:
-    """Compare runs; along a grid of one number, say what it costs."""
+    """Print the comparison of runs, and along a grid of one number, its costs."""
     from edgefl.analysis import compare, compare_settings, load_runs, load_settings
     from edgefl.analysis.page.formatting import placed
     from edgefl.analysis.reports import comparison, settings, sweep
@@ -277,13 +275,13 @@ def _print_answer(path: Path) -> None:
 
 
 def merge(
-    parts: Annotated[list[Path], typer.Argument(help="Directories of one study, computed apart.")],
-    out: Annotated[Path, typer.Option(help="Directory for all of it; new, or of this study.")],
+    parts: Annotated[list[Path], typer.Argument(help="Directories of one study, computed separately.")],
+    out: Annotated[Path, typer.Option(help="Directory of the merged study; new, or of this study.")],
 ) -> None:
     """Merge directories of one study that were computed on different machines.
 
-    Of a run that several of them hold, the one that is furthest is taken. What is still missing, `edgefl study` does
-    in the new directory.
+    If several hold the same run, the most advanced one is taken. `edgefl study` does the missing runs in the new
+    directory.
 
     Examples:
 

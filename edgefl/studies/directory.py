@@ -24,13 +24,13 @@ FILE = "study.yaml"
 def place(
     plan: StudyPlan, out: str | Path | None, load: Loaded, *, go_on: bool
 ) -> tuple[Path, dict[Path, dict[str, Any]]]:
-    """Return a study's directory, new or continued, and what run.json of each run in it says; write nothing.
+    """Return a study's directory, new or continued, and run.json of each run in it; write nothing.
 
     Args:
-        out: None: `runs/NAME`, numbered where that holds something else.
+        out: by default `runs/NAME`, numbered if that holds something else.
 
     Raises:
-        EdgeflError: it holds something else; it says what differs.
+        EdgeflError: it holds something else; the message names what differs.
     """
     if out is not None:
         path = without_tilde(Path(out))
@@ -64,13 +64,13 @@ def _holds_a_study(path: Path) -> bool:
 
 
 def check_unchanged(plan: StudyPlan, directory: Path, load: Loaded) -> dict[Path, dict[str, Any]]:
-    """Refuse a directory that holds a run under a name of this study's which is another one.
+    """Refuse a directory in which a run has the name of one of this study's, but is another.
 
     Returns:
-        What run.json of each run says, by the run's path.
+        Contents of run.json by each run's path.
 
     Raises:
-        EdgeflError: it says which, and which keys differ.
+        EdgeflError: names the run, and the keys that differ.
     """
     wrong = []
     records = {run.path: about_run(directory / run.path) for run in plan.runs}
@@ -78,11 +78,11 @@ def check_unchanged(plan: StudyPlan, directory: Path, load: Loaded) -> dict[Path
         about = records[run.path]
         recorded = about.get("identity")
         if recorded is None and about.get("status") != State.COMPLETED:
-            continue  # it has not come so far as to say what it is
+            continue  # it ended before it wrote its identity
         own = Prepared(run.scenario, load).identity
         if recorded is not None and recorded["hash"] == own.hash:
             continue
-        # keys that edgefl did not know then have their defaults, with which it is the same run
+        # keys newer than the run have their defaults, with which it is the same run
         if difference := _difference(directory / run.path, recorded, own):
             wrong.append(f"{run.path}: {difference}")
     if wrong:
@@ -96,7 +96,7 @@ def check_unchanged(plan: StudyPlan, directory: Path, load: Loaded) -> dict[Path
 
 def _difference(path: Path, recorded: Mapping[str, object] | None, own: Identity) -> str:
     if recorded is None:
-        return "does not say which data and version of results it is of"
+        return "does not name its data and version of results"
     keys = dict(leaves(written(load_scenario(path / SCENARIO))))
     keys = {key: value for key, value in keys.items() if key in own.scenario or key != "name"}
     there = Identity(keys, recorded["data"], recorded["results_version"], recorded.get("code", {}))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""List the runs of a study, how each stands, and what is left to be spent, without running any."""
+"""List the runs of a study with their states and the remaining cost, without running any."""
 
 import time
 from collections import Counter
@@ -19,24 +19,26 @@ from edgefl.studies.states import State, state_of, states_of
 from edgefl.studies.training_reuse import ReusePlan, plan_reuse
 
 ONE = Range(1, 1)
-FURTHER_PROBES_S = 0.2  # wall time; cases that are not probed by then are taken to be like the nearest one
-Costs = list[tuple[Range, Forecast]]  # how many runs, and what each takes
+FURTHER_PROBES_S = 0.2  # wall time; cases that are not probed by then are estimated by the nearest one
+Costs = list[tuple[Range, Forecast]]  # number of runs, and forecast of each
 
 
 class _Forecasts:
-    """Say what runs take by probes in this process: of each case while that is quick, then of the nearest.
+    """Forecast runs by probes in this process: of each case while that is quick, then by the nearest.
 
-    Cases whose first rounds are the same are probed once.
+    Cases with the same first rounds are probed once.
     """
 
     def __init__(self, device: str, load: Loaded) -> None:
         self._device, self._load = device, load
         self._of_cases: dict[tuple[str, ...], Probe] = {}
-        self._probes: list[tuple[set[tuple[str, str]], Probe]] = []  # with the scenario's keys and values
+        self._probes: list[
+            tuple[set[tuple[str, str]], Probe]
+        ] = []  # each with its scenario's keys and values
         self._further_s = 0.0  # wall time of probes after the first one, which loads PyTorch and data
 
     def of(self, run: Run, reuse: ReusePlan) -> Forecast:
-        """Return what a run takes; what another run trains for it takes nothing but disk."""
+        """Return a run's forecast; training that another run does for it takes only disk."""
         if run.case not in self._of_cases:
             self._of_cases[run.case] = self._probe(run.scenario)
         sessions = run.scenario.sessions.count
@@ -59,7 +61,7 @@ class _Forecasts:
 
 
 def _of_first_rounds(scenario: Scenario) -> set[tuple[str, str]]:
-    """Return the keys and values on which the rounds of a probe depend: pilot sessions do not on the warm start."""
+    """Return the keys and values that a probe's rounds depend on: in pilot sessions not those of the warm start."""
     keys = written(scenario)
     longest, learning = scenario.sessions.longest, scenario.learning
     if learning is not None and learning.pilot_sessions * (longest or PROBE_ROUNDS) >= PROBE_ROUNDS:
@@ -68,7 +70,7 @@ def _of_first_rounds(scenario: Scenario) -> set[tuple[str, str]]:
 
 
 def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "auto") -> Iterator[str]:
-    """Say line by line what a study is about to do; two rounds of some cases are run in a scratch directory.
+    """Yield lines on what a study is about to do; two rounds of some cases run in a scratch directory.
 
     Raises:
         EdgeflError: the directory holds something else, or a run cannot begin.
@@ -90,8 +92,8 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
     ]
     if costs:
         yield (
-            f"still to be done, roughly: {_wall_time(costs)} on one core, where what a run takes from"
-            f" another one counts nothing; {_disk(costs)} on disk;"
+            f"still to be done, roughly: {_wall_time(costs)} on one core, without training that a run takes"
+            f" from another one; {_disk(costs)} on disk;"
             f" {size(max(cost.probe.memory_bytes for _, cost in costs))} of memory for each process"
         )
     if plan.question is not None:
@@ -99,7 +101,7 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
 
 
 def _of_question(plan: StudyPlan, directory: Path, load: Loaded, forecasts: _Forecasts, costs: Costs) -> str:
-    """Say what a study takes with the seeds that its question may add, or the answer."""
+    """Describe the cost of a study with the seeds that its question may add, or give the answer."""
     question = plan.question
     assert question is not None
     answer = None if costs else StudyResults(directory).answer

@@ -1,4 +1,4 @@
-"""Carry out what is left of a study: alone, or beside other processes that work in the same directory."""
+"""Execute the remaining runs of a study, alone or alongside other processes in the same directory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,34 +25,34 @@ from edgefl.studies.validation import check_builds
 from edgefl.studies.workers import side_by_side
 
 DEFAULT = StudyOptions()
-# What every run imports, and what those import that train
+# Modules that every run imports, and those of runs that train
 RUNS = ("edgefl.commands.cli", "edgefl.run.resuming", "edgefl.run.simulation")
 TRAINS = ("edgefl.learning.federation.learner", "scipy.signal", "scipy.special")
 
 
 def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = DEFAULT) -> StudyResults:
-    """Carry out what is still to be done of a study. A run that fails does not stop the others.
+    """Execute the remaining runs of a study. A run that fails does not stop the others.
 
-    A study with a question is given further seeds until that is answered, or its budget is spent. Of a part of it, or
-    of a plan that was made for some seeds, only these runs are done, and nothing is asked.
+    A study with a question gets further seeds until it is answered, or its budget is spent. For a shard, or a plan
+    made for some seeds, only these runs are done, and the question is not asked.
 
     Args:
-        out: new or empty directory, or one that holds this study; None: `runs/NAME` in the current folder, numbered
-            if something else has that name.
+        out: new or empty directory, or one that holds this study; by default `runs/NAME` in the current folder,
+            numbered if that name is taken.
 
     Returns:
         The study directory, with the answer to its question.
 
     Raises:
         IncompleteStudy: runs have failed.
-        EdgeflError: the directory holds something else; it says what differs.
+        EdgeflError: the directory holds something else; the message names what differs.
         Interrupted: Ctrl-C or SIGTERM; runs under way are marked `interrupted`.
     """
     load = Loaded(download=True)
     with interruptible():
         directory = _carry_out(plan, out, options, load)
         if plan.question is not None and options.shard[1] == 1:
-            # what is added goes into the same directory
+            # added runs go into the same directory
             add = partial(_carry_out, out=directory, options=replace(options, go_on=True), load=load)
             ask(plan, directory, add, partial(answered, plan))
         return StudyResults(directory)
@@ -65,11 +65,11 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     alone = {path: ReusePlan() for path in states}
     reuse = plan_reuse(plan.runs, load, states) if options.share else alone
     cluster = options.executor if callable(options.executor) else None
-    # other machines know this one's current folder by its whole name alone
+    # other machines need the absolute path of this one's current folder
     there = directory.resolve() if cluster else directory
     scheduler = RunScheduler(there, _shard_of(plan.runs, reuse, *options.shard), reuse, states, options)
-    # before anything is written, and in each part of a study the same runs
-    device = "auto" if cluster else options.device  # there it is another machine's
+    # before anything is written, so that each shard of a study has the same runs
+    device = "auto" if cluster else options.device  # on a cluster the device is another machine's
     check_builds(plan.first_runs(scheduler.new), device, load)
     make(directory, go_on=options.go_on)
     with files.writing(directory / FILE):
@@ -102,14 +102,14 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
         claim = directory / FOLDER / path
         said_by = claim if claim.exists() else directory / path / ABOUT  # `edgefl resume` makes no claim
         options.noted(
-            f"other processes are doing {labels}{more} ({said_by}); the same command goes on with what they leave"
+            f"other processes are doing {labels}{more} ({said_by}); the same command continues what they leave"
         )
     scheduler.conclude(plan.runs)
     return directory
 
 
 def _shard_of(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], number: int, parts: int) -> list[Run]:
-    """Return one part of a study, numbered from 1 on; runs that share a training stay together if they can.
+    """Return one shard of a study, numbered from 1; runs that share a training stay together if possible.
 
     Raises:
         EdgeflError: there is no such part.
@@ -125,7 +125,7 @@ def _shard_of(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], number: int,
 
 
 def _on_gpu(plan: StudyPlan, device: str) -> bool:
-    """Whether models are trained on a GPU; PyTorch is loaded only where the answer needs it."""
+    """Return whether models are trained on a GPU; PyTorch is loaded only if the answer needs it."""
     trains = any(each.scenario.trains for each in plan.runs)
     if device == "cpu" or (device == "auto" and not (trains and may_have_gpu())):
         return False

@@ -1,8 +1,8 @@
-"""A study's runs on a Ray cluster: each run is a task of one core and a share of a GPU.
+"""Execute a study's runs on a Ray cluster: each run is a task of one core and a share of a GPU.
 
-All machines need edgefl, and see the study's directory under the same name. Ray says when a task's process or node
-is gone; its run is then taken from it and gone on with elsewhere, from its last snapshot, as after any kill. Ray is
-loaded only when a cluster is asked for.
+All machines need edgefl, and see the study's directory under the same path. If Ray reports that a task's process or
+node is gone, its run resumes elsewhere from its last snapshot, as after any kill. Ray is loaded only when a cluster
+is requested.
 """
 
 import os
@@ -24,46 +24,46 @@ from edgefl.studies.one_run import ELSEWHERE, RunTask, work
 from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.workers import GRACE_S, LOOK_AGAIN_S, Failure
 
-MOST_LOSSES = 3  # of one run: more are no accident, it may want more memory than a node has
+MOST_LOSSES = 3  # of one run: more are no accident, it may need more memory than a node has
 REPORT_S = 0.5  # between two messages of a run
-GOES_ON = "what is written stays: the same command goes on with it"
+GOES_ON = "what is written stays: the same command continues it"
 
 
 @dataclass(frozen=True)
 class OnRay:
-    """Carry all runs of a study out on a Ray cluster: an executor of `StudyOptions`.
+    """Execute all runs of a study on a Ray cluster: an executor of `StudyOptions`.
 
     Attributes:
-        address: `auto`: the cluster that this machine belongs to; `local`: one that is started here for the study;
-            host:port, or ray://host:port.
-        gpus: share of a GPU for each run; 0: none.
+        address: `auto` for the cluster of this machine; `local` for one started here for the study; host:port, or
+            ray://host:port.
+        gpus: share of a GPU for each run, 0 for no GPU.
     """
 
     address: str = "auto"
     gpus: float = 0.0
 
     def __call__(self, scheduler: RunScheduler, jobs: int | None) -> None:
-        """Do the runs, `jobs` at once; None: as many as the cluster has room for at the time.
+        """Do the runs, `jobs` at once, by default as many as the cluster has room for at the time.
 
         Raises:
-            EdgeflError: there is no Ray, no such cluster, or no GPU in it.
+            EdgeflError: Ray is not installed, there is no such cluster, or it has no GPU.
         """
-        # Ray takes the signals for itself
+        # Ray installs its own signal handlers
         with _connected(self.address) as ray, interruptible():
             _Cluster(ray, scheduler, self.gpus, jobs).work()
 
 
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    """Give the package ray, connected; a connection that was there before stays.
+    """Yield the package ray, connected; an earlier connection stays open.
 
     Args:
-        address: `auto`: the cluster that this machine belongs to; `local`: one that is started here, and ends with
-            this; host:port, or ray://host:port.
+        address: `auto` for the cluster of this machine; `local` for one that starts and ends here; host:port, or
+            ray://host:port.
 
     Raises:
-        EdgeflError: there is no Ray, or no such cluster; or it fails while it is used, in a way that no other
-            machine of it can mend.
+        EdgeflError: Ray is not installed, or there is no such cluster; or it fails during use, and its other
+            machines cannot help.
     """
     try:
         import ray
@@ -73,7 +73,7 @@ def _connected(address: str) -> Iterator[Any]:
     if ours:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # of GPUs that are not asked for
+                warnings.simplefilter("ignore", FutureWarning)  # about GPUs that are not requested
                 ray.init(address=address, log_to_driver=False, logging_level="WARNING")
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise EdgeflError(
@@ -103,7 +103,7 @@ def _first_line(error: Exception) -> str:
 
 @dataclass
 class _Sent:
-    """A task on the cluster; owner: the process that has begun the task, once it is known."""
+    """A task on the cluster; owner: the process that began the task, once it is known."""
 
     task: RunTask
     owner: Mapping[str, object] = field(default_factory=dict)
@@ -119,11 +119,11 @@ class _Cluster:
         here = ray.get_runtime_context().get_node_id()
         stay = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
         self._mailbox = ray.remote(_Mailbox).options(num_cpus=0, scheduling_strategy=stay).remote()
-        # what is lost is not tried again by Ray: who does the run then is decided by the claims on it
+        # Ray does not retry lost tasks: claims decide which process continues the run
         self._remote = ray.remote(_carry_out).options(num_cpus=1, num_gpus=gpus, max_retries=0)
-        self._sent: dict[Any, _Sent] = {}  # by Ray's reference to the task's result
+        self._sent: dict[Any, _Sent] = {}  # keys: Ray's references to the tasks' results
         self._numbers: dict[int, _Sent] = {}
-        self._lost: list[tuple[float, RunTask]] = []  # and from when on they may be begun again
+        self._lost: list[tuple[float, RunTask]] = []  # with the time from which they may begin again
         self._losses: dict[Path, int] = {}
 
     def work(self) -> None:
@@ -166,7 +166,7 @@ class _Cluster:
                 result: str | Failure | None = self._ray.get(reference)
             except (
                 self._ray.exceptions.RayTaskError
-            ) as error:  # in what surrounds the run: it cannot be read there
+            ) as error:  # outside the run itself: it cannot be read there
                 result = Failure.of(error)
             except self._ray.exceptions.RayError as error:
                 self._lose(sent, error)
@@ -192,7 +192,7 @@ class _Cluster:
         if self._losses[task.run.path] < MOST_LOSSES:
             self._lost.append((time.monotonic() + wait_s, task))
             return
-        why = f"its process was lost {MOST_LOSSES} times ({type(error).__name__}), perhaps for want of memory"
+        why = f"its process was lost {MOST_LOSSES} times ({type(error).__name__}), perhaps for lack of memory"
         self._scheduler.ended(task, Failure(why))
 
     def _put_back(self) -> None:
@@ -212,7 +212,7 @@ class _Cluster:
 
 
 class _Mailbox:
-    """Keep the reports of runs until they are fetched."""
+    """Stores the reports of runs until they are fetched."""
 
     def __init__(self) -> None:
         self._messages: list[tuple[int, Any]] = []
@@ -229,7 +229,7 @@ class _Mailbox:
 
 
 def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: str) -> str | Failure | None:
-    """Do a run; return why the run failed, or ELSEWHERE, or nothing."""
+    """Do a run; return its failure, ELSEWHERE, or None."""
     import ray
 
     if not (task.directory / FILE).is_file() or not Path(folder).is_dir():
@@ -237,14 +237,14 @@ def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: s
         return Failure(
             f"{missing}: is not on the cluster's node {this_process()['host']}; work in a folder that all nodes share"
         )
-    os.chdir(folder)  # a scenario's relative paths begin there
+    os.chdir(folder)  # a scenario's relative paths start there
     os.environ[outside.ALLOW] = allowed
     ray.get(mailbox.put.remote(number, this_process()))  # before anything is claimed
     reports = _Reports(mailbox, number)
     try:
         work(task, reports)
     except Interrupted:
-        return None  # nobody waits for it any more
+        return None  # its result is no longer needed
     except Exception as error:
         return Failure.of(error)
     finally:
@@ -253,7 +253,7 @@ def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: s
 
 
 class _Reports:
-    """Sends the reports of a run, several at a time: a run may have thousands of rounds a second."""
+    """Sends the reports of a run in batches: a run may have thousands of rounds a second."""
 
     def __init__(self, mailbox: Any, number: int) -> None:
         self._mailbox, self._number = mailbox, number

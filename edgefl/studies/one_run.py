@@ -1,4 +1,4 @@
-"""Do one run of a study in this process: claim it, then begin it, resume it, or begin it again."""
+"""Do one run of a study in this process: claim it, then begin, resume or restart it."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,13 +21,13 @@ from edgefl.studies.planning import Run
 from edgefl.studies.states import LEFT, State, about_run, clear, standing
 from edgefl.studies.workers import Failure
 
-ELSEWHERE = "elsewhere"  # reported of a run that another process works on
+ELSEWHERE = "elsewhere"  # reported for a run that another process works on
 _LOADED = Loaded(download=True)  # the runs that a process works on often share their data
 
 
 @dataclass(frozen=True)
 class RunTask:
-    """A run that is to be done in a study's directory."""
+    """A run to be done in a study's directory."""
 
     directory: Path
     run: Run
@@ -43,14 +43,14 @@ class RunTask:
 
 
 def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
-    """Do a run that no other process is doing, and report each round."""
+    """Do a run unless another process is doing it, and report each round."""
     claim = run_locks.take(task.directory, task.run.path)
     if claim is None:
         report(ELSEWHERE)
         return
     with claim:
         state = standing(about_run(task.path), claimed=False)
-        if state is State.COMPLETED:  # between the look at it and the claim
+        if state is State.COMPLETED:  # completed between the check and the claim
             return
         if state is State.RUNNING:
             report(ELSEWHERE)
@@ -65,11 +65,11 @@ def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
 def leave_a_trace(task: RunTask, failure: Failure) -> None:
     """Make the directory of a run that failed before making one, so that a comparison can name the run.
 
-    None where the study's folder has been moved: it would come back with no more than this in it.
+    Skip this if the study's folder has been moved: it would be recreated with nothing else in it.
     """
     prepared, about = Prepared(task.run.scenario, _LOADED), {"notes": [], **asdict(task.run.member)}
     if not (task.path / status.FILE).exists() and (task.directory / FILE).exists():
-        with suppress(EdgeflError):  # of data that cannot be had
+        with suppress(EdgeflError):  # about unavailable data
             about["identity"] = prepared.identity.written()
         with suppress(EdgeflError):
             RunDirectory(task.path, prepared.described, about).fail(failure.error)

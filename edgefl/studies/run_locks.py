@@ -1,12 +1,12 @@
-"""Which process works on which run: plain files, so that several processes, on several machines, share a study.
+"""Lock runs by plain files, so that several processes, on several machines, share a study.
 
-`claims/RUN/N.json` is the N-th claim on a run; the newest counts. Whoever makes the file N + 1 has claimed a run
-that nobody works on any more, and only one process can. Its owner changes the file's time every few seconds; one that
-finds a newer claim than its own has been taken for dead, and ends at once. A copy made by rsync -a has claims as old
-as they were, and so nobody's.
+`claims/RUN/N.json` is the N-th claim on a run; the newest counts. A process claims an abandoned run by creating
+file N + 1, which only one process can. The owner updates the file's time every few seconds; an owner that finds a
+newer claim than its own was considered dead, and ends at once. A copy made by rsync -a keeps the claims' times, so
+they have expired.
 
-Clocks of machines differ, and are set. So what a file's time says is only a reason to look longer: a claim of another
-machine is taken over once nothing has changed it for longer than its owner's time between two signs of life.
+Clocks of machines differ and get adjusted. So a file's time is only a reason to watch longer: a claim of another
+machine is taken over once it has not changed for longer than its owner's interval between two beats.
 """
 
 import json
@@ -29,10 +29,10 @@ from edgefl.run_directory.status import same_process, this_process
 
 FOLDER = "claims"
 BEAT_S = 10.0
-# Without a beat for so long, by the clock here, a process on another machine seems dead; likewise one of the future.
+# Without a beat for this long by the local clock, a process on another machine seems dead; so does one in the future.
 STALE_S = 120.0
 CLAIM = re.compile(r"([0-9]{1,9})\.json")
-TAKEN_OVER = 75  # exit code, EX_TEMPFAIL: the run is in other hands
+TAKEN_OVER = 75  # exit code, EX_TEMPFAIL: another process has the run
 
 
 def held(directory: Path, run: Path) -> bool | None:
@@ -53,10 +53,10 @@ def held(directory: Path, run: Path) -> bool | None:
 def take(directory: Path, run: Path) -> "RunLock | None":
     """Lock a run.
 
-    One that another machine seems to have left is watched for 1.5 BEAT_S before.
+    A run that another machine seems to have abandoned is watched for 1.5 BEAT_S first.
 
     Returns:
-        The lock; None if another process has the run.
+        The lock, or None if another process has the run.
     """
     folder = directory / FOLDER / run
     while True:
@@ -72,18 +72,18 @@ def take(directory: Path, run: Path) -> "RunLock | None":
                 return RunLock(path)
             except FileExistsError:
                 return None
-            except FileNotFoundError:  # the folder has just been removed by who released it
+            except FileNotFoundError:  # the process that released it has just removed the folder
                 continue
 
 
 def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
-    """Take a run from a process that is reported gone.
+    """Take a run from a process that is reported dead.
 
     Args:
-        owner: as `this_process` describes it there; a claim of another one stays.
+        owner: as `this_process` describes it there; claims of other processes stay.
 
     Returns:
-        After how many seconds it is gone for certain: who is cut off from us but not from the files finds its
+        Seconds after which it is certainly dead: a process that is cut off from us but not from the files finds its
         claim gone at its next beat, and ends.
     """
     folder = directory / FOLDER / run
@@ -113,11 +113,11 @@ class RunLock:
         self.release()
 
     def release(self) -> None:
-        """Let others have the run."""
+        """Release the run for others."""
         own = int(self._path.stem)
         for number in _numbers(self._path.parent):
             if number <= own:
-                with suppress(OSError):  # gone, or a damaged one that is no file
+                with suppress(OSError):  # gone, or damaged and not a file
                     self._path.with_name(f"{number}.json").unlink()
         folder = self._path.parent
         with suppress(OSError):  # not empty
@@ -127,14 +127,14 @@ class RunLock:
             folder.rmdir()
 
     def lost(self) -> bool:
-        """Whether another process has taken the run over."""
+        """Return whether another process has taken the run over."""
         return _newest(self._path.parent) != int(self._path.stem)
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_S):
             with suppress(OSError):
                 os.utime(self._path)
-            with suppress(EdgeflError):  # claims that cannot be read now say nothing
+            with suppress(EdgeflError):  # claims that cannot be read now mean nothing
                 if self.lost() and not self._ended.is_set():
                     print(
                         f"edgefl: error: {self._path}: another process has this run now, or the study's folder was"
@@ -142,7 +142,7 @@ class RunLock:
                         file=sys.stderr,
                         flush=True,
                     )
-                    os._exit(TAKEN_OVER)  # what this process would still write is the other's
+                    os._exit(TAKEN_OVER)  # the directory now belongs to the other process
 
 
 def _numbers(folder: Path) -> list[int]:
@@ -152,7 +152,7 @@ def _numbers(folder: Path) -> list[int]:
         return []
     except OSError as error:
         why = error.strerror or type(error).__name__
-        raise EdgeflError(f"{folder}: is no folder of claims ({why}); delete it") from error
+        raise EdgeflError(f"{folder}: is not a folder of claims ({why}); delete it") from error
 
 
 def _newest(folder: Path) -> int | None:
@@ -160,7 +160,7 @@ def _newest(folder: Path) -> int | None:
 
 
 def _alive(path: Path) -> bool:
-    """Whether a claim's process seems to be alive; of this machine it is known."""
+    """Return whether a claim's process seems to be alive; on this machine that is certain."""
     try:
         silent_s = time.time() - path.lstat().st_mtime
     except FileNotFoundError:
@@ -174,7 +174,7 @@ def _alive(path: Path) -> bool:
 
 
 def _beats(path: Path) -> bool:
-    """Watch a claim that seems dead for longer than a beat: whether its process on another machine changes it."""
+    """Watch a claim that seems dead for longer than a beat; return whether its process changes it."""
     try:
         before = path.lstat().st_mtime_ns
         owner = claim_of(path)

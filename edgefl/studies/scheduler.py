@@ -1,4 +1,4 @@
-"""Hand the runs of a study to processes as tasks, whichever process begins each, and take in how they end."""
+"""Supply the runs of a study to processes as tasks, and record how they end."""
 
 import shutil
 import time
@@ -22,17 +22,16 @@ from edgefl.studies.workers import LOOK_AGAIN_S, Failure
 
 
 class RunScheduler:
-    """The runs that are still to be done, in order: a supply of tasks (see `edgefl.studies.workers.Supply`).
+    """The remaining runs in order: a supply of tasks (see `edgefl.studies.workers.Supply`).
 
     Args:
         directory: of the study.
         runs: those that this process may do.
-        reuse: path -> what training a run takes and leaves; of all runs of the study.
-        states: path -> how a run stands now.
+        reuse: path -> training that a run takes and leaves, for all runs of the study.
+        states: path -> state of a run now.
 
     Attributes:
-        to_do: runs that wait. completed: runs that were complete before this process began. new: runs that nobody
-            has begun.
+        to_do: waiting runs. completed: runs that were complete before this process began. new: runs not yet begun.
     """
 
     def __init__(
@@ -47,8 +46,8 @@ class RunScheduler:
         self._active: set[Path] = set()
         self._tried: set[Path] = set()
         self._reported_elsewhere: set[Path] = set()
-        self._elsewhere = 0  # runs that other processes did when last looked at
-        self._failures: list[Failed] = []  # here; and runs that had failed before:
+        self._elsewhere = 0  # runs of other processes at the last check
+        self._failures: list[Failed] = []  # in this process; next, runs that had failed before
         self.completed, self._failed, self.new = (
             [run for run in runs if states[run.path] is state]
             for state in (State.COMPLETED, State.FAILED, State.PLANNED)
@@ -60,7 +59,7 @@ class RunScheduler:
         self.to_do = sorted((run for run in runs if run.path not in left), key=lambda run: places[run.path])
 
     def take(self, threads: int | None = 1) -> RunTask | None:
-        """Return a run to begin now; None: no run waits, or every one needs a training that is not done yet.
+        """Return a run to begin now, or None if no run waits, or all need training that is not done yet.
 
         Raises:
             EdgeflError: the study's folder is gone.
@@ -102,24 +101,24 @@ class RunScheduler:
         return None
 
     def _is_under_way(self, lender: Path) -> bool:
-        """Whether this process has or will have a run, or another one is doing it."""
+        """Return whether a run is queued or under way here, or under way in another process."""
         if lender in self._active or any(run.path == lender for run in self.to_do):
             return True
         return state_of(self._directory, lender) is State.RUNNING
 
     def waits(self) -> bool:
-        """Whether a run waits for what another process trains for it, or for that process to end."""
+        """Return whether a run waits for training by another process, or for that process to end."""
         return len(self.to_do) > (0 if self._options.wait else self._elsewhere)
 
     def reported(self, task: RunTask, report: Round | str) -> None:
-        """Pass a round on, or note that another process was quicker."""
+        """Pass a round on, or record that another process was faster."""
         if isinstance(report, Round):
             self._options.progress(task.run.label, report)
         elif report == ELSEWHERE:
             self._reported_elsewhere.add(task.run.path)
 
     def ended(self, task: RunTask, failure: Failure | None) -> None:
-        """Note how a run has ended."""
+        """Record the end of a run."""
         run = task.run
         if run.path in self._reported_elsewhere:
             self._reported_elsewhere.discard(run.path)
@@ -128,26 +127,24 @@ class RunScheduler:
         _require_there(self._directory)
         self._active.discard(run.path)
         family = self._reuse[run.path].family
-        # once for each family, as states are read from files
+        # once per family, since states are read from files
         if not any(self._reuse[run.path].family is family for run in self.to_do):
             self._tidy(family)
         if failure is None:
             self._options.progress(run.label, None)
             return
-        if not run_locks.held(
-            self._directory, run.path
-        ):  # it may have failed to see that another process has it
-            leave_a_trace(task, failure)  # a process that was killed has not
+        if not run_locks.held(self._directory, run.path):  # it may have failed because another process has it
+            leave_a_trace(task, failure)  # a killed process has not left one
         self._failures.append(Failed(run.label, task.path, failure.error, failure.trace))
         self._options.failed(self._failures[-1])
         if self._options.fail_fast:
-            begun = "; the study has ended there, the same command goes on with it"
+            begun = "; the study has ended there, the same command continues it"
             raise IncompleteStudy(f"{self._failures[0]}{begun}", self._directory, self._failures)
 
     def lost(self, task: RunTask) -> None:
-        """Note that a run's process has gone without a word, and is no more: another goes on with the run."""
-        if not run_locks.held(self._directory, task.run.path):  # it may have been lost to another process
-            with suppress(EdgeflError):  # of a run that has not begun
+        """Record that a run's process died silently; another process resumes the run."""
+        if not run_locks.held(self._directory, task.run.path):  # another process may have taken it over
+            with suppress(EdgeflError):  # about a run that has not begun
                 status.give_up(task.path)
         self._put_back(task.run)
 
@@ -157,7 +154,7 @@ class RunScheduler:
         self.to_do.append(run)
 
     def tidy(self) -> None:
-        """Remove what runs have left for others that have all ended, say in a process that was killed just then."""
+        """Remove what runs left for others that have all ended, such as by a process killed before its cleanup."""
         for family in {id(reuse.family): reuse.family for reuse in self._reuse.values()}.values():
             if any((self._directory / path / LENT).exists() for path in family):
                 self._tidy(family)
@@ -168,7 +165,7 @@ class RunScheduler:
                 shutil.rmtree(self._directory / path / LENT, ignore_errors=True)
 
     def here(self) -> None:
-        """Do the runs one after the other in this process."""
+        """Do the runs one after another in this process."""
         while True:
             task = self.take(threads=None)
             if task is None:
@@ -184,10 +181,10 @@ class RunScheduler:
             self.ended(task, failure)
 
     def conclude(self, runs: Sequence[Run]) -> None:
-        """Say which runs have failed, now or before.
+        """Raise if runs have failed, now or before.
 
         Raises:
-            IncompleteStudy: some have.
+            IncompleteStudy: names the failed runs.
         """
         earlier = [
             Failed(run.label, path, f"failed before ({path / status.FILE} says why); --retry does it again")
@@ -205,10 +202,10 @@ class RunScheduler:
 
 
 def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, tuple[int, bool]]:
-    """Return each run's place in line: by family, and what only takes behind the next family's training.
+    """Return each run's place in the queue: by family, with pure takers after the next family's training.
 
-    What takes all of its training from another run is done in moments: it fills up the time while others train, so
-    that no worker is left with the last training alone. Only the next family's, as they leave snapshots for theirs.
+    A run that takes all its training from another run takes moments: it fills the time while others train, so that no
+    worker is left with the last training alone. It waits for one family only, since lenders keep snapshots meanwhile.
     """
     ranks: dict[int, int] = {}
     places = {}
@@ -220,13 +217,13 @@ def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, 
 
 
 def _require_there(directory: Path) -> None:
-    """Refuse to go on with a study whose folder is gone: what is written to its name would be half a study.
+    """Refuse to continue a study if its folder is gone: a new folder would hold half a study.
 
     Raises:
-        EdgeflError: it was moved, renamed or deleted.
+        EdgeflError: the folder was moved, renamed or deleted.
     """
     if not (directory / FILE).exists():
         raise EdgeflError(
-            f"{directory}: is not there any more: the study's folder was moved, renamed or deleted while it was"
-            " written; the same command goes on, with --out where it is now"
+            f"{directory}: is gone: the study's folder was moved, renamed or deleted while it was"
+            " written; the same command continues it, with --out where it is now"
         )

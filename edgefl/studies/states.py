@@ -1,4 +1,4 @@
-"""Tell how a run of a study stands, from its directory and the claim on it."""
+"""Return the state of a study's run, from its directory and the claim on it."""
 
 import shutil
 from collections.abc import Iterable, Mapping
@@ -15,12 +15,12 @@ from edgefl.studies import run_locks
 class State(StrEnum):
     """The state of a study's run, from `planned` to `completed`."""
 
-    PLANNED = "planned"  # nothing of it is there
+    PLANNED = "planned"  # nothing is written yet
     RUNNING = "running"
     COMPLETED = "completed"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
-    STALE = "stale"  # its process has ended without a word, or has been silent for long
+    STALE = "stale"  # its process died silently, or has been silent for long
 
 
 ENDED = {State.COMPLETED, State.FAILED}
@@ -28,12 +28,12 @@ LEFT = {State.INTERRUPTED, State.STALE}
 
 
 def state_of(directory: Path, run: Path, about: dict[str, Any] | None = None) -> State:
-    """Return how a run of a study stands.
+    """Return the state of a run of a study.
 
     Args:
         directory: of the study.
         run: relative to it.
-        about: what its run.json says; None: it is read.
+        about: contents of its run.json, read if None.
     """
     if about is None:
         about = about_run(directory / run)
@@ -45,16 +45,16 @@ def state_of(directory: Path, run: Path, about: dict[str, Any] | None = None) ->
 def states_of(
     directory: Path, runs: Iterable[Path], records: Mapping[Path, dict[str, Any]]
 ) -> dict[Path, State]:
-    """Return how runs of a study stand, by their paths; records: what their run.json say, where there are some."""
+    """Return the states of runs of a study by path; records: contents of the existing run.json."""
     return {run: state_of(directory, run, records.get(run, {})) for run in runs}
 
 
 def standing(about: dict[str, Any], claimed: bool | None) -> State:
-    """Return how a run stands.
+    """Return the state of a run.
 
     Args:
-        about: what its run.json says.
-        claimed: whether the process that has claimed it is alive; None: nobody has claimed it.
+        about: contents of its run.json.
+        claimed: whether the process that claimed it is alive; None if it is not claimed.
     """
     recorded = about.get("status")
     if recorded == State.COMPLETED:
@@ -63,14 +63,14 @@ def standing(about: dict[str, Any], claimed: bool | None) -> State:
         return State.RUNNING
     if recorded in (State.FAILED, State.INTERRUPTED):
         return State(recorded)
-    # a dead claim was the younger sign of life; on this machine the process itself is looked up
+    # a dead claim is newer evidence; on this machine the process itself is looked up
     if (process := about.get("process")) and status.is_there(process, claimed=claimed is not None):
         return State.RUNNING
     return State.PLANNED if claimed is None and not about else State.STALE
 
 
 def about_run(path: Path) -> dict[str, Any]:
-    """Return what run.json says; nothing where it is missing, was never written, or is damaged."""
+    """Return the contents of run.json; empty if it is missing or damaged."""
     try:
         return about_of(path)
     except EdgeflError:
@@ -78,6 +78,6 @@ def about_run(path: Path) -> dict[str, Any]:
 
 
 def clear(path: Path) -> None:
-    """Remove what is left of a run that starts again."""
+    """Remove the files of a run that starts again."""
     if path.exists():
         shutil.rmtree(path)

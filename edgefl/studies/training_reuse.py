@@ -1,4 +1,4 @@
-"""Find the runs of a study that can share a training, and the one that trains."""
+"""Find the runs of a study that can share training, and the one that trains."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,9 +21,9 @@ from edgefl.studies.states import State
 class ReusePlan:
     """The training that a run takes from another run, and leaves for others.
 
-    lender: the run whose training it takes; None: it trains. whole: throughout, else up to the end of session
-    `until`, when the lender has left so many `snapshots`. lends: when it leaves snapshots. family: the runs that take
-    from one another.
+    lender: the run that trains for it, or None if it trains itself. whole: throughout; otherwise to the end of
+    session `until`, when the lender has left `snapshots` snapshots. lends: when it leaves snapshots. family: the
+    runs that take from each other.
     """
 
     lender: Path | None = None
@@ -34,7 +34,7 @@ class ReusePlan:
     family: list[Path] = field(default_factory=list)
 
     def in_directory(self, directory: Path) -> TrainingReuse:
-        """Return it for the run itself, given the study's directory."""
+        """Return the plan with the run's paths in the study's directory."""
         if self.lender is None:
             return TrainingReuse(lends=self.lends)
         return TrainingReuse(directory / self.lender, self.lender.as_posix(), self.lends)
@@ -43,14 +43,14 @@ class ReusePlan:
 def plan_reuse(
     runs: Sequence[Run], load: Loaded, states: Mapping[Path, State] | None = None
 ) -> dict[Path, ReusePlan]:
-    """Return for each run, by its path, what training it takes and leaves.
+    """Return for each run, by its path, the training that it takes and leaves.
 
-    The first run of those whose learners are told the same trains for them all, a completed one rather than another.
-    Of these first ones, where they differ in their warm start alone, one trains the pilot sessions for the others,
-    and the two sessions behind them for those that train them as `previous` does.
+    Of runs with equal learners, the first trains for all, a completed one if there is one. Of these first ones, if
+    they differ only in their warm start, one trains the pilot sessions for the others, and the two sessions after
+    them for those that train them as `previous` does.
 
     Args:
-        states: how runs stand, by path; those that are completed need not be run.
+        states: of the runs, by path; completed ones need not run.
     """
     completed = {path for path, state in (states or {}).items() if state is State.COMPLETED}
     plans = {run.path: ReusePlan(family=[run.path]) for run in runs}
@@ -71,7 +71,7 @@ def plan_reuse(
                     plans[path] = ReusePlan(None if path == head else head, whole=path != head, family=family)
                 if len(members) > 1:
                     plans[head].lends = "every_session"
-            # one that is complete has no snapshot left
+            # a completed run has no snapshots
             _share_sessions([head for head in heads if head not in completed], told, plans)
     return plans
 
@@ -79,10 +79,10 @@ def plan_reuse(
 def _share_sessions(
     heads: Sequence[Path], told: Mapping[Path, LearningIdentity], plans: Mapping[Path, ReusePlan]
 ) -> None:
-    """Let one of these runs, which differ in their warm start alone, train the first sessions for the others."""
+    """Plan one of these runs, which differ only in their warm start, to train the first sessions for the others."""
     if len(heads) < 2:
         return
-    # the others can take the two sessions of one that probes, and it cannot take theirs
+    # the others can take two sessions from a run that probes, but not the other way round
     first = max(heads, key=lambda head: (told[head].leads, told[head].leads and not told[head].plain))
     pilots = told[first].pilot_sessions
     others = [plans[head] for head in heads if head != first]
@@ -96,19 +96,19 @@ def _share_sessions(
 
 
 def lent_after(run: Path) -> int:
-    """Count the snapshots in a run's directory that are there for others."""
+    """Count the snapshots for other runs in a run's directory."""
     return sum(1 for _ in (run / LENT).glob("*.json"))
 
 
 def _candidates(runs: Sequence[Run], load: Loaded) -> Iterator[dict[Path, Prepared]]:
-    """Yield the runs that may share something, by what is quickly seen: seed and settings of learning."""
+    """Yield groups of runs that may share training, by a quick comparison of seed and learning settings."""
     alike: dict[str, dict[Path, Prepared]] = defaultdict(dict)
     settings: dict[int, str] = {}
     for run in runs:
         prepared, learning = Prepared(run.scenario, load), run.scenario.learning
         if learning is None:
             continue
-        if id(learning) not in settings:  # the seeds of a case have it in common
+        if id(learning) not in settings:  # the seeds of a case share it
             settings[id(learning)] = str({**prepared.values["learning"], "warm_start": None})
         alike[f"{run.scenario.seed} {settings[id(learning)]}"][run.path] = prepared
     yield from (group for group in alike.values() if len(group) > 1)
@@ -117,5 +117,5 @@ def _candidates(runs: Sequence[Run], load: Loaded) -> Iterator[dict[Path, Prepar
 def _told(prepared: Prepared) -> LearningIdentity | None:
     try:
         return prepared.told(World(prepared.scenario, Streams(prepared.scenario.seed)))
-    except EdgeflError:  # the run itself will say it
+    except EdgeflError:  # the run itself will raise it
         return None
