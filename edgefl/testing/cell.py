@@ -1,4 +1,4 @@
-"""Compose a world small enough to work out by hand: devices at stated places, switched and moved at stated times."""
+"""Compose a world small enough to compute by hand: devices at given places, switched and moved at given times."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,11 +38,11 @@ HAND_RADIO: dict[str, Any] = {
     "fidelity": "slot",
     "propagation": {"shadowing_std_db": 0.0},
 }
-FAR_AWAY_M = 1e4  # where a device is that has crossed the cell edge
+FAR_AWAY_M = 1e4  # position of a device beyond the cell edge
 
 
 def within(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a section of a scenario with other keys; sections in it keep theirs, components do not."""
+    """Return a section of a scenario with changed keys; its subsections keep their other keys, components do not."""
     changed = dict(section)
     for key, value in changes.items():
         if (
@@ -56,7 +56,7 @@ def within(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
 
 
 class Rows:
-    """Keep every row that a run writes, by its type, and further columns by name."""
+    """Stores every row that a run writes, by type, and further columns by name."""
 
     def __init__(self) -> None:
         self.of: dict[type, list[Any]] = defaultdict(list)
@@ -85,13 +85,13 @@ class Rows:
 
 
 class Placed(Mobility):
-    """Devices at stated places; each may cross the cell edge, out and in again, at stated times."""
+    """Devices at given places; each may leave the cell and return at given times."""
 
-    places_m: list[tuple[float, float]] = Field(min_length=1, description="x and y of each device, m")
+    places_m: list[tuple[float, float]] = Field(min_length=1, description="x and y of each device")
     crossings_s: dict[int, list[float]] = Field(
-        default_factory=dict, description="device -> times at which it goes out, comes back, goes out ..., s"
+        default_factory=dict, description="device -> times at which it leaves, returns, leaves ..., s"
     )
-    doppler_speed_m_s: float = Field(0.0, ge=0, description="speed that sets every link's Doppler, m/s")
+    doppler_speed_m_s: float = Field(0.0, ge=0, description="speed that sets every link's Doppler")
 
     def area_radius_m(self, cell_radius_m: float) -> float:
         return cell_radius_m
@@ -120,9 +120,9 @@ class _Placed:
 
 
 class SwitchedAt(Churn):
-    """Devices switched on, off, on ... at stated times."""
+    """Devices switched on, off, on ... at given times."""
 
-    times_s: list[list[float]] = Field(min_length=1, description="per device, times of switching, s")
+    times_s: list[list[float]] = Field(min_length=1, description="switching times of each device")
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         return iter(self.times_s[device])
@@ -130,13 +130,13 @@ class SwitchedAt(Churn):
 
 @dataclass
 class Scripted:
-    """Answer as a script says in place of a learner; train nothing, and note each call.
+    """A learner that answers by a script, trains nothing, and records each call.
 
     work: what every device does in a round, unless `of` says otherwise: iterations, samples, bits down, bits
         up. of: device -> the same. scalars: name -> a value per device of the run.
     probes, share: probe rounds at the start of each session, and the share of the devices present in them.
-    losses: reports of the rounds to come, the same from every device, where a session policy asks for them;
-        `scalars` says otherwise.
+    losses: reports of the coming rounds, the same from every device, if a session policy needs them; `scalars`
+        overrides them.
     """
 
     work: tuple[int, int, int, int] = (5, 640, PAYLOAD_BITS, PAYLOAD_BITS)
@@ -150,7 +150,7 @@ class Scripted:
     flops_per_sample: float = 1.0e6
     payload_bits: int = PAYLOAD_BITS
     calls: list[tuple[Any, ...]] = field(default_factory=list)
-    moments: list[Now] = field(default_factory=list)  # of all rounds, as it was told
+    moments: list[Now] = field(default_factory=list)  # of all rounds, as received
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         self.calls.append(("open", start.number, start.ids, start.longest))
@@ -203,7 +203,7 @@ class _ScriptedStage:
 
 @dataclass(frozen=True)
 class SmallWorld:
-    """A run that is composed and not started; its learner, and the rows that it writes."""
+    """A run that is composed but not started; its learner, and the rows that it writes."""
 
     simulation: Simulation
     server: Server
@@ -216,7 +216,7 @@ class SmallWorld:
         return self.simulation.env
 
     def run(self) -> "SmallWorld":
-        """Let the server work to its end."""
+        """Run the server to its end."""
         self.simulation.run(self.env.process(self.server.run()))
         return self
 
@@ -236,19 +236,18 @@ def small_world(
     rules: Mapping[str, Any] | None = None,
     **sections: Any,
 ) -> SmallWorld:
-    """Compose a run of one cell with devices at these places, as any run is composed.
+    """Compose a run of one cell with devices at these places, like any run.
 
-    By the radio of the journal paper without shadowing and Doppler a link never changes: all times follow by hand
-    from its |h|^2. A band of 10 MHz; slots are drawn one by one.
+    With the journal paper's radio, without shadowing and Doppler, a link never changes: all times follow by hand from
+    its |h|^2. The band has 10 MHz; slots are drawn one by one.
 
     Args:
         places_m: of each device, a distance from the base station or x and y.
-        learner: None: `Scripted`.
-        policy: of the sessions, an instance or as in YAML; None: one session of one round.
-        crossings_s: device -> times at which it leaves the cell, comes back ...; seen at the tick that
-            this is, or the next one.
-        switches_s: per device, times at which it is switched on, off ...; None: all are always on.
-        tick_s: time between two looks at the devices.
+        learner: by default `Scripted`.
+        policy: of the sessions, an instance or as in YAML; by default one session of one round.
+        crossings_s: device -> times at which it leaves the cell, returns ...; effective at that tick or the next one.
+        switches_s: per device, times at which it is switched on, off ...; by default all are always on.
+        tick_s: time between two measurements of the devices.
         radio, devices, rules: keys of these sections of a scenario (`rules`: rounds).
         sections: whole further sections, as in a scenario.
     """
@@ -265,7 +264,7 @@ def small_world(
             "radio": within(HAND_RADIO, radio or {}),
             "rounds": {"movement_tick_s": tick_s, **(rules or {})},
             "sessions": policy or {"name": "schedule", "count": 1, "rounds": 1},
-            "workload": {"payload_bits": 1, "flops_per_sample": 1},  # the learner stands in for it
+            "workload": {"payload_bits": 1, "flops_per_sample": 1},  # the learner replaces it
             **sections,
         }
     )

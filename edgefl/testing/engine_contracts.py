@@ -1,4 +1,4 @@
-"""Check the contracts of the kinds that know time: selectors, servers, sessions, churn, power and mobility models."""
+"""Check the contracts of kinds that depend on time: selectors, servers, sessions, churn, power, mobility, ..."""
 
 import itertools
 import math
@@ -22,14 +22,14 @@ from edgefl.testing.conformance import must, must_be_shaped, must_repeat, same
 from edgefl.testing.decider_contract import deciders
 
 DEVICES = 4
-START_S, ROUNDS = 5000.0, 8  # a session that lasts a time has so many rounds
-SWITCHES = 200  # of each device, as many as are looked at
-STEPS = 50  # of a load that changes
+START_S, ROUNDS = 5000.0, 8  # rounds of a session with a duration
+SWITCHES = 200  # of each device that are checked
+STEPS = 50  # of a changing load
 RADIUS_M, MIN_DISTANCE_M = 100.0, 10.0
 
 
 def selectors(selector: Selector) -> None:
-    """Check that ids are sorted, distinct, present, as many as asked for, and follow from the arguments."""
+    """Check that ids are sorted, distinct, present, of the requested number, and a function of the arguments."""
     if isinstance(selector, Decider):
         deciders(selector)
         return
@@ -40,7 +40,7 @@ def selectors(selector: Selector) -> None:
         candidates = Candidates(ids, rng.normal(-90.0, 10.0, present), turn)
         wanted = selector.wanted(present)
         must(1 <= wanted <= present, f"wanted({present}) is {wanted}: return 1 to {present}")
-        # over-selection asks for more than are wanted, up to everybody
+        # over-selection requests more than are wanted, up to all
         for number in range(wanted, present + 1):
             chosen = selector.select(candidates, number, np.random.default_rng(turn))
             must(
@@ -73,14 +73,15 @@ def servers(policy: ServerPolicy) -> None:
                 f"{state} has two answers: keep no state",
             )
     must(
-        policy.room(ServerState(1, 0, 0, START_S, START_S)) >= 1, "room() is 0 in an idle cell: nobody begins"
+        policy.room(ServerState(1, 0, 0, START_S, START_S)) >= 1,
+        "room() is 0 in an idle cell: no device begins",
     )
     look_s = policy.looks_s(START_S)
     must(look_s > START_S, f"looks_s({START_S}) is {look_s}: return a later time, or inf")
 
 
 def sessions(policy: SessionPolicy) -> None:
-    """Every session ends, by `longest` or `until_s` at the latest, for a reason, whatever happens to its devices."""
+    """Check that every session ends with a reason, by `longest` or `until_s` at the latest."""
     longest, until_s = policy.longest, policy.until_s(START_S)
     must(longest is None or longest >= 1, f"longest is {longest}: a session has at least one round")
     must(until_s > START_S, f"until_s({START_S}) is {until_s}: a session ends later than it begins")
@@ -135,7 +136,7 @@ def sessions(policy: SessionPolicy) -> None:
 
 
 def churn(model: Churn) -> None:
-    """Times of switching ascend from 0 on and are a function of device and seed; some device is a member."""
+    """Check that switching times ascend from 0 and depend on device and seed, and that some device is a member."""
     for device in range(DEVICES):
         times = _switches(model, device)
         must(
@@ -163,7 +164,7 @@ def _switches(model: Churn, device: int) -> list[float]:
 
 
 def power_models(model: PowerModel) -> None:
-    """Powers are finite and not negative, sending costs no less with more power, and a tail ends."""
+    """Check that powers are finite and not negative, sending costs no less with more power, and a tail ends."""
     before_w = 0.0
     for transmit_w in (1e-3, 0.2, 2.0):
         draws = model.draws(Equipment(transmit_w, 0.4, 0.1, 0.05))
@@ -182,7 +183,7 @@ def power_models(model: PowerModel) -> None:
 
 
 def backgrounds(model: Background) -> None:
-    """Check that a load is a share of time, follows from cell and time, and holds as long as it says."""
+    """Check that a load is a share of time, depends on cell and time, and holds until the returned time."""
     cells = (0, 1)
     model.check(cells)
     for direction, cell in itertools.product(DIRECTIONS, cells):
@@ -205,9 +206,9 @@ def backgrounds(model: Background) -> None:
 
 
 def mobility(model: Mobility) -> None:
-    """Check that a path follows from time, device and seed, in any order of calls, beside any devices."""
+    """Check that a path depends only on time, device and seed, in any order of calls and with any other devices."""
     names = sorted({name for _, name in model.area_names()})
-    # side by side, and one of them beyond the cell
+    # next to each other, with one beyond the cell
     model = model.within(
         Places({name: Disc(centre_m=(50.0 * i, 20.0), radius_m=30.0) for i, name in enumerate(names)})
     )
@@ -228,7 +229,7 @@ def mobility(model: Mobility) -> None:
         )
         must(
             same(here_m[:2], _start(model, 2).positions_m(time_s)),
-            "a device's path depends on how many others there are: draw it from a stream of its own",
+            "a device's path depends on how many others there are: draw it from its own stream",
         )
         must(
             movement.moves or same(here_m, movement.positions_m(0.0)),
