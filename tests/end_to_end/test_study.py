@@ -151,7 +151,7 @@ def test_a_studys_workers_end_with_it(number: signal.Signals, tmp_path: Path) ->
         resumable(out / path)
     if number != signal.SIGKILL:
         assert process.returncode == 128 + number
-        assert errors.decode() == "edgefl: interrupted; the same command goes on with it\n"
+        assert errors.decode() == "edgefl: interrupted; the same command continues it\n"
 
 
 def is_there(pid: int) -> bool:

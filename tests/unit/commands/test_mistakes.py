@@ -95,4 +95,4 @@ def test_a_commute_that_never_commutes_is_noted(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(RIGHT.replace("count: 4\n", "count: 4\n  mobility: {name: attraction, begin_hour: 7}\n"))
     (found,) = check(file, "cpu", Loaded(download=False))
-    assert any("before anybody sets out; give rounds.every_s" in note for note in found.notes)
+    assert any("before any device sets out; give rounds.every_s" in note for note in found.notes)

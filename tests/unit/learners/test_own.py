@@ -192,7 +192,7 @@ class NoWork:
 
 
 BAD: list[tuple[Any, str]] = [
-    (changed(lambda one: replace(one, ids=one.ids[::-1])), "return the ids as they were given"),
+    (changed(lambda one: replace(one, ids=one.ids[::-1])), "return the ids as given"),
     (changed(lambda one: replace(one, ids=(99, *one.ids[1:]))), "answered for devices"),
     (
         changed(lambda one: replace(one, iterations=(-1, *one.iterations[1:]))),

@@ -122,7 +122,7 @@ def test_a_score_that_is_no_number_is_told_wherever_it_stands(value: float) -> N
     extremes.see(Session(2, 0.0, "start", "0", "0", "", "", 0.5, value))
     scores = {"session": 2, "round": 1, "phase": "train", "cell": 0, "device": [0, 1], "loss": [None, value]}
     extremes.see_columns(DeviceScore, scores)
-    found = {note.split(" is no finite number in ")[0]: note for note in told(extremes)}
+    found = {note.split(" is not a finite number in ")[0]: note for note in told(extremes)}
     assert set(found) == {"loss", "loss_validation", "accuracy", "loss_start", "loss of evaluation.csv"}
     assert "in 2 rows, first in session 1, train round 2" in found["loss"]
     assert "in 1 row, first in session 2" in found["loss_start"]

@@ -10,9 +10,7 @@ from edgefl.scenario import scenario
 def test_a_deadline_in_which_no_update_can_arrive_is_noted(digits: Path) -> None:
     """A slot is 0.5 ms, so that a downlink and an uplink take two of them at least."""
     (note,) = prepare(scenario.load(digits, ["rounds.deadline_s=1.0e-5"]), device="cpu").notes
-    assert note.startswith(
-        "rounds.deadline_s 1e-05: hardly any update can arrive in time; the fastest device"
-    )
+    assert note.startswith("rounds.deadline_s 1e-05: almost no update can arrive in time; the fastest device")
     assert prepare(scenario.load(digits, ["rounds.deadline_s=10"]), device="cpu").notes == []
 
 

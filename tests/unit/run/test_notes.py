@@ -50,7 +50,7 @@ def test_an_ordinary_run_has_nothing_to_say(tmp_path: Path) -> None:
 
 def test_a_run_that_never_learnt(tmp_path: Path) -> None:
     before, note = notes_of(tmp_path, rounds={"min_updates": 2, "deadline_s": 1e-6})
-    assert before.startswith("rounds.deadline_s 1e-06: hardly any update can arrive in time")
+    assert before.startswith("rounds.deadline_s 1e-06: almost no update can arrive in time")
     assert note == (
         "no update was ever aggregated, in 4 rounds: in all, 0 of 16 participations were completed, and a round"
         " needs 2 (rounds.min_updates); a longer rounds.deadline_s or fewer rounds.min_updates lets more arrive"
@@ -68,7 +68,7 @@ def test_notes_of_several_federations_say_whose(tmp_path: Path) -> None:
         },
     )
     assert [note.partition(":")[0] for note in told] == ["federation b", "federation b", "federation a"]
-    assert "hardly any update can arrive in time" in told[0]
+    assert "almost no update can arrive in time" in told[0]
     assert "no update was ever aggregated, in 4 rounds: in all, 0 of 8 participations" in told[1]
     assert "no session began with saved models; the first that can is session 3" in told[2]
 
@@ -174,8 +174,8 @@ def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) 
     rounds = {"every_s": 0.1}
     (note,) = notes_of(tmp_path / "run", radio=radio, rounds=rounds)
     assert re.fullmatch(
-        r"radio.background: its load is known until 0.02 s, and the run covers 0.3\d* s: the last load held on;"
-        " more rows would go on",
+        r"radio.background: its load is known until 0.02 s, and the run covers 0.3\d* s: the last load held from then on;"
+        " add rows to its trace",
         note,
     )
 
@@ -195,7 +195,7 @@ def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
     [
         ("average", 2, 3, "no session began with saved models; the first that can is session 4"),
         ("average", 1, 2, "no session began with saved models; the first that can is session 3"),
-        ("average", 100, 3, "never comes to work: sessions 1 to 100 are pilot ones"),
+        ("average", 100, 3, "never acts: sessions 1 to 100 are pilot ones"),
         ("average", 1, 3, None),
         ("previous", 1, 1, None),
     ],

@@ -114,7 +114,7 @@ def test_a_study_says_once_what_its_runs_share(digits: Path) -> None:
 def test_a_warm_start_that_never_comes_to_work_is_noted(digits: Path) -> None:
     loaded = scenario.load(digits, ["learning.pilot_sessions=2"])
     (note,) = prepare(loaded, device="cpu").notes
-    assert "learning.warm_start similarity never comes to work" in note
+    assert "learning.warm_start similarity never acts" in note
     assert prepare(scenario.load(digits), device="cpu").notes == []
 
 

@@ -74,8 +74,8 @@ def test_without_ray_it_says_how_to_get_it(study: Path, monkeypatch: pytest.Monk
     ("options", "message"),
     [
         (["--executor", "slurm"], "--executor slurm: choose local, inline or ray"),
-        (["--gpus", "0.5"], "--gpus: is for --executor ray alone"),
-        (["--address", "auto", "--executor", "inline"], "--address: is for --executor ray alone"),
+        (["--gpus", "0.5"], "--gpus: needs --executor ray"),
+        (["--address", "auto", "--executor", "inline"], "--address: needs --executor ray"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(
@@ -138,7 +138,7 @@ def test_what_ray_raises_is_one_error_with_a_remedy(
     error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", RAY)
-    with pytest.raises(EdgeflError, match=said + ".*the same command goes on"), _connected("auto"):
+    with pytest.raises(EdgeflError, match=said + ".*the same command continues"), _connected("auto"):
         raise error
 
 
