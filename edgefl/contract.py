@@ -103,7 +103,7 @@ class SessionStart:
         overlapping: weighting of stale updates in training, if updates of several rounds may be under way at the same
             time. If None, an update is lost unless it is aggregated before the next round begins.
         norms: whether devices report the length of their update, as the scalar REPORTED_NORM.
-        drops: whether the server drops an update that is not finite (`LocalRound.not_finite`); otherwise the run ends.
+        drops: whether the server drops an update that is not finite (`LocalRound.not_finite`); if not, the run ends.
     """
 
     number: int

@@ -174,8 +174,8 @@ def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) 
     rounds = {"every_s": 0.1}
     (note,) = notes_of(tmp_path / "run", radio=radio, rounds=rounds)
     assert re.fullmatch(
-        r"radio.background: its load is known until 0.02 s, and the run covers 0.3\d* s: the last load held from then on;"
-        " add rows to its trace",
+        r"radio.background: its load is known until 0.02 s, and the run covers 0.3\d* s: the last load held from"
+        " then on; add rows to its trace",
         note,
     )
 
