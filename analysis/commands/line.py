@@ -19,7 +19,7 @@ app = typer.Typer(
 )
 
 
-# in the order in which help shows them; each takes the options of its report's function
+# in the order of help; each takes the options of its report's function
 @app.command(cls=told_by("comparison.compare", explains=True))
 def compare() -> None:
     """Compare variants, or any runs: a verdict on each, a table, paired tests over seeds, figures.
@@ -60,7 +60,7 @@ def settings() -> None:
 
 @app.command(cls=told_by("drift.compare_drift"))
 def drift() -> None:
-    """Say how variants come through concept drift: dip, recovery, cost.
+    """Compare variants under concept drift: dip, recovery, cost.
 
     Examples:
 
@@ -131,7 +131,7 @@ def reproduction(
         Path | None, typer.Option(help="Where to write the page. Default: standard output.")
     ] = None,
 ) -> None:
-    """Put the papers' tables beside those of the shipped studies."""
+    """Compare the papers' tables with those of the shipped studies."""
     from edgefl.analysis.reports.reproduction import page, reproduce
 
     text = page([reproduce(folder) for folder in runs])
@@ -143,7 +143,7 @@ def reproduction(
 
 @app.command(cls=told_by("costs.report_costs", "load_as_variants"))
 def costs() -> None:
-    """Say where joules and seconds went; epochs, transmissions and storage of adaptation.
+    """Break down joules and seconds; count epochs, transmissions and storage of adaptation.
 
     Examples:
 
@@ -162,17 +162,19 @@ def report(
             " (.gif, .webp)."
         ),
     ] = None,
-    cell: Annotated[int, typer.Option(help="Whose curves stand in the picture.")] = 0,
+    cell: Annotated[int, typer.Option(help="Cell of the picture's curves.")] = 0,
     at: Annotated[
-        float | None, typer.Option(metavar="HOUR", help="Of the picture. Default: the middle of the run.")
+        float | None,
+        typer.Option(metavar="HOUR", help="Time of the picture. Default: the middle of the run."),
     ] = None,
     phone: Annotated[
-        bool, typer.Option("--phone", help="The picture's map above, for narrow pages.")
+        bool, typer.Option("--phone", help="Put the picture's map on top, for narrow pages.")
     ] = False,
 ) -> None:
     """Write a report as one HTML file: words, tables, charts, and a replay of the devices on a time slider.
 
-    The file needs nothing else, no network either. Devices are where they were, unless record.positions_s is none.
+    The file is self-contained and needs no network. Devices appear at their positions, unless record.positions_s is
+    none.
 
     Examples:
 
@@ -208,7 +210,7 @@ def export(
 ) -> None:
     """Write the runs, tables and figures of a study for MLflow (SQLite), Weights & Biases (offline) or TensorBoard.
 
-    Nothing is sent anywhere. What is there already is not written again.
+    Nothing is sent anywhere. Existing entries are not written again.
 
     Examples:
 
@@ -227,7 +229,7 @@ def export(
 
 
 def keep_matplotlib_quiet() -> None:
-    """Leave out what matplotlib says where it cannot keep its list of fonts; it then makes one for this process."""
+    """Silence matplotlib's messages about its font cache; without one it builds a list for this process."""
     logging.getLogger("matplotlib").addFilter(_is_of_figures)
 
 
@@ -236,7 +238,7 @@ def _is_of_figures(record: logging.LogRecord) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Returns the exit code: 0, or 2 for bad input, which is named on stderr."""
+    """Run one command; return the exit code: 0, or 2 for bad input, with an error on stderr."""
     keep_matplotlib_quiet()
     try:
         app(arguments)

@@ -1,4 +1,4 @@
-"""How a command that reads run directories fails, and how it takes its options from a report's function."""
+"""Commands that read run directories: their errors, and options taken from a report's function."""
 
 import inspect
 import sys
@@ -17,7 +17,7 @@ from edgefl.analysis.runs.choices import Explain, Folders, Names, Out, Partial
 
 
 class ReadingCommand(TyperCommand):
-    """A command that says in one line on stderr what is wrong with its runs, and takes `--names A B`."""
+    """A command that reports bad runs in one line on stderr, and takes `--names A B`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(_each_named(args)))
@@ -38,12 +38,12 @@ class ReadingCommand(TyperCommand):
 
 
 class _ReportCommand(ReadingCommand):
-    """A command whose options are those of a report's function, imported only when somebody asks for them.
+    """A command with the options of a report's function, which is imported on first use.
 
     Attributes:
-        report: the function, behind its module: what measures runs, and writes.
+        report: the function, after its module: it measures runs and writes files.
         load: the function that reads the runs for it.
-        explains: whether what it finds has more to say on request.
+        explains: whether its report has more to explain on request.
     """
 
     report: ClassVar[str]
@@ -57,7 +57,7 @@ class _ReportCommand(ReadingCommand):
 
     @params.setter
     def params(self, none: list[Any]) -> None:
-        """Take no options from the function that has only the words."""
+        """Ignore this assignment: the placeholder function has no options."""
 
     def call(self, ctx: Any) -> Any:
         return ctx.invoke(self._real.callback, **ctx.params)
@@ -97,7 +97,7 @@ class _ReportCommand(ReadingCommand):
 
 
 def told_by(report: str, load: str = "load_runs", *, explains: bool = False) -> type[_ReportCommand]:
-    """Make the class of the command that prints what `reports.MODULE.FUNCTION` finds."""
+    """Return the class of a command that prints the result of `reports.MODULE.FUNCTION`."""
     return type("ReportCommand", (_ReportCommand,), {"report": report, "load": load, "explains": explains})
 
 
@@ -107,7 +107,7 @@ Asked = tuple[
 
 
 def _options(measure: Any) -> Iterator[Asked]:
-    """Yield the parameters of a report's function behind its runs, each with its options, or those of its fields."""
+    """Yield the parameters of a report's function after its runs, each with its options, or those of its fields."""
     for one in list(inspect.signature(measure).parameters.values())[1:]:
         if is_dataclass(kind := one.annotation):
             yield one, [one.replace(name=f.name, default=f.default, annotation=f.type) for f in fields(kind)]
@@ -116,13 +116,13 @@ def _options(measure: Any) -> Iterator[Asked]:
 
 
 def _read(option: inspect.Parameter) -> inspect.Parameter:
-    """Return an option as Typer reads it: of the type that stands behind its words, if one does."""
+    """Return an option as Typer reads it: with the type after its help, if there is one."""
     words, *typed = option.annotation.__metadata__
     return option.replace(annotation=Annotated[typed[0], words], default=None) if typed else option
 
 
 def _given(own: list[Asked], options: dict[str, Any]) -> dict[str, Any]:
-    """Return what was given of the options of a report's function; what was not, it knows itself."""
+    """Return the arguments of a report's function for the given options; others keep their defaults."""
     given = {name: value for name, value in options.items() if value not in (None, [])}
     for one, several in own:
         if several != [one]:  # a value of several options
@@ -132,7 +132,7 @@ def _given(own: list[Asked], options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _each_named(arguments: Sequence[str]) -> Iterator[str]:
-    """Write `--names A B` as `--names A --names B`, since an option of click has as many values as it always has."""
+    """Rewrite `--names A B` as `--names A --names B`, since click's options take a fixed number of values."""
     naming = False
     for number, argument in enumerate(arguments):
         naming = argument == "--names" or (naming and not argument.startswith("-"))

@@ -1,4 +1,4 @@
-"""What is exported of a study: each run's settings, circumstances and rounds; the study's tables and figures."""
+"""Collect what is exported of a study: each run's settings, circumstances and rounds; its tables and figures."""
 
 import json
 import math
@@ -24,7 +24,7 @@ class RunRecord:
 
     Attributes:
         name: setting, variant and seed.
-        key: tells it from all others, also from one of other settings in the same place.
+        key: unique among all runs, including runs of other settings at the same path.
         group: setting and variant: its seeds belong together.
         settings: dotted key of the scenario -> value.
         about: study, variant, seed, setting and versions, as text.
@@ -44,7 +44,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """A study's runs, and the files that comparisons have left in its folder."""
+    """A study's runs, and the files of comparisons in its folder."""
 
     path: Path
     name: str
@@ -58,9 +58,9 @@ class Exported:
     """What has been written of a study.
 
     Attributes:
-        new: runs that were not there before.
-        files: how many of the study's files.
-        look: how to look at it.
+        new: runs that did not exist before.
+        files: number of the study's files.
+        look: how to view it.
     """
 
     study: StudyRecord
@@ -71,7 +71,7 @@ class Exported:
 
     @property
     def there(self) -> int:
-        """The runs that were there."""
+        """The number of runs that existed before."""
         return len(self.study.runs) - self.new
 
 
@@ -109,7 +109,7 @@ def study_of(path: str | Path) -> StudyRecord:
             )
     home = by_setting.first.home or folder
     files = sorted(file for pattern in FILES for file in home.glob(pattern))
-    if (folder / "run.json").exists():  # a single run: its tables are no comparison's
+    if (folder / "run.json").exists():  # a single run: its tables belong to no comparison
         files = []
     notes = dict.fromkeys(note for runs in by_setting.values() for note in runs.left_out)
     return StudyRecord(folder, name, records, files, tuple(notes))
@@ -125,7 +125,7 @@ def _about(about: dict[str, Any]) -> dict[str, str]:
 
 
 def _rounds(rounds: pd.DataFrame, score: str) -> Iterator[tuple[float, dict[str, float]]]:
-    """Yield a run's rounds by their end; with several cells each has curves of its own."""
+    """Yield a run's rounds by their end; with several cells each has its own curves."""
     several = rounds["cell"].nunique() > 1
     spent_j = 0.0
     for row in rounds.sort_values("end_s").to_dict("records"):

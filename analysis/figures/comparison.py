@@ -108,13 +108,11 @@ def _accuracy(ax: Axes, comparison: Comparison, styles: Styles) -> None:
         of_variant = comparison.detail[comparison.detail["variant"] == name]
         opening = metrics.over_seeds(of_variant, ["session"], "accuracy_start")
         opening["x"] = opening.index.map(starts)
-        # round 0 of a session stands at the same place as the last round of the one before: a vertical drop
+        # round 0 of a session has the same x as the last round of the previous one: a vertical drop
         curve = pd.concat([curve, opening.reset_index().assign(round=0)]).sort_values(["session", "round"])
         curve[["mean", "std"]] *= 100
         curves[name] = curve
-        opened = curve[
-            (curve["round"] == 0) & (curve["mean"] >= 0)
-        ]  # an R2 may be below 0, which has no place
+        opened = curve[(curve["round"] == 0) & (curve["mean"] >= 0)]  # an R2 may be below 0, off the axis
         ax.plot(
             opened["x"],
             opened["mean"],
@@ -144,7 +142,7 @@ def _cost_bars(
 ) -> Axes:
     """Draw what each session, or all of them on average if they are many, spent to reach the target.
 
-    A session that missed it stands for its whole length. The unit chosen becomes the label of the axes.
+    A session that missed it counts with its whole length. The unit chosen becomes the label of the axes.
     """
     scope = comparison.detail[comparison.detail["in_scope"] & comparison.detail["rounds_to_target"].notna()]
     groups = [f"session {session}" for session in comparison.sessions]
@@ -170,7 +168,7 @@ def _cost_bars(
 
 
 def _scope_words(comparison: Comparison) -> str:
-    """Name the sessions whose mean a bar is: by their numbers, by the clock by how many they are."""
+    """Name the sessions that a bar averages: by their numbers, or with a clock by their count."""
     if comparison.clock is None:
         return f"mean of sessions {ranges(comparison.sessions)}"
     many, _ = comparison.in_scope

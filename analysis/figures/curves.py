@@ -14,11 +14,11 @@ from edgefl.analysis.measures.service import Service, Services
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
 POINTS = 400  # of a line
-Curve = tuple[np.ndarray, np.ndarray, np.ndarray]  # x, mean, deviation; NaN where a seed has no model yet
+Curve = tuple[np.ndarray, np.ndarray, np.ndarray]  # x, mean, deviation; NaN while a seed has no model yet
 
 
 def curves_figure(comparison: Comparison, services: Services) -> Figure:
-    """Draw the accuracy of the latest tested model of each variant; band: one deviation over seeds, or none."""
+    """Draw the accuracy of each variant's latest tested model, with a band of one deviation over seeds."""
     rounds, variants = comparison.rounds, list(comparison.table["variant"])
     figure, axes = panels(2, 4.2, sharey=True)
     worst = float(rounds["accuracy"].min())
@@ -53,7 +53,7 @@ def curves_of(rounds: pd.DataFrame, services: Services) -> tuple[Curve, Curve]:
     """Average a variant's accuracy over seeds, at equal times and at equal joules.
 
     A model's accuracy holds from the end of its round to the next test. Cells are averaged within a seed,
-    each by the devices that it serves, their joules added up. A curve ends where the first seed ends.
+    weighted by the devices that they serve, and their joules are summed. A curve ends where the first seed ends.
     """
     own = []
     for key, run in rounds.groupby(metrics.RUN):
@@ -75,7 +75,7 @@ def _averaged(x: np.ndarray, values: np.ndarray) -> Curve:
 
 
 def _accuracy_at(run: pd.DataFrame, times_s: np.ndarray, service: Service) -> np.ndarray:
-    """Return the accuracy of the latest models at these times, cells by their devices; NaN before the first test."""
+    """Return the latest models' accuracy at these times, cells weighted by devices; NaN before the first test."""
     tested = metrics.training_rounds(run).dropna(subset="accuracy")
     cells = {
         int(number): _step(cell["end_s"].to_numpy(), cell["accuracy"].to_numpy(), times_s)
@@ -85,6 +85,6 @@ def _accuracy_at(run: pd.DataFrame, times_s: np.ndarray, service: Service) -> np
 
 
 def _step(places: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return at each place the value of the last of `places` not beyond it; NaN before the first, or at NaN."""
+    """Evaluate a step function: at each point the value of the last place not beyond it; NaN before the first."""
     index = np.searchsorted(places, at, side="right") - 1
     return np.where((index >= 0) & ~np.isnan(at), values[np.maximum(index, 0)], np.nan)

@@ -1,4 +1,4 @@
-"""What all figures share: resolution, colours, plain axes. No pyplot: no display needed, no state left."""
+"""Shared style of all figures: resolution, colours, plain axes. Without pyplot, so no display and no state."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,13 +35,13 @@ def variant_styles(names: Sequence[str], emphasised: str | None) -> Styles:
 
 
 def styles_of(found: Found) -> Styles:
-    """Choose the look of every variant found; one that stands alone is emphasised like a reference."""
+    """Choose the style of every variant found; a single one is emphasised like a reference."""
     names = list(dict.fromkeys(found.table["variant"]))
     return variant_styles(names, found.reference or (names[0] if len(names) == 1 else None))
 
 
 def heading(figure: Figure, height: float, title: str, explained: str) -> None:
-    """Write a title at this height of a figure, and below it what is drawn."""
+    """Write a title at this height of a figure, and an explanation below it."""
     figure.text(0.012, height, title, fontsize=12.5, fontweight="bold", color=INK, va="center")
     figure.text(0.012, height - 0.031, explained, fontsize=9, color=SOFT, va="center")
 

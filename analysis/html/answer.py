@@ -17,16 +17,16 @@ from edgefl.analysis.reports.comparison import caption, compare
 from edgefl.analysis.reports.comparison_tables import headline
 from edgefl.analysis.runs.load import Runs
 
-WIDEST = 0.92  # of the room for a bar that the longest one takes; its whisker may take the rest
+WIDEST = 0.92  # share of the width that the longest bar takes; its whisker may take the rest
 
 
 def answer(runs: Runs) -> str:
-    """Write the section that answers a study's question; empty where there is nothing to compare."""
+    """Write the section that answers a study's question; empty without anything to compare."""
     if runs.info["variant"].nunique() < 2:
         return ""
     try:
         comparison = unwrap(compare)(runs)  # nothing is written
-    except ValueError as error:  # the rest of the report stands without it
+    except ValueError as error:  # the report continues without it
         return _section(f"<p>Not compared: {html.escape(str(error))}.</p>")
     sentences = "".join(
         f"<li>{html.escape(with_units_kept(verdict))}</li>" for verdict in comparison.verdicts
@@ -45,7 +45,7 @@ def answer(runs: Runs) -> str:
 
 
 def with_units_kept(sentence: str) -> str:
-    """Put a no-break space between a number and the word behind it."""
+    """Put a no-break space between a number and the next word."""
     return re.sub(r"(?<=\d) (?=\D)", NO_BREAK, sentence)
 
 
@@ -76,7 +76,7 @@ def _figure(comparison: Comparison, name: str, units: Units) -> str:
 
 
 def _row(variant: str, share: float, low: float, high: float, number: str, sure: str, bound: bool) -> str:
-    """Write a variant's bar, its number, and a line for the interval, cut off where the room ends."""
+    """Write a variant's bar, its number, and a line for the interval, clipped to the width."""
     whisker = ""
     if math.isfinite(low) and not math.isnan(high):
         begin, end = (100 * min(1.0, WIDEST * place) for place in (low, high))

@@ -1,7 +1,7 @@
-"""Numbers as a short text that a page can carry: whole multiples of a unit, differences, deflated, in base64.
+"""Pack numbers into a short text for a page: whole multiples of a unit, differences, deflated, in base64.
 
 A track of positions changes little from one time to the next, so differences deflate well: 100 devices for an hour
-at 5 s take a quarter of a megabyte. A browser undoes it with DecompressionStream("deflate"); see assets/unpack.js.
+at 5 s take a quarter of a megabyte. A browser unpacks it with DecompressionStream("deflate"); see assets/unpack.js.
 """
 
 import base64
@@ -21,9 +21,9 @@ class Column(NamedTuple):
 
 
 def pack(columns: Mapping[str, Column]) -> dict[str, Any]:
-    """Pack columns, as something that JSON can hold.
+    """Pack columns into values for JSON.
 
-    Integers have 16 bits where these suffice, else 32; the least of them stands for a missing value.
+    Integers have 16 bits if these suffice, otherwise 32; the smallest one marks a missing value.
 
     Raises:
         ValueError: a value has too many units for 32 bits.

@@ -1,4 +1,4 @@
-"""A report as one HTML file: words, tables, charts, a replay, the scenario, and where all of it comes from."""
+"""Write a report as one HTML file: text, tables, charts, a replay, the scenario, and their origin."""
 
 import html
 import json
@@ -23,7 +23,7 @@ def write_report(path: str | Path, out: str | Path | None = None) -> Path:
 
     Args:
         path: folder of a run or of a study.
-        out: the file to write; None: report.html in the folder.
+        out: the file to write, by default report.html in the folder.
 
     Raises:
         ValueError: no completed run, or the file cannot be written.

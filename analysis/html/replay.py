@@ -1,4 +1,4 @@
-"""What a replay shows of one run: where its devices were, what each did when, and what happened to them."""
+"""Collect what a replay shows of one run: positions, activities and events of its devices."""
 
 from dataclasses import asdict
 from typing import Any
@@ -18,7 +18,7 @@ from edgefl.analysis.runs.vocabulary import STAGES
 MOST_PLACES = 800_000  # devices times times: about 2.5 MB
 MOST_ROWS = 60_000  # of devices and rounds: about 1.5 MB
 MOST_EVENTS = 40_000
-FRAMES = 240  # where no positions say at which times to look
+FRAMES = 240  # without recorded positions
 LARGE_M = 3000.0  # 16 bits hold 0.1 m up to here, and 1 m up to ten times as far
 JOULES = ("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j", "energy_j")
 EVENTS = ("handover", "arrival", "departure", "switched_on", "switched_off", "battery_empty", "battery_back")
@@ -29,7 +29,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
 
     Args:
         run: a row of `runs.info`.
-        share: of how many replays in one page this is one; each may be so much larger or smaller.
+        share: number of replays in the page, which divides the size limits.
     """
     notes: list[str] = []
     layout, areas, streets = map_of(run.path, notes)
@@ -70,7 +70,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
 
 
 def _classes(ledger: pd.DataFrame, ids: np.ndarray) -> tuple[list[str], list[int]]:
-    """List the classes by name, and the number of each device's; one without name where there are none."""
+    """List the classes by name, and each device's index among them; without classes one empty name."""
     if "class" not in ledger:
         return [""], [0] * len(ids)
     of = ledger.set_index("device")["class"].reindex(ids).fillna("")
@@ -79,7 +79,7 @@ def _classes(ledger: pd.DataFrame, ids: np.ndarray) -> tuple[list[str], list[int
 
 
 def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) -> dict[str, Any]:
-    """Read tracks [devices, times] of x, y and the serving cell, and the times; empty: none were recorded."""
+    """Read tracks [devices, times] of x, y and the serving cell, and the times; empty without records."""
     try:
         positions = of_run(runs.positions, run)
     except ValueError:
@@ -113,11 +113,11 @@ def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) 
 def _battery(
     ledger: pd.DataFrame, rows: pd.DataFrame, run: Any, ids: np.ndarray, times_s: np.ndarray, notes: list[str]
 ) -> np.ndarray | None:
-    """Follow [devices, times] the share of the battery left; NaN: on mains. None: no battery, or not known."""
+    """Follow the share of the battery left [devices, times], NaN on mains; None without batteries or full records."""
     if "left_j" not in ledger or not ledger["left_j"].notna().any():
         return None
     if run.devices_recorded != "all":
-        notes.append("How full batteries were is not known: devices.csv does not have all rounds.")
+        notes.append("The batteries' charge is unknown: devices.csv does not have all rounds.")
         return None
     notes.append(
         "Batteries: the joules of each participation, tails too, are taken off at its end; idle power and recharging "

@@ -1,4 +1,4 @@
-"""The report's charts as plain numbers: what a run learned, how long rounds took, what they cost, who was there."""
+"""The report's charts as plain numbers: accuracy, length of rounds, energy, and devices present."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def label_of(run: Any, runs: Runs) -> str:
 
 
 def charts(runs: Runs) -> list[dict[str, Any]]:
-    """Make the charts of all runs of a folder, each with one or more views (what the x axis is)."""
+    """Make the charts of all runs of a folder, each with one or more views (choices of the x axis)."""
     mine = [(label_of(run, runs), run, of_run(runs.rounds, run)) for run in runs.info.itertuples()]
     charts = []
     if runs.rounds["accuracy"].notna().any():
@@ -55,9 +55,9 @@ def _by_time(label: str, series: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def population(frames: Mapping[str, np.ndarray], served: Sequence[int]) -> dict[str, Any]:
-    """Count the devices that cells serve at each recorded time; without positions, or at one time only, none.
+    """Count the devices that cells serve at each recorded time; empty without positions at several times.
 
-    Of many cells it is those with a federation; of many of these the fewest and the most, and the mean.
+    Of many cells, those with a federation are shown; of many of these, the fewest, the most and the mean.
     """
     if "cell" not in frames or len(frames["time_s"]) < 2:
         return {"title": "", "time": [], "series": []}
@@ -103,7 +103,7 @@ def timeline(runs: Runs, run: Any) -> dict[str, Any]:
 
 
 def _thinned(x: pd.Series, y: pd.Series) -> dict[str, Any]:
-    """Keep every n-th point of a line, the last one always; `every` says which n."""
+    """Keep every n-th point of a line, and always the last one; `every` is n."""
     every = max(1, -(-len(x) // MOST_POINTS))
     rows = sorted({*range(0, len(x), every), len(x) - 1} - {-1})
     return {"x": _short(x.to_numpy(float)[rows]), "y": _short(y.to_numpy(float)[rows]), "every": every}
@@ -120,14 +120,14 @@ def _accuracy(runs: Runs, mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict
         else:
             mean = _mean_of_cells(rounds.sort_values("end_s"), Service.of(runs, run))
             by_time.append({"label": label, **mean})
-    about = "Of the model that each round leaves behind; several cells: the mean of their latest"
+    about = "Of each round's new model; with several cells the mean of their latest"
     about += " models, each by the devices that it serves."
     views, score = [_by_time("by simulated time", by_time), *_by_round(mine, "accuracy")], runs.score
     return _chart("accuracy", said("Test accuracy", score), about, said("accuracy", score), views, share=True)
 
 
 def _mean_of_cells(rounds: pd.DataFrame, service: Service) -> dict[str, Any]:
-    """Average the cells' latest accuracies at each end of a round, each by the devices that it serves."""
+    """Average the cells' latest accuracies at each end of a round, weighted by the devices that they serve."""
     known = rounds[rounds["accuracy"].notna()]
     if not len(known):
         return {"x": [], "y": [], "every": 1}
@@ -177,7 +177,7 @@ def _short(values: np.ndarray) -> list[float | None]:
 
 
 def _digits(value: float) -> float | None:
-    """Keep six significant digits, and whole numbers as such; JSON knows no NaN."""
+    """Keep six significant digits, and whole numbers unchanged; NaN becomes None for JSON."""
     if not np.isfinite(value):
         return None
     text = float(f"{value:.{DIGITS}g}")

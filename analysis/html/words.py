@@ -25,7 +25,7 @@ MOST_SESSIONS = 200  # rows of the table of sessions
 
 
 def summary(runs: Runs) -> list[str]:
-    """Say a few sentences about the runs of a folder."""
+    """Describe the runs of a folder in a few sentences."""
     first = next(runs.info.itertuples())
     with scenario_of(str(first.path)) as scenario:
         sentences = [_setting(runs, first, scenario)]
@@ -41,7 +41,7 @@ def summary(runs: Runs) -> list[str]:
 
 
 def _other_score(score: str, last: float, known: pd.DataFrame) -> str:
-    """Say how well the last models do where that is no share of samples."""
+    """Describe the last models' score if it is not a share of samples."""
     models = "models have" if known["cell"].nunique() > 1 else "model has"
     mean = ", in the mean of the cells" if known["cell"].nunique() > 1 else ""
     best = _percent(known["accuracy"].max())
@@ -52,7 +52,7 @@ def _other_score(score: str, last: float, known: pd.DataFrame) -> str:
 
 
 def comparison(runs: Runs) -> pd.DataFrame:
-    """Make a row per run: what it learned, how long that took, and what it cost."""
+    """Make a row per run: accuracy, time and energy."""
     rows = []
     for run in runs.info.itertuples():
         rounds, sessions = of_run(runs.rounds, run), of_run(runs.sessions, run)
@@ -122,7 +122,7 @@ def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
 
 
 def device_table(runs: Runs, run: Any) -> pd.DataFrame:
-    """Make a row per class of devices of one run: the mean joules of a device by what it was doing."""
+    """Make a row per class of devices of one run: the mean joules of a device by activity."""
     ledger = of_run(runs.ledger, run)
     names = [
         f"{part}_j"
@@ -139,7 +139,7 @@ def device_table(runs: Runs, run: Any) -> pd.DataFrame:
 
 
 def table_html(frame: pd.DataFrame, caption: str, name: str) -> str:
-    """Write a frame of text as an HTML table that scrolls by itself and can be downloaded."""
+    """Write a frame of text as an HTML table that scrolls on its own and can be downloaded."""
     if not len(frame):
         return f"<p>{html.escape(caption)}: none.</p>"
     rows = frame.astype(str).to_numpy().tolist()

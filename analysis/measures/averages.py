@@ -23,7 +23,7 @@ PER_RUN = [
     *("round_energy_j", "round_energy_rx_j", "round_energy_tx_j"),
     *("round_energy_compute_j", "round_energy_tail_j"),
 ]
-TESTED = {  # what is tested against the reference -> whether a seed has one number of it per session
+TESTED = {  # quantity tested against the reference -> whether a seed has one number of it per session
     **dict.fromkeys(("accuracy_start", "accuracy_first", "seconds_to_target", "joules_to_target"), True),
     **dict.fromkeys(("energy_j", "simulated_s", "latency_s", "round_energy_j"), False),
 }
@@ -47,10 +47,10 @@ def with_metrics(
     reference: str | None,
     targets: Sequence[Target],
 ) -> pd.DataFrame:
-    """Gather every per-session metric beside the session's kind."""
+    """Collect every per-session metric, with the session's kind."""
     if targets:
         times = metrics.time_to_target(rounds, sessions, reference=reference, target=targets[0])
-    else:  # how long sessions are, and how many probes they have
+    else:  # lengths of sessions, and their numbers of probes
         times = metrics.time_to_target(rounds, sessions, reference=None, target=1.0)
         wanted = ["target_accuracy", *(f"{unit}_to_target" for unit in metrics.KINDS)]
         times[wanted] = float("nan")
@@ -88,7 +88,7 @@ def of_variants(detail: pd.DataFrame, totals: pd.DataFrame, variants: Sequence[s
 
 
 def _reached(spells: pd.DataFrame) -> dict[str, object]:
-    """Say how often a target was missed, what its cost at least was, and how much sooner the reference reached it."""
+    """Return how often a target was missed, a lower bound of its cost, and the reference's speed-up."""
     timed = spells[spells["rounds_to_target"].notna()]
     missed = timed["rounds_to_target"] == float("inf")
     row: dict[str, object] = {"rounds_to_target_median": timed["rounds_to_target"].median()}
@@ -163,11 +163,11 @@ def of_sessions(
 ) -> pd.DataFrame:
     """Make the table of sessions: labels, kind, and each variant's opening accuracy and transition.
 
-    With a clock: of each cell, in order of time, with when it began and how many devices it had, of the first variant
-    and seed that has it.
+    With a clock: for each cell, in order of time, with begin and number of devices, from the first variant and seed
+    that has it.
 
     Args:
-        again: what the kind of a session is called that was there before.
+        again: name of the kind of a session that recurs.
         sessions: as `Runs` has them.
     """
     rows = []

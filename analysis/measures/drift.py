@@ -1,4 +1,4 @@
-"""How a run comes through concept drift: F's metrics, and the seconds and joules until a model has recovered."""
+"""Measure a run under concept drift: F's metrics, and the seconds and joules until a model has recovered."""
 
 import math
 from dataclasses import dataclass
@@ -11,40 +11,38 @@ import typer
 from edgefl.analysis.measures.metrics import RUN, training_rounds
 from edgefl.analysis.runs.choices import MARGIN, SMOOTH, Recovery, Weights
 
-SAMPLES = "accuracy_by_samples"  # of rounds, where devices are tested on their own data
+SAMPLES = "accuracy_by_samples"  # of rounds, if devices are tested on their own data
 WEIGHT = "test_samples"  # of a participant
 PERSONAL = "accuracy_personal"  # of a participant; in rounds, the mean of all devices with such a model
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to read accuracies. F's paper leaves all of it open but the interval; the default is the plain way.
+    """A way to read accuracies. F's paper leaves all of it open except the interval; the default is the plain way.
 
     Attributes:
-        by: whose mean an accuracy is: each device counts alike, or each test sample.
-        window: rounds whose mean accuracy is looked at for the dip; 1: each round by itself.
+        by: averaging of accuracies: each device counts equally, or each test sample.
+        window: rounds whose mean accuracy counts for the dip; 1 for each round by itself.
         first, last: the interval of the dip (F, equation 4), in rounds after the drift's first round, itself the
-            1st; the windows lie within. last None: until the concept changes again.
+            1st; the windows lie within. If last is None, until the concept changes again.
         recovery: level: `smooth` rounds average at least the lower of the levels before and at the end, minus
             `margin`. plateau: `smooth` rounds are followed by `smooth` rounds that gain no more than `margin`.
-        smooth, margin: of this rule; margin is a share of accuracy.
+        smooth, margin: parameters of this rule; margin is a share of accuracy.
     """
 
     by: Annotated[
         Weights,
-        typer.Option(help="Whose mean an accuracy is: each device counts alike, or each test sample."),
+        typer.Option(help="Average accuracies over devices, or over test samples."),
     ] = "devices"
-    window: Annotated[int, typer.Option(help="Rounds whose mean is looked at for the dip.")] = 1
+    window: Annotated[int, typer.Option(help="Rounds whose mean counts for the dip.")] = 1
     first: Annotated[int, typer.Option("--from", help="First round of the dip; 1: the drift's.")] = 1
     last: Annotated[int | None, typer.Option("--to", help="Last one. Default: until the next change.")] = None
     recovery: Annotated[
         Recovery,
-        typer.Option(
-            help="level: back at the accuracy before or at the end; plateau: it hardly rises any more."
-        ),
+        typer.Option(help="level: back at the accuracy before or at the end; plateau: it stops rising."),
     ] = "level"
-    smooth: Annotated[int, typer.Option(help="Rounds whose mean has to be back, or flat.")] = SMOOTH
-    margin: Annotated[float, typer.Option(help="Accuracy that may be missing, or gained.")] = MARGIN
+    smooth: Annotated[int, typer.Option(help="Rounds whose mean must be back, or flat.")] = SMOOTH
+    margin: Annotated[float, typer.Option(help="Tolerance of accuracy, missing or gained.")] = MARGIN
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -65,9 +63,9 @@ class Reading:
             )
 
     def dip(self, accuracy: np.ndarray) -> float:
-        """Return the lowest mean of a window of rounds [rounds from the drift on]; NaN: no tested one.
+        """Return the lowest mean of a window of rounds [rounds from the drift on]; NaN if none is tested.
 
-        Of a concept that ends within the first window, the mean of what there is. Untested rounds are NaN.
+        If the concept ends within the first window, the mean of its rounds counts. Untested rounds are NaN.
         """
         inside = pd.Series(accuracy[self.first - 1 : self.last])
         means = inside.rolling(self.window, min_periods=1).mean().to_numpy()
@@ -76,7 +74,7 @@ class Reading:
         return float(known.min()) if len(known) else math.nan
 
     def recovery_rounds(self, accuracy: np.ndarray, before: float, final: float) -> float:
-        """Count the rounds [from the drift on] until the model has recovered; inf: never."""
+        """Count the rounds [from the drift on] until the model has recovered; inf if it never does."""
         tested = np.flatnonzero(np.isfinite(accuracy))
         level = np.fmin(before, final) - self.margin
         if math.isnan(level) or not len(tested):
@@ -90,7 +88,7 @@ class Reading:
         return float(tested[good[0]]) if len(good) else math.inf
 
     def words(self) -> list[str]:
-        """Say how dip and recovery are defined."""
+        """Return the definitions of dip and recovery as sentences."""
         interval = (
             "from the first drifted round on" if self.first == 1 else f"from its {self.first}th round on"
         )
@@ -117,7 +115,7 @@ class Reading:
 
 
 AFTER = (1, 10, 40, 80)  # rounds after the drift is complete
-TAIL = 20  # rounds whose mean is a level: before the drift, and at the end
+TAIL = 20  # rounds averaged to a level, before the drift and at the end
 PLAIN = Reading()
 
 
@@ -137,7 +135,7 @@ def numbered(rounds: pd.DataFrame) -> pd.DataFrame:
 
 
 def participants(devices: pd.DataFrame, reading: Reading = PLAIN) -> pd.DataFrame:
-    """Sum up each round's participants: personal accuracy (mean), epochs (sum); NaN where there are none.
+    """Sum up each round's participants: personal accuracy (mean), epochs (sum); NaN without any.
 
     Returns:
         variant, seed, cell, session, round, accuracy_personal, epochs.
@@ -178,8 +176,8 @@ def drift_figures(
 
     Accuracy is the column `accuracy`: tested on each device present and averaged, F's generalized accuracy; or, by
     samples, `accuracy_by_samples`. Levels are means over 20 rounds. Dip and recovery are the reading's. (F counts
-    rounds until "a steady state" and gives no rule; who has lost nothing, such as its Oracle, needs 0 rounds there
-    and here.)
+    rounds until "a steady state" and gives no rule; a model that has lost nothing, such as its Oracle, needs 0 rounds
+    there and here.)
 
     Args:
         rounds: of `numbered`.
@@ -190,8 +188,8 @@ def drift_figures(
         variant, seed, cell, change (1, 2, ...), first_round, last_round; accuracies before, dip, after_1, _10,
         _40, _80 (that many rounds after the last step), final; recovery_rounds, recovery_s, recovery_j (inf:
         never); deviation_before, deviation_final (over the devices); personal_before, personal_dip,
-        personal_final (of participants, after local training; where a run has not recorded the devices of all rounds,
-        the mean that rounds.csv has); epochs_before, epochs_after (of all participants,
+        personal_final (of participants, after local training; if a run has not recorded the devices of all rounds,
+        the mean of rounds.csv); epochs_before, epochs_after (of all participants,
         per round, in the rounds before the drift and the first ones after it).
     """
     columns = [
@@ -205,7 +203,7 @@ def drift_figures(
         "drifted",
     ]
     samples = "_by_samples" if reading.by == "samples" else ""
-    # a run that leaves devices out still has the mean of personal models
+    # a run without all devices' rows still has the mean of personal models
     rounds = rounds.rename(columns={PERSONAL + samples: "summed_up"}).drop(columns=PERSONAL, errors="ignore")
     if samples:
         rounds = rounds.assign(accuracy=rounds[SAMPLES])
@@ -216,7 +214,7 @@ def drift_figures(
         run = run.sort_values("number")
         if "summed_up" in run and not (run["recorded"] == "both").all():
             run = run.assign(**{PERSONAL: run["summed_up"]})
-        # untested rounds say nothing about the share of drifted devices: that of the last tested one holds
+        # untested rounds have no share of drifted devices: that of the last tested one holds
         series = {
             name: run[name].to_numpy(float) if name in run else np.full(len(run), np.nan) for name in columns
         }
@@ -259,7 +257,7 @@ def _measure(series: dict[str, np.ndarray], change: Change, reading: Reading) ->
 
 
 def _at(accuracy: np.ndarray, number: int) -> float:
-    """Return the accuracy `number` rounds after the drift, or in the next tested round; NaN: no round was tested."""
+    """Return the accuracy `number` rounds after the drift, or in the next tested round; NaN without one."""
     later = accuracy[number - 1 :]
     later = later[np.isfinite(later)]
     return float(later[0]) if len(later) else math.nan

@@ -2,10 +2,10 @@
 
 J is the journal paper whose equations are numbered here. Accuracies are 0..1, times simulated seconds,
 energies joules of all devices together. Rows are keyed by variant, seed, cell and session: each cell with a
-server has sessions of its own. A training round is any round that is no probe round; rounds count from 1
+server has sessions of its own. A training round is any round except a probe round; rounds count from 1
 within a session.
 
-NaN means that there is nothing to measure (no training, no reference); inf means: not reached.
+NaN means that there is nothing to measure (no training, no reference); inf means not reached.
 """
 
 import math
@@ -18,11 +18,11 @@ from edgefl.analysis.measures.targets import BEST, Target, target_of
 
 RUN = ["variant", "seed"]
 SESSION = [*RUN, "cell", "session"]
-# on training samples that no device holds, where learning.evaluation.validation says so
+# on training samples that no device holds, with learning.evaluation.validation
 VALIDATION = "accuracy_validation"
 SPELL = ["seed", "cell", "session"]  # what the variants of a study have in common
-KINDS = ("rounds", "seconds", "joules")  # of what a target takes
-# accuracies are shares of test samples written in decimal: equal up to this is a tie, and a tie reaches the target
+KINDS = ("rounds", "seconds", "joules")  # costs of a target
+# accuracies are decimal shares of test samples: a difference up to this is a tie, and a tie reaches the target
 TIE = 1e-9
 
 
@@ -49,10 +49,10 @@ def over_seeds(frame: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
 
 
 def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
-    """Tell which sessions are pilots and which recur.
+    """Determine which sessions are pilots and which recur.
 
-    A session recurs when its set of labels was seen in an earlier session that was no pilot. Pilots are taken
-    together over the variants of a seed, so that a variant without pilot is measured on the same sessions.
+    A session recurs if its set of labels was seen in an earlier session that was not a pilot. A session is a pilot if
+    it is one in any variant of the seed, so that a variant without pilots is measured on the same sessions.
 
     Returns:
         variant, seed, cell, session, labels (as written), pilot, recurring.
@@ -74,7 +74,7 @@ def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
 
 
 def unpaired(table: pd.DataFrame, column: str) -> str:
-    """List the sessions of a seed for which the variants have different sets of words in a column; empty: none."""
+    """List the sessions of a seed in which the variants differ in a column's set of words; empty if none."""
     sets = table[column].map(lambda words: frozenset(str(words).split()))
     count = sets.groupby([table[name] for name in SPELL]).nunique()
     return ", ".join(map(str, sorted({int(session) for *_, session in count.index[count > 1]})))
@@ -107,7 +107,7 @@ def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.Da
 
 
 def _judged(training: pd.DataFrame) -> pd.DataFrame:
-    """Return rounds with the accuracy by which one chooses: that on validation samples, where all runs have one."""
+    """Return rounds with the accuracy for choosing: that on validation samples if all runs have it."""
     if VALIDATION not in training or (training[VALIDATION].isna() & training["accuracy"].notna()).any():
         return training
     return training.assign(accuracy=training[VALIDATION])
@@ -125,8 +125,8 @@ def target_accuracy(
     """Return the accuracy to reach in each session.
 
     Args:
-        reference: the variant whose best accuracy a relative target is a share of, unless it names another; None:
-            that of the best variant.
+        reference: the variant whose best accuracy a relative target is a share of, unless it names another; by
+            default the best variant.
         target: see `targets.target_of`.
 
     Returns:
@@ -151,7 +151,7 @@ def time_to_target(
     reference: str | None,
     target: str | float | Target = "95%",
 ) -> pd.DataFrame:
-    """Measure T_rho: how long each session takes to reach `target_accuracy` of the same seed and session.
+    """Measure T_rho, the cost of each session to reach `target_accuracy` of the same seed and session.
 
     rounds_to_target counts training rounds, as J does. Seconds and joules are counted from the start of the
     session, so the probe rounds before the first training round are in them; probe_rounds says how many they are.
@@ -193,7 +193,7 @@ def time_to_target(
 
 
 def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
-    """Count how many times faster (and thriftier) the reference reaches the target than each variant.
+    """Compute the reference's speed-up to the target over each variant, in rounds, seconds and joules.
 
     Args:
         times: as `time_to_target` returns it.
@@ -225,7 +225,7 @@ def accumulated_gain(rounds: pd.DataFrame, *, reference: str) -> pd.DataFrame:
     of_reference = training[training["variant"] == reference].drop(columns="variant")
     paired = training.merge(of_reference, on=[*SPELL, "round"], suffixes=("", "_reference"))
     paired["gain"] = paired["accuracy_reference"] - paired["accuracy"]
-    # min_count: a session without a single accuracy has no gain, rather than a gain of zero
+    # min_count: a session without any accuracy has no gain, instead of a gain of zero
     return paired.groupby(SESSION)["gain"].sum(min_count=1).reset_index()
 
 
@@ -255,15 +255,15 @@ def totals(rounds: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()
 
 
-MARGIN = 0.01  # of accuracy that may be missing when the level before is counted as regained
+MARGIN = 0.01  # of accuracy that may be missing when the previous level counts as regained
 OF_RUN = [*RUN, "cell"]
 
 
 def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
     """Measure each change of sessions.
 
-    The level before is the last accuracy of the session before, tested on that session's labels: where the labels
-    change, the two sessions are tests of different difficulty, and what compares is variants, not sessions.
+    The level before is the last accuracy of the previous session, tested on that session's labels: if the labels
+    change, the two tests differ in difficulty, so compare variants, not sessions.
 
     Returns:
         variant, seed, cell, session, accuracy_before (NaN in a cell's first session), accuracy_dip (the lowest one,

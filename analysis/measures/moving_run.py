@@ -1,4 +1,4 @@
-"""What a run says of its moving network: who was where, served by whom, and how a cell's model fared."""
+"""Read a run's moving network: positions and serving cells of devices, and a cell's accuracy over time."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,24 +12,24 @@ from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.places import map_of
 from edgefl.analysis.runs.vocabulary import HANDOVER
 
-JUST_NOW = 0.5  # of the last way: where handovers are marked
-TRAIL_S, TRAIL_SHARE = 900.0, 0.08  # of the last way that is drawn: of a day, and of shorter runs
+JUST_NOW = 0.5  # share of the trail in which handovers are marked
+TRAIL_S, TRAIL_SHARE = 900.0, 0.08  # length of the drawn trail: of a day, and as a share of shorter runs
 
 
 @dataclass(frozen=True)
 class MovingRun:
-    """What a run says of its moving network.
+    """The moving network of a run.
 
     Attributes:
         layout: sites and shape of the cells, see `layout_of`. areas, streets: see `areas_of`, `streets_of`.
-        times_s: [times] at which places were recorded. places_m: [times, devices, 2], nan: absent.
-        serving: [times, devices] the cell, nan: none.
-        served: cells with a server, the one whose course is drawn first.
-        classes: class -> [devices] who is of it.
-        handovers: time_s, and the row in places_m of who changed its cell.
-        curve: start_s and value of the cell's training rounds: accuracy in percent, or joules spent so far where no
-            model was trained, and curve_name says which.
-        sessions: start_s of each of the cell's sessions, and words on who was there.
+        times_s: [times] of recorded positions. places_m: [times, devices, 2], nan if absent.
+        serving: [times, devices] the serving cell, nan without one.
+        served: cells with a server, first the one with the drawn curve.
+        classes: class -> [devices] membership.
+        handovers: time_s, and the row in places_m of the device.
+        curve: start_s and value of the cell's training rounds: accuracy in percent, or joules spent so far without
+            training; curve_name is its name.
+        sessions: start_s of each of the cell's sessions, and a description of its devices.
         clock: of the run.
     """
 
@@ -48,29 +48,29 @@ class MovingRun:
     clock: Clock
 
     def at(self, time_s: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return [devices, 2] where people are, on straight lines between two records, and [devices] their cells."""
+        """Return positions [devices, 2], interpolated between two records, and serving cells [devices]."""
         after = int(np.searchsorted(self.times_s, time_s).clip(1, len(self.times_s) - 1))
         before_s, after_s = self.times_s[after - 1], self.times_s[after]
         share = float(np.clip((time_s - before_s) / (after_s - before_s), 0, 1))
         here_m, there_m = self.places_m[after - 1], self.places_m[after]
-        jumped = np.hypot(*(there_m - here_m).T) > 0.5 * self.layout["radius_m"]  # came in on the other side
+        jumped = np.hypot(*(there_m - here_m).T) > 0.5 * self.layout["radius_m"]  # entered on the other side
         between_m = (1 - share) * here_m + share * there_m
         return np.where(jumped[:, None], there_m, between_m), self.serving[after - (share < 0.5)]
 
     @property
     def trail_s(self) -> float:
-        """How long before a time the ways begin that are drawn at it."""
+        """Length of the drawn trails."""
         return min(TRAIL_S, TRAIL_SHARE * float(self.times_s[-1]))
 
     def handed_over(self, time_s: float) -> np.ndarray:
-        """Return [handovers, 2] where devices have just changed their cells: at the ends of `trails`."""
+        """Return places [handovers, 2] of recent handovers: at the ends of `trails`."""
         times_s, rows = self.handovers
         some = (times_s > time_s - JUST_NOW * self.trail_s) & (times_s <= time_s)
         columns = np.searchsorted(self.times_s, times_s[some]).clip(max=len(self.times_s) - 1)
         return self.places_m[columns, rows[some]]
 
     def trails(self, time_s: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return [pieces, 2 ends, 2] the last ways of those on the way, and [pieces] the cell on each."""
+        """Return the recent trails [pieces, 2 ends, 2] of moving devices, and the serving cell [pieces] on each."""
         some = np.flatnonzero((self.times_s > time_s - self.trail_s) & (self.times_s <= time_s))
         if len(some) < 2:
             return np.empty((0, 2, 2)), np.empty(0)
@@ -82,7 +82,7 @@ class MovingRun:
 
 
 def moving_run(runs: Runs, cell: int) -> MovingRun:
-    """Read what is drawn of a run."""
+    """Read the moving network of a run."""
     if len(runs.info) > 1:
         raise ValueError(f"{runs.path} holds {len(runs.info)} runs: give the folder of one")
     run = next(runs.info.itertuples())
@@ -135,7 +135,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
 
 
 def track(positions: pd.DataFrame, name: str, ids: np.ndarray, times_s: np.ndarray) -> np.ndarray:
-    """Lay a column of positions out, [devices, times]; NaN: nothing was recorded."""
+    """Return a column of positions as [devices, times]; NaN without a record."""
     table = np.full((len(ids), len(times_s)), np.nan)
     row, column = np.searchsorted(ids, positions["device"]), np.searchsorted(times_s, positions["time_s"])
     table[row, column] = positions[name].to_numpy(float)
@@ -143,7 +143,7 @@ def track(positions: pd.DataFrame, name: str, ids: np.ndarray, times_s: np.ndarr
 
 
 def _most(devices: str, ids: np.ndarray, of: np.ndarray) -> str:
-    """Say of whom a session has most: `45 workers`."""
+    """Name the largest class of a session: `45 workers`."""
     some = np.array([int(device) for device in devices.split() if device.isdigit()], int)
     if not len(some):
         return "nobody"

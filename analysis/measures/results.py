@@ -1,4 +1,4 @@
-"""What the reports find: plain values, below the tables and figures that show them."""
+"""The results of reports as plain values, for the tables and figures that show them."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ from edgefl.analysis.runs.choices import Layout
 from edgefl.analysis.runs.clock import Clock
 from edgefl.analysis.runs.load import Runs
 
-# time and energy: to a target, or without one of a round
+# time and energy: to a target, or without one per round
 TO_TARGET, OF_ROUND = ("seconds_to_target", "joules_to_target"), ("latency_s", "round_energy_j")
 RECURRING = "recurring sessions"  # a comparison's usual scope
 RETURNING = "sessions whose population came back"
@@ -25,28 +25,28 @@ class Comparison(Found):
     Attributes:
         table: one row per variant, in the order of the study's file; units in the column names, accuracies 0..1.
             `_mean`, `_std` and `_ci` (half the 95 % interval) are over seeds of each seed's mean over `sessions`. A
-            `_to_target_mean` is inf as soon as one session missed the target; `_to_target_at_least` then is what can
-            be said: the mean when a session that missed counts with its whole length. not_reached of targets sessions
+            `_to_target_mean` is inf as soon as one session missed the target; `_to_target_at_least` then is a lower
+            bound: the mean if a session that missed counts with its whole length. not_reached of targets sessions
             x seeds missed it.
-        per_session: one row per session, with a clock of each cell, with its begin and its number of devices: labels
-            (or: differ, by seed or cell), kind (pilot, new, recurring, returning; in any seed or cell), and per
+        per_session: one row per session, with a clock for each cell with its begin and its number of devices: labels
+            (or `differ` by seed or cell), kind (pilot, new, recurring, returning; in any seed or cell), and per
             variant the mean and standard deviation of its opening model's accuracy, its accuracy over the first
             rounds, dip and rounds to recovery.
-        to_targets: one row per target and variant: what reaching it costs, see `averages.to_targets`.
+        to_targets: one row per target and variant: the cost to reach it, see `averages.to_targets`.
         tests: one row per quantity and variant: paired tests against the reference, see `averages.tests`.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
-        reference: the variant whose peak relative targets are of, and that others are tested against; None: none is.
-        targets: the accuracies to reach, the first one in `table`; none: nothing sets one.
+        reference: the variant whose peak relative targets refer to, and that others are tested against, or None.
+        targets: the accuracies to reach, the first one in `table`; may be empty.
         layout: of the tables.
         seeds: the seeds that all variants have; only these are compared.
         sessions: the sessions that `table` averages over.
-        scope: what these sessions are, in words.
+        scope: description of these sessions.
         trained: False if no run has an accuracy; then only latency and energy are compared.
-        clock: by which sessions and curves are told; None: sessions follow a schedule of rounds.
+        clock: for sessions and curves; None if sessions follow a schedule of rounds.
         verdicts: the answer, one sentence per variant.
-        by_rounds: whether a round is the same thing in all variants; if not, nothing is compared over rounds.
+        by_rounds: whether a round means the same in all variants; if not, nothing is compared over rounds.
         runs: those compared.
-        rounds: theirs, of the common seeds.
+        rounds: of these runs with the common seeds.
     """
 
     name = "comparison"
@@ -72,25 +72,25 @@ class Comparison(Found):
 
     @property
     def in_scope(self) -> tuple[int, int]:
-        """How many sessions, of how many cells, `table` averages over."""
+        """The numbers of sessions and cells that `table` averages over."""
         mine = self.detail[self.detail["in_scope"]]
         return len(mine[["cell", "session"]].drop_duplicates()), mine["cell"].nunique()
 
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsTable(Found):
-    """Mean accuracy over the first rounds of sessions, per setting and variant; without training, what a round costs.
+    """Mean accuracy over the first rounds of sessions, per setting and variant; without training, costs of a round.
 
     Attributes:
         table: one row per setting and session: the axes' labels, session, and per variant VARIANT_mean and
             VARIANT_std (0..1; over seeds, NaN with one); best, the variant with the highest mean; lead, the
-            reference's mean minus the best other's (NaN without reference, or where a variant is missing).
+            reference's mean minus the best other's (NaN without reference, or if a variant is missing).
             Without training one row per setting: the axes' labels, and per variant and quantity
-            VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`. NaN: no completed run.
+            VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`. NaN without a completed run.
         trained: False if no run has an accuracy.
         axes: names of the grid's axes.
         variants: their names, in the order of the study's file.
-        sessions: those in the table, or those that its rounds are of.
+        sessions: those in the table, or those of its rounds.
     """
 
     name = "settings"
@@ -109,13 +109,13 @@ class Sweep(Found):
         table: one row per series and value: series, a column per key, setting, variant, seeds, NAME_mean, _std and
             _ci of seconds_to_target, joules_to_target, rounds_to_target, accuracy_first, latency_s, round_energy_j,
             energy_j, simulated_s, with _low and _high, the ends of that interval on a logarithmic scale, so that no
-            cost is below zero; not_reached of targets. Where a target was missed, its costs count the whole
+            cost is below zero; not_reached of targets. If a target was missed, its costs count the whole
             session: a lower bound. With one key also, of time and energy to the target or of a round, NAME_ratio,
             _ratio_low, _ratio_high and _pairs: over that at the series' first value, paired by seed.
-        keys: dotted; one, or two of a map.
-        costs: the columns that the table and the first figure show, a map the first one of them: time and energy,
-            to the target or per round, or the metric that was chosen.
-        target: None: there is none to reach.
+        keys: dotted; one, or two for a map.
+        costs: the columns in the table and the first figure, of which a map shows the first: time and energy, to the
+            target or per round, or the chosen metric.
+        target: the accuracy to reach, or None.
     """
 
     name = "sweep"
@@ -126,6 +126,6 @@ class Sweep(Found):
 
     @property
     def figures(self) -> tuple[Path, ...]:
-        """The costs by value, and time against energy; a PDF lies beside each."""
+        """The figures of costs by value, and of time against energy, each with a PDF next to it."""
         names = ("sweep_map" if len(self.keys) == 2 else "sweep", "sweep_pareto")
         return tuple(self.out / f"{name}.png" for name in names)

@@ -1,4 +1,4 @@
-"""The numbers of every setting of a grid: a setting's accuracies or costs, a column per variant."""
+"""Compute the numbers of every setting of a grid: accuracies or costs, a column per variant."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ COSTS = (
 
 
 def seeds_of(by_setting: Settings, notes: list[str]) -> list[int]:
-    """List the seeds that all variants of all settings have, as far as these have a run at all."""
+    """List the seeds that all variants of all settings have, except those without any run."""
     cells = [set(group["seed"]) for runs in by_setting.values() for _, group in runs.info.groupby("variant")]
     common = sorted(set.intersection(*cells))
     if not common:
@@ -74,7 +74,7 @@ def costs(rounds: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
 
 
 def add_leads(table: pd.DataFrame, variants: list[str], reference: str | None) -> None:
-    """Say which variant is best in each row, and by how much the reference leads where all have a run."""
+    """Add each row's best variant, and the reference's lead if all have a run."""
     means = table[[f"{name}_mean" for name in variants]].set_axis(variants, axis=1)
     table["best"] = [row.idxmax() if row.notna().any() else "" for _, row in means.iterrows()]
     others = [name for name in variants if name != reference]

@@ -1,4 +1,4 @@
-"""The numbers of a sweep: what each value costs, over seeds, and beside the first value."""
+"""Compute the numbers of a sweep: costs of each value over seeds, and their ratio to the first value."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -70,7 +70,7 @@ def table_of(
 def add_ratios(table: pd.DataFrame, by_seed: pd.DataFrame, costs: Sequence[str]) -> None:
     """Add NAME_ratio, _ratio_low, _ratio_high and _pairs: the cost over that at the series' first value, same seeds.
 
-    They are NaN where a target was missed: a bound over a bound says nothing.
+    They are NaN if a target was missed: a ratio of bounds means nothing.
     """
     words = by_seed["setting"].map(lambda setting: named(setting, " "))
     for cost in costs:
@@ -94,9 +94,9 @@ def add_ratios(table: pd.DataFrame, by_seed: pd.DataFrame, costs: Sequence[str])
 
 
 def _series(points: Mapping[Any, Mapping[str, Any]], keys: Sequence[str]) -> dict[Any, str]:
-    """Name for each point the series it belongs to: points that differ in the swept keys only are one."""
+    """Return each point's series by name: points that differ only in the swept keys share one."""
     others = [key for key in differing(points.values()) if key not in keys]
-    # a component's parameters follow from its name, where that differs
+    # if the component's name differs, its parameters follow from it
     others = [key for key in others if not any(key.startswith(f"{other}.") for other in others)]
     groups: dict[tuple[str, ...], list[Any]] = {}
     for place, point in points.items():

@@ -1,4 +1,4 @@
-"""The answer of a comparison, a sentence per variant: how many times the time and energy of another, and how sure."""
+"""Write a comparison's verdicts, a sentence per variant: its time and energy over another's, with intervals."""
 
 import math
 from collections.abc import Sequence
@@ -16,19 +16,19 @@ from edgefl.analysis.runs.choices import FIRST_ROUNDS
 COSTS = {
     "seconds_to_target": "session_s",
     "joules_to_target": "session_j",
-}  # -> what a session costs that missed
+}  # -> cost of a session that missed
 NO_INTERVAL = "one seed, so no interval"
-LARGEST = 1000.0  # ratio from which on, or below one over it, a number says no more than a bound
+LARGEST = 1000.0  # ratio beyond which, or below one over it, a bound is written instead of a number
 
 
 @dataclass(frozen=True)
 class Versus:
-    """What one costs beside another.
+    """The costs of one variant compared with another's.
 
     Attributes:
         subject, base: their names.
         time, energy: the subject's over the base's, paired by seed.
-        task: for what, such as `to 80 % accuracy`.
+        task: such as `to 80 % accuracy`.
     """
 
     subject: str
@@ -38,7 +38,7 @@ class Versus:
     task: str
 
     def sentence(self) -> str:
-        """Say it, with the interval, or that the pairs show no difference."""
+        """Return the verdict with its interval, or that the pairs show no difference."""
         of = f"the time of {self.base} {self.task}"
         if self.time.pairs < 2:
             return (
@@ -69,14 +69,15 @@ def verdicts(
     *,
     by_rounds: bool = True,
 ) -> tuple[str, ...]:
-    """Say of each variant what it costs beside the reference; without one beside the first variant.
+    """Compare each variant's costs with the reference's, or with the first variant's.
 
-    With a target, to reach that; without training, for a round; with training and no target, accuracies are compared.
+    With a target, these are the costs to reach it; without training, those of a round; with training and no target,
+    accuracies are compared.
 
     Args:
         detail: a row per session with its costs, those in scope marked.
         totals: a row per run, of `metrics.totals`.
-        by_rounds: whether a round is the same thing in all variants; if not, they compare by a target alone.
+        by_rounds: whether a round means the same in all variants; if not, only a target compares them.
     """
     base, scope = reference or variants[0], detail[detail["in_scope"]]
     others = [name for name in variants if name != base]
@@ -119,7 +120,7 @@ def _around(ratio: Ratio) -> str:
 
 
 def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
-    """Say in the mean over sessions and seeds what a variant needs to the target."""
+    """Describe a variant's cost to the target, averaged over sessions and seeds."""
     missed = int(spells["rounds_to_target"].eq(math.inf).sum())
     own = (
         " (of its own best accuracy in a session)" if target.relative and target.peak in (None, name) else ""
@@ -134,7 +135,7 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
 
 
 def _to_target(scope: pd.DataFrame, name: str, base: str, target: Target) -> str:
-    """Compare two variants' costs to the target; where one missed it, whole sessions count, which is a bound."""
+    """Compare two variants' costs to the target; a session that missed it counts whole, which gives a bound."""
     both = scope[scope["variant"].isin([name, base]) & scope["rounds_to_target"].notna()]
     missed = both["rounds_to_target"].eq(math.inf)
     bounded = both[RUN].assign(

@@ -13,7 +13,7 @@ TIME_UNITS: Units = (("ms", 1e-3), ("s", 1.0), ("h", 3600.0))
 
 
 def compact_labels(labels: str) -> str:
-    """Write `0 1 2 3 7` as `0–3, 7`; labels that are no numbers are listed as they are."""
+    """Write `0 1 2 3 7` as `0–3, 7`; labels that are not numbers are listed unchanged."""
     words = labels.split()
     if not all(word.isdigit() for word in words):
         return ", ".join(words)
@@ -29,7 +29,7 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
 
 def natural(name: str) -> tuple[tuple[str, float], ...]:
     """Make a sort key that puts `20 MHz` before `100 MHz`."""
-    words = re.split(r"(\d+(?:\.\d+)?)", name)  # words and numbers in turn, a word first
+    words = re.split(r"(\d+(?:\.\d+)?)", name)  # words and numbers alternate, a word first
     return tuple(zip(words[::2], [*map(float, words[1::2]), -math.inf], strict=True))
 
 
@@ -77,7 +77,7 @@ def with_unit(value: float, units: Units, blank: str = " ") -> str:
 
 
 def with_spread(mean: float, std: float, decimals: int | None = None) -> str:
-    """Write `mean ± std`, or the mean alone where the deviation is unknown."""
+    """Write `mean ± std`, or only the mean if the deviation is unknown."""
     if math.isnan(mean):
         return NOTHING
     decimals = _decimals_of(mean) if decimals is None else decimals
@@ -100,20 +100,20 @@ def spreads(
 
 
 def with_interval(mean: float, low: float, high: float) -> str:
-    """Write `mean (low to high)`, or the mean alone where the interval is unknown."""
+    """Write `mean (low to high)`, or only the mean if the interval is unknown."""
     if math.isnan(mean) or math.isnan(low):
         return amount(mean)
     return f"{amount(mean)} ({amount(low)} to {amount(high)})"
 
 
 def named_seeds(seeds: Sequence[int], interval: bool = False) -> str:
-    """Say how many seeds a table averages over, and what stands behind ±, or which one it shows."""
+    """Name the number of seeds of a table and the meaning of ±, or its only seed."""
     spread = "95 % interval (t)" if interval else "standard deviation"
     return f"{len(seeds)} seeds, mean ± {spread}" if len(seeds) > 1 else f"seed {seeds[0]}"
 
 
 def placed(error: ValueError, runs: str | Path | Sequence[str | Path]) -> str:
-    """Write what is wrong with runs behind their folders, unless it names one of them."""
+    """Prefix an error about runs with their folders, unless it names one of them."""
     folders = [str(one) for one in ([runs] if isinstance(runs, str | Path) else runs)]
     message = str(error)
     named = not folders or any(one in message for one in folders)

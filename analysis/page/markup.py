@@ -7,7 +7,7 @@ import pandas as pd
 
 from edgefl.analysis.page.formatting import NOTHING
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how text begins that a spreadsheet computes
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of text that a spreadsheet computes
 LATEX_SPECIALS = {
     "\\": r"\textbackslash{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -24,14 +24,14 @@ LATEX_SPECIALS = {
 
 
 def markdown_table(table: pd.DataFrame, corner: str) -> str:
-    """Write a frame of text as a Markdown table; `corner` stands above the index."""
+    """Write a frame of text as a Markdown table; `corner` heads the index."""
     lines = [[corner, *table.columns], ["---"] * (1 + table.shape[1])]
     lines += [[str(name), *row] for name, row in zip(table.index, table.to_numpy().tolist(), strict=True)]
     return "\n".join("| " + " | ".join(_cell(str(cell)) for cell in line) + " |" for line in lines)
 
 
 def markdown_escape(text: str) -> str:
-    """Write text so that Markdown takes none of it for HTML: a run may be called <img>."""
+    """Escape text so that Markdown reads no HTML in it: a run may be called <img>."""
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
@@ -51,12 +51,12 @@ def bullets(lines: Iterable[str]) -> str:
 
 
 def picture(name: str) -> str:
-    """Show the figure NAME.png in Markdown."""
+    """Embed the figure NAME.png in Markdown."""
     return f"![{name}]({name}.png)"
 
 
 def latex_table(caption: str, table: pd.DataFrame, corner: str) -> str:
-    """Write a frame of text as a LaTeX tabular; `corner` stands above the index."""
+    """Write a frame of text as a LaTeX tabular; `corner` heads the index."""
     texts = table.reset_index(names=corner).map(latex_escape)
     head = [latex_escape(str(name)) for name in texts.columns]
     return latex_tabular(caption, "l" + "r" * table.shape[1], [head], texts)
@@ -66,14 +66,14 @@ def csv_text(frame: pd.DataFrame) -> str:
     """Write a frame as CSV in which a spreadsheet finds no formula, such as a variant called =cmd|calc.
 
     Text that a spreadsheet would take for a formula gets an apostrophe in front, in cells and headings. Such names
-    are not refused: --names may give them, and what else the run says is sound. -20 is a number, and stays.
+    are not refused: --names may give them, and the rest of the run is sound. -20 is a number, and stays.
     """
     safe = frame.map(_csv_cell).rename(columns=_csv_cell)
     return safe.to_csv(index=False)
 
 
 def _csv_cell(value: Any) -> Any:
-    """Put an apostrophe before text that begins like a formula and is no number."""
+    """Put an apostrophe before text that begins like a formula and is not a number."""
     if not (isinstance(value, str) and value.startswith(FORMULA)):
         return value
     try:
@@ -100,7 +100,7 @@ def latex_tabular(caption: str, layout: str, head: Sequence[Sequence[str]], body
 
 
 def latex_escape(text: str) -> str:
-    """Write text so that LaTeX prints it as it is."""
+    """Escape text for LaTeX."""
     return "".join(LATEX_SPECIALS.get(sign, sign) for sign in text)
 
 
@@ -114,11 +114,12 @@ Quantity = tuple[str, str, float]  # words, the form of a number, and a factor t
 
 
 def quantities(table: pd.DataFrame, rows: Mapping[str, Quantity]) -> pd.DataFrame:
-    """Write columns as rows, [quantities x runs]; of many runs, averaged over seeds, [quantities x variants].
+    """Write columns as rows [quantities x runs]; many runs are averaged over seeds, [quantities x variants].
 
     Args:
         table: variant, seed, and numbers.
-        rows: column -> how it is written.
+        rows: column -> its format.
+
     """
     if len(table) <= MOST_RUNS:
         named = table.set_index(table["variant"] + " seed " + table["seed"].astype(str))

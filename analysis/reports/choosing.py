@@ -1,4 +1,4 @@
-"""Choosing a setting of a grid for each variant: by validation samples, and what it scores on the test data."""
+"""Choose a setting of a grid for each variant by validation samples, and report its score on the test data."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -52,7 +52,7 @@ def _scores(loaded: Settings, axis: str) -> pd.DataFrame:
 
     Returns:
         variant, rest (of the setting, as text), value, seeds, accuracy and accuracy_validation (after a session's
-        last tested round, means over sessions, cells and then seeds; NaN: there is none), accuracy_std over seeds.
+        last tested round, means over sessions, cells and then seeds; NaN without one), accuracy_std over seeds.
     """
     rows = []
     for setting, runs in loaded.items():
@@ -82,8 +82,8 @@ def _choice(values: pd.DataFrame, by: By) -> pd.DataFrame:
     """Choose the value with the highest accuracy for each variant and rest of the setting; of equal ones the first.
 
     Returns:
-        the row of `_scores` that is chosen, and best_value and best_accuracy: which value the test data would choose,
-        and what it scores on them.
+        the chosen row of `_scores`, and best_value and best_accuracy: the value that the test data would choose, and
+        its score on them.
     """
     rows = []
     for _, own in values.groupby(["variant", "rest"], sort=False):
@@ -99,7 +99,7 @@ def _choice(values: pd.DataFrame, by: By) -> pd.DataFrame:
 def _axis(loaded: Settings, key: str | None) -> str:
     axes = list(dict.fromkeys(name for setting in loaded for name, _ in setting))
     if not axes:
-        raise ValueError("the runs are of no grid: nothing is to be chosen among")
+        raise ValueError("the runs belong to no grid: there is nothing to choose")
     if key is None and len(axes) == 1:
         return axes[0]
     last = (key or "").rpartition(".")[2]
@@ -110,7 +110,7 @@ def _axis(loaded: Settings, key: str | None) -> str:
 
 
 def _chosen(made: pd.DataFrame, axis: str) -> pd.DataFrame:
-    """Write what was chosen for each variant, and what it scores."""
+    """Write each variant's choice and its score."""
     names = (made["variant"] + " " + made["rest"]).str.strip()
     return pd.DataFrame(
         {
@@ -130,12 +130,12 @@ def _chosen(made: pd.DataFrame, axis: str) -> pd.DataFrame:
 
 
 def _explained(by: str) -> list[str]:
-    """Say how to read it."""
+    """Return sentences that explain the table."""
     sentences = ["Accuracies are those after the last round of a session, means over sessions and seeds."]
     if by == "test":
         sentences.append(
-            "Chosen on the test data themselves, the accuracy is the best of several: too high by what the values"
-            " differ by chance. learning.evaluation.validation: 0.1 keeps samples apart to choose on."
+            "Chosen on the test data themselves, the accuracy is the best of several, and so too high by chance"
+            " differences. learning.evaluation.validation: 0.1 holds out samples for the choice."
         )
     return sentences
 

@@ -1,4 +1,4 @@
-"""A study at a glance: every variant's adaptation and cost, over seeds, as tables, files and figures."""
+"""Compare a study's variants: adaptation and cost over seeds, as tables, files and figures."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -71,15 +71,15 @@ def compare(
     layout: Layout = PLAIN,
     recurring: Annotated[
         Recurring,
-        typer.Option(help="Average over sessions whose labels, or whose population, were there before."),
+        typer.Option(help="Average over sessions with labels, or a population, seen before."),
     ] = "labels",
     overlap: Overlap = OVERLAP,
 ) -> Comparison:
     """Compare variants, and write comparison.csv, .md, .tex, .png, .pdf and the tables behind them.
 
     Those are comparison_sessions.csv, _targets.csv (several targets), _tests.csv (paired tests over seeds), the
-    curves over simulated time and energy, comparison_curves.png and .pdf, and, of several variants, what time against
-    energy each needs, comparison_pareto.png and .pdf. The first target is the headline's.
+    curves over simulated time and energy, comparison_curves.png and .pdf, and, with several variants, their time
+    against energy, comparison_pareto.png and .pdf. The first target is the headline's.
 
     Raises:
         ValueError: no completed run, no such reference, no seed that all variants share, a target or an overlap
@@ -136,7 +136,7 @@ def compare(
 
 
 def _servers(runs: Runs, layout: Layout) -> str:
-    """Say which servers the runs have, if several; refuse columns that there are not, or that need one server."""
+    """Name the runs' servers if several; refuse unknown columns, and those that need one server."""
     for name in layout.columns:
         if name not in COLUMNS:
             raise ValueError(f"no column '{name}'{did_you_mean(name, COLUMNS)}")
@@ -147,7 +147,7 @@ def _servers(runs: Runs, layout: Layout) -> str:
 
 
 def _kinds(both: SideBySide, recurring: Recurring, overlap: float, notes: list[str]) -> pd.DataFrame:
-    """Tell which sessions are pilots and which recur, by their labels or their populations."""
+    """Determine which sessions are pilots and which recur, by their labels or their populations."""
     cells = both.rounds["cell"].nunique()
     if cells > 1:
         notes.append(
@@ -161,7 +161,7 @@ def _kinds(both: SideBySide, recurring: Recurring, overlap: float, notes: list[s
 
 
 def caption(comparison: Comparison) -> str:
-    """Say in one line what the headline table shows."""
+    """Return the caption of the headline table."""
     seeds = named_seeds(comparison.seeds, comparison.layout.interval)
     if not comparison.trained:
         return f"Latency and energy ({seeds})"
@@ -183,9 +183,7 @@ def _explanations(comparison: Comparison) -> list[str]:
             " energy count from the start of the session, probe rounds included."
         )
         if comparison.table["not_reached"].any():
-            lines.append(
-                "Where a session missed the target, > counts it with its whole length: a lower bound."
-            )
+            lines.append("If a session missed the target, > counts it with its whole length: a lower bound.")
         if comparison.reference is not None and len(comparison.table) > 1:
             lines.append(
                 f"Time over {comparison.reference}'s: 2× takes twice as long to the target (J's speed-up of it). "
@@ -193,9 +191,9 @@ def _explanations(comparison: Comparison) -> list[str]:
             )
     if comparison.layout.columns and {"dip", "recovery"} & {*comparison.layout.columns}:
         lines.append(
-            "Dip: the last accuracy of the session before minus the lowest of this one. Recovery: training"
+            "Dip: the last accuracy of the previous session minus the lowest of this one. Recovery: training"
             " rounds until"
-            " at most one point is missing of the level before (∞: not in this session)."
+            " at most one point is missing of the previous level (∞: not in this session)."
         )
     if comparison.tests["pairs"].gt(1).any():
         lines.append(
@@ -209,9 +207,9 @@ def _explanations(comparison: Comparison) -> list[str]:
 
 
 def report(comparison: Comparison) -> Report:
-    """Tell of a comparison."""
+    """Return the report of a comparison."""
     title, table, further = caption(comparison), tables.headline(comparison), _further_tables(comparison)
-    # whoever asks for several targets wants to see them
+    # several requested targets are shown
     shown = [("", table.T), *([(TARGETS, further[TARGETS])] if TARGETS in further else [])]
     hidden = [(title, frame) for title, frame in further.items() if title != TARGETS]
     below = [section(title, frame, "") for title, frame in further.items()]
@@ -240,13 +238,13 @@ def report(comparison: Comparison) -> Report:
         above=[markdown_table(turned, corner)],
         below=below,
         latex=latex_table(title, turned, corner.capitalize()),
-        # the figure carries its numbers: whoever finds it can see whether they are still those of a run
+        # the figure carries its numbers, so that a reader can check them against a run
         inside={FIGURE_NUMBERS: csv_text(comparison.table)},
     )
 
 
 def _further_tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
-    """Write the tables that stand behind the headline where there are several targets or seeds: title -> table."""
+    """Write the tables after the headline if there are several targets or seeds: title -> table."""
     found = {TARGETS: tables.targets(comparison)}
     if comparison.reference is not None:
         found[f"Differences to {comparison.reference}, paired by seed"] = tables.tests(comparison)
@@ -254,7 +252,7 @@ def _further_tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:
-    """Draw adaptation, or costs alone; curves; of several variants time against energy."""
+    """Draw adaptation, or only costs; curves; with several variants time against energy."""
     if comparison.trained:
         services = services_of(comparison.runs)
         drawn = {
@@ -269,7 +267,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
 
 
 def _pareto(comparison: Comparison) -> Figure:
-    """Draw what the variants need for the target, or for a round, in time and energy."""
+    """Draw the variants' time and energy to the target, or of a round."""
     table, target = comparison.table, comparison.target
     names = TO_TARGET if target else OF_ROUND
     time, energy = (table[f"{name}_{'at_least' if target else 'mean'}"] for name in names)

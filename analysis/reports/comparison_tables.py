@@ -1,4 +1,4 @@
-"""A comparison's tables in words and rounded numbers."""
+"""Write a comparison's tables with headings and rounded numbers."""
 
 import math
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from edgefl.analysis.runs.choices import COLUMNS
 from edgefl.analysis.runs.servers import BY_ROUNDS, METRICS
 
 POINTS = (("points", 0.01),)
-# what is tested -> words, units
+# tested quantity -> heading, units
 QUANTITIES: dict[str, tuple[str, tuple[tuple[str, float], ...]]] = {
     "accuracy_start": ("Accuracy at start ({unit})", POINTS),
     "accuracy_first": ("First 10 rounds ({unit})", POINTS),
@@ -31,7 +31,7 @@ QUANTITIES: dict[str, tuple[str, tuple[tuple[str, float], ...]]] = {
     "latency_s": ("Round latency ({unit})", TIME_UNITS),
     "round_energy_j": ("Round energy ({unit})", ENERGY_UNITS),
 }
-# what a round and a run cost -> column's name, words, units
+# cost of a round or run -> column's name, heading, units
 COSTS = {
     "latency_s": ("latency", "Round latency, slowest device", TIME_UNITS),
     "latency_mean_s": ("latency_mean", "Round latency, mean device", TIME_UNITS),
@@ -42,7 +42,7 @@ COSTS = {
 
 
 def headline(comparison: Comparison) -> pd.DataFrame:
-    """Write the headline table, [variants x columns]. The reference has no speed-up and gain of its own."""
+    """Write the headline table, [variants x columns]. The reference has no speed-up or gain."""
     table = comparison.table.set_index("variant")
     columns = _adaptation(comparison, table) if comparison.trained else {}
     columns |= _costs(table, comparison.layout.spread)
@@ -57,7 +57,7 @@ def headline(comparison: Comparison) -> pd.DataFrame:
 
 
 def targets(comparison: Comparison) -> pd.DataFrame:
-    """Write what each target costs, [targets x (variant, unit)]; empty where there is only one target."""
+    """Write the cost of each target, [targets x (variant, unit)]; empty with a single target."""
     if len(comparison.targets) < 2:
         return pd.DataFrame()
     columns, table = {}, comparison.to_targets
@@ -116,7 +116,7 @@ def per_session(comparison: Comparison) -> pd.DataFrame:
 
 
 def in_lines(comparison: Comparison, sessions: pd.DataFrame) -> pd.DataFrame:
-    """Tell of each session in the index of the terminal's table."""
+    """Describe each session in the index of the terminal's table."""
     labels = ("labels " + sessions["labels"]).where(sessions["labels"] != "", "")
     columns = [sessions.index.astype(str), sessions["kind"], labels]
     if comparison.clock is not None:
@@ -167,7 +167,7 @@ def _adaptation(comparison: Comparison, table: pd.DataFrame) -> Columns:
 
 
 def _costs(table: pd.DataFrame, ending: str) -> Columns:
-    """Write what a round costs, and the whole run."""
+    """Write the costs of a round and of the whole run."""
     units = {name: unit_for(table[f"{name}_mean"], units) for name, (_, _, units) in COSTS.items()}
     units["latency_mean_s"] = units["latency_s"]
     return {

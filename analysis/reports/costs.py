@@ -1,4 +1,4 @@
-"""What runs cost: where joules and seconds went, and the journal paper's cost analysis, stage by stage."""
+"""Report the costs of runs: joules and seconds by use, and the journal paper's cost analysis, stage by stage."""
 
 import math
 from collections.abc import Sequence
@@ -42,12 +42,12 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
     """Count computation, communication and storage, one row per run and stage.
 
     Stages are J's: pilot (the model that gradients start from), gradient (V rounds per session from it), training
-    (the sessions themselves, which J's analysis leaves out as every scheme has them).
+    (the sessions themselves, which J's analysis leaves out, since every scheme has them).
 
     Returns:
         variant, seed, stage; rounds = broadcasts (J: one per round); participations; uploads (that arrived;
-        J counts |A| per round, all arrive there); iterations and epochs (of all participants; NaN where devices.csv
-        has not all rounds, epochs too where the run counts steps); downlink_bits, uplink_bits, energy_j;
+        J counts |A| per round, all arrive there); iterations and epochs (of all participants; NaN if devices.csv
+        lacks rounds, epochs also if the run counts steps); downlink_bits, uplink_bits, energy_j;
         of the whole run, repeated: model_bits (Z), stored_models (Z kept at the end), stored_temporarily.
 
     Source: J, section V.
@@ -59,7 +59,7 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
     by_stage = rounds.groupby(keys)[wanted].sum().rename(columns=sums)
     by_stage.insert(0, "rounds", rounds.groupby(keys).size())
     whole = runs.info.loc[runs.info["devices_recorded"] == "all", RUN]
-    # no run may have recorded any: an empty column has no type to merge by
+    # if no run has recorded any, an empty column has no type to merge by
     devices = runs.devices.merge(whole, on=RUN) if len(runs.devices) else runs.devices
     devices = devices.assign(stage=devices["phase"].map(PHASES))
     for name in ("iterations", "epochs"):
@@ -80,7 +80,7 @@ def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
         # w_pilot, and per session its last model and its gradient
         "similarity": 1 + 2 * kept,
         "average": kept,
-        # the last model, on which the next session goes on
+        # the last model, with which the next session continues
         "previous": 1,
         "continuous": 1,
     }.get(str(settings.get("learning.warm_start")), float("nan"))
@@ -100,21 +100,21 @@ ENERGIES = {
     "compute": "energy_compute_j",
     "tail": "energy_tail_j",
 }
-ROUNDING = 1e-9  # of a run's time: less between rounds is a sum's last digits
+ROUNDING = 1e-9  # of a run's time: smaller gaps between rounds are rounding errors of sums
 
 
 def breakdown(runs: Runs) -> pd.DataFrame:
-    """Divide energy by what it was spent on, and time by what was waited for, one row per run.
+    """Divide energy by its use, and time by what it was spent waiting for, one row per run.
 
     Returns:
-        variant, seed; of all devices receive_j, transmit_j, compute_j, tail_j (of radios after transfers), and
+        variant, seed; of all devices receive_j, transmit_j, compute_j, tail_j (after transfers), and
         energy_j, their sum; of it probe_j (in probe rounds), wasted_j (on updates that were not aggregated) and
-        excess_j (above the least of the same rounds, NaN: not recorded); idle_j (NaN: no ledger), and total_j, energy
-        and idle; server_j, apart from all these;
+        excess_j (above the least of the same rounds, NaN if not recorded); idle_j (NaN without a ledger), and
+        total_j, energy and idle; server_j, separate from all these;
         simulated_s, and of it rounds_s (training), probe_s, between_s (no round going on), means over cells;
         of the training rounds' completed participations the mean downlink_s, compute_s, uplink_s and waiting_s
         (queued between them, or for the next slot), and of each round's slowest one slowest_downlink_s, ...: these
-        add up to what a synchronous round waits for. NaN where devices.csv has no rows.
+        add up to the latency of a synchronous round. NaN if devices.csv has no rows.
     """
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)
@@ -145,13 +145,13 @@ def breakdown(runs: Runs) -> pd.DataFrame:
 def _from_ledger(runs: Runs, column: str) -> Any:
     try:
         ledger = runs.ledger
-    except ValueError:  # runs of an older release have none
+    except ValueError:  # runs of an older release have no ledger
         return None
     return ledger.groupby(RUN)[column].sum(min_count=1) if column in ledger else None
 
 
 def _participations(devices: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
-    """Average the steps of completed participations, and those of the slowest of each round."""
+    """Average the steps of completed participations, and of each round's slowest one."""
     columns = [f"{step}_{end}_s" for step in STAGES for end in ("start", "end")]
     if devices.empty or not set(columns) <= set(devices):
         return pd.DataFrame(index=rounds.groupby(RUN).size().index)
@@ -199,14 +199,14 @@ COUNTS = {
     "iterations": "local iterations",
 }
 EXPLANATIONS = (
-    "Means over seeds, ± standard deviation. Energy: what learning causes in all devices, as everywhere; wasted: on"
-    " updates that were not aggregated; idle: what devices draw that neither work nor have a tail.",
+    "Means over seeds, ± standard deviation. Energy: what learning causes in all devices; wasted: on"
+    " updates that were not aggregated; idle: drawn by devices without work or tail.",
     "Above the least: what the rounds' completed devices have spent on computing and sending more than with the best"
     " shares, powers and clocks for the same work in the same time (record.energy_excess).",
     "Time of a participation: of completed ones in training rounds; waiting: queued between the steps. The slowest"
     " device's steps add up to the latency of a synchronous round.",
     "Stages (J, section V): pilot sessions; gradient, the V probe rounds of each later session; training. A"
-    " broadcast is a round; uploads are those that arrived. Models kept: in all cells alike, each of the size of a"
+    " broadcast is a round; uploads are those that arrived. Models kept: the same in all cells, each of the size of a"
     " transfer.",
 )
 

@@ -1,4 +1,4 @@
-"""A day in one cell: how its population comes and goes, and how well each variant's model serves it."""
+"""Draw a day in one cell: its population, and the accuracy of each variant's model."""
 
 import math
 from dataclasses import replace
@@ -29,12 +29,12 @@ def report_day(
     *,
     out: str | Path | None = None,
     reference: Reference = None,
-    cell: Annotated[int, typer.Option(help="Whose day.")] = 0,
+    cell: Annotated[int, typer.Option(help="Cell to draw.")] = 0,
     overlap: Overlap = OVERLAP,
 ) -> Report:
     """Draw the accuracy of each variant over the hours of the day, with sessions and population, as day.png.
 
-    The hour at time 0 is what the scenario says (`begin_hour`, `day_s`), or midnight.
+    The hour at time 0 is the scenario's (`begin_hour`, `day_s`), or midnight.
 
     Raises:
         ValueError: no such cell, no accuracy, or a folder that cannot be written.
@@ -81,7 +81,7 @@ def report_day(
 
 
 def _notes(members: list[frozenset[str]], begun: list[str], overlap: float) -> list[str]:
-    """Say of each session whose population it has: that of an earlier one, the pilot among them, or a new one."""
+    """Note each session's population: that of an earlier session, pilots included, or a new one."""
     notes = []
     for number, mine in enumerate(members):
         alike = [jaccard(mine, others) for others in members[:number]]
@@ -93,7 +93,7 @@ def _notes(members: list[frozenset[str]], begun: list[str], overlap: float) -> l
 
 SIZE_INCH = (32 / 3, 17 / 3)  # 1600 x 850 pixels
 TOP, BOTTOM = (0.058, 0.4, 0.815, 0.42), (0.058, 0.085, 0.815, 0.2)
-NARROWEST = 0.055  # share of the axis from which on a session is named
+NARROWEST = 0.055  # least share of the axis for a session to be named
 
 
 def _day_figure(
@@ -141,7 +141,7 @@ def _day_figure(
 
 
 def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, clock: Clock, last_s: float) -> None:
-    """Shade the sessions; write number, devices and note of the longer ones above them."""
+    """Shade the sessions, and write number, devices and note above the longer ones."""
     first_h, last_h = clock.hours(0.0), clock.hours(last_s)
     starts = [clock.hours(start_s) for start_s in sessions["start_s"]]
     for number, (start, end, row) in enumerate(

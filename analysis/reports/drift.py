@@ -1,4 +1,4 @@
-"""How runs come through concept drift: F's metrics, and the seconds and joules until a model has recovered."""
+"""Report runs under concept drift: F's metrics, and the seconds and joules until a model has recovered."""
 
 import math
 from collections.abc import Sequence
@@ -34,13 +34,13 @@ from edgefl.analysis.runs.load import Paths, Runs
 
 @dataclass(frozen=True, kw_only=True)
 class DriftComparison(Found):
-    """Variants' way through concept drift.
+    """Variants compared under concept drift.
 
     Attributes:
         table: one row per change of concept and variant: NAME_mean and NAME_std over seeds, of the names that
             `drift.drift_figures` returns; a mean is inf as soon as one seed never recovered.
         detail: one row per variant, seed, cell and change, unaveraged.
-        reading: how accuracies are read: what is averaged, the dip's interval, when a model has recovered.
+        reading: averaging of accuracies, interval of the dip, rule of recovery.
         rounds: training rounds with their `number`.
     """
 
@@ -58,7 +58,7 @@ def compare_drift(
     reference: Reference = None,
     reading: Reading = PLAIN,
 ) -> DriftComparison:
-    """Compare how the variants of a study come through concept drift; write drift.csv, .md, .tex, .png.
+    """Compare a study's variants under concept drift, and write drift.csv, .md, .tex, .png.
 
     Raises:
         ValueError: no completed run, no drift in them, no seed that all variants share, a reading for which the runs
@@ -149,7 +149,7 @@ def _change_names(comparison: DriftComparison) -> dict[int, str]:
 
 
 def _headline(comparison: DriftComparison, change: int) -> pd.DataFrame:
-    """Write a row per variant about one change of concept; columns without any number are left out."""
+    """Write a row per variant for one change of concept; columns without any number are left out."""
     rows = comparison.table[comparison.table["change"] == change].set_index("variant")
     time, seconds = unit_for(rows["recovery_s_mean"], TIME_UNITS)
     energy, joules = unit_for(rows["recovery_j_mean"], ENERGY_UNITS)
@@ -166,7 +166,7 @@ def _headline(comparison: DriftComparison, change: int) -> pd.DataFrame:
 
 
 def report(comparison: DriftComparison) -> Report:
-    """Tell of a comparison: a table for each change of concept."""
+    """Return the report of a comparison: a table for each change of concept."""
     title = f"Concept drift ({named_seeds(comparison.seeds)})"
     changes = {words: _headline(comparison, change) for change, words in _change_names(comparison).items()}
     latex = [latex_table(f"{title}, {words}", table, "variant") for words, table in changes.items()]
@@ -196,7 +196,7 @@ Spell = tuple[int, int, float]  # first and last round, share of drifted devices
 
 
 def figures(comparison: DriftComparison) -> dict[str, Figure]:
-    """Draw the mean accuracy of each variant; the legend lists them by how soon they are back."""
+    """Draw the mean accuracy of each variant; the legend orders them by recovery."""
     first = comparison.table[comparison.table["change"] == 1].set_index("variant")
     rounds, back, styles = comparison.rounds, first["recovery_rounds_mean"], styles_of(comparison)
     spells = _spells_of(rounds)
@@ -245,7 +245,7 @@ def _over_time(
 
     Args:
         drift: its first round.
-        back: by variant, the round in which it is back; inf: never.
+        back: by variant, the round in which it has recovered, inf if never.
     """
     ends, shifted = [], {}
     for name, curve in curves.items():
@@ -267,7 +267,7 @@ def _over_time(
 
 def _legend(figure: Figure, styles: Styles, back: pd.Series) -> None:
     """List the variants with the rounds after which they are back, the soonest first."""
-    # not back at all comes last, and no number at all behind that
+    # inf comes last, followed by NaN
     names = sorted(styles, key=lambda name: (math.isnan(back.get(name, math.nan)), back.get(name, math.inf)))
     lines = [Line2D([], [], **styles[name]) for name in names]
     texts = [f"{name}  ({amount(float(back.get(name, math.nan)), 0)})" for name in names]
@@ -290,7 +290,7 @@ def _legend(figure: Figure, styles: Styles, back: pd.Series) -> None:
 
 
 def _mark(ax: Axes, spells: Sequence[Spell]) -> None:
-    """Shade the rounds in which data have drifted; say each share where there is room for it."""
+    """Shade the rounds in which data have drifted; write each share if there is room."""
     length, last_named = ax.get_xlim()[1], -math.inf
     for first, last, share in spells:
         ax.axvspan(first, last + 1, color=DRIFTED, alpha=0.35 + 0.65 * share, linewidth=0, zorder=0)

@@ -1,4 +1,4 @@
-"""How evenly a model serves its devices: quantiles of scores, the worst tenth, gaps between cells and classes."""
+"""Report how evenly a model serves its devices: quantiles of scores, the worst tenth, gaps by cell and class."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.load import Paths, Runs
 
 QUANTILES = {"lowest": 0.0, "q10": 0.1, "median": 0.5, "q90": 0.9, "highest": 1.0}
-MODELS = {"accuracy": "served", "accuracy_personal": "own"}  # column -> whose model it is of
+MODELS = {"accuracy": "served", "accuracy_personal": "own"}  # column -> kind of model
 WORST = 0.1  # share of the devices
 
 
@@ -22,8 +22,7 @@ def report_fairness(runs: Paths | Runs, *, out: str | Path | None = None) -> Rep
     """Compare devices' scores, and write fairness.csv, fairness_devices.csv, fairness.png and .pdf.
 
     Raises:
-        ValueError: no completed run, no run that has written down devices' scores, or a folder that cannot be
-            written.
+        ValueError: no completed run, no run that has recorded devices' scores, or a folder that cannot be written.
     """
     runs = Runs.of(runs)
     by_device = _last_scores(runs)
@@ -40,12 +39,12 @@ def report_fairness(runs: Paths | Runs, *, out: str | Path | None = None) -> Rep
 
 
 def _last_scores(runs: Runs) -> pd.DataFrame:
-    """Return each device's scores in the last round of each run and cell in which they were written down.
+    """Return each device's scores in the last round of each run and cell that recorded them.
 
     Returns:
         variant, seed, cell, device, class (empty without classes), model (`served`, or `own`), samples, accuracy. A
-        device without test data, or without a model of its own, has no row; one that has scores in several cells
-        counts where it was last.
+        device without test data, or without a personal model, has no row; one with scores in several cells counts in
+        its last cell.
     """
     table = runs.evaluation
     last = table.groupby([*RUN, "cell"])["end_s"].transform("max")
@@ -72,8 +71,8 @@ def measures(by_device: pd.DataFrame) -> pd.DataFrame:
     Returns:
         variant, seed, model, devices, mean, by_samples, std, the quantiles of QUANTILES (linear between devices),
         worst_tenth (mean of the tenth with the lowest, rounded up), gini (half the mean absolute difference between
-        two devices over the mean: 0 where all are alike), gap_cells and gap_classes (between the highest and the
-        lowest mean of one; NaN where there is one).
+        two devices over the mean: 0 if all are equal), gap_cells and gap_classes (between the highest and the lowest
+        mean; NaN with a single one).
     """
     rows = []
     for (variant, seed, model), own in by_device.groupby([*RUN, "model"], sort=False):
@@ -121,14 +120,14 @@ ROWS: dict[str, Quantity] = {
     "gap_classes": ("between best and worst class", "{:.1f} %", 100),
 }
 EXPLANATIONS = (
-    "Scores are of the last round in which they were written down (learning.evaluation.scores_every), on each"
-    " device's own test data; own: with the device's own model, where it keeps one.",
+    "Scores are of the last round that recorded them (learning.evaluation.scores_every), on each"
+    " device's own test data; own: with the device's own model, if it keeps one.",
     "Figure: the share of the devices whose accuracy is at most that of the line; means of quantiles over seeds.",
 )
 
 
 def _headline(by_run: pd.DataFrame) -> pd.DataFrame:
-    """Write the measures, [quantities x runs]; of many runs, [quantities x variants]."""
+    """Write the measures [quantities x runs], or for many runs [quantities x variants]."""
     several = by_run["model"].nunique() > 1
     names = by_run["variant"] + (" (" + by_run["model"] + ")" if several else "")
     return quantities(by_run.assign(variant=names).drop(columns="model"), ROWS)

@@ -1,4 +1,4 @@
-"""A moving network in one picture or film: devices on the map, and beside it a cell's model and its devices."""
+"""Draw a moving network as a picture or film: devices on the map, and a cell's accuracy and number of devices."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from edgefl.analysis.runs.load import Paths, Runs
 FILMS = (".gif", ".webp")
 FRAMES, FILM_DPI = 130, 105
 FRAME_MS, LAST_MS = 110, 2500
-# a film passes over this long in a frame while nobody is on the way; and over less, the more people are
+# simulated time of a film's frame while no device moves; the more devices move, the shorter it is
 RESTING_S, WALKED_M = 1200.0, 800.0
 
 
@@ -26,15 +26,15 @@ def draw_moving(
     at_hour: float | None = None,
     phone: bool = False,
 ) -> Path:
-    """Draw a run at a time, or as a film: the map beside a cell's accuracy and devices.
+    """Draw a run at a time, or as a film: the map next to a cell's accuracy and devices.
 
     Args:
         runs: one run directory with positions (record.positions_s).
         out: the picture to write: .png, .pdf, .svg; or a film: .gif, .webp.
-        cell: whose model and devices are drawn by time.
-        at_hour: of the picture, by the clock of the scenario (`begin_hour`), without one since the begin; none: the
-            middle of the run. A film shows the whole run.
-        phone: the map above and not beside: for narrow pages.
+        cell: its model and devices are drawn over time.
+        at_hour: time of the picture by the scenario's clock (`begin_hour`), without one since the start; by default
+            the middle of the run. A film shows the whole run.
+        phone: put the map on top instead of beside, for narrow pages.
 
     Raises:
         ValueError: several runs, no positions, no such cell, or a file that cannot be written.
@@ -63,7 +63,7 @@ def _time_s(day: MovingRun, at_hour: float | None) -> float:
 
 
 def frame_times_s(day: MovingRun) -> np.ndarray:
-    """Choose the times of a film's frames: apart by RESTING_S while nobody moves, and closer the more people do."""
+    """Choose the times of a film's frames: RESTING_S apart while no device moves, and closer the more do."""
     moved_m = np.hypot(*(day.places_m[1:] - day.places_m[:-1]).transpose(2, 0, 1))
     moved_m[~(moved_m < 0.5 * day.layout["radius_m"])] = 0.0
     spent = np.diff(day.times_s) / RESTING_S + moved_m.sum(axis=1) / WALKED_M

@@ -1,4 +1,4 @@
-"""Key figures of the moving network: handovers, ping-pong, time of stay, and what broken work has cost."""
+"""Report key figures of the moving network: handovers, ping-pong, time of stay, and costs of broken work."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -27,8 +27,8 @@ from edgefl.analysis.runs.vocabulary import (
     split_outcome,
 )
 
-PERIODS = 30  # of a run, over which its course is averaged
-# what the figures are made of: of a thousand runs, every further column is copied a thousand times
+PERIODS = 30  # of a run, for averages over time
+# columns that the figures need: with a thousand runs, every further column is copied a thousand times
 OF_EVENTS = ["time_s", "event", "device", "detail", "stay_s", "interruption_s"]
 OF_DEVICES = ["device", "outcome", "downlink_bits", "uplink_bits", "energy_j"]
 
@@ -53,19 +53,19 @@ def report_network(runs: Paths | Runs, *, out: str | Path | None = None) -> Repo
 
 
 def handover_figures(runs: Runs) -> pd.DataFrame:
-    """Count handovers, their interruptions and what broken work has cost, one row per run.
+    """Count handovers, their interruptions and the costs of broken work, one row per run.
 
     Returns:
         variant, seed;
         handovers; handovers_per_device_hour (over the time that devices are in the area of the cells,
         switched on and charged);
         ping_pongs and ping_pong_share (handovers back to the last cell within the scenario's
-        min_time_of_stay_s); time_of_stay_s (mean time connected to a cell before a handover; NaN: none);
+        min_time_of_stay_s); time_of_stay_s (mean time connected to a cell before a handover, NaN without any);
         interruption_s (time without a cell after handovers, of all devices, within the simulated time) and
         interruption_share of that time;
         broken (participations cut off by leaving the cell: handover, cell edge, switch or battery);
         wasted_bits (moved in participations that did not complete) and wasted_j, their energy;
-        wasted_share of all joules. Broken and wasted are NaN where devices.csv does not have all rounds.
+        wasted_share of all joules. Broken and wasted are NaN unless devices.csv has all rounds.
 
     Raises:
         ValueError: the runs were made before handovers were recorded, or have an event or outcome that is unknown.
@@ -81,7 +81,7 @@ def over_time(runs: Runs) -> pd.DataFrame:
     Returns:
         variant, seed; time_s (the middle of the period); handovers_per_hour and, of them, ping_pongs_per_hour, of all
         devices; in_service (devices that are in the area of the cells, switched on and charged, the mean); round_s
-        (mean latency of the training rounds that began in the period; NaN: none did).
+        (mean latency of the training rounds that began in the period, NaN without any).
     """
     longest_s = float(runs.info["simulated_s"].max())
     edges_s = np.linspace(0.0, longest_s, PERIODS + 1)
@@ -98,7 +98,7 @@ def _course(own: "_Own", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray) 
     handovers = events[events["event"] == HANDOVER]
     back = handovers[handovers["detail"] == "ping_pong"]
     gaps = np.array(_gaps(events, run.simulated_s)).reshape(-1, 2)
-    # [edges]: how long devices were missing before each, all together
+    # [edges] device-seconds out of service before each
     missing_s = np.clip(until_s[:, None] - gaps[:, 0], 0.0, gaps[:, 1] - gaps[:, 0]).sum(axis=1)
     period = np.clip(np.searchsorted(edges_s, rounds["start_s"], side="right") - 1, 0, len(edges_s) - 2)
     course = pd.DataFrame(
@@ -130,12 +130,12 @@ def _each(runs: Runs) -> Iterator[_Own]:
 
 
 def _by_run(table: pd.DataFrame, columns: list[str]) -> Callable[[Any], pd.DataFrame]:
-    """Cut columns of a table into those of the runs, once for all of them: they may be a thousand."""
+    """Split columns of a table by run, once for all runs: they may be a thousand."""
     rows, some = table.groupby(RUN).indices, table[[name for name in columns if name in table]]
 
     def of(run: Any) -> pd.DataFrame:
         own = rows.get((run.variant, run.seed), np.empty(0, np.intp))
-        if len(own) and own[-1] - own[0] + 1 == len(own):  # as they are read: a view of them costs nothing
+        if len(own) and own[-1] - own[0] + 1 == len(own):  # contiguous, as read: a view costs nothing
             return some.iloc[own[0] : own[-1] + 1]
         return some.iloc[own]
 
@@ -146,7 +146,7 @@ def _devices_of(own: _Own, runs: Runs) -> set[int]:
     """Return the devices of a run."""
     if own.run.devices_recorded == "all":
         return {*own.devices["device"].dropna().astype(int), *own.events["device"].dropna().astype(int)}
-    return {*of_run(runs.ledger, own.run)["device"]}  # it has them all
+    return {*of_run(runs.ledger, own.run)["device"]}  # the ledger has all devices
 
 
 def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
     handovers = events[events["event"] == HANDOVER]
     seen = _devices_of(own, runs)
     whole = run.devices_recorded == "all"
-    # a run without devices or time has no share of them
+    # a run without devices or time has no shares
     missing_s = sum(end_s - since_s for since_s, end_s in _gaps(events, run.simulated_s))
     service_s = len(seen) * run.simulated_s - missing_s or math.nan
     # the last ones may outlast the simulation
@@ -185,7 +185,7 @@ def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
 
 
 def _gaps(events: pd.DataFrame, until_s: float) -> list[tuple[float, float]]:
-    """List the spans of time in which a device lacked a condition of service; those of one device do not overlap."""
+    """List the time spans in which a device lacked a condition of service; one device's spans do not overlap."""
     changes = events[events["event"].isin(CONDITIONS)]
     return [
         gap
@@ -196,13 +196,13 @@ def _gaps(events: pd.DataFrame, until_s: float) -> list[tuple[float, float]]:
 
 def _gaps_of(changes: Iterable[tuple[float, str]], until_s: float) -> list[tuple[float, float]]:
     """List the gaps of one device, by its events (time, name) in order of time."""
-    lacks: dict[str, float] = {}  # condition -> since when
+    lacks: dict[str, float] = {}  # condition -> its begin
     known: set[str] = set()
     gaps: list[tuple[float, float]] = []
     for time_s, event in changes:
         condition, fulfilled = CONDITIONS[event]
         if fulfilled:
-            # who comes first of all was away from the start
+            # a device whose first event is an arrival was away from the start
             gaps.append((lacks.pop(condition, 0.0 if condition not in known else time_s), time_s))
         else:
             lacks[condition] = time_s
@@ -236,9 +236,9 @@ FEW = 40  # places of a line, up to which they are marked
 
 
 def network_figure(course: pd.DataFrame) -> Figure | None:
-    """Draw the network's course over time, variants as lines; band: a deviation over seeds. None: there is no course.
+    """Draw the network over time, variants as lines with a band of one deviation over seeds; None without data.
 
-    Handovers have a panel where there are any, devices in service where their number changes.
+    Handovers have a panel if there are any, devices in service if their number changes.
 
     Args:
         course: of `edgefl.analysis.reports.network.over_time`.
@@ -278,7 +278,7 @@ def network_figure(course: pd.DataFrame) -> Figure | None:
 
 
 def _label(kind: str, course: pd.DataFrame) -> tuple[str, float]:
-    """Say what an axis shows, and in which size of its unit."""
+    """Return an axis's label, and the size of its unit."""
     if kind == "round_s":
         unit, size = unit_for(course["round_s"], TIME_UNITS)
         return f"round time ({unit})", size

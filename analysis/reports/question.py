@@ -1,4 +1,4 @@
-"""The answer to a study's question: which of two variants is better, by how much, and how sure that is."""
+"""Answer a study's question: which of two variants is better, by how much, and with what confidence."""
 
 import itertools
 import json
@@ -30,13 +30,13 @@ HIGHER_IS_BETTER = ("accuracy_end", "accuracy_first", "accuracy_start")
 TO_TARGET = tuple(f"{kind}_to_target" for kind in metrics.KINDS)
 OF_RUN = ("energy_j", "simulated_s", "latency_s")
 UNDECIDED = "undecided"
-TABLE, ABOUT = "question.csv", "question.json"  # an answer's table, and all else of it
+TABLE, ABOUT = "question.csv", "question.json"  # an answer's table, and its other fields
 NUMBERS = ("mean", "low", "high", "deviation")
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: twin of `question` in a study file, which says what the fields mean."""
+    """The question: twin of `question` in a study file, which describes the fields."""
 
     metric: str
     variants: tuple[str, str]
@@ -54,9 +54,9 @@ class Answer:
         table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus
             the second's, accuracies 0..1), deviation (over pairs), better (a variant's name, or `undecided`),
             why (it ended: precise, budget, or what is missing).
-        seeds_wanted: of each row; those that it has: no more.
+        seeds_wanted: of each row; equal to its seeds if no more are needed.
         sentence: the answer.
-        notes: what a reader has to know, one sentence each.
+        notes: what a reader must know, one sentence each.
     """
 
     question: Question
@@ -68,11 +68,11 @@ class Answer:
 
     @property
     def settled(self) -> bool:
-        """Whether no setting wants more seeds."""
+        """Whether no setting needs more seeds."""
         return bool((self.table["why"] != "").all())
 
     def wanted(self) -> dict[Setting, int]:
-        """Return how many seeds each setting wants."""
+        """Return the number of seeds that each setting needs."""
         labels = self.table[list(self.axes)].itertuples(index=False, name=None)
         settings = [tuple(zip(self.axes, row, strict=True)) for row in labels] if self.axes else [()]
         return dict(zip(settings, self.seeds_wanted, strict=True))
@@ -84,12 +84,12 @@ def answer(
     seeds: Mapping[Setting, Sequence[int]],
     reference: str | None = None,
 ) -> Answer:
-    """Compare the two variants, paired by seed, and say how many seeds a decision would take.
+    """Compare the two variants, paired by seed, and estimate the seeds that a decision needs.
 
     Args:
         path: the study's directory.
-        seeds: of each setting; a pair that is not complete is left out, and noted.
-        reference: whose best accuracy a relative target is a share of.
+        seeds: of each setting; an incomplete pair is left out, with a note.
+        reference: the variant whose best accuracy a relative target is a share of.
 
     Raises:
         ValueError: no completed run, or no variant of this name.
@@ -97,7 +97,7 @@ def answer(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # runs under way or failed: noted as missing pairs
         by_setting = load_settings(path)
-    error = question.error / len(seeds)  # of each: together they err with the whole one at most
+    error = question.error / len(seeds)  # of each setting: together they err with at most the whole error
     rows, notes = [], []
     for setting, wanted_seeds in seeds.items():
         values = _values(by_setting[setting], question, reference) if setting in by_setting else _NOTHING
@@ -112,7 +112,7 @@ def answer(
 
 
 def write(answered: Answer, folder: Path) -> list[Path]:
-    """Write question.csv, .md and .json, and of a grid the map as question.png and .pdf; return the figures."""
+    """Write question.csv, .md and .json, and for a grid the map as question.png and .pdf; return the figures."""
     table, axes, question = answered.table, list(answered.axes), answered.question
     about: dict[str, object] = {"question": asdict(question)}
     about |= {name: getattr(answered, name) for name in ("axes", "seeds_wanted", "sentence", "notes")}
@@ -131,7 +131,7 @@ def write(answered: Answer, folder: Path) -> list[Path]:
 
 
 def read(folder: Path) -> Answer | None:
-    """Read an answer that has been written; None: there is none.
+    """Read a written answer, or return None without one.
 
     Raises:
         ValueError: it is damaged; names the file.
@@ -142,7 +142,7 @@ def read(folder: Path) -> Answer | None:
         return _read(folder)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"{folder / ABOUT}, or {TABLE} beside it, is damaged ({error}): the study's command writes them anew"
+            f"{folder / ABOUT}, or {TABLE} beside it, is damaged ({error}): the study's command writes them again"
         ) from error
 
 
@@ -175,7 +175,7 @@ _NOTHING = pd.Series(dtype=float, index=pd.MultiIndex.from_arrays([[], []], name
 
 
 def _values(runs: Runs, question: Question, reference: str | None) -> pd.Series:
-    """Return the metric of each run; inf: some session missed the target; NaN: there is nothing to measure."""
+    """Return the metric of each run; inf if a session missed the target, NaN without anything to measure."""
     rounds, sessions, metric = runs.rounds, runs.sessions, question.metric
     if metric in METRICS:
         asked = runs.info[runs.info["variant"].isin(question.variants)]
@@ -207,7 +207,7 @@ def _row(
             " measure: ask for a lower target, or for accuracy_first"
         )
     elif not pairs.all():
-        note = f"no complete pair of the seeds {ranges(first.index[~pairs])}: the answer is without them"
+        note = f"no complete pair of the seeds {ranges(first.index[~pairs])}: the answer leaves them out"
     usable = pairs & ~missed
     seen = interval((first - second)[usable], error)
     if missed.any():
@@ -271,7 +271,7 @@ TINTS = (
     "#9ecae1",
     "#fdd49e",
     "#ffffff",
-)  # the first variant, the second, neither; told apart in grey by text
+)  # the first variant, the second, neither; text distinguishes them in greyscale
 
 
 def question_figure(table: pd.DataFrame, axes: Sequence[str], variants: tuple[str, str], unit: str) -> Figure:

@@ -1,4 +1,4 @@
-"""The variants of a study side by side in every setting of its grid, as the papers' large tables print them."""
+"""Compare a study's variants in every setting of its grid, as in the papers' large tables."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +45,7 @@ def compare_settings(
     """Compare the variants in every setting and write settings.csv, .md, .tex and .png.
 
     Runs without training are compared by latency and energy. A variant without a completed run in a setting leaves
-    a gap there, and a note.
+    a gap and a note.
 
     Raises:
         ValueError: no completed run, no grid, other axes or seeds in some settings, no such reference or session,
@@ -54,7 +54,7 @@ def compare_settings(
     by_setting = Settings.of(runs)
     axes = tuple(axis for axis, _ in next(iter(by_setting)))
     if not axes:
-        raise ValueError(f"the runs in {by_setting.first.path} are of no grid: use `edgefl compare`")
+        raise ValueError(f"the runs in {by_setting.first.path} belong to no grid: use `edgefl compare`")
     info, notes, trained = by_setting.info, by_setting.said(), by_setting.trained
     notes += own_notes(info)
     seeds = numbers.seeds_of(by_setting, notes)
@@ -97,7 +97,7 @@ def compare_settings(
     )
 
 
-# What a table of runs without training shows: quantity of `SettingsTable.table` -> words, units
+# Columns for runs without training: quantity of `SettingsTable.table` -> heading, units
 SHOWN_COSTS = {
     "latency_s": ("Latency", TIME_UNITS),
     "latency_mean_s": ("Mean latency", TIME_UNITS),
@@ -115,9 +115,9 @@ class _Group(NamedTuple):
     """Columns that belong together: the accuracy in one session, or one cost, of every variant.
 
     Attributes:
-        short: what stands before a variant's name.
+        short: prefix of a variant's name.
         title: in full.
-        unit: of the numbers once multiplied by `scale`.
+        unit: of the numbers multiplied by `scale`.
         means, stds: [settings x variants].
     """
 
@@ -161,7 +161,7 @@ def _cells(
     """Write accuracies in percent, or costs in their units, [settings x (group, variant)].
 
     Args:
-        cell: makes a cell of a text, told whether it is the best accuracy of several in its setting and session.
+        cell: formats a text, given whether it is the best accuracy of several in its setting and session.
     """
     labels = settings.table[list(settings.axes)].drop_duplicates()
     columns = {axis: [cell(str(label), False) for label in labels[axis]] for axis in settings.axes}
@@ -181,7 +181,7 @@ def _cells(
 
 
 def _setting_names(settings: SettingsTable) -> list[str]:
-    """Name each setting by its labels in one line; numbers stand beside the name of their axis."""
+    """Name each setting by its labels in one line; numbers follow the name of their axis."""
     return [
         "  ".join(
             f"{axis} {label}" if _is_number(label) else str(label)
@@ -192,7 +192,7 @@ def _setting_names(settings: SettingsTable) -> list[str]:
 
 
 def _caption(settings: SettingsTable) -> str:
-    """Say in one line what the table of settings shows."""
+    """Return the caption of the table of settings."""
     rounds, seeds = settings.first_rounds, named_seeds(settings.seeds)
     sessions = f"session{'s' * (len(settings.sessions) > 1)} {ranges(settings.sessions)}"
     if not settings.trained:
@@ -201,7 +201,7 @@ def _caption(settings: SettingsTable) -> str:
 
 
 def _verdicts(settings: SettingsTable) -> list[str]:
-    """Say in how many settings the reference leads, and where it does not."""
+    """Return sentences on the settings in which the reference leads, and those in which it does not."""
     if not (settings.trained and len(leads := settings.table["lead"].dropna())):
         return []
     behind = settings.table[settings.table["lead"] <= 0].to_dict("records")
@@ -217,7 +217,7 @@ def _verdicts(settings: SettingsTable) -> list[str]:
 
 
 def report(settings: SettingsTable) -> Report:
-    """Tell of a table of settings; in Markdown and LaTeX the best of each session is bold."""
+    """Return the report of a table of settings; in Markdown and LaTeX the best of each session is bold."""
     axes = list(settings.axes)
     best = _cells(settings, lambda text, best: f"**{text}**" if best else text).set_index(axes[0])
     return Report.of(
@@ -260,7 +260,7 @@ def _is_number(label: object) -> bool:
 ROW_INCH, PANEL_INCH, MARGIN_INCH = 0.26, 3.1, 1.0
 LABEL_INCH, CHARACTERS_AN_INCH = 0.075, 9.5  # of a letter beside the panels; of the title
 MARKS = "oDsv^P"
-DODGE = 0.16  # of a row, between marks of costs: they are often the same, and one would hide the other
+DODGE = 0.16  # of a row, between marks of costs: equal ones would hide each other
 WIDEST = 6  # panels side by side; a page does not hold more
 
 

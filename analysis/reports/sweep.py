@@ -1,4 +1,4 @@
-"""A swept key: what a target, or a round, costs against its value; maps of two keys; time against energy."""
+"""Report a swept key: costs of a target, or a round, against its value; maps of two keys; time against energy."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,25 +45,25 @@ def sweep(
     target: Annotated[str | float | Target, typer.Option(help=f"{TARGET}."), str] = "95%",
     keys: Annotated[
         Sequence[str],
-        typer.Option(
-            "--key", help="Dotted key, or its end; twice: a map. Default: the number that is swept."
-        ),
+        typer.Option("--key", help="Dotted key, or its end; two make a map. Default: the swept number."),
         list[str] | None,
     ] = (),
     metric: Annotated[
         Metric | None,
         typer.Option(
-            help="What to draw: seconds, joules or rounds to the target (without training of a round), or accuracy of"
-            " the first rounds. Default: seconds and joules, in a map seconds.",
+            help="What to draw: seconds, joules or rounds to the target (without training, of a round), or accuracy"
+            " of the first rounds. Default: seconds and joules, in a map seconds.",
         ),
     ] = None,
     transposed: Transpose = False,
-    deviation: Annotated[bool, typer.Option("--deviation", help="Deviations, not 95 % intervals.")] = False,
+    deviation: Annotated[
+        bool, typer.Option("--deviation", help="Deviations instead of 95 % intervals.")
+    ] = False,
 ) -> Sweep:
     """Measure costs against a swept key and write sweep.csv, .md, .tex, and the figures as PNG and PDF.
 
     Raises:
-        ValueError: no completed run, no key that is swept or too many, no such key, a metric that the runs do not
+        ValueError: no completed run, no swept key or too many, no such key, a metric that the runs do not
             have, or a folder that cannot be written.
     """
     goal = target_of(target)
@@ -95,7 +95,7 @@ def sweep(
 
 
 def grid_key(runs: Paths | Settings) -> str | None:
-    """Find the key of a study's grid if that is one number: one axis, whose settings differ in this key alone."""
+    """Return the key of a study's grid if it sweeps one number: one axis of settings that differ only in this key."""
     info = Settings.of(runs).info
     if any(len(setting) != 1 for setting in info["setting"]):
         return None
@@ -142,7 +142,7 @@ def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> l
                 f"no key '{name}' in which the runs differ; they differ in {', '.join(every) or 'none'}"
             )
         if fitting[0] not in swept:
-            raise ValueError(f"'{fitting[0]}' is no number in every run: it cannot be an axis")
+            raise ValueError(f"'{fitting[0]}' is not a number in every run: it cannot be an axis")
         chosen.append(fitting[0])
     if len(chosen) > 2:
         raise ValueError("at most two keys: a line, or a map")
@@ -181,7 +181,7 @@ def headline(sweep: Sweep) -> pd.DataFrame:
 
 
 def _mean(row: pd.Series, cost: str, size: float, layout: Layout) -> str:
-    """Write a mean; its interval on a logarithmic scale, as costs are above zero, an accuracy's as it is."""
+    """Write a mean with its interval: logarithmic for costs, which are above zero, linear for accuracies."""
     mean = row[f"{cost}_mean"] / size
     if layout.interval and cost in POSITIVE:
         return with_interval(mean, row[f"{cost}_low"] / size, row[f"{cost}_high"] / size)
@@ -194,7 +194,7 @@ def _ratio(row: pd.Series, cost: str) -> str:
 
 
 def verdicts(sweep: Sweep) -> list[str]:
-    """Say of each series how the last value compares with the first, paired by seed."""
+    """Compare each series' last value with its first, paired by seed."""
     time, energy = TO_TARGET if sweep.target else OF_ROUND
     if len(sweep.keys) > 1 or f"{time}_ratio" not in sweep.table:
         return []
@@ -217,7 +217,7 @@ def verdicts(sweep: Sweep) -> list[str]:
 
 
 def _caption(sweep: Sweep) -> str:
-    """Say in one line what the table shows."""
+    """Return the caption of the table."""
     seeds, several = named_seeds(sweep.seeds), len(sweep.seeds) > 1
     if sweep.layout.interval and several:
         seeds = f"{len(sweep.seeds)} seeds, mean and 95 % interval"
@@ -225,7 +225,7 @@ def _caption(sweep: Sweep) -> str:
 
 
 def _explanations(sweep: Sweep) -> Iterator[str]:
-    """Say how numbers are defined."""
+    """Yield sentences that define the numbers."""
     if sweep.costs == ("accuracy_first",):
         yield "Means over the first training rounds of each session, and over recurring sessions, if there are any."
     elif sweep.target is None:
@@ -243,10 +243,10 @@ def _explanations(sweep: Sweep) -> Iterator[str]:
 
 
 def report(sweep: Sweep) -> Report:
-    """Tell of a sweep: costs by value."""
+    """Return the report of a sweep: costs by value."""
     title, table = _caption(sweep), headline(sweep)
     axis = str(table.index.name)
-    # LaTeX names the axis also where it stands in the head
+    # LaTeX names the axis even if it is in the head
     turned, corner = (table.T, "") if sweep.layout.transposed else (table, axis)
     return Report.of(
         sweep,

@@ -1,4 +1,4 @@
-"""The convergence theory of the journal paper, with constants estimated along a run: J's Theorem 1."""
+"""Report the journal paper's convergence theory, Theorem 1, with constants estimated along a run."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.load import Paths, Runs
 
 TERMS = ["a", "b", "c", "d"]
-MEASURED = "theory_lr"  # the first of the columns that `learning.theory` makes a run record
+MEASURED = "theory_lr"  # the first of the columns that `learning.theory` adds
 
 
 def report_theory(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
@@ -59,8 +59,8 @@ def constants(measured: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         variant, seed; beta: the largest secant slope of a device's gradient between two consecutive global models (a
-        lower bound of the true smoothness, which would be over all models); beta_median; zeta2: the largest
-        sum_k a_k |grad F_k|^2 - |grad F|^2 seen, with zeta1 = 1 (exact for the models and shares met, no more than
+        lower bound of the true smoothness, a maximum over all models); beta_median; zeta2: the largest
+        sum_k a_k |grad F_k|^2 - |grad F|^2 seen, with zeta1 = 1 (exact for the models and shares seen, only
         a lower bound beyond them); rounds measured.
     """
     divergence = measured["theory_gradient2_devices"] - measured["theory_gradient2"]
@@ -79,17 +79,17 @@ def constants(measured: pd.DataFrame) -> pd.DataFrame:
 def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float = 1.0) -> pd.DataFrame:
     """Compute J's bound on the squared gradient norm round by round, term by term.
 
-    The gradient noise stands in place of its bound through the data: 2 Theta^2 sigma~_k^2 / D_k (J 52) is replaced by
+    The measured gradient noise replaces its bound through the data: 2 Theta^2 sigma~_k^2 / D_k (J 52) is replaced by
     the variance sigma_k^2 of device k's gradients, which it bounds, and devices count with D_k / D as in (51). So (b)
     and (c) are at most those of (9). Lambda is the least that (14) admits at the round's learning rate.
 
     Args:
-        measured: rounds of one run, as `_measured_rounds` gives them.
+        measured: rounds of one run, as `_measured_rounds` returns them.
 
     Returns:
         variant, seed, cell, session, round, gradient2 (the left side), a, b, c, d, bound (their sum), control
         (Lambda;
-        NaN with all terms where the learning rate is too large for any below 1; where it is 0, (a) and the bound are
+        NaN with all terms if the learning rate is too large for any below 1; if it is 0, (a) and the bound are
         NaN), lr, lr_limit_steps (J 65; negative
         from four local steps on: no rate is small enough there) and lr_limit_drift (J 14 for Lambda -> 1).
 
@@ -116,7 +116,7 @@ def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float 
 
 
 def _along(runs: Runs) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Compute the bound along every run; returns it by round, and the constants with the means over rounds by run."""
+    """Compute the bound along every run; return it by round, and constants and means over rounds by run."""
     measured = _measured_rounds(runs)
     estimated = constants(measured)
     parts, rows = [], measured.groupby(RUN).indices
@@ -151,7 +151,7 @@ EXPLANATIONS = (
     "β: the largest change of a device's gradient between the models before and after a round, over their distance: a"
     " lower bound of the constant. ζ₂: the largest difference seen. Noise: variance of single gradients, from"
     " 32 samples of each device (relative error about a quarter for one device).",
-    "(b) and (c) with the measured variance in place of its bound by the data's spread; they are at most J's.",
+    "(b) and (c) with the measured variance instead of its bound by the data's spread; they are at most J's.",
     "Figure: means over seeds; ticks mark rounds whose learning rate is beyond (14) with one of them.",
     "The limit by (65) is negative from four local steps on: J's condition then admits no learning rate.",
 )
@@ -212,7 +212,7 @@ def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
 
 
 def _means(own: pd.DataFrame, starts: pd.Series) -> pd.DataFrame:
-    """Average over seeds and cells, NaN where one has no value; sessions are parted by an empty row."""
+    """Average over seeds and cells, NaN if one has no value; an empty row separates sessions."""
     rounds = own.groupby(["session", "round"])[[*NAMED, "bound", "gradient2"]]
     means = rounds.mean().where(rounds.count().eq(rounds.size(), axis=0))
     places = means.index.get_level_values("session").map(starts) + means.index.get_level_values("round")

@@ -1,4 +1,4 @@
-"""What a reader may choose, with its defaults: known to the command line without pandas."""
+"""Options of reports with their defaults, for the command line without pandas."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 import typer
 
-FIRST_ROUNDS = 10  # of a session, whose mean accuracy is compared; J, Tables II, III and X to XII
-OVERLAP = 0.5  # Jaccard index from which on two sessions have the same population
-SMOOTH = 10  # rounds whose mean has to be back for a recovery from drift
-MARGIN = 0.01  # of accuracy, below the level to come back to after drift
+FIRST_ROUNDS = 10  # of a session, for the compared mean accuracy; J, Tables II, III and X to XII
+OVERLAP = 0.5  # least Jaccard index of two sessions with the same population
+SMOOTH = 10  # rounds whose mean must be back for a recovery from drift
+MARGIN = 0.01  # of accuracy, below the level to regain after drift
 Weights = Literal["devices", "samples"]
 Recovery = Literal["level", "plateau"]
 Recurring = Literal["labels", "population"]
@@ -26,26 +26,26 @@ COLUMNS = {
 }
 
 
-# options of several commands; a third word is the type that the command line reads, where Python callers give more
+# options of several commands; a third element is the command line's type, if Python callers may give more
 Folders = Annotated[list[Path], typer.Argument(metavar="RUNS_DIR...", help="Folders of studies, or of runs.")]
-Partial = Annotated[
-    bool, typer.Option("--partial", help="Also what there is of runs under way or cut short.")
-]
+Partial = Annotated[bool, typer.Option("--partial", help="Include the finished sessions of incomplete runs.")]
 Names = Annotated[list[str] | None, typer.Option(metavar="NAME...", help="One for each folder, in order.")]
 Out = Annotated[
     Path | None,
-    typer.Option(help="Where to write the files. Default: RUNS_DIR; of several `comparison` beside them."),
+    typer.Option(help="Folder to write to. Default: RUNS_DIR; with several, `comparison` next to them."),
 ]
 Explain = Annotated[
-    bool, typer.Option("--explain", help="Also how the numbers are defined, and all further tables.")
+    bool, typer.Option("--explain", help="Also print definitions of the numbers, and all further tables.")
 ]
 Reference = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Variant to measure others by. Default: the study's.")
+    str | None, typer.Option(metavar="NAME", help="Variant to compare others with. Default: the study's.")
 ]
 Transpose = Annotated[bool, typer.Option("--transpose", help="In files, a column per variant, or value.")]
 Overlap = Annotated[
     float,
-    typer.Option(help="Devices in both of two sessions, over those in either: from here on one population."),
+    typer.Option(
+        help="Least share of devices in both of two sessions, over those in either, of one population."
+    ),
 ]
 TARGET = (
     "Accuracy to reach: 0.8, or a share of the best one: 95% (of the reference's, the default), '95% of NAME',"
@@ -58,9 +58,9 @@ class Layout:
     """How a table is laid out in the terminal, Markdown and LaTeX.
 
     Attributes:
-        columns: names of the columns, see `COLUMNS`, with commas between them or one by one; none: all that apply.
-        transposed: LaTeX and Markdown with a column per variant, as the terminal has it.
-        interval: behind ± stands half the 95 % interval of the mean (Student's t) in place of the deviation.
+        columns: names of the columns, see `COLUMNS`, separated by commas or in a list; by default all that apply.
+        transposed: LaTeX and Markdown with a column per variant, as in the terminal.
+        interval: write half the 95 % interval of the mean (Student's t) after ± instead of the deviation.
     """
 
     columns: Annotated[
@@ -69,7 +69,9 @@ class Layout:
         list[str] | None,
     ] = ()
     transposed: Transpose = False
-    interval: Annotated[bool, typer.Option("--interval", help="95 % intervals, not deviations.")] = False
+    interval: Annotated[bool, typer.Option("--interval", help="95 % intervals instead of deviations.")] = (
+        False
+    )
 
     def __post_init__(self) -> None:
         names = tuple(name for some in self.columns for name in some.split(","))
@@ -77,7 +79,7 @@ class Layout:
 
     @property
     def spread(self) -> str:
-        """Ending of the columns that hold what stands behind ±."""
+        """Ending of the columns for the values after ±."""
         return "ci" if self.interval else "std"
 
 

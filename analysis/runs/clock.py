@@ -1,4 +1,4 @@
-"""The clock of runs whose sessions follow no schedule of rounds: the hour of the day, or the time since the start."""
+"""The clock of runs without a schedule of rounds: the hour of the day, or the time since the start."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ DAY_S, HOURS = 86_400.0, 24.0
 
 @dataclass(frozen=True)
 class Clock:
-    """A clock.
+    """A clock by the hour of the day, or without one by the time since the start.
 
     Attributes:
-        begin_hour: hour of the day at simulated time 0; None: the runs have no day.
+        begin_hour: hour of the day at simulated time 0, None without a day.
         day_s: simulated seconds of a day of 24 hours.
     """
 
@@ -25,11 +25,11 @@ class Clock:
     day_s: float = DAY_S
 
     def hours(self, time_s: Any) -> Any:
-        """Return the hours since midnight of the first day; of runs without a day since the start."""
+        """Return the hours since midnight of the first day, or since the start without a day."""
         return (self.begin_hour or 0.0) + HOURS * time_s / self.day_s
 
     def words(self, time_s: float) -> str:
-        """Write a time as people do: `8:10`, from the second day on `day 2, 8:10`; without a day `12.5 s`."""
+        """Write a time: `8:10`, from the second day on `day 2, 8:10`; without a day `12.5 s`."""
         if self.begin_hour is None:
             return with_unit(time_s, TIME_UNITS) if time_s else "0 s"
         hour = self.hours(time_s)
@@ -38,13 +38,13 @@ class Clock:
 
 
 def of_day(hour: float) -> str:
-    """Write an hour as clocks show it: 8:05."""
+    """Write an hour like a clock: 8:05."""
     minutes = round(60 * hour) % round(60 * HOURS)
     return f"{minutes // 60}:{minutes % 60:02d}"
 
 
 def clock_of(info: pd.DataFrame) -> Clock | None:
-    """Find the clock of runs, rows of `Runs.info`; None: sessions of one of them follow a schedule of rounds."""
+    """Return the clock of runs, rows of `Runs.info`, or None if a run's sessions follow a schedule of rounds."""
     keys = [keys_of(run.path) for run in info.drop_duplicates("variant").itertuples()]
     if not keys or any(of_one.get("sessions", "schedule") == "schedule" for of_one in keys):
         return None
@@ -52,7 +52,7 @@ def clock_of(info: pd.DataFrame) -> Clock | None:
 
 
 def own_clock(path: str) -> Clock:
-    """Find the clock of a run's people and sessions, whichever sessions they are."""
+    """Return the clock of a run, whatever its sessions follow."""
     return _clock(keys_of(path))
 
 

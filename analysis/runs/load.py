@@ -22,22 +22,22 @@ def named(setting: Iterable[tuple[str, object]], between: str = ", ") -> str:
 
 @dataclass(frozen=True)
 class Runs:
-    """The completed runs below a folder. Every table but `info` leads with the columns variant, seed.
+    """The completed runs below a folder. Every table except `info` begins with the columns variant, seed.
 
     Attributes:
-        path: the folder that was searched, or that holds all those that were.
-        home: where reports go if nobody says where: the folder that was searched; of several `comparison` beside
-            them; None: they have no folder in common.
-        info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name,
-            notes (what the run had to say of itself), devices_recorded (rows of devices.csv: of all rounds, of
-            none, or of every n-th), payload_bits (of one model transfer; NaN: not known), place (of its variant, to
-            sort by: as in the study's file, of several folders in their order), score (by which its models are
-            judged: accuracy, or another task's, whose columns stand there twice, as accuracy too).
+        path: the searched folder, or the common parent of several.
+        home: default folder of reports: the searched folder; with several, `comparison` next to them; None without a
+            common parent.
+        info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name, notes (of
+            the run), devices_recorded (rows of devices.csv: of all rounds, of none, or of every n-th), payload_bits
+            (of one model transfer, NaN if unknown), place (of its variant for sorting: as in the study's file, for
+            several folders in their order), score (of its models: accuracy, or another task's, whose columns appear
+            twice, also as accuracy).
         rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
         events: events.csv of all runs.
         sessions: sessions.csv of all runs.
-        left_out: one sentence for each run directory that was not read, and why.
-        remarks: what a reader has to know of those that were, one sentence each.
+        left_out: one sentence with the reason for each run directory that was not read.
+        remarks: what a reader must know of the others, one sentence each.
     """
 
     path: Path
@@ -51,7 +51,7 @@ class Runs:
 
     @property
     def score(self) -> str:
-        """By which score the models of all these runs are judged."""
+        """The score of all these runs' models."""
         return str(self.info["score"].iloc[0])
 
     @property
@@ -60,10 +60,10 @@ class Runs:
         return bool(self.rounds["accuracy"].notna().any())
 
     def folder(self, out: str | Path | None = None) -> Path:
-        """Return where a report on these runs goes: `out`, or their home.
+        """Return the folder of a report on these runs: `out`, or their home.
 
         Raises:
-            ValueError: they have no home, or runs lie in it: say where.
+            ValueError: they have no home, or it holds runs.
         """
         if out is not None:
             return Path(out)
@@ -75,27 +75,27 @@ class Runs:
 
     @cached_property
     def devices(self) -> pd.DataFrame:
-        """Read the table devices of all runs, one row per device and round. Large: only when first asked for.
+        """Read the table devices of all runs, one row per device and round. It is large, and read on first use.
 
-        Not all rounds have rows where a run was told not to record them: see `notes`.
+        Rounds may lack rows if a run did not record them: see `notes`.
         """
         return read_all(self.info, "devices")
 
     @cached_property
     def positions(self) -> pd.DataFrame:
-        """Read the table positions of the runs that have one: where each device was at an interval.
+        """Read the table positions of the runs that have one: each device's position at intervals.
 
         Raises:
-            ValueError: none has.
+            ValueError: no run has one.
         """
         return self._of_some("positions", "positions: run them with record.positions_s")
 
     @cached_property
     def evaluation(self) -> pd.DataFrame:
-        """Read the table evaluation of the runs that have one: what each device scored on its own test data.
+        """Read the table evaluation of the runs that have one: each device's scores on its own test data.
 
         Raises:
-            ValueError: none has.
+            ValueError: no run has one.
         """
         return self._of_some(
             "evaluation",
@@ -104,7 +104,7 @@ class Runs:
         )
 
     def _of_some(self, table: str, lacking: str) -> pd.DataFrame:
-        """Read a table of the runs that have it; if none has, say what they lack."""
+        """Read a table of the runs that have it; raise if none has, naming what they lack."""
         some = [any(forms(Path(path), table)) for path in self.info["path"]]
         if not any(some):
             raise ValueError(f"the runs in {self.path} have no {lacking}")
@@ -116,7 +116,7 @@ class Runs:
         return runs if isinstance(runs, Runs) else load_runs(runs)
 
     def said(self) -> list[str]:
-        """List all that a reader has to know of the runs: those left out, remarks, and what they did not record."""
+        """List what a reader must know of the runs: those left out, remarks, and what they did not record."""
         return [*self.left_out, *self.remarks, *self.notes]
 
     @property
@@ -127,14 +127,14 @@ class Runs:
             if recorded != "all":
                 rows = "of no round" if recorded == "none" else f"of one round in {recorded}"
                 notes.append(
-                    f"{len(runs)} of {len(self.info)} runs have rows of devices {rows} (record.devices): what is"
-                    " made of the rows of all rounds is left out for them, and means are over those that are there"
+                    f"{len(runs)} of {len(self.info)} runs have rows of devices {rows} (record.devices):"
+                    " numbers that need all rounds are left out for them, and means are over the recorded rows"
                 )
         return notes
 
     @cached_property
     def ledger(self) -> pd.DataFrame:
-        """Read ledger.csv of all runs, one row per device: its joules by what it was doing, and those wasted."""
+        """Read ledger.csv of all runs, one row per device: its joules by activity, and those wasted."""
         return read_all(self.info, "ledger")
 
 
@@ -148,7 +148,7 @@ class Settings(dict[Setting, Runs]):
 
     @property
     def first(self) -> Runs:
-        """The first setting's runs, which know what all have in common: the folder of reports, and the score."""
+        """The first setting's runs, for what all have in common: the folder of reports, and the score."""
         return next(iter(self.values()))
 
     @property
@@ -162,21 +162,21 @@ class Settings(dict[Setting, Runs]):
         return pd.concat([runs.info for runs in self.values()], ignore_index=True)
 
     def said(self) -> list[str]:
-        """List what a reader has to know of the runs."""
+        """List what a reader must know of the runs."""
         return list(dict.fromkeys(note for runs in self.values() for note in (*runs.left_out, *runs.remarks)))
 
 
 def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:
     """Read every completed run directory below a folder, or the folder itself if it is one; or below several.
 
-    A run outside a study takes its own name as its variant.
+    A run outside a study uses its name as its variant.
 
     Args:
-        path: one folder or several. Where runs of several would have one variant and seed, variants are called by
-            their folder too.
-        names: of the folders, in place of their own.
-        partial: take runs too that are not completed, with the sessions that they have completed. Otherwise they are
-            left out, with a warning that names them.
+        path: one folder or several. If runs of several have the same variant and seed, names of variants include
+            their folder.
+        names: of the folders, instead of their own.
+        partial: include incomplete runs, with the sessions that they have completed. Otherwise they are left out,
+            with a warning that names them.
 
     Raises:
         ValueError: no such folder, no completed run below it, runs of several settings of a grid, two runs of
@@ -186,7 +186,7 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) 
     settings = list(dict.fromkeys(info["setting"]))
     if any(axis == "federation" for axis, _ in settings[0]):
         raise ValueError(
-            f"{root} holds several federations, and this is about the rounds of one: give its directories, such as"
+            f"{root} holds several federations, and this needs one: give its directories, such as"
             f" {info['path'].iloc[0]}"
         )
     if len(settings) > 1:
@@ -199,7 +199,7 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) 
 
 
 def load_as_variants(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:
-    """Read runs as `load_runs` does; settings of a grid become variants, called by both."""
+    """Read runs as `load_runs` does; settings of a grid become variants, named by both."""
     info, root, remarks = find_runs(path, names, partial)
     words = [" ".join(label for _, label in setting) for setting in info["setting"]]
     both = [" ".join(filter(None, pair)) for pair in zip(words, info["variant"], strict=True)]

@@ -1,4 +1,4 @@
-"""Where the cells, areas and streets of a scenario lie, read from its file and from the maps that it names."""
+"""Read the cells, areas and streets of a scenario from its file and from the maps that it names."""
 
 import gzip
 import json
@@ -19,24 +19,24 @@ MOST_STREETS = 5000  # of one network
 LANE_M, NEAREST_LANE_M = 4.0, 35.0  # of a highway; twin of mobility/highway.py
 EQUATOR_M, SQUARED_ECCENTRICITY = 6_378_137.0, 0.00669437999014  # WGS 84
 NO_MAP = (OSError, EOFError, zlib.error, ElementTree.ParseError)  # a file cannot be read
-NO_PLACES = (ValueError, LookupError, TypeError, AttributeError)  # or says something else
+NO_PLACES = (ValueError, LookupError, TypeError, AttributeError)  # or has unexpected content
 # steps on the triangular grid, counter-clockwise; twin of channel/layout.py: `analysis` reads files only
 DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
 
 
 def map_of(run: str | Path, notes: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]], list[Any]]:
-    """Read the layout of a run's cells, its areas and its streets; what cannot be read any more is noted."""
+    """Read the layout of a run's cells, its areas and its streets; unreadable maps are noted."""
     with scenario_of(run) as scenario:
         layout = layout_of(scenario)
         return layout, areas_of(scenario, notes), streets_of(scenario, layout["radius_m"], notes)
 
 
 def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Find the sites of a complete scenario, and what is drawn around them.
+    """Return the sites of a complete scenario, and the geometry drawn around them.
 
     Returns:
         sites [[x, y]], sectors, azimuth_deg, shape (disc: one cell; hexagons; open), isd_m, radius_m (of the world),
-        images [[x, y]]: how far the same world is repeated, where it is.
+        images [[x, y]]: offsets of repetitions of the same world, if any.
     """
     layout, radius_m = scenario["layout"], float(scenario["cell"]["radius_m"])
     rings, isd_m, sites, images_at_m = int(layout["rings"]), float(layout["isd_m"]), layout.get("sites"), None
@@ -62,7 +62,7 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def hexagonal_sites_m(rings: int, isd_m: float) -> np.ndarray:
-    """Place [sites, 2]: the centre first, then ring by ring, each counter-clockwise from the x axis."""
+    """Return the sites [sites, 2]: the centre first, then ring by ring, each counter-clockwise from the x axis."""
     axial = [(0, 0)]
     for ring in range(1, rings + 1):
         for corner, side in zip(DIRECTIONS, DIRECTIONS[2:] + DIRECTIONS[:2], strict=True):
@@ -71,7 +71,7 @@ def hexagonal_sites_m(rings: int, isd_m: float) -> np.ndarray:
 
 
 def images_m(rings: int, isd_m: float) -> np.ndarray:
-    """List [7, 2] how far a repeated layout is moved, to stand beside itself on six sides; first: not at all."""
+    """Return the offsets [7, 2] of a layout that repeats on six sides, the first 0."""
     moved = [(0, 0), (rings + 1, rings)]
     for _ in range(5):
         q, r = moved[-1]
@@ -87,7 +87,7 @@ def _metres(axial: list[tuple[int, int]], isd_m: float) -> np.ndarray:
 def areas_of(scenario: dict[str, Any], notes: list[str]) -> list[dict[str, Any]]:
     """List the areas, {name, points: the corners of each ring} or {name, centre, radius}.
 
-    A map file that cannot be read any more is left out, and noted.
+    An unreadable map file is left out, with a note.
     """
     areas = []
     for name, area in (scenario.get("areas") or {}).items():
@@ -111,7 +111,7 @@ def streets_of(scenario: dict[str, Any], radius_m: float, notes: list[str]) -> l
 
     Args:
         radius_m: of the world, see `layout_of`.
-        notes: for a network whose file cannot be read any more.
+        notes: for a network with an unreadable file.
     """
     streets = list(_of_the_map(scenario, notes))
     devices = scenario["devices"]
@@ -132,7 +132,7 @@ def streets_of(scenario: dict[str, Any], radius_m: float, notes: list[str]) -> l
 
 
 def _of_the_map(scenario: dict[str, Any], notes: list[str]) -> Iterator[list[list[float]]]:
-    """Read the streets along which people go."""
+    """Read the streets of moving devices."""
     source = scenario.get("streets") or {}
     yield from source.get("lines_m") or ()
     with _noted(notes, "The map of the streets"):
@@ -145,14 +145,14 @@ def _of_the_map(scenario: dict[str, Any], notes: list[str]) -> Iterator[list[lis
 
 
 def _grid(half_m: float, block_m: float) -> list[list[list[float]]]:
-    """Lay the streets of a square grid, the middle of a block at the origin."""
+    """Return the streets of a square grid, with the middle of a block at the origin."""
     pairs = math.ceil(half_m / block_m - 0.5)
     at_m = [(number + 0.5) * block_m for number in range(-pairs, pairs)]
     return [line for m in at_m for line in ([[m, -half_m], [m, half_m]], [[-half_m, m], [half_m, m]])]
 
 
 def _lanes(model: dict[str, Any], half_m: float) -> list[list[list[float]]]:
-    """Lay the lanes of a straight road."""
+    """Return the lanes of a straight road."""
     y_m = [NEAREST_LANE_M + lane * LANE_M for lane in range(2 * model["lanes"])]
     return [[[-half_m, m], [half_m, m]] for m in y_m]
 
@@ -177,7 +177,7 @@ def _rings_m(shape: dict[str, Any], origin_lon_lat: Sequence[float]) -> list[lis
 
 
 def _geometries(shape: dict[str, Any]) -> list[dict[str, Any]]:
-    """Read the geometries of a GeoJSON file, of the features wanted."""
+    """Read the geometries of a GeoJSON file's selected features."""
     document = json.loads(Path(shape["path"]).read_text(encoding="utf-8"))
     features = document.get("features") or [document]
     if wanted := shape.get("feature"):
@@ -205,9 +205,9 @@ def _rings(geometry: dict[str, Any]) -> Iterator[Any]:
 
 
 def local_m(lon_lat_deg: Any, origin_deg: Sequence[float]) -> np.ndarray:
-    """Turn [n, 2] longitudes and latitudes into metres east and north of a place, good enough for a drawing.
+    """Convert longitudes and latitudes [n, 2] to metres east and north of a place, accurate enough for a drawing.
 
-    By the radii of curvature of WGS 84 at the origin: within 10 km wrong by less than a thousandth.
+    It uses the radii of curvature of WGS 84 at the origin: within 10 km the error is below a thousandth.
     """
     degrees = np.asarray(lon_lat_deg, float)[:, :2]
     away = np.radians(degrees - np.asarray(origin_deg, float))
@@ -219,7 +219,7 @@ def local_m(lon_lat_deg: Any, origin_deg: Sequence[float]) -> np.ndarray:
 
 @contextmanager
 def _noted(notes: list[str], what: str) -> Iterator[None]:
-    """Leave out what a map file does not say any more: the replay is true without it."""
+    """Leave out what a map file no longer gives: the replay is correct without it."""
     try:
         yield
     except (*NO_MAP, *NO_PLACES) as error:

@@ -1,4 +1,4 @@
-"""The tables of many runs as one frame each: CSV files with the same header are parsed in one go."""
+"""Read the tables of many runs into one frame each: CSV files with the same header are parsed at once."""
 
 import io
 from itertools import groupby
@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-# the last digit too: pandas 3 reads it by itself, and wants the word no more
+# exact to the last digit: pandas 3 does so by default, and no longer accepts the option
 EXACT = {} if int(pd.__version__.partition(".")[0]) >= 3 else {"float_precision": "round_trip"}
 
-# what the metrics and figures rely on; further columns are kept as they are
+# columns that metrics and figures need; others are kept unchanged
 REQUIRED_COLUMNS = {
     "rounds": [
         *("session", "round", "phase", "start_s", "end_s", "latency_s", "latency_mean_s"),
@@ -41,14 +41,14 @@ TEXT_COLUMNS = {
     "positions": set(),
     "evaluation": {"phase"},
 }
-# empty throughout in runs without training: a number all the same
+# empty in runs without training, but still numbers
 FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db", "sinr_db"}
 FLOAT_COLUMNS |= {"accuracy_personal", "loss_personal"}
 
 
-# whatever a column with such an end is of, it is a number
+# a column with such an ending is a number
 UNITS = ("_s", "_j", "_bits", "_m", "_db")
-# columns without which no row can be told from another
+# columns that identify a row
 NEVER_EMPTY = {
     "rounds": ["session", "round", "start_s", "end_s", "energy_j"],
     "devices": ["session", "round", "device"],
@@ -68,7 +68,7 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
     Raises:
         ValueError: names the file that cannot be read, and the remedy.
     """
-    # of runs read together the same
+    # the same for runs read together
     score = info["score"].iloc[0] if "score" in info and len(info) else ACCURACY
     files = [
         _File(Path(str(path)), _text(Path(str(path), f"{table}.csv")), (variant, seed))
@@ -77,15 +77,14 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
     frames: list[pd.DataFrame] = []
     for _, alike in groupby(files, lambda file: _header(file.text)):
         frames += _read_alike(list(alike), table, score)
-    # an empty table has no dtypes that another one should take over
+    # an empty table has no dtypes for others
     return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 
 def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Keep of runs that are not completed the sessions that have ended, and whose rounds all have rows.
+    """Keep only ended sessions of incomplete runs, with rows for all their rounds.
 
-    Rows of rounds are written in their order, some seconds after their ends: as far as a run's last row they are all
-    there.
+    Rows of rounds are written in order, some seconds after their ends: up to a run's last row they are complete.
     """
     keys = ["variant", "seed", "cell", "session"]
     partial = info.loc[info["status"] != "completed", ["variant", "seed"]].itertuples(index=False, name=None)
@@ -121,7 +120,7 @@ def _header(text: bytes) -> bytes:
 
 
 class _File(NamedTuple):
-    """The table of a run: its directory, the CSV file as text, and whose rows they are, variant and seed."""
+    """The table of a run: its directory, the CSV file as text, variant and seed."""
 
     directory: Path
     text: bytes
@@ -129,17 +128,17 @@ class _File(NamedTuple):
 
 
 def _read_alike(files: list[_File], table: str, score: str) -> list[pd.DataFrame]:
-    """Read the tables of runs whose files have one header, together if they are well-formed, else one by one."""
+    """Read the tables of runs with equal headers, together if they are well-formed, otherwise one by one."""
     if len(files) > 1:
         header = _header(files[0].text)
         bodies = [file.text[len(header) :] for file in files]
-        # a last line that was cut off would run into the next file's first
+        # a truncated last line would merge with the next file's first
         if all(body == b"" or body.endswith(b"\n") for body in bodies):
             counts = [body.count(b"\n") for body in bodies]
             try:
                 frame = _parsed(header + b"".join(bodies), table, score)
             except ValueError:
-                frame = pd.DataFrame()  # the file at fault is found below
+                frame = pd.DataFrame()  # the faulty file is found below
             if len(frame) == sum(counts) > 0 and not _fault(frame, table):
                 owners = [file.key for file, count in zip(files, counts, strict=True) for _ in range(count)]
                 return [_completed(frame, table, owners)]
@@ -161,19 +160,19 @@ def _parsed(text: bytes, table: str, score: str) -> pd.DataFrame:
 
 
 def _with_accuracy(frame: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Add the columns of another score under accuracy's names, by which all that follows knows it."""
+    """Copy the columns of another score to accuracy's names, which all later code uses."""
     named = {column: _as_accuracy(column, score) for column in frame.columns}
     return frame.assign(**{name: frame[column] for column, name in named.items() if name != column})
 
 
 def _as_accuracy(column: str, score: str) -> str:
-    """Return the name of accuracy's column that this one of another score stands for, or its own."""
+    """Return the accuracy column for a column of another score, or the column's own name."""
     of_score = score != ACCURACY and (column == score or column.startswith(f"{score}_"))
     return ACCURACY + column.removeprefix(score) if of_score else column
 
 
 def _fault(frame: pd.DataFrame, table: str) -> str:
-    """Say what is wrong with a table: it lacks a column, or a number in one; empty: nothing."""
+    """Describe the fault of a table, a missing column or number; empty without one."""
     required, texts = REQUIRED_COLUMNS[table], TEXT_COLUMNS[table]
     if missing := [column for column in required if column not in frame]:
         return f"lacks the column {', '.join(missing)}: run it again with this release"
@@ -182,18 +181,18 @@ def _fault(frame: pd.DataFrame, table: str) -> str:
         return f"is damaged, its column {words[0]} holds words: run it again"
     for column in NEVER_EMPTY[table]:
         if not np.isfinite(frame[column].to_numpy(float)).all():
-            return f"is damaged, its column {column} has a cell that is no number: run it again"
+            return f"is damaged, its column {column} has a cell that is not a number: run it again"
     return ""
 
 
 def _completed(frame: pd.DataFrame, table: str, keys: list[tuple[object, object]]) -> pd.DataFrame:
-    """Fill in what a table may lack, and say whose rows they are."""
+    """Fill in optional columns of a table, and add variant and seed."""
     if "cell" not in frame and table != "ledger":  # a device's joules belong to no cell
         frame["cell"] = 0
     texts = [column for column in frame if column in TEXT_COLUMNS[table]]
     for column in texts:
         frame[column] = frame[column].fillna("")
-    # without a row pandas knows no type: sums and means of nothing are numbers all the same
+    # without a row pandas has no type, but empty sums and means are numbers
     if not len(frame):
         frame = frame.astype({column: float for column in frame if column not in texts})
     frame.insert(0, "variant", [variant for variant, _ in keys])
@@ -220,12 +219,12 @@ def _read(directory: Path, table: str, score: str) -> pd.DataFrame:
 
 
 def _whole_lines(path: Path) -> bytes:
-    """Read a file up to its last whole line: a killed process may have written half of one."""
+    """Read a file up to its last whole line: a killed process may have left half a line."""
     text = path.read_bytes()
     return text[: text.rfind(b"\n") + 1]
 
 
 def _parquet(path: Path) -> pd.DataFrame:
-    """Read a folder of Parquet files, text as a CSV file's is read."""
+    """Read a folder of Parquet files, with text as from a CSV file."""
     frame = pd.read_parquet(path)
     return frame.astype({name: str for name in frame.columns if frame[name].dtype == "category"})

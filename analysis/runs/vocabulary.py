@@ -1,6 +1,6 @@
 """The words that edgefl writes into its tables (docs/run-directory.md): outcomes of participations, and events.
 
-They are repeated here since `analysis` reads files only and never imports edgefl.
+They are repeated here since `analysis` only reads files and never imports edgefl.
 """
 
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Cut(NamedTuple):
-    """Why a participation was cut off, and in which stage."""
+    """The cause and stage at which a participation was cut off."""
 
     cause: str
     stage: str
@@ -19,21 +19,21 @@ CAUSES = {
     "left": "the device left the cell",
     "off": "the device was switched off",
     "empty": "its battery ran empty",
-    "late": "the deadline had come",
+    "late": "the deadline had passed",
     "surplus": "enough other updates had arrived",
     "failed": "its link was below the lowest rate for too long",
     "lost": "it arrived with errors",
     "unusable": "its update was not finite",
 }
 STAGES = ("downlink", "compute", "uplink")  # what the cause cut off
-ONLY_IN = {  # stages of the causes that are not of all: a device has no link while it computes
+ONLY_IN = {  # stages of causes limited to some: a device has no link while it computes
     "failed": ("downlink", "uplink"),
     "lost": ("uplink",),
     "unusable": ("uplink",),
 }
 GONE = frozenset(
     {"left", "off", "empty", "failed"}
-)  # causes in the device; the others are decisions of the server
+)  # causes at the device; the others are decisions of the server
 OUTCOMES: dict[str, Cut | None] = {
     COMPLETED: None,  # nothing cut it off
     **{
@@ -44,7 +44,7 @@ OUTCOMES: dict[str, Cut | None] = {
     },
 }
 
-# What a device needs to be in service, and the events that say whether it has it
+# Conditions of service, and the events that begin and end them
 CONDITIONS = {
     "arrival": ("inside", True),
     "departure": ("inside", False),
@@ -63,10 +63,10 @@ EVENTS = (
 
 
 def split_outcome(outcome: str, place: str = "outcome") -> Cut | None:
-    """Look up what cut a participation off; None: it completed.
+    """Return what cut a participation off, or None if it completed.
 
     Args:
-        place: where the word was read, for the message.
+        place: source of the word, for the message.
 
     Raises:
         ValueError: no such outcome.
@@ -76,7 +76,8 @@ def split_outcome(outcome: str, place: str = "outcome") -> Cut | None:
 
 
 def check_known(words: Iterable[str], known: Iterable[str], place: str) -> None:
-    """Refuse words that are not among those known.
+    """Refuse unknown words.
+
 
     Raises:
         ValueError: names the place, the first unknown word, and those known.

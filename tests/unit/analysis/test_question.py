@@ -119,7 +119,7 @@ def test_one_axis_is_drawn_as_intervals_around_their_means() -> None:
 
 def test_a_pair_that_is_missing_is_told_and_asks_for_nothing(studied: Callable[..., Path]) -> None:
     found = answer(studied(6, deviation=0.2), ACCURACY, {(): range(1, 9)})
-    assert found.notes == ("no complete pair of the seeds 7, 8: the answer is without them",)
+    assert found.notes == ("no complete pair of the seeds 7, 8: the answer leaves them out",)
     assert found.wanted() == {(): 8}
 
 

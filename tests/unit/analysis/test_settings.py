@@ -159,7 +159,7 @@ def test_without_training_settings_are_compared_by_latency_and_energy(
 
 def test_runs_of_no_grid_are_refused(write_run: Write) -> None:
     root = write_run("a", [{"session": 1, "round": 1, "accuracy": 0.5}], [{"session": 1}])
-    with pytest.raises(ValueError, match="are of no grid: use `edgefl compare`"):
+    with pytest.raises(ValueError, match="belong to no grid: use `edgefl compare`"):
         compare_settings(root)
 
 
