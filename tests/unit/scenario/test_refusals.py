@@ -52,7 +52,7 @@ rounds.selector.count | 400 | devices={density_per_km2: 20}; rounds.selector={na
 rounds.selector.count | 4 exceeds devices.count 6 / 2 populations | devices.populations=2; rounds.selector={name: uniform, count: 4}
 rounds.server.buffer | 7 exceeds the number of devices, 6 | FEDBUFF=7
 rounds.server.concurrency | 7 exceeds | FEDBUFF=4; rounds.server.concurrency=7
-rounds.server.concurrency | rounds.selector.count says | FEDBUFF=4; rounds.server.concurrency=5; rounds.selector={name: uniform, count: 2}
+rounds.server.concurrency | rounds.selector.count already says | FEDBUFF=4; rounds.server.concurrency=5; rounds.selector={name: uniform, count: 2}
 rounds.min_updates | 5 exceeds rounds.server.buffer 4 | FEDBUFF=4; rounds.min_updates=5
 rounds.over_selection | all | rounds.over_selection=2
 rounds.over_selection | uniform | rounds.selector={name: uniform, count: 6}; rounds.over_selection=2
