@@ -200,8 +200,8 @@ class MonitoringSettings(Section):
         0.0,
         ge=0,
         le=30,
-        description="time for which a device looks for a cell after a radio link failure, to resume its transfer there"
-        " (T311, 38.331: 1 to 30); in a round with a deadline it goes on looking, idle, until then; 0: its part of the"
+        description="time for which a device looks for a cell after a radio link failure, to resume its transfer"
+        " there (T311, 38.331: 1 to 30); in a round with a deadline it looks on, idle, until then; 0: its part of the"
         " round is over",
     )
     # s, to find a cell and set up a link: 38.133, 6.2.1: 50 ms + 200 ms to identify a cell + its SIB1 + random access
@@ -210,8 +210,8 @@ class MonitoringSettings(Section):
         None,
         ge=0,
         le=30,
-        description="a device is out of coverage, thus absent until it has a link again, while its mean SINR in either"
-        " direction is less than this above that of the lowest CQI; null: all are present (J)",
+        description="a device is out of coverage, and thus absent, while its mean SINR in either direction is less"
+        " than this above that of the lowest CQI; null: all are present (J)",
     )
 
     @field_validator("coverage_margin_db", mode="before")
