@@ -143,7 +143,7 @@ class LinkFading:
             key: 128-bit key of this link's random numbers.
             correlation: rho between consecutive slots, -1 < rho <= 1.
             block: slots drawn at once. It is part of the definition of the process: another block gives other fading
-                from the same key. A short one suits a link of which a few hundred slots are read at a time.
+                from the same key. A short one suits a link that is read a few hundred slots at a time.
 
         Raises:
             ValueError: key, correlation or block out of range.

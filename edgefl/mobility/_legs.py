@@ -32,8 +32,7 @@ class Legs(ABC):
     """
 
     moves = True
-    # whether each leg leads to a destination, even if the device leaves it at once; otherwise a trip lasts until a
-    # rest
+    # whether each leg leads to a destination, even one left at once; otherwise a trip lasts until a rest
     leads_to_places: ClassVar[bool] = False
 
     def __init__(self, speeds_m_s: np.ndarray) -> None:

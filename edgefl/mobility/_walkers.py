@@ -10,7 +10,7 @@ from edgefl.rng import Streams
 
 
 class LargerArea(Mobility):
-    """Base of models whose area may be larger than the cell.
+    """Base of models with an area that may be larger than the cell.
 
     A device outside the cell is absent; crossing the edge is a departure or an arrival.
     """

@@ -13,7 +13,7 @@ __all__ = ["Background"]
 
 
 class Background(Component):
-    """Base of all background traffic: users of a cell whose files arrive at random and share the band with learning.
+    """Base of all background traffic: users with files that arrive at random, on the same band as learning.
 
     Users are not devices: they have their own power and walls. Their energy is in no table.
     """

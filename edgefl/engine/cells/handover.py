@@ -39,8 +39,7 @@ class Layer3Filter:
         self._kept = np.float32(kept ** (settings.measurement_interval_s / SAMPLE_S))
         self._filtered_db = np.zeros((cells, devices), np.float32).T  # cell by cell, as measured
         self._known = np.zeros(devices, dtype=bool)  # has an earlier measurement
-        # distance of the filter from the last measurement; if the next one is at the same distance, the filter is at
-        # rest
+        # the filter's distance from the last measurement; it is at rest if the next one has the same distance
         self._off_db = np.full((cells, devices), np.nan, np.float32).T
         self.settled = False
 

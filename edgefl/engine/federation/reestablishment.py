@@ -56,7 +56,7 @@ class Search:
         cut: Cause | None = None
         listens, lasts = True, False
         hopeless: bytes | None = (
-            None  # the place at which no cell can carry anything, even without other senders
+            None  # the place at which no cell carries anything, even without other senders
         )
         try:
             for attempt in itertools.count(1):
