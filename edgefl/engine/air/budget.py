@@ -33,7 +33,7 @@ def carriers_of(settings: RadioSettings) -> dict[Direction, Carrier]:
 
 
 class Budget:
-    """Computes the received power over noise and mean interference.
+    """The received power over noise and mean interference.
 
     Args:
         device_power_w: [devices] power that each radiates while it sends.
@@ -144,7 +144,7 @@ class Budget:
         return float(self._noise_psd_w_hz * self._settings.bandwidth_hz * db_to_linear(noise_db))
 
     def interference_over_noise(self, state: LargeScaleState) -> np.ndarray:
-        """Return [devices] one share of full power at all other sites, over the noise of the downlink."""
+        """Return [devices] the interference of one full-power share at each other site, over the downlink's noise."""
         settings = self._settings
         floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.budget.noise_figure_db)
         rise: np.ndarray = settings.neighbour_load * self.server_power_w * state.others / floor_w

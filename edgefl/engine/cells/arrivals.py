@@ -40,7 +40,7 @@ class Arrivals:
         elif self._events[cell].callbacks:
             self._announce_at(cell, then_s)
         else:
-            # none waits, and hardly ever does one begin to: no timer for each handover
+            # no process waits, and few begin to: a timer for each handover is not worth it
             coming = self._coming_s[cell]
             while coming and coming[0] <= self._env.now:
                 coming.popleft()

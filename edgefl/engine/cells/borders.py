@@ -13,7 +13,7 @@ LOOK_S = 1.0  # a car at 50 km/h moves 14 m; two crossings within this time, nea
 class Borders:
     """Assign each device to the cell of the nearest point, and count the changes.
 
-    The number of handovers per border crossed tells movement from radio ping-pong: networks have 1.5 to 2.4
+    The number of handovers per border crossed separates movement from ping-pong: networks have 1.5 to 2.4
     (docs/trust.md). Draws nothing, and nothing else depends on it.
 
     Args:

@@ -49,7 +49,7 @@ class Ledger:
         np.add.at(self._busy_s, ids, _busy_s(columns, tails_s, now_s))
 
     def book_stalls(self, ids: Sequence[int], stalls: Mapping[str, Sequence[float]]) -> None:
-        """Add the time and energy of a round without a link, from its `stall_columns`."""
+        """Add a round's time and energy without a link, from its `stall_columns`."""
         np.add.at(self._stalled_s, ids, stalls["stalled_s"])
         np.add.at(self._stalled_j, ids, stalls["stalled_j"])
 

@@ -66,7 +66,7 @@ class Attendance:
         return columns
 
     def wait_for_links(self, until_s: float) -> Generator[simpy.Event, None, None]:
-        """Wait until the devices that are connecting now are present: at most for an interruption, and until until_s.
+        """Wait until the devices that are connecting now are present: for at most one interruption, until until_s.
 
         Without waiting, a device with a failed link, which is present again handover_latency_s after its part of the
         round, would miss the next round, which begins at once. If links never fail, no round waits (J).

@@ -79,7 +79,7 @@ class Federations:
         """Return notes for run.json about the federations that were given up."""
         return [
             f"cell {stop.cell} stopped in session {stop.session}: it has had no device since {stop.since_s:.3f} s,"
-            f" nor within rounds.max_wait_s {self.patience_s:g} s after all others had ended"
+            f" and none came within rounds.max_wait_s {self.patience_s:g} s after all others had ended"
             for stop in self.stopped
         ]
 

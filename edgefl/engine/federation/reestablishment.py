@@ -55,9 +55,7 @@ class Search:
         new_link: Link | None = None
         cut: Cause | None = None
         listens, lasts = True, False
-        hopeless: bytes | None = (
-            None  # the place at which no cell carries anything, even without other senders
-        )
+        hopeless: bytes | None = None  # a place where no cell carries anything, even for one sender alone
         try:
             for attempt in itertools.count(1):
                 slot = failed + attempt * rules.reestablishment

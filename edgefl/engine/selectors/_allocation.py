@@ -67,7 +67,7 @@ class Allocation:
 
 
 def price(y: FloatArray) -> FloatArray:
-    """Return h(y) = 1 + 2^y (y ln 2 - 1), the saving by more area at y bits/s/Hz."""
+    """Return h(y) = 1 + 2^y (y ln 2 - 1), the marginal saving of area at y bits/s/Hz."""
     u = y * LN2
     return np.where(u < 1e-4, u * u * (0.5 + u / 3.0), 1.0 + exp(u) * (u - 1.0))
 
