@@ -35,9 +35,9 @@ class Movement(Protocol):
 
 
 def trips(movement: Movement, time_s: float) -> Trips:
-    """Return the trips of devices at a time; a movement without the method gives one endless trip.
+    """Return the trips of devices at a time; one endless trip if the movement has no method `trips`.
 
-    Implemented by a method `trips` of the time, as in `Legs`.
+    `Legs` has this method.
     """
     told = getattr(movement, "trips", None)
     if told is not None:
@@ -49,9 +49,9 @@ def trips(movement: Movement, time_s: float) -> Trips:
 
 
 def still_until_s(movement: Movement, time_s: float) -> float:
-    """Return the time until which no device moves; `time_s` if one may be moving, or without the method.
+    """Return the time until which no device moves; `time_s` if one may be moving or the movement does not know.
 
-    Implemented by a method of this name, as in `Legs`.
+    A movement that knows has a method of this name, as `Legs` has.
     """
     told = getattr(movement, "still_until_s", None)
     if told is not None:

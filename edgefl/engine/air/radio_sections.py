@@ -201,8 +201,8 @@ class MonitoringSettings(Section):
         ge=0,
         le=30,
         description="time for which a device looks for a cell after a radio link failure, to resume its transfer"
-        " there (T311, 38.331: 1 to 30); in a round with a deadline it looks on, idle, until then; 0: its part of the"
-        " round is over",
+        " there (T311, 38.331: 1 to 30); in a round with a deadline it keeps looking, idle, until then; 0: its part"
+        " of the round is over",
     )
     # s, to find a cell and set up a link: 38.133, 6.2.1: 50 ms + 200 ms to identify a cell + its SIB1 + random access
     reestablishment_s: ClassVar[float] = 0.4
