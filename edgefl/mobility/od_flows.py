@@ -40,7 +40,7 @@ class OdFlows(Walkers):
     rates.
 
     Time 0 is begin_hour of begin_day; `begin` distributes the devices among areas, at rest. A day has day_s and 24
-    hours. The devices' drop does not matter. Areas are the scenario's `areas`; devices in an area outside the cells
+    hours. The dropped positions are ignored. Areas are the scenario's `areas`; devices in an area outside the cells
     are absent.
 
     Source: a continuous-time Markov chain with rates that are constant between the given hours, as in trip

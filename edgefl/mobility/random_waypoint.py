@@ -56,7 +56,7 @@ class _Walks(Legs):
         self._radius_m = radius_m
         self._pause_s = model.pause_s
         self._draws = UniformDraws(streams, len(positions_m))
-        # the first waypoint is the drop, reached at time 0 and left at once
+        # the first waypoint is where the device was dropped, reached at time 0 and left at once
         self._places_m = positions_m.T.copy()
         self._opening = Leg(self._places_m, np.zeros(len(positions_m)), np.zeros(len(positions_m)))
         if model.steady_state:

@@ -1,4 +1,4 @@
-"""Devices that stay at their drop."""
+"""Devices that stay where they were dropped."""
 
 import numpy as np
 from pydantic import Field

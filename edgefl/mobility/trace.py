@@ -20,8 +20,8 @@ class Trace(Mobility):
 
     A device is absent before its first and after its last sample, and within gaps longer than max_gap_s. Ids become
     devices 0, 1, ... in order of first appearance, and `devices.count` must be their number; with `surplus: ignore`
-    it may be smaller, and later ids are left out. The devices' drop and the seed do not matter. After the last sample
-    of the trace all devices are absent.
+    it may be smaller, and later ids are left out. The dropped positions and the seed are ignored. After the last
+    sample of the trace all devices are absent.
 
     CSV: a header with the columns t, id, x, y (s and m; others are ignored), separated by commas or semicolons.
     SUMO: the file of `sumo --fcd-output`, .xml or (since SUMO 1.24) .csv; its vehicles and persons are devices (a
