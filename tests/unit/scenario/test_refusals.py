@@ -169,7 +169,7 @@ radio | shadowing | radio={preset: journal, path_loss: free_space, propagation: 
 radio | does not end | radio={preset: journal, budget: {server_power_dbm: -40, noise_figure_db: 20}}; cell.radius_m=5000
 radio | t310_s | radio={preset: journal, link: {rates: cqi}}
 radio.monitoring | t310_s | radio={preset: journal, monitoring: {t311_s: 3}}
-radio.monitoring | 0.4 at least | radio={monitoring: {t310_s: 1, t311_s: 0.2}}
+radio.monitoring | at least 0.4 | radio={monitoring: {t310_s: 1, t311_s: 0.2}}
 radio.link | downlink_layers | radio={preset: journal, link: {downlink_layers: 2}}
 radio.link | uplink_smallest_part | radio={preset: journal, link: {uplink_smallest_part: 0.5}}
 radio | uplink_smallest_part | radio={budget: {uplink_power_over_share: per_resource_block}, link: {uplink_smallest_part: 0.5}}
