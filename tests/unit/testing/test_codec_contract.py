@@ -48,7 +48,7 @@ class NoNumber(TopK):
     ("codec", "feedback", "words"),
     [
         (Unstated, False, "is not stated"),
-        (Unstated, True, "does not state"),
+        (Unstated, True, "states no bound"),
         (TooSure, False, "the mean error is"),
         (TooSure, True, "the mean error is"),
         (Biased, False, "on average another change"),
