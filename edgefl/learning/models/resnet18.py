@@ -13,8 +13,8 @@ class Resnet18(Model):
 
     For RGB images of any size 11,573,066 parameters with 10 classes and 11,596,196 with 100: the journal
     paper, Table I (CIFAR-10, CIFAR-100). He et al., CVPR 2016; the head after Li, He and Song, CVPR 2021.
-    Representation: the 256 inputs of the last layer. Left out: the 3x3 stem that others use for 32x32 images,
-    which the paper's counts exclude.
+    Representation: the 256 inputs of the last layer. Left out: the 3x3 stem that others use for 32x32 images; it does
+    not fit the paper's counts.
     """
 
     typical_input: ClassVar = (3, 32, 32)
