@@ -128,7 +128,7 @@ def test_shorter_and_longer_real_numbers_are_read(tmp_path: Path) -> None:
 def test_a_header_that_is_no_object_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "x.safetensors"
     save_file({"weight": torch.zeros(3)}, path, metadata={"edgefl": text})
-    with refused_at(str(path), "no JSON object"):
+    with refused_at(str(path), "not a JSON object"):
         model_files.read_about(path)
 
 
