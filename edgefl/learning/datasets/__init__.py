@@ -38,7 +38,7 @@ class Split:
 
     @classmethod
     def joined(cls, parts: Sequence["Split"]) -> "Split":
-        """Concatenate parts, of which all have groups or none has."""
+        """Concatenate parts; either all or none have groups."""
         x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y"))
         groups = [part.groups for part in parts if part.groups is not None]
         return cls(x, y, np.concatenate(groups) if groups else None)

@@ -73,7 +73,7 @@ class LocalModels:
 
     @property
     def not_finite(self) -> list[int]:
-        """Return the positions of devices whose local or personal model is not finite."""
+        """Return the positions of devices with a local or personal model that is not finite."""
         finite = self.rows.sum(1).isfinite()
         if self.personal is not None:
             finite &= self.personal.sum(1).isfinite()

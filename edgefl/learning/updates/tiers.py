@@ -18,7 +18,7 @@ class TierModels:
 
     @classmethod
     def of(cls, model: Tensor, tiers: int) -> "TierModels":
-        """Return tiers with the same model, of which none has made one yet."""
+        """Return tiers that share a model and have not made any yet."""
         return cls(model.repeat(tiers, 1), torch.zeros(tiers, dtype=torch.int64))
 
     def with_one(self, tier: int, model: Tensor) -> "TierModels":
