@@ -136,7 +136,7 @@ class Model(Component):
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size | None:
         """Return the size by a formula, or None if the model must be built and run to count it.
 
-        A formula allows to validate a scenario without loading PyTorch, which takes longer than everything else.
+        With a formula a scenario is validated without loading PyTorch, which takes longer than everything else.
         """
         return None
 
