@@ -215,7 +215,7 @@ def test_it_keeps_the_contract_of_learners() -> None:
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (lambda: flower.learner(apps.app(), new.FedAvg(**ONE)), "give initial="),
+        (lambda: flower.learner(apps.app(), new.FedAvg(**ONE)), "pass initial="),
         (lambda: flower.learner(apps.app(), object()), "object is not a Flower strategy"),
         pytest.param(
             lambda: flower.learner(

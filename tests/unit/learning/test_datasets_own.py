@@ -239,7 +239,7 @@ def test_a_model_for_other_data_is_one_message() -> None:
             {"function": "math:floor", "arguments": {"x": 1}},
             "math:floor(x=1, num_classes=2) fails: TypeError",
         ),
-        ({"function": "builtins:dict"}, "builtins:dict makes a dict, no nn.Module"),
+        ({"function": "builtins:dict"}, "builtins:dict returns a dict, not an nn.Module"),
     ],
 )
 def test_functions_that_make_no_model(options: dict[str, Any], message: str) -> None:
