@@ -32,7 +32,7 @@ class DeviceSide:
     Args:
         devices: storage of these vectors.
         transfers: encodes what devices receive and send.
-        release: applies privacy to updates before they are sent.
+        release: clips and noises updates before they are sent.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ class TrainedModel:
         model: the initial model [M + Q].
         transfers: encodes transfers; None: models are sent unencoded, each number in 32 bits.
         streams: random streams of this model; None if there must be no randomness.
-        release: applies privacy to updates; None: updates are released unchanged.
+        release: clips and noises updates; None: updates are released unchanged.
 
     Attributes:
         side: the devices' part of the algorithm.
@@ -161,7 +161,7 @@ class TrainedModel:
         if lost and not drops:
             raise Diverged(ids[lost[0]])
         for rows in (models.rows, models.personal):
-            if lost and rows is not None:  # keep NaN away from codecs and privacy
+            if lost and rows is not None:  # keep NaN away from codecs and noise
                 rows[lost] = start if start.dim() == 1 else start[lost]
         trained = TrainedRound(ids, batches, lr, self.version, start, models, notes=(received.notes, {}))
         sent, memory = self.side.upload(trained, self.state, chance)
@@ -174,7 +174,7 @@ class TrainedModel:
         return replace(result, not_finite=tuple(ids[k] for k in lost))
 
     def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
-        """Charge uploads that have begun to the privacy account; return its columns afterwards."""
+        """Charge uploads that have begun to the account of noise; return its columns afterwards."""
         return self._release.uploaded(ids, samples)
 
     def aggregate(
@@ -187,7 +187,7 @@ class TrainedModel:
         """Aggregate the waiting updates of these devices, except those without data.
 
         Updates of one round that started from the current model with weight 1 are used unchanged; others are joined,
-        rebased on the current model and weighted for the server. If a downlink codec changed the models that devices
+        rebased on the current model and weighted for the server. If coding changed the models that devices
         received, the server uses each device's change only. Devices keep the models that they actually trained.
 
         Args:

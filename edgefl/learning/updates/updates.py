@@ -142,8 +142,8 @@ class LocalResult:
     samples: samples in the mini-batches of their steps, without padding, [K].
     tested: samples run forward only, for `stop` and `receive` and by models that a term compares with, [K].
     down_bits, up_bits: bits received and sent, [K].
-    scalars: notes of the algorithm with one number per device, and columns of the privacy account, [K] each.
-    after: column of the privacy account -> the stage after which it holds.
+    scalars: notes of the algorithm with one number per device, and columns of the account of noise, [K] each.
+    after: column of that account -> the stage after which it holds.
     not_finite: devices with an update that is not finite.
     """
 
