@@ -129,7 +129,7 @@ def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
             "digits.yaml: is a scenario, not a study; `edgefl run digits.yaml` runs it",
         ),
         (["study", "small.yaml", "--seed", "-1"], "--seed -1 seeds.0: must be >= 0"),
-        (["describe", "algorithm"], "write KIND/NAME"),
+        (["describe", "something"], "write KIND/NAME"),
         (["describe", "algorithms/fedavgg"], "did you mean 'fedavg'"),
         (["list", "algorithm"], "did you mean 'algorithms'"),
         (["run"], "Missing argument"),
