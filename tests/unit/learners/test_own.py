@@ -204,7 +204,7 @@ BAD: list[tuple[Any, str]] = [
         "up_bits of device",
     ),
     (changed(lambda one: replace(one, down_bits=5)), "down_bits has 5 for 8 devices"),
-    (changed(lambda one: replace(one, scalars={"loss": (float("nan"),) * 8})), "left the finite numbers"),
+    (changed(lambda one: replace(one, scalars={"loss": (float("nan"),) * 8})), "which is not finite"),
     (changed(lambda one: replace(one, scalars={"loss": "abcdefgh"})), "loss is 'a'; a number, or None"),
     (
         changed(lambda one: replace(one, after={"nowhere": "training"})),
