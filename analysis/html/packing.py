@@ -14,7 +14,7 @@ import numpy as np
 
 
 class Column(NamedTuple):
-    """Values of any shape (NaN: no value), and the unit to whose multiples the report rounds them."""
+    """Values of any shape, NaN for a missing one, and the unit to which the report rounds them."""
 
     values: np.ndarray
     unit: float = 1.0

@@ -108,7 +108,7 @@ class Reading:
         weights = "each device" if self.by == "devices" else "each test sample"
         return [
             f"before and final: means of 20 rounds; dip: lowest {what} {interval}; 1 round, ...: that many after the"
-            f" last step of the drift, itself the first; in all of these {weights} counts alike.",
+            f" last step of the drift, itself the first; in all of these {weights} counts equally.",
             "recovery: rounds, simulated time and energy of all devices from the last step of the drift until"
             f" {rule} (∞: never).",
         ]

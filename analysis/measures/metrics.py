@@ -154,7 +154,7 @@ def time_to_target(
     """Measure T_rho, the cost of each session to reach `target_accuracy` of the same seed and session.
 
     rounds_to_target counts training rounds, as J does. Seconds and joules are counted from the start of the
-    session, so the probe rounds before the first training round are in them; probe_rounds says how many they are.
+    session, including the probe rounds before the first training round; probe_rounds counts these.
 
     Returns:
         variant, seed, cell, session, target_accuracy, rounds_to_target, seconds_to_target, joules_to_target (inf: not

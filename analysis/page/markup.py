@@ -119,7 +119,6 @@ def quantities(table: pd.DataFrame, rows: Mapping[str, Quantity]) -> pd.DataFram
     Args:
         table: variant, seed, and numbers.
         rows: column -> its format.
-
     """
     if len(table) <= MOST_RUNS:
         named = table.set_index(table["variant"] + " seed " + table["seed"].astype(str))

@@ -48,7 +48,7 @@ class Where:
 
 
 class CheckedStage:
-    """A stage of an external learner whose answers are checked."""
+    """A stage of an external learner, with checked answers."""
 
     def __init__(self, stage: Any, start: SessionStart, where: Where) -> None:
         missing = [name for name in VERBS if not hasattr(stage, name)]

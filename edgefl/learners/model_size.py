@@ -27,7 +27,7 @@ from edgefl.scenario.world import World
 
 @dataclass(frozen=True)
 class _SizedLearner:
-    """The data and the size of a learner whose model is not built."""
+    """The data and the size of a learner without its model."""
 
     device_data: DeviceData
     payload_bits: int

@@ -114,7 +114,7 @@ class OutsideLearner:
             yield checked
         if not endless:
             raise where.wrong(
-                "no stage has rounds=None: one goes on until the scenario's session policy ends the session"
+                "no stage has rounds=None: one must continue until the scenario's session policy ends the session"
             )
 
     def stages(self) -> Iterator[Stage]:

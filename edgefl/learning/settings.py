@@ -206,7 +206,7 @@ class EvaluationSettings(Section):
 
 
 class CostSettings(Section):
-    """Costs that are booked: bits of a transfer, and samples whose computing takes time and energy."""
+    """Costs that are booked: bits of a transfer, and samples that take computing time and energy."""
 
     bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
     payload: Literal["model", "exchanged"] = Field(

@@ -1,4 +1,4 @@
-"""A run whose decisions come from outside: it works in a thread, and waits at every decision."""
+"""A run with decisions from outside: it works in a thread, and waits at every decision."""
 
 import queue
 import threading

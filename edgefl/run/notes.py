@@ -155,7 +155,7 @@ def _rule(name: str, never: str, period_s: float | None, simulated_s: float, uni
 
 
 def _policy_that_never_acted(policy: SessionPolicy, counts: Counts) -> Iterator[str]:
-    """Note a session policy whose criterion never ended a session."""
+    """Note a session policy that never ended a session before max_rounds."""
     if isinstance(policy, BoundedPolicy) and set(+counts.ends) == {"max_rounds"}:
         name = registry.name_of("sessions", policy)
         yield (

@@ -49,7 +49,7 @@ def _check_tasks(
     """Check that deciders, selectors and session policies get the reports they use."""
     if reports and rounds.overlap:
         raise EdgeflError(
-            "a learner from outside is asked round by round, and with this server rounds overlap: take synchronous",
+            "an external learner works round by round, and with this server rounds overlap: take synchronous",
             ("rounds", "server"),
         )
     # not a rule of the schema: in a test's small world a workload may replace a learner that reports

@@ -32,7 +32,7 @@ def left_behind(path: Path) -> Scenario:
     if lost := [name for name in NAMES if about.get(name) is None]:
         raise EdgeflError(
             f"{path / RUN}: is damaged: it has lost the run's {', '.join(lost)}; run it again: edgefl run"
-            f" {path / SCENARIO}, or, of a study, let the study's command go on with it"
+            f" {path / SCENARIO}, or, in a study, let the study's command continue it"
         )
     if not (path / "scenario.yaml").is_file():
         raise EdgeflError(f"{path}: ended before it began; delete it and run its scenario again")

@@ -1,4 +1,4 @@
-"""The contract's values as JSON and back: short where devices are alike, exact to the last digit."""
+"""Convert the contract's values to JSON and back: short if devices are equal, exact to the last digit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass

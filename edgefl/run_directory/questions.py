@@ -50,7 +50,7 @@ class Resumable(Learner, Protocol):
 
 
 class Answering(ABC):
-    """A server's learner whose subclass answers each question.
+    """Base of a server's learners that answer questions.
 
     Args:
         cell: as in `Place`.

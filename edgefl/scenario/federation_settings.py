@@ -25,7 +25,7 @@ ClassName = Annotated[str, Field(pattern=CLASS_NAME)]
 
 
 class FederationSettings(Section):
-    """One of several federations whose devices share cells and band; sections left out are the scenario's."""
+    """One of several federations that share cells and band; sections left out are the scenario's."""
 
     share: float | None = Field(
         None, gt=0, le=1, description="share of all devices, drawn per device; or give classes"

@@ -214,7 +214,8 @@ class Scenario(Section):
 
     @property
     def numbers(self) -> Numbers:
-        """The sections whose numbers must fit together."""
+        """The sections with numbers that must fit together."""
+
         return Numbers(self.devices, self.rounds, self.sessions, self.learning)
 
     @model_validator(mode="after")

@@ -57,7 +57,7 @@ def selectors(selector: Selector) -> None:
 
 
 def servers(policy: ServerPolicy) -> None:
-    """Check that a server fills its places, makes models of what has arrived, and never stands still."""
+    """Check that a server fills its places, makes models of arrived updates, and never stalls."""
     tiers = policy.tiers([1.0, 3.0, 2.0, 2.0])
     must(not tiers or len(tiers) == 4, f"tiers() gave {tiers} for 4 devices: return one for each, or none")
     factors = policy.learning.factors(range(DEVICES)) if policy.learning else []
@@ -105,7 +105,7 @@ def sessions(policy: SessionPolicy) -> None:
             while reason is None:
                 must(
                     (longest is None or state.rounds < longest) and state.time_s < until_s,
-                    f"a session goes on after {state.rounds} rounds and {state.time_s - START_S:g} s: `longest`"
+                    f"a session continues after {state.rounds} rounds and {state.time_s - START_S:g} s: `longest`"
                     f" {longest} and `until_s` are the most it can have",
                 )
                 share = policy.progress(state)
@@ -145,7 +145,7 @@ def churn(model: Churn) -> None:
         )
         must(
             all(a < b for a, b in itertools.pairwise(times)),
-            f"switches() of device {device} gave {times[:5]} ...: times have to ascend",
+            f"switches() of device {device} gave {times[:5]} ...: times must ascend",
         )
         must(
             times == _switches(model, device),
@@ -215,9 +215,7 @@ def mobility(model: Mobility) -> None:
     area_m = model.area_radius_m(RADIUS_M)
     must(area_m > 0, f"area_radius_m({RADIUS_M}) is {area_m}: devices are dropped in a disc of this radius")
     reach_m = model.reach_m(RADIUS_M)
-    must(
-        reach_m >= area_m, f"reach_m({RADIUS_M}) is {reach_m}: devices that are dropped at {area_m} are there"
-    )
+    must(reach_m >= area_m, f"reach_m({RADIUS_M}) is {reach_m}: it must include area_radius_m, {area_m}")
     movement, times_s = _start(model, DEVICES), [0.0, 31.4, 2.7, 180.0, 31.4, 0.0]
     for time_s in times_s:
         here_m = movement.positions_m(time_s)

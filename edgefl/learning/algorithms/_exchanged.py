@@ -163,7 +163,7 @@ class Receivers(Protocol):
 
     @property
     def starting(self) -> Tensor:
-        """[K] bool: devices of the session's start whose first update is still outstanding."""
+        """Whether each device was present at the session's start and has no update since, bool [K]."""
 
     @property
     def rng(self) -> Chance:

@@ -58,7 +58,7 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
 
 @torch.no_grad()
 def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int, task: Task) -> None:
-    """Refuse a module whose outputs do not fit the task's targets; it must be in evaluation mode.
+    """Refuse a module if its outputs do not fit the task's targets; it must be in evaluation mode.
 
     Raises:
         EdgeflError: names the remedy.

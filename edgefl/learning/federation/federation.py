@@ -16,7 +16,7 @@ TensorState = tuple[dict[str, Tensor], dict[str, Any]]  # tensors by name, and f
 
 @dataclass(frozen=True)
 class Reports:
-    """The reports of a check round: losses of two models by device, and the devices whose report arrived."""
+    """The reports of a check round: losses of two models by device, and the devices with arrived reports."""
 
     opening: Mapping[int, float] = field(default_factory=dict)
     previous: Mapping[int, float] = field(default_factory=dict)

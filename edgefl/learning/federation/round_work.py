@@ -93,7 +93,7 @@ class RoundWork:
     def booked(
         self, steps: np.ndarray, processed: np.ndarray, tested: np.ndarray | int = 0
     ) -> tuple[int, ...]:
-        """Return the samples whose computing time and energy are booked, forward and backward.
+        """Return the samples for which computing time and energy are booked, forward and backward.
 
         Processed are those in the mini-batches of the completed steps: D of them per step if a device holds D < B, D
         per local epoch. Tested ones run forward only (early stopping, choice of a model, models that a term of the

@@ -147,11 +147,11 @@ class RunDevices:
         self._cell_of[list(ids)] = cell
 
     def from_elsewhere(self, cell: int, ids: Iterable[int]) -> set[int]:
-        """Return those of these devices whose last session was another cell's."""
+        """Return those of these devices that were last in another cell's session."""
         return {id_ for id_ in ids if self._cell_of[id_] not in (cell, -1)}
 
     def last_in(self, cell: int) -> list[int]:
-        """Return the devices whose last session was this cell's, sorted."""
+        """Return the devices that were last in this cell's session, sorted."""
         return np.flatnonzero(self._cell_of == cell).tolist()
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, object]]:

@@ -201,8 +201,8 @@ def local() -> type[Component]:
     [
         (Unsorted, "Unsorted: select.* return every id once, in ascending order"),
         (Greedy, "Greedy: select.. gave \\d+ of \\d+ devices, not the 1 asked for"),
-        (Endless, "Endless: a session goes on after 3 rounds"),
-        (Backwards, "Backwards: switches.. of device 0 .* times have to ascend"),
+        (Endless, "Endless: a session continues after 3 rounds"),
+        (Backwards, "Backwards: switches.. of device 0 .* times must ascend"),
         (Nobody, "Nobody: members.1. is empty: name at least one device"),
         (Remembering, "Remembering: positions_m.. depends on what was asked before"),
         (Heavy, "Heavy: weights sum to 2.0: make it 1, or leave them empty"),
