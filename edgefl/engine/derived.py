@@ -30,7 +30,7 @@ class Derived(Generic[*Of, Value]):
 
 
 class DerivedRows:
-    """A cached number per row with a stamp, recomputed only for rows whose stamp has changed.
+    """A cached number per row with a stamp, recomputed only for rows with a new stamp.
 
     Args:
         compute: stamps [n], rows [n] -> numbers [n].

@@ -30,7 +30,7 @@ class ProgressiveTransfer(Protocol):
 
 
 class HeldShareTransfer:
-    """A transfer on a fixed share at a constant mean SNR, whose end is known at its start.
+    """A transfer on a fixed share at a constant mean SNR; its end is known at its start.
 
     Args:
         first_slot: its first slot.

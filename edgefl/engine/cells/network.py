@@ -200,7 +200,7 @@ class Network:
         self._parts.processes[device] = process
 
     def part_ended(self, device: int) -> None:
-        """Note that a device's part of a round is over; a device whose departure waited leaves if it still should."""
+        """Note that a device's part of a round is over; a postponed departure happens now if it is still due."""
         guest, failed = self._parts.end(device)
         self.power.rest(device)
         if failed is not None and self._seen[device] and self._served.cell[device] != NOWHERE:
