@@ -37,11 +37,11 @@ class CloudSettings(Section):
         " have no device; nobody: at once, from the last model that each cell has sent",
     )
     backhaul_bps: float = Field(
-        gt=0, le=1e15, description="rate of the line between a cell and the cloud, each way"
+        gt=0, le=1e15, description="rate of the line between a cell and the cloud, each way, bit/s"
     )
     backhaul_latency_s: float = Field(0.0, ge=0, le=LONGEST_S, description="one-way latency of this line")
     backhaul_j_per_bit: float = Field(
-        0.0, ge=0, le=1.0, description="energy per bit on this line, either way"
+        0.0, ge=0, le=1.0, description="energy on this line, either way, J/bit"
     )
 
 
