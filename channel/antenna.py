@@ -1,4 +1,4 @@
-"""Antennas of sectors: how much more a panel sends in a direction than an antenna that sends alike in all."""
+"""Antennas of sectors: the gain of a panel by direction, over an isotropic antenna."""
 
 import math
 from dataclasses import dataclass
@@ -15,29 +15,29 @@ Cells = TypeVar("Cells", int, npt.NDArray[np.intp])
 
 @dataclass(frozen=True)
 class Panel:
-    """One element of 3GPP's antenna panel, tilted mechanically. It receives as it sends.
+    """One element of 3GPP's antenna panel, mechanically tilted. Sends and receives with the same gain.
 
-    With azimuth phi'' and zenith angle theta'' as the panel sees them (90 degrees: straight ahead), in dB,
+    With azimuth phi'' and zenith angle theta'' in the panel's coordinates (90 degrees: straight ahead), in dB,
 
         A_V = -min(12 ((theta'' - 90) / 65)^2, SLA_V)    A_H = -min(12 (phi'' / 65)^2, A_max)
         A = G_max - min(-(A_V + A_H), A_max)             G_max = 8 dBi, SLA_V = A_max = 30 dB
 
-    Source: 3GPP TR 38.901, Table 7.3-1, and the turns by bearing and downtilt in (7.1-7), (7.1-8). Left out:
+    Source: 3GPP TR 38.901, Table 7.3-1, and the rotation by bearing and downtilt in (7.1-7), (7.1-8). Left out:
     arrays of elements and their beams, polarisation.
     """
 
-    azimuth_deg: float  # bearing of straight ahead, counter-clockwise from the x axis
+    azimuth_deg: float  # bearing of the boresight, counter-clockwise from the x axis
     downtilt_deg: float = 0.0
     max_gain_dbi: float = 8.0
-    beamwidth_deg: float = 65.0  # 3 dB below straight ahead at half of it on either side
+    beamwidth_deg: float = 65.0  # full width at which the gain is 3 dB lower
     attenuation_db: float = 30.0
 
     def gain_dbi(self, displacement_m: FloatArray, height_m: float) -> FloatArray:
-        """Gain towards places.
+        """Return the gain towards places.
 
         Args:
-            displacement_m: [..., 2] from the antenna to each place, horizontally.
-            height_m: how much higher the antenna stands than the places.
+            displacement_m: [..., 2] horizontal vector from the antenna to each place.
+            height_m: height of the antenna above the places.
 
         Returns:
             [...] gain over an isotropic antenna, dBi: from G_max - A_max to G_max.
@@ -46,7 +46,7 @@ class Panel:
         x, y = displacement_m[..., 0], displacement_m[..., 1]
         ahead = math.cos(bearing) * x + math.sin(bearing) * y
         left = math.cos(bearing) * y - math.sin(bearing) * x
-        # turned downwards with the panel
+        # rotated by the downtilt
         tilted = math.cos(tilt) * ahead + math.sin(tilt) * height_m
         up = math.sin(tilt) * ahead - math.cos(tilt) * height_m
         azimuth_deg = np.degrees(np.arctan2(left, tilted))
@@ -59,16 +59,15 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Sectors:
-    """The cells of sites that have several panels each: cell c is panel c mod P of site c div P.
+    """The cells of sites that have several panels each: cell c is panel c mod P of site c // P.
 
-    All sites are alike: the same bearings, tilt and height. Places see the nearest copy of a site if the
-    layout repeats.
+    All sites have the same bearings, tilt and height. If the layout repeats, the nearest copy of a site counts.
 
     Args:
         sites_m: [S, 2] positions of the sites.
-        panels: [P] of each site.
-        height_m: how much higher the antennas stand than the devices'.
-        wraparound: of the layout that the sites are; None: the world ends.
+        panels: [P] panels of each site.
+        height_m: height of the antennas above the devices' antennas.
+        wraparound: of the layout of the sites, or None if the world has an edge.
     """
 
     sites_m: FloatArray
@@ -77,14 +76,14 @@ class Sectors:
     wraparound: Wraparound | None = None
 
     def site_of(self, cell: Cells) -> Cells:
-        """Return the site of a cell, or of each of many."""
+        """Return the site of a cell, or of each cell of an array."""
         return cell // len(self.panels)
 
     def gain_dbi(self, positions_m: FloatArray, single: bool = False) -> FloatArray:
-        """[n, S P] gain of every cell's panel towards positions [n, 2], dBi.
+        """Return [n, S P] the gain of every cell's panel towards positions [n, 2], dBi.
 
         Args:
-            single: in single precision, within 1e-4 dB and three times as fast: for measurements.
+            single: compute in single precision: within 1e-4 dB and three times as fast, for measurements.
         """
         way_m = (self.wraparound.displacement_m if self.wraparound else displacement_m)(
             positions_m, self.sites_m
@@ -94,5 +93,5 @@ class Sectors:
 
 
 def three_panels(azimuth_deg: float, downtilt_deg: float) -> tuple[Panel, ...]:
-    """Three panels, 120 degrees apart, the first one with this bearing."""
+    """Return three panels 120 degrees apart; the first has this bearing."""
     return tuple(Panel(azimuth_deg + turn, downtilt_deg) for turn in (0.0, 120.0, 240.0))

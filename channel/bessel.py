@@ -1,6 +1,6 @@
-"""The Bessel function J0 of small numbers, as SciPy computes it, without the half second of CPU to import SciPy."""
+"""The Bessel function J0 for small arguments, computed as in SciPy without the half second that its import takes."""
 
-# squares of the first two zeros, and the rational that remains when these are divided out
+# squares of the first two zeros, and the rational function that remains when they are divided out
 _ZEROS = (5.78318596294678452118, 30.4712623436620863991)
 _OVER = (
     -4.79443220978201773821e9,
@@ -22,9 +22,9 @@ _UNDER = (
 
 
 def j0(x: float) -> float:
-    """J0(x), 0 <= x <= 5; within 1e-15.
+    """Return J0(x) for 0 <= x <= 5, within 1e-15.
 
-    Source: Moshier, Cephes 2.1 (1989), j0.c, whose coefficients and order of operations these are.
+    Source: Moshier, Cephes 2.1 (1989), j0.c, with the same coefficients and order of operations.
     """
     square = x * x
     if x < 1e-5:

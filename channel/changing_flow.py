@@ -1,4 +1,4 @@
-"""A transfer whose mean SNR changes while it lasts, slot by slot and exact."""
+"""A transfer with a mean SNR that changes while it lasts, exact slot by slot."""
 
 from collections.abc import Sequence
 
@@ -10,22 +10,23 @@ from edgefl.channel.interference import draw_all_ahead, power_of_all
 from edgefl.channel.units import FloatArray
 
 _NOTHING = np.empty(0)
-# Transfers whose slots are worked out together: a dozen arrays of them stay in a core's second-level cache
+# Transfers computed together: a dozen arrays of them fit in a core's second-level cache
 _AT_ONCE = 32
 
-# From which slot on, at which SNR, until when
+# First slot, SNR, slot at which the piece ends
 _Piece = tuple[int, float, int]
 
 
 class ChangingFlow:
-    """Bits that a link has moved, and when its payload has arrived, as its SNR is read anew from time to time.
+    """Count the bits that a link has moved, and find when its payload has arrived, with an SNR updated now and then.
 
-    With one SNR throughout, and wherever it is read, the transfer ends in the slot that `Flow.slots_exact` finds.
+    With one constant SNR the transfer ends in the slot that `Flow.slots_exact` finds, however often the SNR is
+    updated.
 
     Args:
         carrier: the link's share of the band.
         payload_bits: > 0.
-        first_slot: the transfer's first; it may begin later.
+        first_slot: first slot of the transfer; it may begin later.
     """
 
     def __init__(self, carrier: Carrier, fading: Fading, payload_bits: float, first_slot: int) -> None:
@@ -33,18 +34,18 @@ class ChangingFlow:
         self._fading = fading
         self._payload_bits = payload_bits
         self._need = carrier.need(payload_bits)
-        self._got = 0.0  # of the need
-        self._slot = first_slot  # up to which it is settled
-        self._totals = _NOTHING  # of the need, after each slot of the piece that begins there
+        self._got = 0.0  # in units of the need
+        self._slot = first_slot  # settled up to here
+        self._totals = _NOTHING  # in units of the need, after each slot of the piece that begins there
         self._foreseen: tuple[_Piece, FloatArray, int] | None = None
 
     def end(self, slot: int, snr: float, until: int) -> int | None:
-        """Go on from a slot boundary at a mean SNR; return the boundary at which all has arrived, if by `until`.
+        """Continue from a slot boundary at a mean SNR; return the boundary at which all has arrived, if by `until`.
 
         Args:
-            slot: no earlier than the last one; the slots up to it carried what the last SNR let them.
+            slot: not before the last one; the slots up to it carried what the previous SNR allowed.
             snr: linear mean on the share, before fading.
-            until: when the SNR is read next.
+            until: slot of the next SNR update.
         """
         self.settle(slot)
         foreseen, self._foreseen = self._foreseen, None
@@ -57,12 +58,12 @@ class ChangingFlow:
                 rates = rates * frame.weights_from(slot, until - slot)
             rates[0] += self._got
             self._totals = rates.cumsum()
-            # the slot that gathers what is missing, as in Flow.slots_exact
+            # the slot that completes the payload, as in Flow.slots_exact
             at = int(self._totals.searchsorted(self._need))
         return None if at == len(self._totals) else slot + at + 1
 
     def settle(self, slot: int) -> None:
-        """Count what was moved up to a slot boundary; beyond the piece last begun nothing is."""
+        """Count the bits moved up to a slot boundary; the piece that began last is discarded beyond it."""
         known: FloatArray = self._totals[: slot - self._slot]
         if len(known):
             self._got = float(known[-1])
@@ -70,17 +71,16 @@ class ChangingFlow:
 
     @property
     def bits(self) -> float:
-        """Bits moved up to the settled slot, never more than the payload."""
+        """Bits moved up to the settled slot, at most the payload."""
         return min(self._payload_bits, self._got * self._carrier.unit_bits)
 
 
 def foresee(flows: Sequence[ChangingFlow], slot: int, snrs: Sequence[float], until: int) -> None:
-    """Work out what `end` says of many transfers that go on at one slot boundary, in a fraction of the time.
+    """Compute the answers of `end` for many transfers that continue at one slot boundary, in a fraction of the time.
 
-    Each of them is then asked for its end with what was given here, or with anything else: the same comes out.
-
+    Call `end` of each afterwards. If its arguments differ from those given here, it computes the answer itself.
     Args:
-        snrs: of each, as `end` takes it.
+        snrs: [flows], as in `end`.
         until: > slot.
     """
     draw_all_ahead([flow._fading for flow in flows], slot)

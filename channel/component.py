@@ -1,4 +1,4 @@
-"""The shape of every component of this package: frozen parameters, each with its meaning and its range."""
+"""Base of all components of this package: frozen parameters, each with a meaning and a range."""
 
 import operator
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["ChannelComponent", "parameter"]
 
-# how a bound is checked, and how it is written
+# check of a bound, and its symbol
 _BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "ge": (operator.ge, ">="),
     "gt": (operator.gt, ">"),
@@ -26,11 +26,11 @@ def parameter(
     le: float | None = None,
     lt: float | None = None,
 ) -> Any:
-    """Declare a parameter of a component; what it is given becomes the field's metadata, which pydantic reads.
+    """Declare a parameter of a component; the arguments become the field's metadata, which pydantic reads.
 
     Args:
-        default: its value where none is given; without a default it is required.
-        description: what it means, with its unit.
+        default: value if left out; without a default the parameter is required.
+        description: its meaning.
         ge, gt, le, lt: its range: >=, >, <=, <.
     """
     about = {"description": description, "ge": ge, "gt": gt, "le": le, "lt": lt}
@@ -41,13 +41,13 @@ def parameter(
 class ChannelComponent:
     """Frozen parameters plus one or two methods.
 
-    A component is one file of its kind's package and is named by it: the class in
-    `channel/schedulers/round_robin.py` is `round_robin`. It is a frozen dataclass, its fields are declared by
-    `parameter`; state is passed in and handed back.
+    A component is one file of its kind's package and has the file's name: the class in
+    `channel/schedulers/round_robin.py` is `round_robin`. It is a frozen dataclass with fields declared by
+    `parameter`; it keeps no state.
     """
 
     def __post_init__(self) -> None:
-        """Refuse parameters out of range.
+        """Reject parameters out of range.
 
         Raises:
             ValueError: the message begins with the parameter's name.

@@ -11,15 +11,15 @@ from edgefl.channel.units import FloatArray
 class DiverseFading:
     """The mean power of L independent Gauss-Markov taps, Gamma(L, 1/L): mean 1, variance 1/L.
 
-    The rate of a slot is that of the mean power over its parts. That is above the mean of the parts' rates, by
-    Jensen's inequality: at 20 dB and L = 4 by 0.6 bit/s/Hz of 6.5, at 0 dB by 0.1 of 0.96; a transfer that codes
-    over the band lies between. A share of the band is taken to have as many parts as the whole. Effect of leaving
-    diversity out (L = 1): a transfer of 5 slots over 100 MHz waits for one tap to come out of its fade; at 10 dB and
-    1 m/s its 99th percentile is 69 slots, with several taps about 6.
+    The rate of a slot is that of the mean power over the parts. By Jensen's inequality that is above the mean of the
+    parts' rates: at 20 dB and L = 4 by 0.6 bit/s/Hz of 6.5, at 0 dB by 0.1 of 0.96; a transfer that codes over the
+    band lies between. A share of the band has as many parts as the whole. Effect of leaving diversity out (L = 1): a
+    transfer of 5 slots over 100 MHz waits until its one tap leaves a fade; at 10 dB and 1 m/s its 99th percentile is
+    69 slots, with several taps about 6.
 
     Args:
-        taps: one per part, of one correlation. L follows from bandwidth over coherence bandwidth: about
-            W x 5 x delay spread, 38.901's median in UMi being 60 ns with line of sight and 130 ns without.
+        taps: one per part, all with one correlation. L follows from bandwidth over coherence bandwidth: about
+            W x 5 x delay spread; 38.901's median in UMi is 60 ns with line of sight and 130 ns without.
     """
 
     renews = True
@@ -31,19 +31,19 @@ class DiverseFading:
 
     @property
     def static(self) -> bool:
-        """True when the fading never changes."""
+        """True if the fading never changes."""
         return self._taps[0].static
 
     @property
     def mean_power(self) -> float:
-        """The power of a static link, the expectation 1 of another."""
+        """Mean power over time: the power of a static link, 1 of any other."""
         return float(self.power(0, 1)[0]) if self.static else 1.0
 
     def forget(self) -> None:
-        """Drop what was drawn of each tap; it is drawn again when it is read."""
+        """Drop the pages of each tap; reading them draws the same numbers again."""
         for tap in self._taps:
             tap.forget()
 
     def power(self, first_slot: int, count: int) -> FloatArray:
-        """[count] mean power of the taps in the slots first_slot, first_slot + 1, ..."""
+        """Return [count] the mean power of the taps in the slots first_slot, first_slot + 1, ..."""
         return np.asarray(sum(tap.power(first_slot, count) for tap in self._taps) / len(self._taps))

@@ -1,4 +1,4 @@
-"""Energy and computing time of a device."""
+"""Energy and computing time of devices."""
 
 from edgefl.channel.units import Values
 
@@ -8,9 +8,9 @@ __all__ = ["compute_energy_j", "compute_time_s", "transfer_energy_j"]
 def transfer_energy_j(
     power_w: Values, airtime_s: Values, wait_w: Values, wait_s: Values, bits_j: Values
 ) -> Values:
-    """Energy of a transfer: its power while the radio is on, what it draws in between, and what its bits cost.
+    """Return the energy of a transfer: of the radio while it is on, of its waits, and of its bits.
 
-    Without the latter two the product alone, to the last bit: the journal paper's eq. (42).
+    Without waits and bits it is exactly power times airtime, the journal paper's eq. (42).
     """
     return power_w * airtime_s + (wait_w * wait_s + bits_j)
 
@@ -18,11 +18,11 @@ def transfer_energy_j(
 def compute_time_s(
     flops_per_sample: float, samples: int, *, clock_hz: float, flops_per_cycle: float
 ) -> float:
-    """Time of local training, N_p phi e B / (f chi).
+    """Return the time of local training, N_p phi e B / (f chi).
 
     Args:
         flops_per_sample: N_p phi, FLOPs of one sample forward and backward.
-        samples: e B, all that the local iterations process.
+        samples: e B, samples that the local iterations process in all.
         clock_hz: f.
         flops_per_cycle: chi.
 
@@ -44,7 +44,7 @@ def compute_energy_j(
     flops_per_cycle: float,
     capacitance: float,
 ) -> float:
-    """Energy of local training, xi (N_p phi e B / chi) f^2.
+    """Return the energy of local training, xi (N_p phi e B / chi) f^2.
 
     Args:
         flops_per_sample, samples, clock_hz, flops_per_cycle: as in `compute_time_s`.

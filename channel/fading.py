@@ -1,4 +1,4 @@
-"""Rayleigh fading that is a function of time: readable at any slot, in any order."""
+"""Rayleigh fading as a function of time: any slot can be read, in any order."""
 
 import math
 from collections.abc import Sequence
@@ -14,30 +14,30 @@ from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
 __all__ = ["LinkFading", "doppler_hz", "slot_correlation"]
 
-# J0 is positive up to here; beyond, it swings around zero.
+# J0 is positive up to here; beyond, it oscillates around zero.
 FIRST_BESSEL_ZERO = 2.4048255576957724
 
-# Points of a part whose pages are drawn together: they stay in a core's second-level cache.
+# Points of one part of pages drawn together: they fit in a core's second-level cache.
 _POINTS_AT_ONCE = 12 * BLOCK
 
-# Regions of the random counter, which no draw of another region can reach
+# Regions of the random counter; draws of different regions never overlap
 _FADING_REGION = 0
 _STREAM_REGION = 1
 _EMPTY_BUFFER = np.zeros(4, dtype=np.uint64)
-# one generator for all pages, each of which is drawn at once: a seventh of the time of a new one
+# one generator, reset for each page: takes a seventh of the time of a new one
 _REUSED = np.random.Generator(np.random.Philox())
 
 
 def doppler_hz(speed_m_s: float, *, carrier_hz: float) -> float:
-    """Largest Doppler shift f_d = v fc / c of a device moving at speed_m_s. Source: journal paper, (39)."""
+    """Return the largest Doppler shift f_d = v fc / c. Source: journal paper, (39)."""
     return speed_m_s * carrier_hz / SPEED_OF_LIGHT_M_S
 
 
 def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
-    """Correlation rho = J0(2 pi f_d tau) of the fading in consecutive slots.
+    """Return the correlation rho = J0(2 pi f_d tau) of the fading in consecutive slots.
 
     Args:
-        speed_m_s: the device's speed, >= 0; 0 gives 1, a fading that never changes.
+        speed_m_s: the device's speed, >= 0; with 0 the fading never changes (rho = 1).
         carrier_hz: > 0.
         slot_s: tau, > 0.
 
@@ -45,7 +45,7 @@ def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> f
         rho in (0, 1].
 
     Raises:
-        ValueError: as `slot_turn`.
+        ValueError: as in `slot_turn`.
 
     Source: journal paper, eq. (39); Jakes, Microwave Mobile Communications, 1974.
     """
@@ -53,11 +53,11 @@ def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> f
 
 
 def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
-    """By what the phase of the fading turns in a slot at most, 2 pi f_d tau in rad.
+    """Return the largest phase shift of the fading in a slot, 2 pi f_d tau in rad.
 
-    Beyond the first zero of J0 (66 m/s at 3.5 GHz and 0.5 ms) rho would turn negative and then come back
-    as speed grows: the channel turns over within a slot and a Gauss-Markov step no longer describes it.
-    Such a speed is refused.
+    Beyond the first zero of J0 (66 m/s at 3.5 GHz and 0.5 ms) rho would turn negative and then rise again with speed:
+    the channel changes completely within a slot, and a Gauss-Markov step no longer describes it. Such a speed raises
+    an error.
 
     Args:
         speed_m_s: the device's speed, >= 0.
@@ -84,54 +84,53 @@ def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
 
 
 class Fading(Protocol):
-    """The power of a link, relative to its mean SNR, as a function of the slot."""
+    """The power of a link relative to its mean SNR, as a function of the slot."""
 
     @property
     def static(self) -> bool:
-        """Whether it never changes."""
+        """Whether the power never changes."""
 
     @property
     def correlation(self) -> float:
-        """Rho of the fading between consecutive slots."""
+        """Correlation rho of the fading between consecutive slots."""
 
     @property
     def renews(self) -> bool:
-        """Whether the law of its rates over many slots is known, so that a transfer may be drawn whole."""
+        """Whether the law of the rates over many slots is known, so that a transfer's slots may be drawn directly."""
 
     @property
     def mean_power(self) -> float:
-        """What it is on average over time: |h|^2 of a static link, else its expectation."""
+        """Mean power over time: |h|^2 of a static link, otherwise the expectation."""
 
     def power(self, first_slot: int, count: int) -> FloatArray:
-        """[count] power of the slots first_slot, first_slot + 1, ..."""
+        """Return [count] the power of the slots first_slot, first_slot + 1, ..."""
 
     def generator(
         self, first_slot: int, stream: int, reused: np.random.Generator | None = None
     ) -> np.random.Generator:
-        """Make random numbers of this link that belong to a slot and purpose."""
+        """Return a random generator of this link for a slot and purpose."""
 
     def forget(self) -> None:
-        """Give back the memory of what was read; the same numbers are drawn again when they are read again."""
+        """Free the memory of what was read; reading it again draws the same numbers."""
 
 
 class LinkFading:
     """Gauss-Markov fading of one link, h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n] with e ~ CN(0, 1).
 
-    Stationary, E|h|^2 = 1, |h| Rayleigh. The value at slot n is a function of (key, rho, n) and nothing
-    else: not of who transmits, of what was read before, or of how reads are cut into pieces. Uplink and
-    downlink read the same h (TDD).
+    Stationary, E|h|^2 = 1, |h| Rayleigh. The value at slot n depends only on (key, rho, n): not on the sender, on
+    earlier reads, or on how reads are cut into pieces. Uplink and downlink read the same h (TDD).
 
-    How: time is cut into blocks of BLOCK slots. The values at the block edges are a Gauss-Markov process
-    themselves, with correlation rho^BLOCK per step; a block is filled in between two known edges by an
-    AR(1) path started at its left edge and tied to the right one,
+    Method: time is cut into blocks of BLOCK slots. The values at the block edges are a Gauss-Markov process
+    themselves, with correlation rho^BLOCK per step; the block between two known edges is filled by an AR(1) path
+    that starts at its left edge and is tied to the right one,
 
         h[n] = free[n] + rho^(B-n) (1 - rho^(2n)) / (1 - rho^(2B)) (right - free[B]),
 
     which is the exact law of the process given its edges (a Gaussian bridge). The edges are blocks of a
     coarser grid and are filled in the same way, grid above grid, until a step's correlation falls below
     NO_CORRELATION; there, edges are drawn independently. That is the only approximation: values on
-    both sides of such an edge pair lose a correlation of less than 1e-6. Every page draws from a
-    Philox counter of its own.
+    opposite sides of such an edge pair lose a correlation of less than 1e-6. Every page draws from its own
+    Philox counter.
 
     Source: journal paper, eq. (23). Left out: line-of-sight component, multipath delay, antennas.
     """
@@ -143,8 +142,8 @@ class LinkFading:
         Args:
             key: 128-bit key of this link's random numbers.
             correlation: rho between consecutive slots, -1 < rho <= 1.
-            block: slots that are drawn at once, part of the definition of the process: another number gives other
-                fading from the same key. A short one suits a link of which some hundred slots are read at a time.
+            block: slots drawn at once. It is part of the definition of the process: another block gives other fading
+                from the same key. A short one suits a link that is read a few hundred slots at a time.
 
         Raises:
             ValueError: key, correlation or block out of range.
@@ -156,22 +155,22 @@ class LinkFading:
         if not -1.0 < correlation <= 1.0:
             raise ValueError(f"correlation must lie within -1 (excluded) and 1, got {correlation}")
         self.key = key
-        # Philox takes arrays of 64-bit words in half the time of long numbers
+        # Philox takes arrays of 64-bit words in half the time of big integers
         self._words = np.array((key & 2**64 - 1, key >> 64), dtype=np.uint64)
         self.correlation = correlation
         self.static = correlation == 1.0  # the fading never changes
         self._block = block
         self._grids = grids(correlation, block)
-        # the pages used last; two on each coarse grid, as the edges of a block can lie on two pages
+        # the pages used last: two on each coarse grid, since the edges of a block can lie on two pages
         self._pages: list[dict[int, FloatArray]] = [{} for _ in self._grids]
 
     @property
     def mean_power(self) -> float:
-        """|h|^2 of a static link, E|h|^2 = 1 of another."""
+        """Mean power over time: |h|^2 of a static link, E|h|^2 = 1 of any other."""
         return float(self.power(0, 1)[0]) if self.static else 1.0
 
     def gain(self, first_slot: int, count: int) -> npt.NDArray[np.complex128]:
-        """[count] complex h of the slots first_slot, first_slot + 1, ...
+        """Return [count] the complex h of the slots first_slot, first_slot + 1, ...
 
         Raises:
             ValueError: negative slot or count.
@@ -180,14 +179,14 @@ class LinkFading:
         return real + 1j * imaginary
 
     def power(self, first_slot: int, count: int) -> FloatArray:
-        """[count] power |h|^2 of the slots first_slot, first_slot + 1, ...; exponential with mean 1.
+        """Return [count] the power |h|^2 of the slots first_slot, first_slot + 1, ...; exponential with mean 1.
 
         Raises:
             ValueError: negative slot or count.
         """
         block, start = divmod(first_slot, self._block)
         if block >= 0 and 0 <= count <= self._block - start and not self.static:
-            # nearly always, and without a copy
+            # the usual case, without a copy
             real, imaginary = self._page(0, block)[:, start : start + count]
         else:
             real, imaginary = self._read(first_slot, count)
@@ -196,12 +195,12 @@ class LinkFading:
     def generator(
         self, first_slot: int, stream: int, reused: np.random.Generator | None = None
     ) -> np.random.Generator:
-        """Make random numbers of this link that belong to a slot and purpose, independent of the fading.
+        """Return a random generator of this link for a slot and purpose, independent of the fading.
 
         Args:
             first_slot: the slot, 0 to 2^64 - 1.
             stream: number of the purpose, 0 to 2^64 - 1.
-            reused: a Philox generator that becomes these numbers, in place of a new one: a seventh of the time.
+            reused: a Philox generator to reset and return instead of a new one, in a seventh of the time.
 
         Raises:
             ValueError: a number is out of range.
@@ -211,25 +210,25 @@ class LinkFading:
         return self._draws(first_slot, stream, _STREAM_REGION, reused)
 
     def forget(self) -> None:
-        """Drop the pages that were drawn; they are drawn again when they are read."""
+        """Drop the pages; reading them draws the same numbers again."""
         for pages in self._pages:
             pages.clear()
 
     def _draws(
         self, index: int, level: int, region: int, reused: np.random.Generator | None = None
     ) -> np.random.Generator:
-        # The lowest 64 bits of the counter run while numbers are drawn; the rest tells the pages apart.
+        # The lowest 64 bits of the counter advance with each draw; the rest identifies the page.
         counter = np.array((0, index, level, region), dtype=np.uint64)
         if reused is None:
             return np.random.Generator(np.random.Philox(key=self._words, counter=counter))
-        # a seventh of the time
+        # in a seventh of the time
         fresh = {"buffer": _EMPTY_BUFFER, "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
         state = {"counter": counter, "key": self._words}
         reused.bit_generator.state = {"bit_generator": "Philox", "state": state, **fresh}
         return reused
 
     def _read(self, first_slot: int, count: int) -> FloatArray:
-        """[2, count] real and imaginary parts."""
+        """Return [2, count] the real and imaginary parts."""
         if first_slot < 0 or count < 0:
             raise ValueError(f"first_slot and count must be >= 0, got {first_slot} and {count}")
         if self.static:
@@ -244,7 +243,7 @@ class LinkFading:
         return parts
 
     def _page(self, level: int, index: int) -> FloatArray:
-        """[2, block] points index * block onwards of the grid whose step is block^level slots."""
+        """Return [2, block] the points from index * block on, of the grid with steps of block^level slots."""
         pages = self._pages[level]
         if index not in pages:
             _draw_pages(level, [(self, index)])
@@ -252,19 +251,19 @@ class LinkFading:
 
     def _keep(self, level: int, index: int, page: FloatArray) -> None:
         pages = self._pages[level]
-        # of whole blocks the last one is read to its end; short ones are read across their edges
+        # the last whole block is read to its end; short ones are read across their edges
         if len(pages) == (1 if level == 0 and self._block == BLOCK else 2):
             del pages[next(iter(pages))]
         pages[index] = page
 
     def _point(self, level: int, index: int) -> FloatArray:
-        """[2, 1] one point of a grid."""
+        """Return [2, 1] one point of a grid."""
         page, offset = divmod(index, self._block)
         return self._page(level, page)[:, offset : offset + 1]
 
 
 def hold(level: int, places: Sequence[tuple[LinkFading, int]]) -> None:
-    """Draw the pages of links, given by their indices, that these do not hold: those of one size together."""
+    """Draw the missing pages of links, given by their indices; pages of one size are drawn together."""
     missing: dict[int, dict[tuple[int, int], tuple[LinkFading, int]]] = {}
     for link, index in places:
         if index not in link._pages[level]:
@@ -276,7 +275,7 @@ def hold(level: int, places: Sequence[tuple[LinkFading, int]]) -> None:
 
 
 def _draw_pages(level: int, places: Sequence[tuple[LinkFading, int]]) -> None:
-    """Draw a page [2, block] of each link, given by its index; the links have one block."""
+    """Draw a page [2, block] of each link, given by its index; all links have the same block."""
     grids_of = [link._grids[level] for link, _ in places]
     pages = np.empty((len(places), 2, places[0][0]._block))
     rng = _REUSED
@@ -290,12 +289,12 @@ def _draw_pages(level: int, places: Sequence[tuple[LinkFading, int]]) -> None:
     elif between:
         pages[between] = _bridged(level, [places[i] for i in between], pages[between])
     for (link, index), page in zip(places, pages, strict=True):
-        # in arrays of their own: a page must not keep the others in memory
+        # copied: a page must not keep the others in memory
         link._keep(level, index, page.copy())
 
 
 def _bridged(level: int, places: Sequence[tuple[LinkFading, int]], noise: FloatArray) -> FloatArray:
-    """Make paths [n, 2, block] of noise, each between two points of the next coarser grid."""
+    """Return paths [n, 2, block] from noise, each between two points of the next coarser grid."""
     block = noise.shape[-1]
     hold(level + 1, [(link, at // block) for link, index in places for at in (index, index + 1)])
     left, right = np.empty((2, len(places), 2, 1))
@@ -304,7 +303,7 @@ def _bridged(level: int, places: Sequence[tuple[LinkFading, int]], noise: FloatA
     grids_of = [link._grids[level] for link, _ in places]
     correlation = np.array([grid.correlation for grid in grids_of])
     free = filtered(noise, correlation, correlation[:, None, None] * left)
-    # independent points are between no others: all have weights
+    # independent points have no bridge: here all links have weights
     weights = np.stack([grid.weights for grid in grids_of if grid.weights is not None])
     pages = np.empty_like(noise)
     pages[:, :, :1] = left

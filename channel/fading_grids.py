@@ -1,4 +1,4 @@
-"""The grids of points, each coarser than the last, from which Gauss-Markov fading is filled in."""
+"""Grids of points, each coarser than the one before, from which Gauss-Markov fading is filled in."""
 
 import math
 import sys
@@ -9,43 +9,43 @@ import numpy as np
 
 from edgefl.channel.units import FloatArray
 
-# Slots per block, and points per page of every coarser grid, unless a link has others
+# Slots per block, and points per page of every coarser grid, by default
 BLOCK = 2048
 
-# A correlation below this over a whole block is treated as none.
+# A correlation over a whole block below this counts as zero.
 NO_CORRELATION = 1e-6
 
-# Numbers that a loop filters, 0.1 us each, before scipy.signal is loaded for it, which takes a second.
+# A loop filters up to this many numbers, at 0.1 us each, before scipy.signal is imported, which takes a second.
 _BY_HAND = 2048 * BLOCK
 _filtered_by_hand = 0
-# So many rows are filtered side by side, one point of all after the other
+# Rows filtered side by side, one point of all rows after the other
 _SIDE_BY_SIDE = 16
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Points that lie a power of a block's slots apart, and how a page of them is drawn."""
+    """A grid with a step of a power of a block's slots, and how a page of it is drawn."""
 
     correlation: float  # between neighbouring points
     innovation_std: float  # of real and imaginary part each
-    log_step: float | None  # logarithm of |correlation|; None: independent points
+    log_step: float | None  # logarithm of |correlation|; None if points are independent
     block: int  # points of a page
 
     @cached_property
     def weights(self) -> FloatArray | None:
-        """[block - 1] pull of the right edge on points 1, 2, ...; None: independent points."""
+        """[block - 1] pull of the right edge on points 1, 2, ..., or None if points are independent."""
         return None if self.log_step is None else _bridge_weights(self.correlation, self.log_step, self.block)
 
 
 @lru_cache(maxsize=8192)
 def grids(correlation: float, block: int = BLOCK) -> tuple[Grid, ...]:
-    """The grids from slots upwards; the last has independent points."""
+    """Return the grids from slots upwards; the last has independent points."""
     independent = Grid(0.0, math.sqrt(0.5), None, block)
     if correlation == 1.0:
         return (independent,)
     coarser: list[Grid] = []
     step = correlation
-    # the logarithm keeps what powers of a correlation near 1 would round away
+    # the logarithm keeps digits that powers of a correlation near 1 would lose
     log_step = math.log(abs(correlation)) if correlation else -math.inf
     while abs(step) >= NO_CORRELATION:
         innovation_std = math.sqrt(-math.expm1(2.0 * log_step) / 2.0)
@@ -56,7 +56,7 @@ def grids(correlation: float, block: int = BLOCK) -> tuple[Grid, ...]:
 
 
 def _bridge_weights(step: float, log_step: float, block: int) -> FloatArray:
-    """rho^(B-n) (1 - rho^(2n)) / (1 - rho^(2B)) for n = 1 .. B-1."""
+    """Return rho^(B-n) (1 - rho^(2n)) / (1 - rho^(2B)) for n = 1 .. B-1."""
     n = np.arange(1, block)
     sign = np.where((block - n) % 2 == 1, math.copysign(1.0, step), 1.0)
     rest = np.expm1(2.0 * log_step * n) / math.expm1(2.0 * log_step * block)
@@ -64,10 +64,10 @@ def _bridge_weights(step: float, log_step: float, block: int) -> FloatArray:
 
 
 def filtered(noise: FloatArray, correlation: FloatArray, begin: FloatArray) -> FloatArray:
-    """y[n] = correlation y[n-1] + noise[n] along the last axis of [links, parts, points].
+    """Return y[n] = correlation y[n-1] + noise[n] along the last axis of [links, parts, points].
 
-    Links side by side; of few the first ones by a loop: a short run draws no more, and checking a scenario far
-    fewer. All ways do the same operations in the same order, to the last bit.
+    Many links are filtered side by side; few are filtered by a loop first, which is enough for a short run and for
+    checking a scenario. All ways do the same operations in the same order, to the last bit.
 
     Args:
         correlation: [links]. begin: [links, parts, 1] correlation y[-1].

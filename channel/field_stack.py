@@ -1,4 +1,4 @@
-"""Several sets of Gaussian fields over one area, read at the same places in one go."""
+"""Several sets of Gaussian fields over one area, read at the same places at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ import numpy.typing as npt
 from edgefl.channel.gaussian_fields import Float32Array, GaussianFields
 from edgefl.channel.units import FloatArray
 
-# As many places as are remembered, for who asks for them again
+# Most places that are cached for the next read of the same places
 _REMEMBERED = 64
-# Fields of a node that are read as one number of 4, 8, 16 or 32 bytes: half the time of, say, 28
+# Numbers of fields of a node that are read as one number of 4, 8, 16 or 32 bytes: half the time of, say, 28
 _READ_AS_ONE = (1, 2, 4, 8)
 
 
 class _FieldPlaces(NamedTuple):
-    """Where to read: the four nodes around each of n places, in each layer.
+    """The four nodes around each of n places, in each layer.
 
     Lower left, lower right, upper left and upper right: [4, layers, n] rows of the table, and their weights.
     """
@@ -28,16 +28,16 @@ class _FieldPlaces(NamedTuple):
 
 
 class FieldStack:
-    """Layers of fields, such as the shadowing in either state and the line of sight, each on a grid of its own.
+    """Layers of fields, such as the shadowing in either state and the line of sight, each on its own grid.
 
-    All are in one table, so that one look-up reads them all: at a few hundred places it is the number of array
-    operations that takes the time. Up to eight fields take as much memory in it as the next power of two.
+    All layers are in one table, so that one look-up reads them all: at a few hundred places the number of array
+    operations determines the time. Up to eight fields take the memory of the next power of two.
 
     Args:
-        layers: of as many fields each, over the same area.
-        fields: how many those are; None: those of the first layer.
-        few: whether few places are read, the same again and again: the nodes around those that are read first are
-            held, and all only if others are read. All are drawn then anew, with the same values.
+        layers: sets of fields over the same area, all with the same number of fields.
+        fields: number of fields, or None for that of the first layer.
+        few: whether few places are read, again and again: only the nodes around the first places read are held, and
+            all nodes once other places are read. They are then drawn again, with the same values.
     """
 
     def __init__(
@@ -48,21 +48,21 @@ class FieldStack:
         self._some: tuple[npt.NDArray[np.intp], Float32Array] | None = None  # nodes in order, values there
         self._fields = len(layers[0].keys) if fields is None else fields
         self._row = next((wide for wide in _READ_AS_ONE if wide >= self._fields), self._fields)
-        self._last: tuple[bytes, _FieldPlaces] | None = None  # of the places asked for last, if they were few
+        self._last: tuple[bytes, _FieldPlaces] | None = None  # of the places read last, if they were few
 
     def equals(self, other: "FieldStack") -> bool:
-        """Tell whether another stack has equal values everywhere."""
+        """Return whether another stack has equal values everywhere."""
         return len(self.layers) == len(other.layers) and all(
             map(GaussianFields.equals, self.layers, other.layers)
         )
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of the fields, once they have been read all over."""
+        """Return the memory of the fields once they have been read everywhere."""
         return self._bytes(sum(one.width**2 for one in self.layers))
 
     def needed_bytes(self, places: int) -> int:
-        """Return the peak memory of reading the fields, which is while they are made; at few places, only these."""
+        """Return the peak memory of reading the fields, which is while they are drawn, at this many places."""
         nodes = sum(min(4 * places, one.width**2) if self._few else one.width**2 for one in self.layers)
         making = [one.making_bytes for one in self.layers]
         law, values = (max(of, default=0) for of in zip(*making, strict=True)) if making else (0, 0)
@@ -72,7 +72,7 @@ class FieldStack:
         return 4 * self._row * nodes
 
     def at(self, positions_m: FloatArray) -> Float32Array:
-        """[layers, n, F] values of all fields at positions [n, 2], which are within the area."""
+        """Return [layers, n, F] the values of all fields at positions [n, 2] within the area."""
         places = self.places(positions_m)
         table, rows = self._held(places.nodes)
         parts = table.take(rows, axis=0)
@@ -80,7 +80,7 @@ class FieldStack:
         return _sum(parts)[..., : self._fields]
 
     def one_at(self, positions_m: FloatArray, fields: npt.NDArray[np.intp]) -> Float32Array:
-        """[layers, n] value of one field at each position, equal to what `at` gives."""
+        """Return [layers, n] the value of one field at each position, equal to that of `at`."""
         places = self.places(positions_m)
         table, rows = self._held(places.nodes)
         parts = table[rows, fields]
@@ -88,10 +88,10 @@ class FieldStack:
         return _sum(parts)
 
     def places(self, positions_m: FloatArray) -> _FieldPlaces:
-        """Find the nodes around positions [n, 2], which are within the area."""
+        """Find the nodes around positions [n, 2] within the area."""
         asked = positions_m.tobytes() if len(positions_m) <= _REMEMBERED else b""
         if asked and self._last is not None and self._last[0] == asked:
-            # a few devices are read in double precision, and then in single
+            # few devices are read in double precision, and then in single
             return self._last[1]
         grids = self._grids
         up = np.multiply(positions_m.T, grids.per_m)  # [layers, 2, n], across and up
@@ -123,12 +123,12 @@ class FieldStack:
         return places
 
     def read_first(self, positions_m: FloatArray) -> None:
-        """Hold what is around these positions, if few places are read and none has been."""
+        """Hold the nodes around these positions, if few places are read and none has been read."""
         if self._few and self._some is None:
             self._held(self.places(positions_m).nodes)
 
     def _held(self, nodes: npt.NDArray[np.intp]) -> tuple[Float32Array, npt.NDArray[np.intp]]:
-        """Return a table that holds nodes, given by their rows in that of all, and their rows in it."""
+        """Return a table that holds nodes, and their rows in it; nodes are rows of the full table."""
         if not self._few:
             return self._table, nodes
         if self._some is None:
@@ -141,7 +141,7 @@ class FieldStack:
         return self._table, nodes
 
     def _values_at(self, nodes: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], Float32Array]:
-        """Return nodes in order of their rows in the table of all, and the values there alone."""
+        """Return nodes in the order of their rows in the full table, and only their values."""
         values = np.zeros((len(nodes), self._row), np.float32)
         begin = 0
         for one in self.layers:
@@ -152,7 +152,7 @@ class FieldStack:
 
     @cached_property
     def _table(self) -> Float32Array:
-        """[nodes of all layers, F or more] values at the nodes, row by row; all fields of a node lie side by side."""
+        """[nodes of all layers, F or more] values at the nodes, row by row; all fields of a node are adjacent."""
         table = np.zeros((sum(one.width**2 for one in self.layers), self._row), np.float32)
         begin = 0
         for one in self.layers:
@@ -168,12 +168,12 @@ class FieldStack:
 
 @dataclass(frozen=True)
 class _Grids:
-    """What is known of the layers' grids, in arrays that go with [layers, n] or [layers, 2, n]."""
+    """Constants of the layers' grids, in arrays that broadcast with [layers, n] or [layers, 2, n]."""
 
     per_m: FloatArray  # nodes
     half: FloatArray  # nodes from the origin to the edge
     width: npt.NDArray[np.intp]
-    nodes: npt.NDArray[np.intp]  # [4, layers, 1] from the node below to the left to a row of the table
+    nodes: npt.NDArray[np.intp]  # [4, layers, 1] offset from the lower left node to a row of the table
     one_side: FloatArray  # 1 - the correlation of neighbouring nodes
     both: FloatArray  # 1 - twice that + the correlation across a cell
 
@@ -195,7 +195,7 @@ class _Grids:
 
 
 def _sum(parts: Float32Array) -> Float32Array:
-    """Add up the nodes' parts, in their order, into the first."""
+    """Add the nodes' parts in order, into the first."""
     total = parts[0]
     for part in parts[1:]:
         total += part

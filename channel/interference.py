@@ -1,4 +1,4 @@
-"""Interference slot by slot: transmitters of other cells that send in a slot, or do not."""
+"""Interference slot by slot, from transmitters of other cells that send in some slots."""
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
@@ -10,23 +10,23 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.many_links import draw_ahead, power_of_many
 from edgefl.channel.units import FloatArray
 
-# Blocks whose activity is kept; those of one time are asked for by all links in turn
+# Blocks of activity that are cached; all links read those of one time in turn
 _KEPT = 16
-# Blocks of drawn interference that a receiver keeps
+# Blocks of drawn interference that a receiver caches
 _KEPT_DRAWN = 4
-# Transmitters whose sum is looked up at once: a table of 2^7 sums is made in the time of a few hundred slots
+# Transmitters with one table of sums: 2^7 sums take the time of a few hundred slots
 _GROUP = 7
 
 IntArray = npt.NDArray[np.intp]
 
 
 class TransmitterActivity:
-    """Which of n transmitters send in which slot: each in each with one probability, independently.
+    """The slots in which each of n transmitters sends: independent, with one probability.
 
-    A function of key and slot, the same for all who hear them.
+    A function of key and slot, the same for all receivers.
 
     Args:
-        key: 128-bit, of its random numbers.
+        key: 128-bit key of the random numbers.
         load: probability of sending, 0 to 1.
     """
 
@@ -38,11 +38,11 @@ class TransmitterActivity:
         self.turns = lru_cache(maxsize=_KEPT)(self._turns)
 
     def _sends(self, index: int) -> npt.NDArray[np.bool_]:
-        """Return [transmitters, BLOCK] whether each sends in a slot of a block."""
+        """Return [transmitters, BLOCK] whether each sends in each slot of a block."""
         return self._uniform(index, 0) < self.load
 
     def _groups(self, index: int) -> list[IntArray]:
-        """Return, of each group of transmitters, [BLOCK] which of them send: a bit for each, the first the lowest."""
+        """Return for each group of transmitters [BLOCK] the senders, a bit each, the first one the lowest."""
         sends = self._sends(index).astype(np.intp)
         return [
             np.asarray(np.bitwise_or.reduce(some << np.arange(len(some))[:, None], axis=0))
@@ -50,7 +50,7 @@ class TransmitterActivity:
         ]
 
     def _turns(self, index: int) -> list[tuple[IntArray, FloatArray]]:
-        """Return, of each transmitter, the slots of a block in which it sends, and a uniform number in each."""
+        """Return for each transmitter the slots of a block in which it sends, and a uniform number for each."""
         which = self._uniform(index, 1)
         slots = [np.flatnonzero(sends) for sends in self._sends(index)]
         return [(sent, uniform[sent]) for sent, uniform in zip(slots, which, strict=True)]
@@ -63,12 +63,12 @@ class TransmitterActivity:
 class Heard:
     """Interference over noise at one receiver, slot by slot.
 
-    Each transmitter is heard at a level of its own; where a cell has several, such as the devices that take turns in
-    the uplink, one of its levels is drawn for each slot. In a slot and cell there is one transmitter, on the part of
-    the band that is received here: the caller's levels say with which power it is there.
+    Each transmitter has its own level. If a cell has several levels, such as those of devices that take turns in the
+    uplink, one of them is drawn for each slot. A cell has one transmitter in a slot, on the part of the band that is
+    received here; the levels are the powers on that part.
 
     Args:
-        levels: of each transmitter of the activity, linear, its power over the noise here; several: any of them.
+        levels: [transmitters] of linear power over the noise here, one or several to draw from.
     """
 
     def __init__(self, activity: TransmitterActivity, levels: Sequence[FloatArray]) -> None:
@@ -77,17 +77,17 @@ class Heard:
         means = (float(level.sum() / len(level)) for level in self._levels if len(level))
         self.mean = activity.load * sum(means)
         self._drawn: dict[int, FloatArray] = {}
-        self._sums: _Sums | None = None  # None: it is drawn who of several sends
+        self._sums: _Sums | None = None  # None if one of several senders is drawn
         self._row = 0
         if all(len(level) == 1 for level in self._levels):
             self._sums = _Sums(np.array(self._levels).T)
 
     @classmethod
     def each(cls, activity: TransmitterActivity, levels: FloatArray) -> "list[Heard]":
-        """Make those of many receivers, which hear every transmitter at one level.
+        """Return one object for each of many receivers, which hear every transmitter at one level.
 
         Args:
-            levels: [receivers, transmitters], kept as they are: not to be written to.
+            levels: [receivers, transmitters]; kept without a copy, so do not write to it.
         """
         means = activity.load * np.add.accumulate(levels, axis=1)[:, -1]
         sums, receivers = _Sums(levels), []
@@ -98,7 +98,7 @@ class Heard:
         return receivers
 
     def over_noise(self, first_slot: int, count: int) -> FloatArray:
-        """[count] interference over noise of the slots first_slot, first_slot + 1, ..."""
+        """Return [count] the interference over noise of the slots first_slot, first_slot + 1, ..."""
         block, start = divmod(first_slot, BLOCK)
         if start + count <= BLOCK:
             return self._within(block, slice(start, start + count))
@@ -110,7 +110,7 @@ class Heard:
 
     @staticmethod
     def over_noise_of_many(receivers: "Sequence[Heard]", first_slot: int, count: int) -> FloatArray:
-        """[receivers, count] `over_noise` of each, in a fraction of the time where they were made together."""
+        """Return [receivers, count] the `over_noise` of each; fast for receivers that `each` made together."""
         over_noise = np.empty((len(receivers), count))
         together: dict[int, list[int]] = {}
         block, start = divmod(first_slot, BLOCK)
@@ -133,7 +133,7 @@ class Heard:
         return over_noise
 
     def _within(self, block: int, slots: slice) -> FloatArray:
-        """Return the interference of some slots of a block; not to be written to."""
+        """Return the interference of some slots of a block; read-only."""
         if self._sums is None:
             if block not in self._drawn:
                 if len(self._drawn) == _KEPT_DRAWN:
@@ -157,9 +157,9 @@ class Heard:
 
 
 class _Sums:
-    """The sums of every choice of transmitters of a group, at many receivers; added up when the first is asked for.
+    """The sums of all combinations of a group's transmitters, at many receivers; computed when first read.
 
-    Most receivers are asked for their mean only: who sends in the uplink is read with those who listen.
+    Most receivers only read their mean.
 
     Args:
         levels: [receivers, transmitters].
@@ -170,7 +170,7 @@ class _Sums:
 
     @cached_property
     def groups(self) -> list[FloatArray]:
-        """Of each group [receivers, 2^transmitters], by a bit for each transmitter, the first the lowest."""
+        """[receivers, 2^transmitters] for each group, indexed by a bit per transmitter, the first the lowest."""
         groups = []
         for first in range(0, self._levels.shape[1], _GROUP):
             some = self._levels[:, first : first + _GROUP]
@@ -185,17 +185,18 @@ class _Sums:
 class Interfered:
     """A link's power over noise and interference: |h|^2 / (1 + I_n / N).
 
-    Its SNR is then that without interference. The mean-noise shortcut puts the mean of I into the noise instead; as
-    log2(1 + S / (N + I)) is convex in I, its rates are too low: transfers come out on average 1.40, 1.45, 1.41 and
-    1.27 times too long with rates up to 7.4 bit/s/Hz at loads of 0.1, 0.2, 0.3 and 0.5 (UMi, places all over a cell
-    amid six at 500 m; more without a cap), and right at 0 and 1. Left out: fast fading of the interference.
+    The link's SNR is then that without interference. The mean-noise shortcut puts the mean of I into the noise
+    instead; as log2(1 + S / (N + I)) is convex in I, its rates are too low: transfers take on average 1.40, 1.45,
+    1.41 and 1.27 times too long with rates up to 7.4 bit/s/Hz at loads of 0.1, 0.2, 0.3 and 0.5 (UMi, places anywhere
+    in a cell with six neighbours at 500 m; more without a cap), and the right time at 0 and 1. Left out: fast fading
+    of the interference.
 
     Args:
-        heard: at the link's receiver; may be replaced when gains are read anew.
+        heard: interference at the link's receiver; may be replaced when gains are measured again.
     """
 
     static = False
-    renews = False  # the interference has a memory of its own
+    renews = False  # the interference has its own memory
 
     def __init__(self, fading: Fading, heard: Heard) -> None:
         self._fading = fading
@@ -206,26 +207,26 @@ class Interfered:
 
     @property
     def mean_power(self) -> float:
-        """The power at the mean interference."""
+        """Power at the mean interference."""
         return self._fading.mean_power / (1.0 + self.heard.mean)
 
     def power(self, first_slot: int, count: int) -> FloatArray:
-        """[count] power of the slots first_slot, first_slot + 1, ..., relative to the mean over noise."""
+        """Return [count] the power of the slots first_slot, first_slot + 1, ..., relative to the mean over noise."""
         signal, over_noise = self.parts(first_slot, count)
         return np.asarray(signal / (1.0 + over_noise))
 
     def parts(self, first_slot: int, count: int) -> tuple[FloatArray, FloatArray]:
-        """[count] each: |h|^2, and interference over noise, of the slots first_slot, first_slot + 1, ..."""
+        """Return [count] each: |h|^2 and interference over noise of the slots first_slot, first_slot + 1, ..."""
         return self._fading.power(first_slot, count), self.heard.over_noise(first_slot, count)
 
 
 def draw_all_ahead(links: Sequence[Fading], first_slot: int) -> None:
-    """`draw_ahead` of links of any kind."""
+    """Call `draw_ahead` for links of any kind."""
     draw_ahead([link._fading if isinstance(link, Interfered) else link for link in links], first_slot)
 
 
 def power_of_all(links: Sequence[Fading], first_slot: int, count: int) -> FloatArray:
-    """[links, count] `power` of links of any kind, of the slots first_slot, first_slot + 1, ..."""
+    """Return [links, count] the `power` of links of any kind, of the slots first_slot, first_slot + 1, ..."""
     fading = [link._fading if isinstance(link, Interfered) else link for link in links]
     static = [link.static for link in fading]
     if any(static):

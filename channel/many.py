@@ -1,4 +1,4 @@
-"""Fast path of `Flow.slots`: count the slots of many transfers at once."""
+"""Fast path of `Flow.slots`: count the slots of many transfers together."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,11 +24,11 @@ from edgefl.channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 
-# Links times slots that are read at a time, at most; half a dozen arrays of them take 50 MB.
+# Most links times slots that are read at once; half a dozen arrays of them take 50 MB.
 _LARGEST_CHUNK = 2**20
-# Slots read beyond the expected rest of the transfers, the first time; twice as many each time
+# Slots read beyond the expected rest of the transfers at first; doubled each time
 _MORE_SLOTS = 8
-# Rounding between a number found alone and the same in an array is far below this, relative.
+# Rounding differs between one number and an array by far less than this, relative.
 _CLOSE = 1e-9
 
 
@@ -43,14 +43,13 @@ def slots_of_many(
     direction: Direction = "downlink",
     fidelity: Fidelity = "auto",
 ) -> IntArray:
-    """Count the slots of n transfers at once; the numbers are exactly those of `Flow.slots`.
+    """Count the slots of n transfers together; the numbers are exactly those of `Flow.slots`.
 
-    Those that are drawn slot by slot go on together, some slots at a time; their sums are carried on in
-    order, so that rounding is that of a transfer alone. Static links and transfers by renewal are found one
-    by one.
+    Transfers that are drawn slot by slot advance together, some slots at a time; their sums continue in order, so
+    that they round as that of a single transfer. Static links and transfers by renewal are computed one by one.
 
     Args:
-        carrier: the band of all of them.
+        carrier: the common band.
         payload_bits, share, snr, first_slot: [n], or one for all; share of the carrier, snr on that share.
         fading: [n] links.
 
@@ -69,7 +68,7 @@ def slots_of_many(
         check_snr(float(value))
 
     mean = carrier.mean_efficiency(gamma) * carrier.frame.mean
-    # a vanishing rate divides by zero: such a transfer is refused below
+    # a vanishing rate divides by zero; such a transfer raises an error below
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = need / mean
     correlation = np.array([link.correlation for link in fading])
@@ -80,7 +79,7 @@ def slots_of_many(
         if long.size:
             draws = exponential_draws(expected[long], *rate_moments(gamma[long], correlation[long], carrier))
             alone[long] = draws >= (1.0 - _CLOSE) * AUTO_COHERENCE_TIMES
-    # as in `Carrier.refuse_endless`, where it is close: the flow itself then decides
+    # near the limit of `Carrier.refuse_endless` the flow itself decides
     alone |= need > (1.0 - _CLOSE) * MAX_SLOTS * carrier.frame.mean * carrier.efficiency(gamma)
 
     slots = np.zeros(shape, np.int64)
@@ -96,14 +95,14 @@ def slots_of_many(
 
 
 def _each(values: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Repeat one value for all transfers; most often there is one for each."""
+    """Return values of this shape, repeating a single value for all transfers."""
     return values if values.shape == shape else np.broadcast_to(values, shape)
 
 
 def _may_not_be_drawn(
     expected: FloatArray, correlation: FloatArray, fidelity: Fidelity, static: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
-    """Mark [n] static links, and transfers that are drawn by renewal or come close to it."""
+    """Return [n] whether a link is static, or its transfer is drawn by renewal or close to it."""
     if fidelity == "slot":
         return static
     if fidelity == "renewal":
@@ -121,11 +120,11 @@ def _drawn(
     first: IntArray,
     mean: FloatArray,
 ) -> IntArray:
-    """Count [n] `Flow.slots_exact` of transfers with something to send over links that fade."""
+    """Return [n] the `Flow.slots_exact` of transfers with something to send over links that fade."""
     slots, got = np.zeros(len(need), np.int64), np.zeros(len(need))
     left, done, more = np.arange(len(need)), 0, _MORE_SLOTS
     while left.size:
-        # all that are left have been read equally far
+        # the rest have all been read equally far
         rest = (need[left] - got[left]) / mean[left]
         enough = int(min(rest.max(), 2.0 * rest.mean())) + more
         largest = min(_LARGEST_CHUNK // len(left), CHUNK_BLOCKS * BLOCK, MAX_SLOTS - done)
@@ -135,7 +134,7 @@ def _drawn(
         rates = carrier.efficiency(snr[left, None] * power)
         if not carrier.frame.plain:
             rates *= carrier.frame.weights_at(at[:, None] + np.arange(count))
-        # carried on in order, so that rounding does not depend on how many are read at a time
+        # summed in order, so that rounding does not depend on the number read at once
         rates[:, 0] += got[left]
         totals = np.cumsum(rates, axis=1)
         got[left] = totals[:, -1]

@@ -1,4 +1,4 @@
-"""The fading of many links, drawn and read together: what takes the time of one alone is mostly calls."""
+"""Fading of many links, drawn and read together, since single calls cost more than their numbers."""
 
 from collections.abc import Sequence
 
@@ -10,17 +10,17 @@ from edgefl.channel.units import FloatArray
 
 
 def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
-    """Read the power of many links at once; the numbers are those of `LinkFading.power`.
+    """Return the power of many links at once; the numbers are those of `LinkFading.power`.
 
-    Blocks that several links of one correlation lack are drawn together.
+    Missing blocks of links with one correlation are drawn together.
 
     Args:
-        links: none of them static.
+        links: links that fade.
         first_slots: [links] >= 0.
-        count: slots of each, > 0.
+        count: slots of each link, > 0.
 
     Returns:
-        [links, count] |h|^2 of the slots from each link's first one on.
+        [links, count] |h|^2 from each link's first slot on.
 
     Raises:
         ValueError: a link is static, a slot is negative, or the count is not positive.
@@ -34,7 +34,7 @@ def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], c
 
 
 def draw_ahead(links: Sequence[Fading], first_slot: int) -> None:
-    """Draw the blocks of a slot that many links lack: those who read a few links at a time find them drawn."""
+    """Draw the blocks of a slot that many links lack, so that later reads of a few links find them."""
     plain = [link for link in links if isinstance(link, LinkFading) and not link.static]
     hold(0, [(link, first_slot // link._block) for link in plain])
 
@@ -45,7 +45,7 @@ def _power_of_many(links: Sequence[LinkFading], first_slots: npt.NDArray[np.int6
     parts = np.empty((len(links), 2, count))
     blocks, starts = (of.tolist() for of in np.divmod(first_slots, [link._block for link in links]))
     done, left = [0] * len(links), list(range(len(links)))
-    while left:  # a block of each at a time, those that lack it together
+    while left:  # one block of each link at a time; missing ones are drawn together
         hold(0, [(links[i], blocks[i]) for i in left])
         for i in left:
             link, start, first = links[i], starts[i], done[i]

@@ -1,4 +1,4 @@
-"""Rates in steps: what the modulations and codes of NR carry, and from which SNR on."""
+"""Rates in steps: the rates of NR's modulations and codes, and the SNR that each needs."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,45 +16,46 @@ EFFICIENCIES = (
     *(3.9023, 4.5234, 5.1152, 5.5547, 6.2266, 6.9141, 7.4063),
 )
 
-# From this many SNRs on, they are looked up by their leading bits and not searched for
+# From this many SNRs on, steps are looked up by the SNR's leading bits instead of searched for
 _MANY = 512
-# What comes before bit 52 of a float64 is its sign and its power of two; with three bits of its fraction they say in
-# which eighth of the way to the next power it is. Steps of several layers are closer: more bits tell them apart.
+# A float64 has its sign and exponent above bit 52; with three bits of its fraction they give the eighth of the octave
+# in which it lies. Steps of several layers are closer together and need more bits.
 _FRACTION_BIT, _FEWEST_BITS = 52, 3
 
 
 def snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
-    """SNR from which a rate in bit/s/Hz is carried, gap * (2^rate - 1), linear; same shape.
+    """SNR from which a rate in bit/s/Hz can be sent, gap * (2^rate - 1), linear; same shape.
 
     Args:
-        gap_db: by how much real codes need more than Shannon's limit, >= 0.
+        gap_db: SNR that real codes need beyond Shannon's limit, >= 0.
     """
     return float(db_to_linear(gap_db)) * np.expm1(np.asarray(efficiency, dtype=float) * np.log(2.0))
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The highest rate whose SNR a slot has, of the CQI table and of how many layers; nothing below the lowest.
+    """Rates of the CQI table times layers: the highest that a slot's SNR allows, and 0 below the lowest.
 
     Units: bit/s/Hz. The gap stands for short blocks, real decoders and the constellation: CQI 15 at 24.3 dB with
-    2 dB. Left out: a CQI that is old when it is used, and errors in reporting it (`goodput` counts block errors).
-    Effect of leaving the steps out: over Rayleigh fading, Shannon with a cap of 7.4 carries 1.17 times what a gap of
-    2 dB leaves at 20 dB, 1.55 times at 5 dB, 2.5 times at -5 dB, and something below -7.5 dB, where nothing goes.
+    2 dB. Left out: a CQI that is outdated when it is used, and errors in reporting it (`goodput` counts block
+    errors). Effect of leaving the steps out: over Rayleigh fading, Shannon with a cap of 7.4 carries 1.17 times as
+    much as a gap of 2 dB at 20 dB, 1.55 times at 5 dB, 2.5 times at -5 dB, and something below -7.5 dB, where steps
+    carry nothing.
 
-    With l layers on one band each has 1/l of the power, and they carry l times the rate of one: l times a rate of the
-    table needs l times its SNR. So does the other way round a transmitter that spends its power on a part l < 1 of
-    its band. Of all these the one is taken that carries most: the rank that a device reports, and the number of
-    resource blocks for which its power suffices. Leaving layers out, a band carries no more than 7.4 bit/s/Hz, where
-    networks have four times that near the site; leaving parts out, a device with little power for a wide band has no
-    link at all where a few blocks would serve it. Source: TS 38.306, 4.1.2 (the factor v_Layers of a data rate); TS
-    38.214, 5.2.2.2 (rank). Left out: layers of unequal strength that disturb one another, which makes this an upper
-    bound where the channel is poor in scattering.
+    With l layers on one band each has 1/l of the power, and together they carry l times the rate of one: l times a
+    rate of the table needs l times its SNR. The same holds for a transmitter that spends its power on a part l < 1 of
+    its band. The choice with the highest rate is taken: the rank that a device reports, and the number of resource
+    blocks for which its power suffices. Without layers, a band carries no more than 7.4 bit/s/Hz, where networks have
+    four times that near the site; without parts, a device with little power for a wide band has no link at all where
+    a few blocks would serve it. Source: TS 38.306, 4.1.2 (the factor v_Layers of a data rate); TS 38.214, 5.2.2.2
+    (rank). Left out: layers of unequal strength that interfere with one another, which makes this an upper bound
+    where the channel has little scattering.
 
     Args:
-        gap_db: of `snr_needed`.
-        cap: no rate above this on one layer; None: the whole table.
-        layers: the most at once, >= 1.
-        smallest_part: of the band that may be used alone: halves of halves down to this, above 0 to 1.
+        gap_db: as in `snr_needed`.
+        cap: highest rate on one layer, or None for the whole table.
+        layers: most layers at once, >= 1.
+        smallest_part: smallest part of the band that may be used alone, reached by halving, above 0 to 1.
 
     Raises:
         ValueError: the gap is negative, no rate is left, or an argument is out of range.
@@ -77,7 +78,7 @@ class Steps:
 
     @property
     def rates(self) -> FloatArray:
-        """[steps + 1] bit/s/Hz, ascending, with 0 before the lowest."""
+        """[steps + 1] bit/s/Hz, ascending, starting with 0."""
         return self._table[0]
 
     @property
@@ -87,30 +88,30 @@ class Steps:
 
     @property
     def lowest_snr(self) -> float:
-        """The linear SNR below which nothing goes."""
+        """The linear SNR below which nothing can be sent."""
         return float(self.needs[0])
 
     @cached_property
     def _table(self) -> tuple[FloatArray, FloatArray]:
-        """Return rates and needs: of all choices of a rate and of layers or a part, those that no other surpasses."""
+        """Rates and needs of the combinations of a rate with layers or a part that no other surpasses."""
         table = np.array(EFFICIENCIES)
         table = table if self.cap is None else table[table <= self.cap]
         alone = snr_needed(table, self.gap_db)
         halves = int(np.floor(-np.log2(self.smallest_part) + 1e-9))
         times = np.array([*(0.5**half for half in range(halves, 0, -1)), *range(1, self.layers + 1)])
         rates, needs = np.outer(times, table).ravel(), np.outer(times, alone).ravel()
-        # by SNR, and at one SNR the highest rate first: what follows must carry more than all before
+        # by SNR, and at one SNR the highest rate first: each must carry more than all before it
         order = np.lexsort((-rates, needs))
         rates, needs = rates[order], needs[order]
         best = rates > np.concatenate([[0.0], np.maximum.accumulate(rates)[:-1]])
         return np.concatenate([[0.0], rates[best]]), needs[best]
 
     def efficiency(self, snr: npt.ArrayLike) -> FloatArray:
-        """Rate in one slot at a linear SNR; same shape."""
+        """Return the rate in a slot at a linear SNR; same shape."""
         gamma = np.asarray(snr, dtype=float)
         if gamma.size < _MANY:
             return np.asarray(self.rates[np.searchsorted(self.needs, gamma, side="right")])
-        # a third of the time of a search, with the same result
+        # takes a third of the time of a search, with the same result
         bit, first, needed, rates = self._octants
         octant = gamma.view(np.int64) >> bit
         octant -= first
@@ -121,14 +122,14 @@ class Steps:
 
     @cached_property
     def _octants(self) -> tuple[int, int, FloatArray, FloatArray]:
-        """Rates by the leading bits of an SNR: its power of two, and which eighth of the way to the next.
+        """Rates by the leading bits of an SNR: its octave, and the eighth of the octave.
 
-        No two steps begin in one octant, as each needs 1.25 times the SNR of the last or more; where steps of several
-        layers lie closer, eighths are cut in halves until none do.
+        At most one step begins in each, as each step needs at least 1.25 times the SNR of the one before; where steps
+        of several layers lie closer, eighths are halved until this holds.
 
         Returns:
-            the bit below the leading ones; number of the octant before the first step; [octants] the SNR at which a
-            step begins there, nan: none does; [2 octants] the rates below and from that on.
+            the bit below the leading ones; number of the piece before the first step; [pieces] the SNR at which a
+            step begins there, or nan; [2 pieces] the rates below it and from it on.
         """
         bit = _FRACTION_BIT - _FEWEST_BITS
         while not np.diff(octants := self.needs.view(np.int64) >> bit).all():
@@ -141,11 +142,11 @@ class Steps:
         return bit, first, needed, self.rates[np.stack([after - begins, after], axis=1).ravel()]
 
     def mean_efficiency(self, snr: npt.ArrayLike, taps: int = 1) -> FloatArray:
-        """Average `efficiency` over fading of mean 1: sum of each step times the chance of reaching it.
+        """Return the mean `efficiency` over fading of mean 1: each step times the probability of reaching it.
 
-        That chance is P(g >= t / snr), of g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
+        This is P(g >= t / snr) for g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
         """
-        from scipy import special  # half a second of CPU, which reading a scenario need not take
+        from scipy import special  # half a second of CPU, which reading a scenario does not need
 
         gamma = np.asarray(snr, dtype=float)
         with np.errstate(divide="ignore"):
@@ -154,10 +155,10 @@ class Steps:
 
 
 def diversity_rate(snr: npt.ArrayLike, taps: int, cap: float | None = None) -> FloatArray:
-    """Mean of min(log2(1 + snr g), cap) over g ~ Gamma(taps, 1/taps): a wide band with independent parts.
+    """Return the mean of min(log2(1 + snr g), cap) over g ~ Gamma(taps, 1/taps): a wide band with independent parts.
 
     The integral over t from 0 to the cap of P(g >= (2^t - 1) / snr), by Gauss-Legendre; without a cap up to
-    where that chance is below 1e-16. Within 1e-9 of one tap's closed form (`edgefl.channel.share.ergodic_rate`).
+    where this is below 1e-16. Within 1e-9 of one tap's closed form (`edgefl.channel.share.ergodic_rate`).
 
     Args:
         snr: linear mean, >= 0, any shape.

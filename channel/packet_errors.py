@@ -1,4 +1,4 @@
-"""Packets that arrive with errors: the waterfall model."""
+"""Packet errors, by the waterfall model."""
 
 from dataclasses import dataclass
 
@@ -10,19 +10,19 @@ from edgefl.channel.units import FloatArray
 
 __all__ = ["PacketErrors"]
 
-STREAM = 2  # of a link's random numbers at a slot; transfers have those below
+STREAM = 2  # number of a link's random stream at a slot; transfers have the lower ones
 
 
 @dataclass(frozen=True)
 class PacketErrors:
-    """Whether a packet arrives: with probability E exp(-m / (SNR X)), X being the power of the fading, of mean 1.
+    """Packets that arrive with probability E exp(-m / (SNR X)), where X is the power of fading of mean 1.
 
     X is exponential for one tap, Gamma(L, 1/L) for the mean of L. With c = m / SNR
 
         E exp(-c / X) = 2 (c L)^(L/2) K_L(2 sqrt(c L)) / Gamma(L).
 
-    Source: Xi, Burr, Wei and Grace, IEEE Trans. Wireless Commun. 10(9), 2011, as Chen et al. take it, IEEE Trans.
-    Wireless Commun. 20(1), 2021, eq. 7. Ignored: how long the packet is, its coding rate, and that a long one sees
+    Source: Xi, Burr, Wei and Grace, IEEE Trans. Wireless Commun. 10(9), 2011, as used by Chen et al., IEEE Trans.
+    Wireless Commun. 20(1), 2021, eq. 7. Ignored: the packet's length and coding rate, and that a long packet sees
     several states of the fading.
 
     Args:
@@ -34,10 +34,10 @@ class PacketErrors:
     taps: int = 1
 
     def arrives(self, snr: npt.ArrayLike, static: npt.ArrayLike = False) -> FloatArray:
-        """Return how probable it is that packets arrive.
+        """Return the probability that packets arrive.
 
         Args:
-            snr: [...] mean on what each is sent on, above 0. static: [...] True for a link that does not fade.
+            snr: [...] mean on the band of each packet, above 0. static: [...] True for a link that does not fade.
         """
         from scipy import special
 
@@ -50,9 +50,9 @@ class PacketErrors:
         return np.asarray(np.where(static, np.exp(-c), np.minimum(faded, 1.0)))
 
     def hit(self, fading: Fading, snr: float, end_slot: int) -> bool:
-        """Draw whether a packet is lost that ends at a slot: a function of link and slot, whatever else is drawn.
+        """Draw whether a packet that ends at a slot is lost: a function of link and slot, independent of other draws.
 
         Args:
-            snr: mean on what it is sent on, with the power of a static link.
+            snr: mean on the packet's band, with the power of a static link.
         """
         return bool(fading.generator(end_slot, STREAM).random() >= self.arrives(snr, fading.static))

@@ -1,4 +1,4 @@
-"""What the walls of a building take from a signal that comes in from outdoors."""
+"""Penetration loss of building walls and cars."""
 
 import math
 from typing import Literal, get_args
@@ -9,9 +9,9 @@ import numpy.typing as npt
 from edgefl.channel.units import FloatArray, db_to_linear
 
 Walls = Literal["low_loss", "high_loss"]
-# per metre inside, TR 38.901, Table 7.4.3-2
+# loss inside, TR 38.901, Table 7.4.3-2
 INSIDE_DB_PER_M = 0.5
-# standard deviation of the loss, likewise
+# standard deviation of the loss, same table
 STD_DB = {"low_loss": 4.4, "high_loss": 6.5}
 # share of the outer wall that is glass; the rest is concrete
 GLASS = {"low_loss": 0.3, "high_loss": 0.7}
@@ -21,16 +21,16 @@ CAR_DB, CAR_STD_DB = 9.0, 5.0
 
 
 def wall_loss_db(carrier_hz: float, walls: Walls) -> float:
-    """Loss PL_tw in an outer wall of glass and concrete, the mean over buildings.
+    """Return the loss PL_tw of an outer wall of glass and concrete, the mean over buildings.
 
-    Materials lose, with f in GHz: plain glass 2 + 0.2 f dB, coated glass 23 + 0.3 f dB, concrete 5 + 4 f dB; the
-    wall lets through what its parts let through, and 5 dB less for other than normal incidence.
+    Materials lose, with f in GHz: plain glass 2 + 0.2 f dB, coated glass 23 + 0.3 f dB, concrete 5 + 4 f dB. The
+    power through the wall is the sum over its parts, less 5 dB for incidence that is not perpendicular.
 
     Args:
         walls: low_loss, 30 % plain glass; high_loss, 70 % coated glass.
 
     Raises:
-        ValueError: no such walls.
+        ValueError: unknown walls.
 
     Source: 3GPP TR 38.901, Tables 7.4.3-1 and 7.4.3-2.
     """
@@ -46,19 +46,20 @@ def wall_loss_db(carrier_hz: float, walls: Walls) -> float:
 def penetration_loss_db(
     wall_db: npt.ArrayLike, std_db: npt.ArrayLike, *, inside_m: npt.ArrayLike, normal: npt.ArrayLike
 ) -> FloatArray:
-    """Loss of devices indoors beside the path loss outdoors: PL_tw + PL_in + N(0, sigma_P^2).
+    """Return the loss of indoor devices on top of the outdoor path loss: PL_tw + PL_in + N(0, sigma_P^2).
 
     Args:
-        wall_db: [devices] of `wall_loss_db`.
-        std_db: [devices] sigma_P, of STD_DB.
-        inside_m: [devices] d_2D-in, the way inside: the smaller of two uniform numbers between 0 and the depth of
+        wall_db: [devices] from `wall_loss_db`.
+        std_db: [devices] sigma_P, from STD_DB.
+        inside_m: [devices] d_2D-in, the distance inside: the smaller of two uniform numbers between 0 and the depth
+            of
             the building, 25 m in UMi and UMa.
         normal: [devices] standard normal numbers.
 
     Returns:
-        [devices] dB; may be below 0 where the normal number is far out, which the source does not rule out.
+        [devices] dB; may be below 0 for a very low normal number, which the source does not rule out.
 
-    Source: 3GPP TR 38.901, section 7.4.3.1, eq. (7.4-2). Left out: the way inside as part of the path loss's own
+    Source: 3GPP TR 38.901, section 7.4.3.1, eq. (7.4-2). Left out: the distance inside as part of the path loss's own
     distance, the larger shadowing of links into buildings.
     """
     inside_db = INSIDE_DB_PER_M * np.asarray(inside_m, dtype=float)

@@ -1,4 +1,4 @@
-"""Uplink power control: a device sends no more than its path loss asks for."""
+"""Uplink power control: a device sends with the power that its path loss requires."""
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,7 @@ SUBCARRIERS = 12  # of a resource block
 
 
 def resource_blocks(bandwidth_hz: npt.ArrayLike, slot_s: float) -> FloatArray:
-    """Number of resource blocks in a band, not rounded; a slot of 1 ms has subcarriers of 15 kHz, one of 0.5 ms 30.
+    """Return the resource blocks in a band, not rounded; slots of 1 ms have subcarriers of 15 kHz, of 0.5 ms 30 kHz.
 
     Source: 3GPP TS 38.211, 4.3.2 and 4.4.4.1. Left out: guard bands; 100 MHz of 30 kHz has 277.8 here, 273 in TS
     38.101-1, Table 5.3.2-1.
@@ -26,18 +26,19 @@ def share_of_power(
     alpha: float,
     slot_s: float,
 ) -> FloatArray:
-    """Share of its largest power that a device radiates, min(1, P0 2^mu M PL^alpha / Pmax).
+    """Return the share of its maximum power that a device radiates, min(1, P0 2^mu M PL^alpha / Pmax).
 
-    With alpha 1 every device arrives with P0 per 180 kHz, as wide as a block of 15 kHz subcarriers, as long as its
-    power suffices; with alpha below 1 those at the edge arrive with less, and disturb other cells less. Leaving power
-    control out, all send with Pmax: near devices radiate 10 to 20 dB more than their highest rate needs.
+    With alpha 1 every device is received with P0 per 180 kHz, the width of a block of 15 kHz subcarriers, as long as
+    its power suffices; with alpha below 1 devices at the edge are received with less, and interfere less with other
+    cells. Without power control all send with Pmax: near devices radiate 10 to 20 dB more than their highest rate
+    needs.
 
     Args:
         path_loss_db: [devices] with shadowing and walls.
         blocks: [devices] M, resource blocks of the transmission.
         max_power_w: [devices] Pmax, or one for all.
-        p0_dbm: what should arrive per 180 kHz at a path loss of 0 dB.
-        alpha: share of the path loss in dB that is made up for, 0 to 1.
+        p0_dbm: target received power per 180 kHz at a path loss of 0 dB.
+        alpha: share of the path loss in dB that is compensated, 0 to 1.
         slot_s: 1 ms over 2^mu; its blocks are 2^mu times 180 kHz wide.
 
     Returns:

@@ -1,4 +1,4 @@
-"""How the rate of a fading link averages out over slots."""
+"""Mean and variance of a fading link's rate over slots."""
 
 import math
 from functools import lru_cache
@@ -12,25 +12,25 @@ from edgefl.channel.share import ergodic_rate, spectral_efficiency
 from edgefl.channel.tdd import Frame, Weights
 from edgefl.channel.units import FloatArray, db_to_linear
 
-# Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed on every 10th point, splined between; of rates in
-# steps on every second SNR, as the mean of many parts of a band is at one step or the next within a dB
+# Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed at every 10th point, splined between; for rates in
+# steps at every second SNR, as the mean of many parts of a band moves from one step to the next within a dB
 _DB_FROM, _DB_STEP, _DB_POINTS = -60.0, 0.1, 2001
 _DECAY_FROM, _DECAY_STEP, _DECAY_POINTS = math.log(1e-8), 0.025, 891
 _COARSE, _COARSE_STEPS = 10, 2
-# terms of the Laguerre series, one by one
+# terms of the Laguerre series that are summed one by one
 _TERMS = 256
 
 # Beyond this g, g e^-g L_m(g) is below rounding for every term.
 _LARGEST_G = 80.0
-# With a cap, later terms are taken in bins, up to here and while m g stays within what the nodes resolve.
+# With a cap, later terms are summed in bins, up to here and while the nodes resolve m g.
 _LAST_TERM = 1e10
 _BINS = 120
 _LARGEST_MG = 60.0
 _BIN_NODES = 40
-# log s2 is no less than that of this: where rates are in steps, weak links have none to speak of
+# lower bound of s2: weak links with rates in steps have hardly any variance
 _SMALLEST = 1e-290
 
-# What a rate f(g) is: its cap, its steps, and over how many independent parts of the band g is the mean
+# A rate f(g): its cap, its steps, and the number of independent parts of the band that g is the mean of
 Law = tuple[float | None, Steps | None, int]
 
 
@@ -50,32 +50,32 @@ def rate_moments(
         mu = a_0 mean(w),   s2 = sum_{m>=1} a_m^2 sum_k rho^(2m|k|) R(k),   R(k) = mean_n w_n w_(n+k).
 
     R has period p, so that with q = rho^(2m) the sum over k is R(0) + 2 sum_{j=1..p} q^j R(j) / (1 - q^p);
-    without weights (1 + q) / (1 - q). Summed apart, its first part gives R(0) Var f.
+    without weights (1 + q) / (1 - q). Summed separately, its first part gives R(0) Var f.
 
     As m e^-g L_m = (g e^-g L^(1)_(m-1))', one integration by parts gives, with f running from 0 to the cap,
 
         a_m = -(1/m) integral g e^-g L^(1)_(m-1)(g) df,   g = (2^f - 1) / snr,
 
-    and m - 1 more, without a cap, a_m = -(1 / (m ln 2)) E[(g / (g + 1/snr))^m].
+    and with m - 1 more, without a cap, a_m = -(1 / (m ln 2)) E[(g / (g + 1/snr))^m].
 
     Where g is the mean of L such parts of the band, x = L g ~ Gamma(L), its polynomials are Laguerre's L^(L-1)_m,
     with rho^(2m) as before (Kibble, Sankhya 1941). Scaled to a variance of 1 they give
 
         a_m = -sqrt(m! / ((m+L-1)! (L-1)!)) (1/m) integral x^L e^-x L^(L)_(m-1)(x) df.
 
-    Of a rate in steps df is a sum over the steps: no integral is left.
+    For a rate in steps df is a sum over the steps: no integral is left.
 
     mu is exact. log s2 is tabulated over snr, -60 to 140 dB, and rho, interpolated linearly, and continued
     beyond the table. It sums 256 terms one by one; without a cap |a_m| < 1 / (m ln 2) and the rest is below
-    1e-5. With a cap, deep fades are rare and short at high SNR and terms matter until m g ~ 1 at the g where
-    the cap sets in: they are summed in bins with L^(1)_(m-1)(g) ~ sqrt(m/g) e^(g/2) J_1(2 sqrt(m g)) (Hilb). A step
-    has terms beyond that, whose squares are taken in their mean over a wave, J^2(z) ~ 1 / (pi z).
+    1e-5. With a cap, deep fades are rare and short at high SNR, and terms matter up to m g ~ 1 at the g where
+    the cap is reached: they are summed in bins with L^(1)_(m-1)(g) ~ sqrt(m/g) e^(g/2) J_1(2 sqrt(m g)) (Hilb). A
+    step has terms beyond that; their squares are averaged over a wave, J^2(z) ~ 1 / (pi z).
     s2 is within 3e-4 of the full series for |rho| <= 1 - 1e-8, with steps or several parts within 5e-3.
 
     Args:
         snr: [devices] linear, > 0, or one for all.
         correlation: [devices] rho between slots, |rho| < 1, or one for all.
-        carrier: its weights w, its cap or steps, and its taps L; they alone matter.
+        carrier: only its weights w, its cap or steps, and its taps L matter.
 
     Returns:
         mu in bits/s/Hz and s2 in (bits/s/Hz)^2, each [devices] or a number.
@@ -83,7 +83,7 @@ def rate_moments(
     Raises:
         ValueError: snr is not positive, or |rho| >= 1 (a static rate never averages out).
 
-    Left out: what the sum owes to the phase of the frame at its two ends, at most one period's bits.
+    Left out: the phase of the frame at both ends of the sum, at most one period's bits.
     """
     if isinstance(snr, float) and isinstance(correlation, float):
         moments = rate_moments_of(snr, correlation, carrier)
@@ -107,7 +107,7 @@ def rate_moments(
 
 
 def rate_moments_of(snr: float, correlation: float, carrier: Carrier) -> tuple[float, float]:
-    """Compute `rate_moments` of one link, without arrays: in some microseconds.
+    """Compute `rate_moments` of one link without arrays, in a few microseconds.
 
     Raises:
         ValueError: as in `rate_moments`.
@@ -134,18 +134,18 @@ def rate_moments_of(snr: float, correlation: float, carrier: Carrier) -> tuple[f
 def _static(correlation: object) -> str:
     return (
         f"correlation must lie within -1 and 1, both excluded, got {correlation}: a static rate has no "
-        "long-run variance, use slots_exact"
+        "long-run variance; use slots_exact"
     )
 
 
 @lru_cache(maxsize=16)
 def _variance_table(weights: Weights, law: Law) -> FloatArray:
-    """[SNR, decay] log s2.
+    """Return [SNR, decay] log s2.
 
     log s2 is analytic in both coordinates: bicubic splines over steps of 1 dB and 1/4 leave 1e-5, linear
     interpolation over their tenths 1e-4.
     """
-    from scipy import interpolate  # a third of a second, which not every command should wait for
+    from scipy import interpolate  # takes a third of a second, which not every command needs
 
     db = _grid(_DB_FROM, _DB_STEP, _DB_POINTS)
     decay = _grid(_DECAY_FROM, _DECAY_STEP, _DECAY_POINTS)
@@ -158,7 +158,7 @@ def _variance_table(weights: Weights, law: Law) -> FloatArray:
     exponent = orders[:, None] * np.exp(coarse_decay)
     pull = sum(np.exp(-j * exponent) * correlation[j] for j in range(1, frame.period + 1))
     pull = 2.0 * pull / -np.expm1(-frame.period * exponent)
-    # einsum and not @: the sums must not depend on how many threads a BLAS library takes
+    # einsum and not @: the sums must not depend on the number of threads of a BLAS library
     s2 = correlation[0] * variance[:, None] + np.einsum("sm,md->sd", squares, pull)
     return interpolate.RectBivariateSpline(coarse_db, coarse_decay, np.log(np.maximum(s2, _SMALLEST)))(
         db, decay
@@ -175,7 +175,7 @@ def _db_stride(law: Law) -> int:
 
 @lru_cache(maxsize=8)
 def _series(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Var f [SNR], orders m [terms] and a_m^2 [SNR, terms] on the coarse grid; bins hold their sum."""
+    """Return Var f [SNR], orders m [terms] and a_m^2 [SNR, terms] on the coarse grid; a bin holds a sum of terms."""
     snr = db_to_linear(_grid(_DB_FROM, _DB_STEP, _DB_POINTS)[:: _db_stride(law)])
     orders = np.arange(1.0, _TERMS + 1)
     cap, steps, taps = law
@@ -192,7 +192,7 @@ def _series(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _terms(snr: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Var f [snr] and a_m^2 [snr, terms] without a cap.
+    """Return Var f [snr] and a_m^2 [snr, terms] without a cap.
 
     Expectations over g ~ Exp(1) by the trapezoidal rule in u = ln g. The integrand is analytic and
     bounded for |Im u| < pi/2, so that a step of 1/8 errs by exp(-2 pi (pi/2) 8): only rounding remains.
@@ -221,15 +221,15 @@ def _top(snr: FloatArray, cap: float | None, taps: int) -> FloatArray:
 
 
 def _capped_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatArray, FloatArray]:
-    """Var f [snr] and a_m^2 [snr, terms] with a cap or taps, by Gauss-Legendre over u = ln(1 + snr g) = f ln 2."""
+    """Return Var f [snr] and a_m^2 [snr, terms] with a cap or taps, by Gauss-Legendre over u = ln(1 + snr g)."""
     top = _top(snr, cap, taps)
-    # x e^-x L^(1)_m runs through up to 45 periods, most of them near the top
+    # x e^-x L^(1)_m has up to 45 periods, most of them near the top
     nodes, node_weights = np.polynomial.legendre.leggauss(256 + 64 * math.ceil(top.max()))
     u = top[:, None] * (nodes + 1.0) / 2.0
     du = top[:, None] * node_weights / 2.0
     g = np.expm1(u) / snr[:, None]
 
-    # dg = e^u du / snr; what lies beyond the top is at the cap
+    # dg = e^u du / snr; beyond the top the rate is at the cap
     if taps == 1:
         mean = ergodic_rate(snr, cap)
         density = np.exp(u - g) / snr[:, None] * du
@@ -249,7 +249,7 @@ def _capped_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatA
 
 
 def _squares(x: FloatArray, df: FloatArray, taps: int) -> FloatArray:
-    """[snr, terms] a_m^2 of rates that rise by df / ln 2 at x = taps g, both [snr, points]."""
+    """Return [snr, terms] a_m^2 of rates that rise by df / ln 2 at x = taps g, both [snr, points]."""
     squares = np.empty((len(x), _TERMS))
     damped = np.exp(-x / 2.0)
     weight = _weight(x, damped, taps) * df
@@ -264,19 +264,19 @@ def _squares(x: FloatArray, df: FloatArray, taps: int) -> FloatArray:
 
 
 def _weight(x: FloatArray, damped: FloatArray, taps: int) -> FloatArray:
-    """x^L e^(-x/2) / (L-1)!, in logarithms for L > 1; damped: e^(-x/2)."""
+    """Return x^L e^(-x/2) / (L-1)!, in logarithms for L > 1; damped: e^(-x/2)."""
     if taps == 1:
         return x * damped
     return np.exp(taps * np.log(x) - x / 2.0 - math.lgamma(taps))
 
 
 def _norm(m: float, taps: int) -> float:
-    """sqrt(m! (L-1)! / (m+L-1)!), which gives the polynomial of order m a variance of 1."""
+    """Return sqrt(m! (L-1)! / (m+L-1)!), which scales the polynomial of order m to a variance of 1."""
     return math.exp((math.lgamma(m + 1) + math.lgamma(taps) - math.lgamma(m + taps)) / 2.0)
 
 
 def _late(taps: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return bins of orders beyond the first terms: orders, widths, N of Hilb's formula, and what a_m has of m alone.
+    """Return orders of bins beyond the first terms, their widths, N of Hilb's formula, and a_m's factor of m alone.
 
     L^(L)_(m-1)(x) ~ (m+L-1)! / (m-1)! (N x)^(-L/2) e^(x/2) J_L(2 sqrt(N x)), N = m + (L-1)/2.
     """
@@ -298,7 +298,7 @@ def _late(taps: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
 
 
 def _late_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatArray, FloatArray]:
-    """Orders [bins] beyond the first terms, and the sum of a_m^2 [snr, bins] over each bin, with a cap or taps."""
+    """Return orders [bins] beyond the first terms, and a_m^2 [snr, bins] summed over each bin, with a cap or taps."""
     from scipy import special
 
     orders, widths, bent, factor = _late(taps)
@@ -314,7 +314,7 @@ def _late_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatArr
 
 
 def _steps_variance(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
-    """Var f [snr] of a rate in steps, counted from the highest: nothing cancels where fades are rare."""
+    """Return Var f [snr] of a rate in steps, counted from the highest, so nothing cancels if fades are rare."""
     from scipy import special
 
     x = taps * steps.needs / snr[:, None]
@@ -328,13 +328,13 @@ def _steps_variance(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
 
 
 def _steps_terms(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
-    """[snr, terms] a_m^2 of a rate in steps."""
+    """Return [snr, terms] a_m^2 of a rate in steps."""
     x = taps * steps.needs / snr[:, None]
     return _squares(x, np.broadcast_to(np.diff(steps.rates) * math.log(2.0), x.shape), taps)
 
 
 def _late_steps(snr: FloatArray, steps: Steps, taps: int) -> tuple[FloatArray, FloatArray]:
-    """Orders [bins] beyond the first terms, and the sum of a_m^2 [snr, bins] over each bin, of a rate in steps."""
+    """Return orders [bins] beyond the first terms, and a_m^2 [snr, bins] summed over each bin, of a rate in steps."""
     from scipy import special
 
     orders, widths, bent, factor = _late(taps)

@@ -1,4 +1,4 @@
-"""The number of slots of a long transfer, drawn directly instead of slot by slot."""
+"""Draw the number of slots of a long transfer directly instead of slot by slot."""
 
 import math
 
@@ -18,7 +18,7 @@ def slots_renewal(
     rng: np.random.Generator,
     first_slot: int = 0,
 ) -> int:
-    """Draw a number of slots with the law of `Flow.slots_exact` for long transfers.
+    """Draw the number of slots of a long transfer, with the law of `Flow.slots_exact`.
 
     Rates are never negative, so the transfer lasts beyond slot n exactly when the first n slots fall short:
     P(N > n) = P(S_n < need), need = Z / (W tau). S_n is close to normal with mean mu n and variance s2 n
@@ -28,20 +28,20 @@ def slots_renewal(
         T = b (a X / 2 + sqrt(1 + (a X / 2)^2))^2,   E N = need / mu + s2 / (2 mu^2) + 1/2.
 
     This is the law of Birnbaum and Saunders (J. Appl. Probab. 1969). It is the inverse Gaussian law with
-    mean need/mu and shape need^2/s2, to which s2/mu^2 times a chi-square of one degree is added every
-    second time. The inverse Gaussian alone is the first passage of a Brownian motion, which also runs back
-    down after it has crossed; without the addition it is short by s2/(2 mu^2), 0.7 % of 1,000 slots at
+    mean need/mu and shape need^2/s2, plus, with probability 1/2, s2/mu^2 times a chi-square of one degree of
+    freedom. The inverse Gaussian alone is the first passage of a Brownian motion, which also runs back
+    down after it has crossed; without the addition it is too short by s2/(2 mu^2), 0.7 % of 1,000 slots at
     0 dB and 10 m/s. T grows with the payload for the same X, so paired studies stay paired.
 
     With the weights of a TDD frame the mean of S_n is known slot by slot: the transfer ends in the slot in
-    which its airtime reaches mean(w) T, with the phase that first_slot gives it.
+    which its airtime reaches mean(w) T, at the phase given by first_slot.
 
     Args:
         carrier: the share of the band.
         snr: linear mean SNR on that share, > 0.
         correlation: rho between slots, |rho| < 1.
-        rng: gives one standard normal.
-        first_slot: index of the first slot; it matters with weights only.
+        rng: source of one standard normal.
+        first_slot: index of the first slot; matters only with weights.
 
     Returns:
         Number of slots, >= 1; 0 for an empty payload.
@@ -74,15 +74,14 @@ def slots_renewal_many(
     share: npt.ArrayLike = 1.0,
     first_slot: npt.ArrayLike = 0,
 ) -> npt.NDArray[np.int64]:
-    """Draw `slots_renewal` of many transfers at once: less than 1 us each from some thousand on.
+    """Draw `slots_renewal` of many transfers together: in less than 1 us each from a few thousand on.
 
-    The numbers are those that `slots_renewal` draws one after another from the same rng, where no payload
-    is empty.
+    If no payload is empty, the numbers are those that `slots_renewal` draws one after another from the same rng.
 
     Args:
         payload_bits, snr, correlation, share, first_slot: [transfers], or one for all; share of the carrier,
             snr on that share.
-        rng: gives one standard normal per transfer.
+        rng: source of one standard normal per transfer.
 
     Returns:
         [transfers] slots.
@@ -97,11 +96,11 @@ def slots_renewal_many(
     need = carrier.needs(payload, part)
     mean, long_run_variance = rate_moments(gamma, rho, carrier)
     if need.size:
-        # the first that is refused raises
+        # check the longest: it raises an error if any does
         longest = np.argmax(need / mean)
         carrier.refuse_endless(float(need.flat[longest]), float(gamma.flat[longest]))
 
-    # an empty payload takes no slot, whatever is drawn
+    # an empty payload takes no slot, whatever was drawn
     with np.errstate(divide="ignore", invalid="ignore"):
         half = 0.5 * np.sqrt(long_run_variance / (need * mean)) * rng.standard_normal(need.shape)
         slots = need / mean * (half + np.sqrt(1.0 + half * half)) ** 2

@@ -7,13 +7,13 @@ from edgefl.channel.units import FloatArray
 
 
 def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayLike) -> FloatArray:
-    """Independent zero-mean normal draws in dB, added to the path loss: gain psi = 10^(-(PL + xi)/10).
+    """Draw independent zero-mean normal numbers in dB, added to the path loss: gain psi = 10^(-(PL + xi)/10).
 
     The caller holds them for one communication round, as the journal paper does with eq. (21).
 
     Args:
         size: number of devices.
-        std_db: [size] standard deviation, or one for all, >= 0; those of an environment are in its path loss.
+        std_db: [size] standard deviation, or one for all, >= 0; a path loss has that of its environment.
 
     Returns:
         [size] xi in dB.
@@ -21,7 +21,7 @@ def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayL
     Raises:
         ValueError: a standard deviation is negative.
 
-    Left out: correlation along the path and between devices; `edgefl.channel.large_scale` has it.
+    Left out: correlation along the path and between devices, which `edgefl.channel.large_scale` has.
     """
     std = np.asarray(std_db, dtype=float)
     if not np.all(std >= 0):

@@ -1,4 +1,4 @@
-"""The band of one direction of one cell, shared slot by slot among the flows that are there."""
+"""The band of one direction of one cell, shared slot by slot among its flows."""
 
 from bisect import bisect_right
 from collections.abc import Hashable
@@ -13,36 +13,36 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.schedulers import Scheduler
 from edgefl.channel.units import FloatArray
 
-# Slots between two states that are kept while planning with a scheduler that decides in every slot
+# Slots between two kept states while planning with a scheduler that decides in every slot
 _STRIDE = 64
-# Flows times slots of a run with shares held, above which it is cut into strides to save memory
+# Flows times slots of a run with held shares above which it is cut into strides to save memory
 _LARGEST_RUN = 2**21
 
 
 @dataclass
 class _Plan:
-    """The flows' future as long as nobody joins or leaves."""
+    """The future of the flows until one joins or leaves."""
 
-    shares: FloatArray | None  # held; None: decided in every slot
-    states: list[BandState]  # in order of time, the last is as far as the plan goes
-    ended: list[int] = field(default_factory=list)  # flows complete in the last state
+    shares: FloatArray | None  # held, or None if decided in every slot
+    states: list[BandState]  # in order of time; the plan ends with the last
+    ended: list[int] = field(default_factory=list)  # flows that are complete in the last state
 
 
 class SharedBand:
-    """Time transfers that share a band, exactly slot by slot.
+    """Time transfers that share a band, exact slot by slot.
 
-    In slot n a flow with share b gathers w_n b min(log2(1 + snr |h_n|^2 / b), cap) W tau bits (power `full`;
-    `per_resource_block` without / b), w_n the weight of a TDD frame. A flow ends in the first slot in which
-    its bits reach its payload; what the slot could have carried beyond is padding. A scheduler that holds its
-    shares decides anew when a flow joins, leaves or ends; the others decide in every slot that w_n serves.
+    In slot n a flow with share b moves w_n b min(log2(1 + snr |h_n|^2 / b), cap) W tau bits (power `full`;
+    `per_resource_block` without / b), where w_n is the weight of a TDD frame. A flow ends in the first slot in which
+    its bits reach its payload; the rest of that slot is padding. A scheduler that holds its shares decides again when
+    a flow joins, leaves or ends; the others decide in every slot that w_n serves.
 
-    Fading is a function of link and slot, so looking ahead costs no randomness. Results are bit for bit the
-    same, however often and wherever `settle`, `next_end` and `moved_bits` are called.
+    Fading is a function of link and slot, so looking ahead costs no randomness. Results are the same bit for bit,
+    no matter how often and when `settle`, `next_end` and `moved_bits` are called.
 
-    Other transmitters do as this one: power `full` is the full power in each share, so while K shares are in
-    use here K are there, and snr is 1 / (1 + K neighbours) of what it is without them. Of those that are heard slot
-    by slot (`Interfered`) one sends on a share as large as one of the K: the noise rises by K times what it does with
-    their power over the whole band.
+    Other transmitters behave like this one: power `full` is the full power in each share, so while K shares are in
+    use here K are in use there, and snr is 1 / (1 + K neighbours) of its value without them. Of those that are heard
+    slot by slot (`Interfered`) one sends on a share as large as one of the K: the noise rises by K times its rise
+    with their power over the whole band.
 
     Left out: control channels, resource blocks, retransmission, interference between flows.
     """
@@ -52,7 +52,7 @@ class SharedBand:
         Args:
             scheduler: one of `edgefl.channel.schedulers`.
             carrier: the whole band in this direction.
-            groups: have parts of the band by weight, and the scheduler shares each; None: it shares the whole band.
+            groups: groups of flows that get parts of the band by weight, each shared by the scheduler, or None.
         """
         self._band = BandRules(scheduler, carrier, groups)
         self._flows: list[BandFlow] = []
@@ -62,23 +62,23 @@ class SharedBand:
         self._plan: _Plan | None = None
 
     def __len__(self) -> int:
-        """Count the flows in the band, with those complete and not yet handed out."""
+        """Return the number of flows in the band, including complete ones that `settle` has not returned yet."""
         return len(self._flows) + len(self._done)
 
     @property
     def slot(self) -> int:
-        """Boundary up to which the band is settled: slots before it are past."""
+        """Boundary up to which the band is settled; slots before it are past."""
         return self._state.slot
 
     @property
     def sent_slots(self) -> float:
-        """Airtime of all shares together up to the settled slot: K shares in a whole slot are K."""
+        """Airtime of all shares together up to the settled slot: K shares during a whole slot are K."""
         return self._state.sent
 
     def sent_slots_of(self, group: int) -> float:
-        """Airtime of a group up to the settled slot, in slots of one full power.
+        """Return the airtime of a group up to the settled slot, in slots of one full power.
 
-        With power `full` each share counts as one, as in `sent_slots`; else as its part of the band.
+        With power `full` each share counts as one, as in `sent_slots`; otherwise as its part of the band.
         """
         return float(self._state.sent_of[group])
 
@@ -93,23 +93,23 @@ class SharedBand:
         neighbours: float = 0.0,
         background: bool = False,
     ) -> None:
-        """Let a flow join, from `slot` on.
+        """Add a flow from `slot` on.
 
         Args:
-            id_: its name, unlike those in the band.
+            id_: name of the flow, unique in the band.
             snr_whole_band: mean SNR with full power over the whole band.
-            fading: its link.
+            fading: of its link.
             neighbours: power of one of the others' shares over the noise, >= 0, with power `full`; with
-                `per_resource_block` it does not change, and belongs into the snr.
+                `per_resource_block` it is constant and belongs in the snr.
 
-            background: traffic that is not of learning, for schedulers that tell them apart.
+            background: True for background traffic, for schedulers that distinguish it.
 
         Raises:
-            ValueError: an argument is out of range, the slot is past, a flow that ends before it has not
-                been handed out by `settle`, or the transfer would not end even if alone.
+            ValueError: an argument is out of range, the slot is past, a flow that ends before it has not been
+                returned by `settle`, or the transfer would not end even if alone.
         """
         if any(flow.id == id_ for flow in (*self._flows, *self._done)):
-            raise ValueError(f"flow {id_!r} is in the band already: remove it first")
+            raise ValueError(f"flow {id_!r} is already in the band: remove it first")
         carrier = self._band.carrier
         check_snr(snr_whole_band)
         check_neighbours(neighbours, carrier)
@@ -126,10 +126,10 @@ class SharedBand:
         self._plan = None
 
     def change(self, id_: Hashable, snr_whole_band: float, slot: int) -> None:
-        """Give a flow another mean SNR from a slot boundary on.
+        """Set a flow's mean SNR from a slot boundary on.
 
         Raises:
-            ValueError: no such flow, the SNR is not positive, the slot is past, or flows end before it.
+            ValueError: unknown flow, the SNR is not positive, the slot is past, or flows end before it.
         """
         check_snr(snr_whole_band)
         self._advance(slot)
@@ -139,14 +139,14 @@ class SharedBand:
         self._plan = None
 
     def next_end(self, horizon: int | None = None) -> tuple[int, list[Any]] | None:
-        """Find the next slot boundary at which flows are complete if nobody joins or leaves, and name them.
+        """Return the next slot boundary at which flows are complete, if none joins or leaves, and their ids.
 
         Args:
-            horizon: look no further than this slot. When flows come often, a horizon some hundred slots
-                ahead spares planning that the next flow would void.
+            horizon: look no further than this slot. When flows join often, a horizon a few hundred slots ahead
+                avoids planning that the next flow would void.
 
         Returns:
-            Slot and ids in the order in which they joined; the horizon and no id, if none ends until then;
+            Slot and ids in the order in which they joined; the horizon and no ids if none ends before it;
             None if the band is empty.
 
         Raises:
@@ -161,12 +161,12 @@ class SharedBand:
         plan = self._look_ahead(horizon)
         end = plan.states[-1].slot
         if not plan.ended or (horizon is not None and end > horizon):
-            assert horizon is not None  # without one, the plan goes on until a flow ends
+            assert horizon is not None  # without one, the plan ends with a flow
             return horizon, []
         return end, [self._flows[i].id for i in plan.ended]
 
     def settle(self, slot: int) -> list[Any]:
-        """Go on to a slot boundary, and hand out the flows that are complete: each moved its payload.
+        """Advance to a slot boundary and return the flows that are complete: each moved its payload.
 
         Raises:
             ValueError: the slot is past, or flows end before it.
@@ -176,24 +176,24 @@ class SharedBand:
         return [flow.id for flow in done]
 
     def moved_bits(self, id_: Hashable) -> float:
-        """Count the bits of a flow up to the settled slot.
+        """Return the bits that a flow has moved up to the settled slot.
 
         Raises:
-            ValueError: no such flow.
+            ValueError: unknown flow.
         """
         for flow in self._done:
             if flow.id == id_:
                 return flow.payload_bits
         i = self._row(id_)
         bits = float(self._state.got[i]) * self._band.carrier.unit_bits
-        # rounding must not complete what is not complete
+        # rounding must not complete a flow that is not complete
         return min(bits, self._flows[i].payload_bits)
 
     def remove(self, id_: Hashable, slot: int) -> float:
-        """Take a flow out at a slot boundary; return its bits until then, its payload if it was complete.
+        """Remove a flow at a slot boundary; return its bits so far, or its payload if it was complete.
 
         Raises:
-            ValueError: no such flow, the slot is past, or flows end before it.
+            ValueError: unknown flow, the slot is past, or flows end before it.
         """
         self._advance(slot)
         bits = self.moved_bits(id_)
@@ -215,7 +215,7 @@ class SharedBand:
         self._plan = None
 
     def _advance(self, slot: int) -> None:
-        """Make `slot` the settled boundary; keep the plan where nothing changes."""
+        """Make `slot` the settled boundary; keep the plan if nothing changes."""
         if slot < self.slot:
             raise ValueError(f"slot {slot} is past: the band is settled up to slot {self.slot}")
         if slot == self.slot:
@@ -242,7 +242,7 @@ class SharedBand:
             self._drop(plan.ended)
 
     def _look_ahead(self, horizon: int | None) -> _Plan:
-        """Plan as far as the horizon or the first end."""
+        """Plan up to the horizon or the first end."""
         if self._plan is None:
             state, shares = self._band.begin(self._flows, self._state)
             self._plan = _Plan(shares, [state])
@@ -253,7 +253,7 @@ class SharedBand:
             state = plan.states[-1]
             if state.slot - self.slot >= MAX_SLOTS:
                 raise ValueError(endless(f"{len(self._flows)} flows share the band", MAX_SLOTS))
-            # to the end of a block or stride, so that no block is read twice
+            # up to the end of a block or stride, so that no block is read twice
             stop = state.slot + stride - state.slot % stride
             state, plan.ended = self._band.run(self._flows, state, stop, plan.shares, self.slot)
             plan.states.append(state)

@@ -1,4 +1,4 @@
-"""Where a site is in line of sight, and what a place loses in either state, over ln d3D^2."""
+"""Line of sight to a site, and the loss of places in either state, over ln d3D^2."""
 
 import math
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from edgefl.channel.gaussian_fields import Float32Array
 from edgefl.channel.layout import Floats
 from edgefl.channel.path_loss import Line, PathLoss
 
-# Cells of the table of thresholds over the logarithm of distance
+# Cells of the table of thresholds over the logarithm of the distance
 _THRESHOLDS = 16384
-# Thresholds of states that are certain; a standard normal stays within 9.
+# Threshold of a certain state; a standard normal stays within 9.
 _CERTAIN = 100.0
 
 
@@ -21,9 +21,9 @@ _CERTAIN = 100.0
 class StateLoss:
     """Path loss and shadowing of places in one state: with line of sight, or without."""
 
-    lines: tuple[int, ...]  # their numbers among those drawn
+    lines: tuple[int, ...]  # indices of its lines among all that are computed
     std_db: float
-    shadowing: int | None  # its layer of fields
+    shadowing: int | None  # index of its layer of fields
 
     @classmethod
     def of(
@@ -32,17 +32,17 @@ class StateLoss:
         """Convert a model's lines, which are over log10 d3D = ln d3D^2 / (2 ln 10).
 
         Args:
-            drawn: lines over ln d3D^2 that states share; those that are missing are added.
+            drawn: lines over ln d3D^2 that states share; missing ones are added.
         """
         natural = [Line(line.intercept_db, line.slope_db / (2.0 * math.log(10.0))) for line in lines]
         drawn += [line for line in natural if line not in drawn]
         return cls(tuple(drawn.index(line) for line in natural), std_db, shadowing)
 
     def loss_db(self, straight: Sequence[Floats], values: Float32Array) -> Floats:
-        """Loss in dB, the shape of values in one layer.
+        """Return the loss in dB, in the shape of values in one layer.
 
         Args:
-            straight: of each line that is drawn, the loss along it.
+            straight: loss along each computed line.
             values: [layers, ...] of the fields; those of the shadowing are overwritten.
         """
         loss: Floats = reduce(np.maximum, [straight[line] for line in self.lines])
@@ -54,10 +54,10 @@ class StateLoss:
 
 
 def soft_state(margin: Float32Array, wavelength_m: float) -> Float32Array:
-    """Soft state of line of sight: 1 with it, 0 without, 1/2 at the change from one to the other.
+    """Return the soft state of line of sight: 1 with it, 0 without, 1/2 at the change from one to the other.
 
     Args:
-        margin: by how many standard deviations a place is on the side of line of sight, G + F(d) of the
+        margin: standard deviations by which a place is on the side of line of sight, G + F(d) of the
             source with F the normal quantile of P_LoS.
 
     Source: TR 38.901, 7.6.3.3, eq. (7.6-18): 1/2 + arctan(sqrt(20 / wavelength) (G + F(d))) / pi.
@@ -66,13 +66,13 @@ def soft_state(margin: Float32Array, wavelength_m: float) -> Float32Array:
 
 
 def mixed_loss_db(state: Float32Array, los_db: Floats, nlos_db: Floats) -> Floats:
-    """Loss in dB where a soft state s mixes the two: power gains add up by s^2 and 1 - s^2.
+    """Return the loss in dB of a soft state s: power gains add up with weights s^2 and 1 - s^2.
 
-    Source: TR 38.901, 7.6.3.3, eq. (7.6-19), H = s H_LOS + sqrt(1 - s^2) H_NLOS, whose two channels have
-    phases of their own, so that their mean powers add up.
+    Source: TR 38.901, 7.6.3.3, eq. (7.6-19), H = s H_LOS + sqrt(1 - s^2) H_NLOS; both channels have independent
+    phases, so their mean powers add up.
     """
     of_los = np.square(state)
-    mixed = los_db - nlos_db  # the gain without line of sight over that with it, then the mixed one over it
+    mixed = los_db - nlos_db  # the gain without line of sight over that with it, then the mixed gain over it
     mixed *= 0.1
     np.power(10.0, mixed, out=mixed)
     mixed *= 1.0 - of_los
@@ -84,24 +84,24 @@ def mixed_loss_db(state: Float32Array, los_db: Floats, nlos_db: Floats) -> Float
 
 
 class Thresholds:
-    """The normal quantile of P_LoS, tabulated over ln d3D^2 and interpolated in between."""
+    """The normal quantile of P_LoS, tabulated over ln d3D^2 and interpolated."""
 
     def __init__(self, model: PathLoss, nearest_m: float, farthest_m: float, height_m: float) -> None:
         from scipy import special
 
-        # a cell more on both sides, for the rounding of single precision
+        # one more cell on both sides, for the rounding of single precision
         first, last = (math.log(distance_m**2 + height_m**2) for distance_m in (nearest_m, farthest_m))
         cell = (last - first) / (_THRESHOLDS - 2)
         nodes = first + cell * np.arange(-1, _THRESHOLDS)
         distance_m = np.sqrt(np.maximum(np.exp(nodes) - height_m**2, nearest_m**2))
-        # certain line of sight is infinite
+        # the quantile of certain line of sight is infinite
         quantile = np.clip(special.ndtri(model.los_probability(distance_m)), -_CERTAIN, _CERTAIN)
         self._first, self._per_unit = float(nodes[0]), 1.0 / cell
         self._value = quantile[:-1].astype(np.float32)
         self._step = np.diff(quantile).astype(np.float32)
 
     def at(self, log_square: Float32Array) -> Float32Array:
-        # take() and in place: four times as fast as plain indexing here
+        # take() and in-place operations: four times as fast as plain indexing here
         position = (log_square - self._first) * self._per_unit
         cell = position.astype(np.intp)
         position -= cell.astype(np.float32)

@@ -1,10 +1,10 @@
-"""Count the slots that a transfer takes.
+"""Count the slots of a transfer.
 
-A transfer of Z bits that begins in slot n0 ends in the first slot in which the bits moved reach Z. Slots
-count from the simulation's start; with the weights of a TDD frame (`edgefl.channel.tdd`) slot n carries w_n of what
-it could, without them the transfer uses every slot of an interval of its own (the journal paper's TDD).
-Three fidelities: `slot` draws every slot and is exact, `renewal` draws the number of slots directly,
-`auto` takes renewal where it is as good.
+A transfer of Z bits that begins in slot n0 ends in the first slot in which the bits moved reach Z. Slots count
+from the simulation's start. With the weights of a TDD frame (`edgefl.channel.tdd`) slot n carries w_n of a full slot;
+without them the transfer uses every slot of its own interval (the journal paper's TDD).
+Three fidelities: `slot` draws every slot and is exact, `renewal` draws the number of slots directly, `auto` uses
+renewal where it is as good.
 """
 
 from collections.abc import Iterator
@@ -31,27 +31,27 @@ AUTO_SLOTS = 4000
 # ... or shorter than this many coherence times 1 / (1 - rho): the normal limit behind renewal needs both
 AUTO_COHERENCE_TIMES = 50
 
-# Blocks read at a time, at most; results do not depend on it.
+# Most blocks read at a time; results do not depend on it.
 CHUNK_BLOCKS = 8
 
-# Numbers of the random streams that renewal draws from
+# Numbers of the random streams of renewal
 _STREAMS: dict[Direction, int] = {"downlink": 0, "uplink": 1}
-# one generator for all renewals, each of which draws from it at once
+# one generator, reset for each renewal
 _REUSED = np.random.Generator(np.random.Philox())
 
 
 @dataclass(frozen=True)
 class Flow:
-    """A link and its share of the band, from a slot on; checked once, when it is made.
+    """A link and its share of the band from a slot on; validated once, on construction.
 
-    The slots of a transfer are a function of this and the payload, whatever the fidelity.
+    The slots of a transfer are a function of this and the payload, in every fidelity.
 
     Args:
         carrier: the link's share of the band.
         snr: linear mean SNR on that share, before fading, > 0.
-        fading: of the link; a static one is solved in closed form in every fidelity.
+        fading: of the link; a static link is solved in closed form in every fidelity.
         first_slot: n0, >= 0.
-        direction: tells the draws by renewal apart.
+        direction: separates the random draws of renewal.
         fidelity: slot, renewal or auto.
 
     Raises:
@@ -72,9 +72,9 @@ class Flow:
     def slots(self, payload_bits: float) -> int:
         """Count the slots of a transfer.
 
-        `slot` is `slots_exact`, `renewal` is `edgefl.channel.renewal.slots_renewal` with a draw that belongs to
-        link, first slot and direction. `auto` is renewal for transfers that are expected to take AUTO_SLOTS
-        and AUTO_COHERENCE_TIMES coherence times of the fading, and as many `exponential_draws`, slot otherwise.
+        `slot` is `slots_exact`; `renewal` is `edgefl.channel.renewal.slots_renewal` with a draw specific to link,
+        first slot and direction. `auto` is renewal for transfers that are expected to take AUTO_SLOTS and
+        AUTO_COHERENCE_TIMES coherence times of the fading, with as many `exponential_draws`; otherwise slot.
 
         Raises:
             ValueError: the payload is out of range, or the transfer would take more than MAX_SLOTS.
@@ -91,13 +91,13 @@ class Flow:
         )
 
     def slots_exact(self, payload_bits: float, max_slots: int = MAX_SLOTS) -> int:
-        """Find the smallest n with sum of w W min(log2(1 + snr |h|^2), cap) tau over n slots >= Z.
+        """Return the smallest n with sum of w W min(log2(1 + snr |h|^2), cap) tau over n slots >= Z.
 
         Args:
             payload_bits: Z, >= 0.
 
         Returns:
-            Number of slots, those in which the frame serves the other direction included; 0 for an empty
+            Number of slots, including those in which the frame serves the other direction; 0 for an empty
             payload.
 
         Raises:
@@ -117,10 +117,10 @@ class Flow:
         raise ValueError(endless(f"its {max_slots} slots carried too little", max_slots))
 
     def bits(self, slots: int, payload_bits: float) -> float:
-        """Count the bits that a transfer cut off after `slots` slots has moved; never more than the payload.
+        """Return the bits that a transfer cut off after `slots` slots has moved, at most the payload.
 
-        Drawn slot by slot, it is what those slots carried; by renewal, the share of the payload that their
-        airtime is of the whole transfer's.
+        Drawn slot by slot, this is what those slots carried; by renewal, the payload times the ratio of their airtime
+        to the whole transfer's.
 
         Raises:
             ValueError: an argument is out of range.
@@ -138,7 +138,7 @@ class Flow:
         )
 
     def bits_carried(self, slots: int) -> float:
-        """Count the bits that the link carries in `slots` slots, read slot by slot; 0 slots carry 0.
+        """Return the bits that the link carries in `slots` slots, read slot by slot; 0 slots carry 0.
 
         Raises:
             ValueError: slots is negative.
@@ -157,7 +157,7 @@ class Flow:
         return self.carrier.unit_bits * total
 
     def expected_slots(self, payload_bits: float) -> float:
-        """Compute the slots of a transfer at the ergodic rate, need / mu with need = Z / (W tau), not rounded.
+        """Return the slots of a transfer at the ergodic rate, need / mu with need = Z / (W tau), not rounded.
 
         Raises:
             ValueError: the payload is out of range.
@@ -166,7 +166,7 @@ class Flow:
         return need / (float(self.carrier.mean_efficiency(float(self.snr))) * self.carrier.frame.mean)
 
     def by_renewal(self, payload_bits: float) -> bool:
-        """Tell whether the number of slots of a transfer is drawn directly.
+        """Return whether the number of slots of a transfer is drawn directly.
 
         Raises:
             ValueError: the payload is out of range.
@@ -185,7 +185,7 @@ class Flow:
     def _running_totals(self, count: int) -> Iterator[tuple[int, FloatArray]]:
         """Yield the slots before each chunk, and the sums of w min(log2(1 + snr |h|^2), cap) up to each of its slots.
 
-        The sum is carried from chunk to chunk in order, so that its rounding does not depend on the chunks.
+        Sums continue from chunk to chunk in order, so that rounding does not depend on the chunks.
         """
         frame = self.carrier.frame
         total, done, blocks = 0.0, 0, 1
@@ -220,16 +220,16 @@ class Flow:
 
 
 def long_enough(expected_slots: float, correlation: float) -> bool:
-    """Tell whether `auto` draws a transfer by renewal."""
+    """Return whether `auto` draws a transfer by renewal."""
     coherence_times = expected_slots * (1.0 - abs(correlation))
     return expected_slots >= AUTO_SLOTS and coherence_times >= AUTO_COHERENCE_TIMES
 
 
 def exponential_draws(expected_slots: Values, mean: Values, long_run_variance: Values) -> Values:
-    """Count the independent exponential draws whose sum varies as much, relative, as what a link carries.
+    """Return the number of independent exponential draws with the same relative variance as the bits of a transfer.
 
-    Shannon's rates have at least one in each coherence time. A weak link carries nothing below the lowest step of a
-    table but in rare moments: in fifty coherence times there may be two of them, whose number is far from normal.
+    Shannon's rates have at least one draw in each coherence time. A weak link carries nothing except in rare moments
+    above the lowest step of a table: in fifty coherence times there may be two, and their number is far from normal.
 
     Args:
         mean, long_run_variance: see `rate_moments`.
@@ -238,10 +238,10 @@ def exponential_draws(expected_slots: Values, mean: Values, long_run_variance: V
 
 
 def check_choices(direction: str, fidelity: str) -> None:
-    """Refuse an unknown direction or fidelity.
+    """Reject an unknown direction or fidelity.
 
     Raises:
-        ValueError: there is no such one; the message lists them.
+        ValueError: the value is unknown; the message lists the known ones.
     """
     if direction not in _STREAMS:
         raise ValueError(f"direction must be one of {', '.join(_STREAMS)}, got {direction!r}")

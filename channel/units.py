@@ -16,12 +16,12 @@ SPEED_OF_LIGHT_M_S = 3.0e8
 
 
 def db_to_linear(value_db: Values) -> Values:
-    """Power ratio of a value in dB."""
+    """Return the power ratio of a value in dB."""
     return 10.0 ** (value_db / 10.0)
 
 
 def linear_to_db(ratio: Values) -> Values:
-    """dB of a power ratio.
+    """Return a power ratio in dB.
 
     Raises:
         ValueError: a ratio is not positive.
@@ -32,12 +32,12 @@ def linear_to_db(ratio: Values) -> Values:
 
 
 def dbm_to_watt(power_dbm: Values) -> Values:
-    """Power in W of a power in dBm; also a density, dBm/Hz to W/Hz."""
+    """Return the power in W of a power in dBm, or the density in W/Hz of one in dBm/Hz."""
     return db_to_linear(power_dbm) / 1000.0
 
 
 def watt_to_dbm(power_w: Values) -> Values:
-    """Power in dBm of a power in W.
+    """Return the power in dBm of a power in W.
 
     Raises:
         ValueError: a power is not positive.

@@ -1,4 +1,4 @@
-"""What the models of 3GPP TR 38.901 share."""
+"""Formulas common to the models of 3GPP TR 38.901."""
 
 import math
 
@@ -10,10 +10,10 @@ from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
 
 def log_carrier_ghz(carrier_hz: float) -> float:
-    """Compute log10 of the carrier in GHz.
+    """Return log10 of the carrier in GHz.
 
     Raises:
-        ValueError: it is outside 0.5 GHz to 100 GHz.
+        ValueError: the carrier is outside 0.5 GHz to 100 GHz.
     """
     if not 0.5e9 <= carrier_hz <= 100e9:
         raise ValueError(f"carrier_hz must lie within 0.5e9 and 100e9 (TR 38.901), got {carrier_hz}")
@@ -23,7 +23,7 @@ def log_carrier_ghz(carrier_hz: float) -> float:
 def breakpoint_distance_m(
     *, carrier_hz: float, bs_height_m: float, ut_height_m: float, environment_height_m: float = 1.0
 ) -> float:
-    """Compute the distance d'_BP where the slope in line of sight changes: 4 h'_BS h'_UT fc / c, h' = h - h_E.
+    """Return the distance d'_BP where the slope in line of sight changes: 4 h'_BS h'_UT fc / c, h' = h - h_E.
 
     Raises:
         ValueError: an antenna is not above the environment height.
@@ -42,7 +42,7 @@ def breakpoint_distance_m(
 
 
 def outdoor_los_probability(distance_2d_m: npt.ArrayLike, *, decay_m: float) -> FloatArray:
-    """Compute [devices] 1 up to 18 m, then 18/d + exp(-d/decay) (1 - 18/d)."""
+    """Return [devices] 1 up to 18 m, then 18/d + exp(-d/decay) (1 - 18/d)."""
     # up to 18 m the formula is evaluated at 18 m, where it is exactly 1
     far = np.maximum(not_negative(distance_2d_m), 18.0)
     return 18.0 / far + np.exp(-far / decay_m) * (1.0 - 18.0 / far)

@@ -1,4 +1,4 @@
-"""Free space: nothing stands between the antennas."""
+"""Free space, without obstacles between the antennas."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 class FreeSpace(PathLoss):
     """Loss between isotropic antennas, 20 log10(4 pi d3D fc / c), at any distance and carrier.
 
-    The same with and without line of sight, which is certain here; there is no shadowing.
+    The same with and without line of sight, which is certain here; without shadowing.
 
     Source: Friis, Proc. IRE 1946. Ignored: ground, obstacles, near field.
     """

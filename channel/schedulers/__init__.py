@@ -1,8 +1,8 @@
 """Schedulers share the band among flows; one file each.
 
-Those with `per_slot` decide in every slot, on the channel of that slot; the others hold their shares until a
-flow joins or leaves. Shares are real numbers; the grid of resource blocks is left out, and fading is flat, so
-that a scheduler that follows the channel gives the whole band to one flow.
+Schedulers with `per_slot` decide in every slot, on the channel of that slot; the others hold their shares until a
+flow joins or leaves. Shares are real numbers. Left out: the grid of resource blocks. Fading is flat, so a
+scheduler that follows the channel gives the whole band to one flow.
 """
 
 from abc import ABC, abstractmethod
@@ -27,22 +27,22 @@ def _none() -> FloatArray:
 
 @dataclass
 class Flows:
-    """What a scheduler sees of the n flows with data to move, in the order in which they joined.
+    """What a scheduler sees of the n flows with data to send, in the order in which they joined.
 
-    Arrays are [n] and only lent: a scheduler reads them during `shares` and changes nothing. Efficiency,
-    average and airtime are there for schedulers with `per_slot` only.
+    Arrays are [n] and read-only, valid during `shares`. Efficiency, average and airtime are set only for schedulers
+    with `per_slot`.
 
     Args:
-        carrier: the band that they share, and the rules of its rates.
+        carrier: the band that the flows share, and the rules of its rates.
         snr: mean SNR on the whole band with full power; of a static link its constant SNR.
         remaining_bits: > 0.
-        static: True for a link that does not fade; None: all fade.
+        static: True for a link that does not fade, or None if all fade.
         slot: absolute index of the slot.
-        efficiency: bits/s/Hz of each flow in this slot, were it alone.
-        average: bits/s/Hz that each flow was served so far, forgotten with the scheduler's memory; it
-            begins with a fair share, the mean efficiency over n.
-        airtime: slots that each flow was served so far; it begins with that of the least served flow.
-        background: True for traffic that is not of learning; None: all is of learning.
+        efficiency: bits/s/Hz that each flow would have alone in this slot.
+        average: bits/s/Hz that each flow has had so far, with the scheduler's memory; it starts as a fair share,
+            the mean efficiency over n.
+        airtime: slots that each flow has had so far; it starts as that of the least served flow.
+        background: True for background traffic, or None if there is none.
     """
 
     carrier: Carrier
@@ -59,9 +59,9 @@ class Flows:
         return len(self.snr)
 
     def some(self, rows: npt.NDArray[np.intp], part: float) -> "Flows":
-        """Return some of the flows, with a part of the band for themselves.
+        """Return some of the flows, alone on a part of the band.
 
-        Efficiency and average stay those over the whole band: of one part they order flows as before.
+        Efficiency and average still refer to the whole band, which keeps their order on a part.
         """
 
         def of(values: Any) -> Any:
@@ -80,7 +80,7 @@ class Flows:
         )
 
     def mean_rate(self, shares: npt.ArrayLike) -> FloatArray:
-        """Compute [n] mean rates on these shares, in bits/s per Hz of the whole band."""
+        """Return [n] the mean rates on these shares, in bits/s per Hz of the whole band."""
         rate = self.carrier.mean_share_rate(shares, self.snr)
         if self.static is None or not self.static.any():
             return rate
@@ -89,22 +89,22 @@ class Flows:
 
 @dataclass(frozen=True)
 class Scheduler(ChannelComponent, ABC):
-    """Shares the band among the flows of one direction of a cell."""
+    """Base of all schedulers, which share the band among the flows of one direction of a cell."""
 
     per_slot: ClassVar[bool]
 
     @property
     def memory(self) -> float | None:
-        """Weight of the past in Flows.average, per slot; None: the scheduler needs no average."""
+        """Weight of the past in Flows.average, per slot, or None if the scheduler needs no average."""
         return None
 
     @abstractmethod
     def shares(self, flows: Flows) -> FloatArray:
-        """Choose [n] shares of the band, >= 0, with a sum of at most 1."""
+        """Return [n] shares of the band, >= 0, with a sum of at most 1."""
 
 
 def all_to(winner: np.intp, flows: int) -> FloatArray:
-    """Give the whole band to one of the flows: [flows] shares."""
+    """Return [flows] shares that give the whole band to one flow."""
     shares = np.zeros(flows)
     shares[winner] = 1.0
     return shares

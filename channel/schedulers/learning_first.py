@@ -1,4 +1,4 @@
-"""Learning traffic first; the rest of the users when no learning has data to move."""
+"""Learning traffic first; background traffic only in slots without it."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class LearningFirst(ProportionalFair):
-    """Proportional fair among the flows of learning devices; background traffic has the slots without any.
+    """Proportional fair among the flows of learning devices; background traffic gets the slots without any.
 
-    A strict priority, as for delay-critical bearers. Without background traffic it is `proportional_fair`. In the
-    manner of the priority for federated learning that FedSched-5G compares with proportional fair (3.36 of 6 uploads
+    A strict priority, as for delay-critical bearers. Without background traffic it is `proportional_fair`. It
+    resembles the priority for federated learning that FedSched-5G compares with proportional fair (3.36 of 6 uploads
     in time with proportional fair, 4.87 with priority). Effect of leaving it out: learning shares the band with
-    background traffic of load rho as one user among others, and takes 1 / (1 - rho) times as long in the mean.
+    background traffic of load rho like any other user, and takes 1 / (1 - rho) times as long on average.
     """
 
     def shares(self, flows: Flows) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The best channel, always."""
+"""The whole band to the best channel."""
 
 from dataclasses import dataclass
 from typing import ClassVar

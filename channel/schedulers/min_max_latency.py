@@ -1,4 +1,4 @@
-"""Shares with which all flows end together."""
+"""Shares with which all flows finish together."""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from edgefl.channel.schedulers import Flows, Scheduler
 from edgefl.channel.share import exp1_tail, scaled_exp1
 from edgefl.channel.units import FloatArray
 
-# Finishing times of min_max_latency agree to the first in about five steps. Below an SNR of -50 dB rounding
-# may leave more than that; there the second must do.
+# Finishing times agree to the first within about five steps. Below an SNR of -50 dB rounding may leave more than
+# that; there the second has to do.
 _TOGETHER = 2e-9
 _USUAL_STEPS = 12
 _NEARLY = 5e-7
@@ -20,14 +20,14 @@ _NEWTON_STEPS = 50
 
 @dataclass(frozen=True)
 class MinMaxLatency(Scheduler):
-    """Shares with which all flows are expected to finish together, which minimises the latest finish.
+    """Shares with which all flows are expected to finish together; this minimises the latest finish.
 
     With Z_k bits left and rate_k(b) the mean rate on a share b, all T W rate_k(b_k) = Z_k and sum b_k = 1.
-    With power per resource block, rate_k is proportional to b and b_k to Z_k / rate_k(1). With full power it
-    is increasing and concave: Newton's method on all b_k and 1/T, each rate replaced by its tangent.
+    With power per resource block, rate_k is proportional to b and b_k to Z_k / rate_k(1). With full power it is
+    increasing and concave: Newton's method on all b_k and 1/T, with each rate replaced by its tangent.
 
     Raises (from shares):
-        ValueError: an SNR is so low, below -80 dB, that rounding hides what a share does to the rate.
+        ValueError: an SNR is so low, below -80 dB, that rounding hides the effect of a share on the rate.
     """
 
     per_slot: ClassVar[bool] = False
@@ -47,7 +47,7 @@ class MinMaxLatency(Scheduler):
             # the 1/T at which the tangents' shares sum to 1
             needed = (1.0 + (rate / slope - shares).sum()) / (flows.remaining_bits / slope).sum()
             moved = shares + (flows.remaining_bits * needed - rate) / slope
-            # a tangent can ask for less than nothing
+            # a tangent can ask for a negative share
             shares = np.clip(moved, shares / 10.0, 1.0)
             shares /= shares.sum()
         raise ValueError(
@@ -57,14 +57,14 @@ class MinMaxLatency(Scheduler):
 
 
 def _tangents(flows: Flows, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean rates on these shares with full power, and their derivatives with respect to the share.
+    """Return mean rates on these shares with full power, and their derivatives with respect to the share.
 
     With x = b / snr and S(x) = e^x E1(x), a fading flow has rate b S / ln 2 and slope ((1 + x) S - 1) / ln 2.
-    With a cap, both less e^-G times the same of x 2^cap in place of S(x), G = x (2^cap - 1).
+    With a cap, both less e^-G times the same with x 2^cap instead of x in S(x), G = x (2^cap - 1).
     """
     x = shares / flows.snr
     scaled = scaled_exp1(x)
-    # (1 + x) S - 1 = r S without loss of digits, where r is at hand
+    # (1 + x) S - 1 = r S without loss of digits, where r is known
     slope = np.where(x < 30.0, (1.0 + x) * scaled - 1.0, exp1_tail(np.maximum(x, 30.0)) * scaled)
     cap = flows.carrier.cap
     if cap is not None:

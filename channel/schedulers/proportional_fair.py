@@ -1,4 +1,4 @@
-"""The best channel, compared with what it was served."""
+"""The whole band to the best channel relative to past service."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,15 +9,15 @@ from edgefl.channel.component import parameter
 from edgefl.channel.schedulers import Flows, Scheduler, all_to
 from edgefl.channel.units import FloatArray
 
-NOTHING = 1e-300  # an average below this is of service that is forgotten
+NOTHING = 1e-300  # a smaller average is of service that is forgotten
 
 
 @dataclass(frozen=True)
 class ProportionalFair(Scheduler):
-    """The whole band to the flow whose channel is best compared with what it was served of late.
+    """The whole band to the flow with the best channel relative to its recent service.
 
-    The largest efficiency over average wins; the average forgets by beta per slot. Of flows that were served nothing
-    within memory, the best channel wins.
+    The flow with the largest efficiency over average wins; the average forgets by beta per slot. Among flows with no
+    service within memory, the best channel wins.
 
     Source: Jalali, Padovani and Pankaj, IEEE VTC 2000.
     """
@@ -35,5 +35,5 @@ class ProportionalFair(Scheduler):
         return all_to(self.score(flows).argmax(), len(flows))
 
     def score(self, flows: Flows) -> FloatArray:
-        """[flows] efficiency over average."""
+        """Return [flows] efficiency over average."""
         return np.asarray(flows.efficiency / np.maximum(flows.average, NOTHING))

@@ -1,4 +1,4 @@
-"""One flow after the other."""
+"""The whole band to one flow after the other."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,10 +9,10 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class RoundRobin(Scheduler):
-    """The whole band to one flow after the other: to the least served one, the earliest on a tie.
+    """The whole band to the flow that was served least, the earliest on a tie.
 
-    It counts airtime and not turns, so that no flow is stuck with the special slots of a TDD frame. Flows
-    that are there together never differ by more than a slot.
+    It counts airtime instead of turns, so that no flow always gets the special slots of a TDD frame. Flows that are
+    present together never differ by more than a slot.
     """
 
     per_slot: ClassVar[bool] = True

@@ -1,1 +1,1 @@
-"""SimPy processes: servers, devices, network, radio, sessions. Knows time and bits, no tensor."""
+"""SimPy processes: servers, devices, network, radio, sessions. They know time and bits, but no tensors."""

@@ -1,4 +1,4 @@
-"""Settings of devices: what they are like, and what those of one class have of their own."""
+"""Settings of devices, and those of a class of devices."""
 
 import math
 from collections.abc import Mapping
@@ -12,43 +12,43 @@ from edgefl.config.scenario_fields import Named, Section
 
 # Shares of 0.1, 0.2 and 0.7 do not add up to 1 in binary numbers.
 SHARE_TOLERANCE = 1e-9
-# Names of classes are cells of tables: nothing that has to be quoted, or looks like a number
+# Names of classes are cells of tables: no name may need quoting or look like a number
 CLASS_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 MOST_DEVICES = 1_000_000
 
 
 class _DeviceNumber(Section):
-    """How many devices there are."""
+    """The number of devices."""
 
     count: int | None = Field(
         None, ge=1, le=MOST_DEVICES, description="number of devices; or give density_per_km2"
     )
     density_per_km2: float | None = Field(
-        None, gt=0, le=1e6, description="mean devices per km^2 of a Poisson point process, in place of count"
+        None, gt=0, le=1e6, description="mean devices per km^2 of a Poisson point process, instead of count"
     )
     populations: int = Field(
         1,
         ge=1,
         le=1_000_000,
-        description="standing populations that take turns: the devices, in order of their ids, are cut into this"
-        " many groups of a size, session s is that of group s, and after the last group the first one follows",
+        description="populations that take turns: the devices, in order of their ids, are split into this many equal"
+        " groups; session s is that of group s, and after the last group the first follows again",
     )
 
 
 class EveryDevice(_DeviceNumber):
-    """What devices are like: keys of `devices` and, each of them optional, of a class."""
+    """Properties of devices: keys of `devices`, each optional in a class."""
 
     mobility: Annotated[Any, Named("mobility", "static")] = Field(
         "static", validate_default=True, description="mobility model"
     )
-    transmit_power_dbm: float = Field(23.0, ge=-40, le=40, description="uplink power, dBm, -40 to 40")
+    transmit_power_dbm: float = Field(23.0, ge=-40, le=40, description="uplink power")
     power: Annotated[Any, Named("power_models", "journal")] = Field(
         "journal",
         validate_default=True,
-        description="what the radio draws: journal, by the three keys about its circuits below; or as measured",
+        description="power of the radio: journal, from the three keys about its circuits below; or as measured",
     )
-    circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving, W")
-    clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f, Hz, 1e6 to 1e11")
+    circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving")
+    clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f")
     flops_per_cycle: float = Field(
         8.0, ge=1e-3, le=1e6, description="processor efficiency chi, FLOPs per cycle"
     )
@@ -57,14 +57,14 @@ class EveryDevice(_DeviceNumber):
         1.0, gt=0, le=1, description="radiated over drawn power of the amplifier; J counts radiated power"
     )
     uplink_circuit_power_w: float = Field(
-        0.0, ge=0, le=100, description="circuit power while sending, beside the amplifier, W"
+        0.0, ge=0, le=100, description="circuit power while sending, besides the amplifier"
     )
-    idle_power_w: float = Field(0.0, ge=0, le=100, description="power while switched on and idle, W")
+    idle_power_w: float = Field(0.0, ge=0, le=100, description="power while switched on and idle")
     churn: Annotated[Any, Named("churn", "always_on")] = Field(
         "always_on", validate_default=True, description="when devices are switched on"
     )
-    battery_j: float | None = Field(None, ge=1e-9, le=1e12, description="battery capacity, J; none: mains")
-    recharge_w: float = Field(0.0, ge=0, le=1e6, description="power into the battery at all times, W")
+    battery_j: float | None = Field(None, ge=1e-9, le=1e12, description="battery capacity; null: mains")
+    recharge_w: float = Field(0.0, ge=0, le=1e6, description="power into the battery at all times")
     return_share: float = Field(
         0.2, ge=1e-6, le=1, description="an empty device comes back at this share of its capacity"
     )
@@ -73,29 +73,29 @@ class EveryDevice(_DeviceNumber):
     )
     penetration: Literal["low_loss", "high_loss"] = Field(
         "low_loss",
-        description="what the walls of buildings let through (38.901, Table 7.4.3-2): low_loss, plain glass, takes"
-        " 12.7 dB at 3.5 GHz, high_loss, coated glass, 26.9 dB; the way inside 4.2 dB more, in the mean",
+        description="loss of building walls (38.901, Table 7.4.3-2): low_loss, plain glass, 12.7 dB at 3.5 GHz;"
+        " high_loss, coated glass, 26.9 dB; the distance inside adds 4.2 dB on average",
     )
     vehicle_above_m_s: float | None = Field(
         None,
         gt=0,
         le=150,
-        description="a device that goes faster is in a car and not in a building, with indoors_by: trip, m/s; none:"
-        " nobody is",
+        description="speed above which a device is in a car and not in a building, with indoors_by: trip; null: none"
+        " is in a car",
     )
 
 
-# where a class's key is told otherwise than that of `devices`
+# keys of a class with another description than in `devices`
 OF_A_CLASS = {
-    "power": "what the radio draws",
+    "power": "power of the radio",
     "pa_efficiency": "radiated over drawn power of the amplifier",
     "indoor_share": "probability of being indoors, at each place",
-    "penetration": "what outer walls let through",
+    "penetration": "loss of outer walls",
 }
 
 
 def _optional(field: FieldInfo, description: str | None) -> Any:
-    """Return a key of `devices` as one of a class, which has its own or leaves it out."""
+    """Return a key of `devices` as an optional key of a class."""
     components = [one for one in field.metadata if isinstance(one, Named)]
     limits = [one for one in field.metadata if not isinstance(one, Named)]
     kind: Any = Annotated[field.annotation, *components] if components else field.annotation
@@ -104,9 +104,9 @@ def _optional(field: FieldInfo, description: str | None) -> Any:
 
 
 class _ClassSize(Section):
-    """How many of the devices are of a class."""
+    """The number of devices of a class."""
 
-    share: float | None = Field(None, gt=0, le=1, description="of all devices, above 0 to 1; or give count")
+    share: float | None = Field(None, gt=0, le=1, description="share of all devices; or give count")
     count: int | None = Field(None, ge=1, le=MOST_DEVICES, description="number of devices of this class")
 
 
@@ -119,13 +119,13 @@ _ClassSettings: Any = create_model("_ClassSettings", __base__=_ClassSize, **OWN_
 
 
 class ClassSettings(_ClassSettings):
-    """One class of devices; what is left out is that of `devices`, and of what is null it has none."""
+    """One class of devices: a key left out is that of `devices`; a key set to null has no value in this class."""
 
     battery_j: Annotated[float, Field(ge=1e-9, le=1e12)] | Literal["mains"] | None = Field(
-        None, description="battery capacity, J, or mains"
+        None, description="battery capacity, or mains"
     )
     ut_height_m: float | None = Field(
-        None, gt=0, le=22.5, description="device antenna height, m; none: that of cell.ut_height_m"
+        None, gt=0, le=22.5, description="device antenna height; if left out, cell.ut_height_m"
     )
     samples: float | None = Field(
         None, gt=0, le=1, description="share of the training samples dealt to a device that it keeps"
@@ -135,9 +135,7 @@ class ClassSettings(_ClassSettings):
     def _null_is_none(self) -> Self:
         for name in self.none_of:
             if EveryDevice.model_fields[name].default is not None:
-                raise ValueError(
-                    f"{name}: null is none, and there has to be one: leave it out for that of devices"
-                )
+                raise ValueError(f"{name}: it needs a value, not null: leave it out to take that of devices")
         return self
 
     @model_validator(mode="after")
@@ -147,7 +145,7 @@ class ClassSettings(_ClassSettings):
         return self
 
     def own(self) -> dict[str, Any]:
-        """Return what the class has of its own, of the keys that `devices` has too."""
+        """Return the values that the class sets itself, for keys that `devices` has too."""
         own = {name: value for name in OWN_KEYS if (value := getattr(self, name)) is not None}
         if own.get("battery_j") == "mains":
             own["battery_j"] = None
@@ -155,15 +153,15 @@ class ClassSettings(_ClassSettings):
 
     @property
     def none_of(self) -> list[str]:
-        """The keys that are written as null: of these the class has none, whatever `devices` has."""
+        """The keys set to null: the class has no value for them, whatever `devices` says."""
         return [name for name in OWN_KEYS if name in self.model_fields_set and getattr(self, name) is None]
 
 
 def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarray:
-    """Return [classes] how many of a number of devices are of each class.
+    """Return [classes] the number of devices of each class, out of all.
 
     Shares are cut where their running sum, times the number of devices, rounds to (half upwards): every class is
-    within one device of its share, and splitting a class in two leaves the sizes of all others as they were.
+    within one device of its share, and splitting a class in two leaves the sizes of all others unchanged.
     """
     counts = [one.count for one in classes.values()]
     if any(count is not None for count in counts):
@@ -172,20 +170,20 @@ def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarra
     shares = [one.share for one in classes.values()]
     rest_share = max(0.0, 1.0 - math.fsum(share or 0.0 for share in shares))
     upto = np.cumsum([rest_share if share is None else share for share in shares])
-    # a running sum of 0.7 + 0.1 + 0.1 is a hair below 0.9: half a device must not hang on it
+    # a running sum of 0.7 + 0.1 + 0.1 is slightly below 0.9, which must not cost a device
     ends = np.floor(devices * upto + 0.5 + SHARE_TOLERANCE * devices).astype(np.int64)
     ends[-1] = devices
     return np.diff(ends, prepend=0)
 
 
 def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> None:
-    """Refuse classes that do not make up all devices.
+    """Check that the classes make up all devices.
 
     Args:
-        devices: how many there are; None: a random number.
+        devices: number of devices, or None if it is random.
 
     Raises:
-        ValueError: says what to change.
+        ValueError: the message names the remedy.
     """
     sizes = {name: (one.share, one.count) for name, one in classes.items()}
     open_ = [name for name, size in sizes.items() if size == (None, None)]
@@ -205,13 +203,13 @@ def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> No
             rest = f", which leaves none for {open_[0]}" if open_ else ""
             way = ("raise", "lower") if given >= devices else ("lower", "raise")
             raise ValueError(
-                f"the classes' counts sum to {given}, devices.count is {devices}{rest}: {way[0]} devices.count, or"
-                f" {way[1]} a class's count"
+                f"the classes' counts sum to {given}, but devices.count is {devices}{rest}: {way[0]} devices.count,"
+                f" or {way[1]} a class's count"
             )
         return
     given = math.fsum(shares)
     if given > 1 + SHARE_TOLERANCE or (given > 1 - SHARE_TOLERANCE) == bool(open_):
-        rest = ": make it 1, or leave one class's out"
+        rest = ": make it 1, or leave one class's share out"
         if open_:
             rest = f", which leaves none for {open_[0]}: lower one"
         raise ValueError(f"the classes' shares sum to {given:g}{rest}")

@@ -1,4 +1,4 @@
-"""What one device did in one round, as a value: the result of its SimPy process.
+"""The part of one device in one round, as a value: the result of its SimPy process.
 
 Named tuples: a run makes four of these per device and round, and a frozen dataclass takes three times as long.
 """
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Activity(StrEnum):
-    """What a device does in a round, in this order."""
+    """The activities of a device in a round, in this order."""
 
     DOWNLINK = "downlink"
     COMPUTE = "compute"
@@ -17,7 +17,7 @@ class Activity(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a device is cut off from what it is doing."""
+    """The reason for which a device is cut off."""
 
     LEFT = "left"  # it left the cell
     OFF = "off"  # it was switched off
@@ -25,12 +25,12 @@ class Cause(StrEnum):
     LATE = "late"  # the round's deadline came
     SURPLUS = "surplus"  # enough updates of others had arrived
     RADIO_LINK_FAILURE = "failed"  # its link was too weak for too long
-    LOST = "lost"  # it arrived with errors
+    LOST = "lost"  # the upload arrived with errors
     UNUSABLE = "unusable"  # the update is not finite, and the server drops it
 
 
 class Outcome(StrEnum):
-    """How a device's part of a round ended: completed, or cut off by a cause in an activity."""
+    """The end of a device's part of a round: completed, or cut off by a cause in an activity."""
 
     COMPLETED = "completed"
     LEFT_DOWNLINK = "left_downlink"
@@ -55,14 +55,14 @@ class Outcome(StrEnum):
 
     @classmethod
     def cut_off(cls, cause: Cause, activity: Activity) -> "Outcome":
-        """Return the outcome of a part that a cause ended in the midst of an activity."""
+        """Return the outcome of a part that a cause ended during an activity."""
         return cls(f"{cause}_{activity}")
 
 
 class Stall(NamedTuple):
-    """Time and energy of an activity that passed without a link that carries anything.
+    """Time and energy of an activity without a link that carries anything.
 
-    failures: how often the link was given up.
+    failures: number of link failures.
     """
 
     time_s: float = 0.0
@@ -76,9 +76,9 @@ NO_STALL = Stall()
 class Span(NamedTuple):
     """One activity from start to end, or until it was cut off.
 
-    bits: moved by a transfer. share_done: of the work, in [0, 1]. cut: why it ended early; None: it did not.
-    airtime_s: time for which a transfer's radio was on. stall: what of it passed without a link. pieces: of a
-    transfer that went on over another link after a failure, the cell and the span of each.
+    bits: moved by a transfer. share_done: of the work, in [0, 1]. cut: why it ended early, or None. airtime_s: time
+    for which a transfer's radio was on. stall: the part without a link. pieces: cell and span of each link of a
+    transfer that continued after a failure.
     """
 
     start_s: float
@@ -93,16 +93,16 @@ class Span(NamedTuple):
 
 
 def joined(pieces: Sequence[tuple[int, Span]], gaps: Sequence[Span]) -> Span:
-    """Return one transfer that moved over several links, one after the other.
+    """Join a transfer over several links, one after the other.
 
     Args:
         pieces: the cell and the transfer over each link.
-        gaps: the searches for a link after each of them, but perhaps the last.
+        gaps: the searches for a link after each of them, except perhaps the last.
     """
     if not gaps and len(pieces) == 1:
         return pieces[0][1]
     moved = [span for _, span in pieces]
-    # whichever came last says how it ended
+    # the last one determines how it ended
     last = gaps[-1] if len(gaps) == len(pieces) else moved[-1]
     everything = [*moved, *gaps]
     return Span(
@@ -124,8 +124,8 @@ def joined(pieces: Sequence[tuple[int, Span]], gaps: Sequence[Span]) -> Span:
 class DeviceTask(NamedTuple):
     """A device's work in a round: bits to receive and to send, iterations and samples of local training.
 
-    patient: the round has a deadline, and until then a device that has lost its link looks for another.
-    clock_hz: at which the processor runs; None: its highest. usable: whether the update is finite.
+    patient: the round has a deadline, and a device that has lost its link looks for another until then.
+    clock_hz: clock of the processor, or None for its highest. usable: whether the update is finite.
     """
 
     down_bits: int
@@ -137,12 +137,12 @@ class DeviceTask(NamedTuple):
     usable: bool = True
 
     def seen(self, upload: Span) -> Span:
-        """Return an upload as the server sees it once it has ended: one that is not usable is dropped."""
+        """Return a completed upload as the server sees it: an update that is not usable is dropped."""
         return upload if self.usable or upload.cut is not None else upload._replace(cut=Cause.UNUSABLE)
 
 
 class Part(NamedTuple):
-    """What one device did in a round; None: an activity that it never reached."""
+    """The part of one device in one round; an activity that it did not reach is None."""
 
     device: int
     outcome: Outcome
@@ -153,7 +153,7 @@ class Part(NamedTuple):
 
     @classmethod
     def of(cls, device: int, iterations: int, spans: list[Span]) -> "Part":
-        """Build the part from its activities, in order; the last one says how it ended."""
+        """Build the part from its activities, in order; the last determines how it ended."""
         last = spans[-1]
         outcome = Outcome.COMPLETED
         if last.cut is not None:
@@ -168,7 +168,7 @@ class Part(NamedTuple):
 
     @property
     def has_uploaded(self) -> bool:
-        """Whether the device's upload began, whatever became of it."""
+        """Whether the device's upload began, complete or not."""
         return self.uplink is not None
 
     @property
@@ -178,7 +178,7 @@ class Part(NamedTuple):
 
 
 def total(values: Iterable[float]) -> float:
-    """Sum values from first to last; the built-in sum rounds otherwise from Python 3.12 on."""
+    """Sum values from first to last; the built-in sum rounds differently from Python 3.12 on."""
     result = 0.0
     for value in values:
         result += value

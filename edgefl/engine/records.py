@@ -1,4 +1,4 @@
-"""Rows that the engine writes into the run directory's tables; their names are a contract with readers."""
+"""Rows of the run directory's tables, as the engine writes them; their names are a contract with readers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from edgefl.engine.parts import NO_STALL, Outcome, Part, Span, total
 
 @dataclass
 class DeviceRound:
-    """A row about one device in one round: activities, bits, joules, outcome. None: never reached."""
+    """A row about one device in one round: activities, bits, joules, outcome. An activity not reached is None."""
 
     session: int
     round: int
@@ -34,7 +34,7 @@ class DeviceRound:
     energy_tx_j: float = 0.0
     energy_compute_j: float = 0.0
     energy_tail_j: float = 0.0  # of both transfers, until the device's next one
-    energy_j: float = 0.0  # all four; idle is in none of them
+    energy_j: float = 0.0  # sum of the four; idle is not included
     outcome: str = ""
     cell: int = 0
 
@@ -43,8 +43,8 @@ class DeviceRound:
 class Round:
     """A row about one round: times, bits, joules (sums over the devices) and the new model's quality.
 
-    energy_j: every joule that the round causes in its devices: receiving, sending, computing and tails, but not idle.
-    latency_s: until the new model is made. latency_mean_s: until a device's update has arrived, the mean.
+    energy_j: all joules that the round causes in its devices: receiving, sending, computing and tails, but not idle.
+    latency_s: until the new model is made. latency_mean_s: until a device's update has arrived, on average.
     """
 
     session: int
@@ -66,7 +66,7 @@ class Round:
     energy_tail_j: float
     accuracy: float | None
     loss: float | None
-    # the base station's, by `power_over_share`, and the server's while it aggregates; not part of energy_j
+    # of the base station, by `power_over_share`, and of the server while it aggregates; not part of energy_j
     energy_server_j: float = 0.0
     energy_wasted_j: float = 0.0  # part of energy_j spent on updates that were not aggregated
     cell: int = 0
@@ -74,7 +74,7 @@ class Round:
 
 @dataclass
 class Session:
-    """A row about one session: why it began, its devices and labels, how its opening model was made."""
+    """A row about one session: why it began, its devices and labels, and the source of its opening model."""
 
     session: int
     start_s: float
@@ -90,7 +90,7 @@ class Session:
 
 @dataclass
 class Event:
-    """A row about something that happened to a device, or to the session of a cell."""
+    """A row about an event of a device, or of the session of a cell."""
 
     time_s: float
     event: str
@@ -98,26 +98,26 @@ class Event:
     session: int | None
     cell: int | None = None
     from_cell: int | None = None  # handovers: the cell the device came from
-    stay_s: float | None = None  # handovers: time it had been connected there
-    interruption_s: float | None = None  # handovers: time without any cell from then on
+    stay_s: float | None = None  # handovers: time for which it was connected there
+    interruption_s: float | None = None  # handovers: time without any cell after it
     detail: str = ""
 
 
 class EventName(StrEnum):
-    """What can happen, as the column `event` of events.csv names it."""
+    """Events, as the column `event` of events.csv names them."""
 
     SESSION_START = "session_start"  # detail: why
     SESSION_END = "session_end"  # detail: why
     WAITING_FOR_DEVICES = "waiting_for_devices"  # a cell is empty; its federation waits
     CLOUD_MODEL = (
-        "cloud_model"  # the cloud has made a model; detail: which, and cell:share of each cell in it
+        "cloud_model"  # the cloud has made a model; detail: its number, and cell:share of each cell in it
     )
-    NO_UPDATES = "no_updates"  # too few updates arrived in a round: the model stays as it is
-    ARRIVAL = "arrival"  # a device came into the cells' area; cell: that serves it, none if it is off
-    DEPARTURE = "departure"  # a device left the cells' area; cell: that served it until then
+    NO_UPDATES = "no_updates"  # too few updates arrived in a round: the model does not change
+    ARRIVAL = "arrival"  # a device entered the cells' area; cell: its serving cell, none if it is off
+    DEPARTURE = "departure"  # a device left the cells' area; cell: its last serving cell
     HANDOVER = "handover"  # a device changed its cell; detail: ping_pong for a quick return
-    SWITCHED_ON = "switched_on"  # cell: that serves it from then on
-    SWITCHED_OFF = "switched_off"  # cell: that served it until then
+    SWITCHED_ON = "switched_on"  # cell: its serving cell from now on
+    SWITCHED_OFF = "switched_off"  # cell: its last serving cell
     BATTERY_EMPTY = "battery_empty"
     RADIO_LINK_FAILURE = "radio_link_failure"  # its link was below the lowest rate for T310
     REESTABLISHED = (
@@ -130,9 +130,9 @@ class EventName(StrEnum):
 class LedgerRow:
     """A row about one device: its joules over the run, by activity.
 
-    energy_j: what learning causes, the first four. wasted_j: of that, what was spent on updates that were not
-    aggregated. total_j: with idle_j, what it draws while it is switched on, does nothing and its radio has no tail.
-    With a battery, capacity_j + recharged_j - left_j is total_j. None: on mains.
+    energy_j: caused by learning, the sum of the first four. wasted_j: part of it spent on updates that were not
+    aggregated. total_j: including idle_j, the energy while it is switched on without activity or tail. With a
+    battery, capacity_j + recharged_j - left_j is total_j; on mains these are None.
     """
 
     device: int
@@ -144,18 +144,18 @@ class LedgerRow:
     idle_j: float
     total_j: float
     wasted_j: float
-    recharged_j: float | None = None  # what recharging really put in; a full battery takes in no more
+    recharged_j: float | None = None  # taken in by recharging; a full battery takes in no more
     left_j: float | None = None
 
 
 @dataclass
 class Position:
-    """A row about where a device is at a time; one that is absent has none.
+    """A row about a device's position at a time; absent devices have none.
 
-    cell: that serves it; None: none does. gain_db: large-scale gain of that link, walls counted; None: no cell
-    serves it, or gains are drawn for each round. sinr_db: mean SINR of that link's downlink over fading, as a round
-    alone in its cell would have it: full power over the whole band, noise figure and margin, and the other sites
-    sending with full power in `radio.neighbour_load` of the slots, by their mean. With 0 there it is the SNR.
+    cell: serving cell, or None. gain_db: large-scale gain of that link, walls included; None without a serving cell,
+    or if gains are drawn for each round. sinr_db: mean SINR of that link's downlink over fading, for a round alone in
+    its cell: full power over the whole band, noise figure and margin, and the mean interference of the other sites
+    sending with full power in `radio.neighbour_load` of the slots. With 0 there it is the SNR.
     """
 
     time_s: float
@@ -169,9 +169,9 @@ class Position:
 
 @dataclass
 class DeviceScore:
-    """A row about what a device scores on its own test data after a round; None: it has no such data, or model.
+    """A row about a device's scores on its own test data after a round; None without such data, or without a model.
 
-    accuracy, loss: of the model with which it is served. accuracy_personal, loss_personal: of its own.
+    accuracy, loss: of the model that it downloads. accuracy_personal, loss_personal: of its personal model.
     """
 
     session: int
@@ -188,13 +188,13 @@ class DeviceScore:
 
 
 class Recorder(Protocol):
-    """Something that keeps rows, such as the run directory's tables."""
+    """Stores rows, as the run directory's tables do."""
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         """Append rows to the table of their type.
 
         Args:
-            further: values of columns that the type does not have, behind the type's; None: an empty cell.
+            further: values of extra columns, after the type's; None gives an empty cell.
         """
 
     def write_columns(
@@ -203,16 +203,16 @@ class Recorder(Protocol):
         """Append many rows to the table of a type, given by column.
 
         Args:
-            further: more columns than the type has, behind the type's: a value per row, None: empty.
+            further: extra columns, after the type's: a value per row, where None gives an empty cell.
             columns: an array or list [rows], or one value for all rows; a missing column has its default.
         """
 
     def flush(self) -> None:
-        """Make everything written so far readable by others."""
+        """Make all rows written so far readable for others."""
 
 
 class Nowhere:
-    """A recorder that keeps nothing."""
+    """A recorder that discards all rows."""
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         pass
@@ -226,17 +226,17 @@ class Nowhere:
         pass
 
 
-# what joules of a round are spent on; their sum is energy_j
+# joules of a round by activity; their sum is energy_j
 ENERGIES = ("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j")
-# further column of Round where there is a coverage: devices in the cell that lacked a link when the round began
+# extra column of Round with coverage: devices in the cell without a link when the round began
 OUT_OF_COVERAGE = "out_of_coverage"
-# further column of Round where links can fail: devices in an interruption of their link when the round was to begin;
-# a synchronous one has waited for them
+# extra column of Round if links can fail: devices in an interruption when the round was due; a synchronous round has
+# waited for them
 CONNECTING = "connecting"
 
 
 def device_columns(parts: Sequence[Part]) -> dict[str, Any]:
-    """Return the columns of DeviceRound that a round's parts fill, a list [parts] each; joules: `energy_columns`."""
+    """Return the columns of DeviceRound from a round's parts, a list [parts] each; joules are in `energy_columns`."""
     activities: dict[str, Sequence[Span | None]] = {
         "downlink": [part.downlink for part in parts],
         "compute": [part.compute for part in parts],
@@ -256,10 +256,10 @@ def device_columns(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def energy_columns(columns: Mapping[str, Any], tails_j: list[float]) -> dict[str, list[float]]:
-    """Return the columns of DeviceRound about tails [parts], and about all joules of each part.
+    """Return the columns of DeviceRound for tails [parts] and for all joules of each part.
 
     Args:
-        columns: as of `device_columns`.
+        columns: from `device_columns`.
     """
     causes = (columns[name] for name in ("energy_rx_j", "energy_tx_j", "energy_compute_j"))
     energy_j = [rx + tx + compute + tail for rx, tx, compute, tail in zip(*causes, tails_j, strict=True)]
@@ -267,7 +267,7 @@ def energy_columns(columns: Mapping[str, Any], tails_j: list[float]) -> dict[str
 
 
 def stall_columns(parts: Sequence[Part]) -> dict[str, list[Any]]:
-    """Return further columns of DeviceRound [parts], where links can fail: what passed without one, and how often."""
+    """Return extra columns of DeviceRound [parts] if links can fail: time and energy without a link, and failures."""
     stalls = [[span.stall if span else NO_STALL for span in (part.downlink, part.uplink)] for part in parts]
     return {
         "stalled_s": [down.time_s + up.time_s for down, up in stalls],
@@ -279,7 +279,7 @@ def stall_columns(parts: Sequence[Part]) -> dict[str, list[Any]]:
 def learner_columns(
     local: LocalRound, parts: Sequence[Part], taken: Sequence[bool]
 ) -> dict[str, Sequence[float | None]]:
-    """Return the learner's further columns of DeviceRound [parts], empty where it did not do what one is about.
+    """Return the learner's extra columns of DeviceRound [parts], empty for parts without the step that fills them.
 
     Args:
         taken: whether a part's update was aggregated.
@@ -300,7 +300,7 @@ def learner_columns(
 def average_columns(
     averaged: Mapping[str, str], scalars: Mapping[str, Sequence[float | None]]
 ) -> dict[str, float | None]:
-    """Return mean, deviation and mean over samples of these columns of a round's devices; None: no cell is filled."""
+    """Return mean, deviation and sample-weighted mean of these columns of a round's devices; None if empty."""
     found: dict[str, float | None] = {}
     for name, samples in averaged.items():
         cells = zip(scalars[name], scalars[samples], strict=True)
@@ -316,17 +316,17 @@ def average_columns(
 def round_columns(
     columns: Mapping[str, Any], start_s: float, end_s: float, starts_s: Sequence[float] | None = None
 ) -> dict[str, Any]:
-    """Return the columns of Round that sum or average its devices' columns, as of `device_columns`.
+    """Return the columns of Round that sum or average its devices' columns from `device_columns`.
 
     Args:
-        starts_s: of each device; None: all began with the round.
+        starts_s: start of each device, or None if all began with the round.
     """
     mean_s = total(ends_s(columns, start_s)) / len(columns["device"]) - start_s
     if starts_s is not None and any(began_s != start_s for began_s in starts_s):
         pairs = zip(starts_s, ends_s(columns, -math.inf), strict=True)
         mean_s, start_s = total(max(0.0, b - a) for a, b in pairs) / len(starts_s), -math.inf
     return {
-        # where all end together, the sum's rounding must not make the mean the longest
+        # if all end together, rounding of the sum must not make the mean exceed the maximum
         "latency_mean_s": min(mean_s, end_s - start_s),
         "participants": len(columns["device"]),
         "completed": columns["outcome"].count(Outcome.COMPLETED),
@@ -336,13 +336,13 @@ def round_columns(
 
 
 def round_energies(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of Round with the joules of its devices, of `device_columns` and `energy_columns`."""
+    """Return the columns of Round with its devices' joules, from `device_columns` and `energy_columns`."""
     sums = {name: total(columns[name]) for name in ENERGIES}
     return {"energy_j": total(sums.values()), **sums}
 
 
 def ends_s(columns: Mapping[str, Any], start_s: float) -> list[float]:
-    """[parts] when each participant of a round was done, or left; not before the round's start."""
+    """Return [parts] the time at which each participant finished or left; not before the round's start."""
     last: list[float | None] = columns["uplink_end_s"]
     if None in last:
         ends = zip(last, columns["compute_end_s"], columns["downlink_end_s"], strict=True)

@@ -1,7 +1,7 @@
 """Flower and edgefl together: `pip install 'edgefl-cosim[flower]'`.
 
-Any Flower strategy and ClientApp inside a scenario, whose network says who is there, who takes part, which updates
-arrive, and when:
+Any Flower strategy and ClientApp in a scenario; the network determines which devices are present and take part, and
+which updates arrive when:
 
     edgefl.simulate(scenario, learner=flower.learner(client_app, strategy, initial=arrays))
 

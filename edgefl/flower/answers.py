@@ -1,4 +1,4 @@
-"""What ClientApps and strategies answer, looked at before the run goes on with it."""
+"""Check the replies of ClientApps and strategies."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,16 +9,16 @@ from flwr.app import ArrayRecord, Message
 from edgefl.errors import EdgeflError, quoted
 
 MOST_SAMPLES = 10**12
-NUMBERS = "fiub"  # kinds of NumPy's types
-OF_BYTES = np.dtype(np.uint8)  # a model that is no array of numbers, as that of trees
+NUMBERS = "fiub"  # kinds of NumPy types
+OF_BYTES = np.dtype(np.uint8)  # a model that is not an array of numbers, for example of trees
 
 
 @contextmanager
 def of_strategy(what: str, number: int) -> Iterator[None]:
-    """Name the round in which a strategy fails.
+    """Turn a strategy's failure into an error that names the round.
 
     Raises:
-        EdgeflError: it has failed.
+        EdgeflError: the strategy has failed.
     """
     try:
         yield
@@ -26,16 +26,16 @@ def of_strategy(what: str, number: int) -> Iterator[None]:
         raise
     except Exception as error:
         raise EdgeflError(
-            f"the strategy cannot {what} round {number}: {type(error).__name__}: {error}; mend the strategy, or what"
-            " the ClientApp replies"
+            f"the strategy cannot {what} round {number}: {type(error).__name__}: {error}; fix the strategy, or the"
+            " ClientApp's reply"
         ) from error
 
 
 def whole(given: object, who: str) -> int:
-    """Return a number of samples.
+    """Return a number of samples as an integer.
 
     Raises:
-        EdgeflError: it is none.
+        EdgeflError: it is not a number of samples.
     """
     fits = isinstance(given, int | float) and 0 <= given <= MOST_SAMPLES and given == int(given)
     if not fits:
@@ -49,7 +49,7 @@ def numbers_of(record: ArrayRecord, who: str) -> list[np.ndarray]:
     """Return the arrays of a record.
 
     Raises:
-        EdgeflError: one of them cannot be read, or has no numbers.
+        EdgeflError: an array cannot be read, or is not of numbers.
     """
     arrays = []
     for name, array in record.items():
@@ -69,11 +69,11 @@ def check_reply(device: int, reply: Message, model: ArrayRecord, alike: bool) ->
     """Return whether all numbers of a reply are finite.
 
     Args:
-        model: the global one.
-        alike: whether replies are combined with it array by array.
+        model: the global model.
+        alike: whether replies are combined with the model array by array.
 
     Raises:
-        EdgeflError: arrays cannot be read, or do not have the model's shapes and have to.
+        EdgeflError: arrays cannot be read, or do not have the model's shapes although `alike`.
     """
     who = f"the reply of device {device}"
     records = [numbers_of(record, who) for record in reply.content.array_records.values()]
@@ -83,7 +83,7 @@ def check_reply(device: int, reply: Message, model: ArrayRecord, alike: bool) ->
         of_bytes = any(array.dtype == OF_BYTES for array in [*records[0], *own])
         if shapes != wanted and not of_bytes:
             raise EdgeflError(
-                f"{who} has arrays of shapes {quoted(shapes)}, the model {quoted(wanted)}: reply with all arrays of"
-                " the model, each in its shape"
+                f"{who} has arrays of shapes {quoted(shapes)}, but the model {quoted(wanted)}: reply with all arrays"
+                " of the model in their shapes"
             )
     return all(np.isfinite(array).all() for arrays in records for array in arrays)

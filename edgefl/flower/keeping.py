@@ -1,11 +1,11 @@
-"""A Flower run's state as arrays and facts, which a snapshot holds; nothing is pickled, so no file runs code.
+"""A Flower run's state as arrays and facts for a snapshot; nothing is pickled, so no file runs code.
 
-What is kept of a strategy: its attributes that are data, that is numbers, texts, NumPy arrays, tensors, Flower's
-records and parameters, and lists, tuples and dicts of these; and those of strategies within it. Functions stay as
-they are. A strategy with anything else says itself what it keeps:
+A strategy's state consists of its attributes that are data: numbers, texts, NumPy arrays, tensors, Flower's records
+and parameters, and lists, tuples and dicts of these; also those of strategies within it. Functions are ignored. A
+strategy with other attributes must define its state itself:
 
     state_dict() -> dict          of such data
-    load_state_dict(dict)         be as when `state_dict` gave it
+    load_state_dict(dict)         restore the state returned by `state_dict`
 """
 
 import functools
@@ -43,14 +43,14 @@ Arrays = dict[str, np.ndarray]
 
 
 class Unkept(EdgeflError):
-    """The error that an attribute is not data."""
+    """Error: an attribute is not data."""
 
 
 def state_of(strategy: Any) -> dict[str, Any]:
     """Return the state of a strategy as data.
 
     Raises:
-        Unkept: an attribute is no data, and the strategy does not say what it keeps.
+        Unkept: an attribute is not data, and the strategy has no state_dict.
     """
     if _says_itself(strategy):
         return dict(strategy.state_dict())
@@ -71,7 +71,7 @@ def state_of(strategy: Any) -> dict[str, Any]:
 
 
 def restore(strategy: Any, state: Mapping[str, Any]) -> None:
-    """Let a strategy go on from what `state_of` gave."""
+    """Restore a strategy's state returned by `state_of`."""
     if _says_itself(strategy):
         strategy.load_state_dict(dict(state))
         return
@@ -83,15 +83,15 @@ def restore(strategy: Any, state: Mapping[str, Any]) -> None:
 
 
 def _says_itself(strategy: Any) -> bool:
-    """Whether a strategy gives its state itself."""
+    """Whether a strategy defines its state itself."""
     return hasattr(strategy, "state_dict") and hasattr(strategy, "load_state_dict")
 
 
 def pack(value: Any, arrays: Arrays) -> Any:
-    """Return data as JSON can hold them, and put the bytes of arrays among `arrays`; `unpack` gives the same data.
+    """Convert data to JSON, and add the bytes of arrays to `arrays`; `unpack` reverses it.
 
     Raises:
-        Unkept: it is no data.
+        Unkept: the value is not data.
     """
     kind = type(value)
     if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
@@ -121,7 +121,7 @@ def pack(value: Any, arrays: Arrays) -> Any:
 
 
 def unpack(facts: Any, arrays: Arrays) -> Any:
-    """Make data again from the facts and arrays that `pack` gave."""
+    """Convert facts and arrays from `pack` back to data."""
     if not isinstance(facts, list):
         return facts
     name, first, *rest = facts

@@ -1,4 +1,4 @@
-"""Devices as Flower nodes: each runs the ClientApp in this process, with a context that it keeps."""
+"""Devices as Flower nodes: each runs the ClientApp in this process and keeps its context."""
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,14 +15,14 @@ from flwr.supercore.task_identity import TaskIdentity
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 
-FIRST_NODE = 1  # of device 0: Flower takes node 0 for none
+FIRST_NODE = 1  # node of device 0: in Flower node 0 means none
 UNAVAILABLE = 5  # flwr.common.constant.ErrorCode.NODE_UNAVAILABLE
-# Flower's sampling asks who is connected, and again once a second while these are too few
+# Flower's sampling looks up the connected nodes, and again every second while there are too few
 MOST_ASKED = 4
 TOO_FEW = (
-    "the strategy waits for more nodes than the {many} of this round, and nobody else will come: the scenario says"
-    " how many take part (rounds.selector) and how many updates a round needs (rounds.min_updates); let"
-    " the strategy be content with one (min_train_nodes, min_evaluate_nodes, min_available_nodes; of the older ones"
+    "the strategy waits for more nodes than the {many} of this round, but no more will connect: the scenario sets the"
+    " number of participants (rounds.selector) and of updates that a round needs (rounds.min_updates); set"
+    " the strategy's minimum to one (min_train_nodes, min_evaluate_nodes, min_available_nodes; for flwr.server"
     " min_fit_clients, min_evaluate_clients, min_available_clients)"
 )
 
@@ -38,12 +38,12 @@ def device_of(node: int) -> int:
 
 
 class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are checked
-    """The devices that are connected just now, as a strategy sees them.
+    """The currently connected devices, as a strategy sees them.
 
     Args:
-        app: what each runs.
-        devices: of the run.
-        streams: random generators by name.
+        app: the ClientApp that each device runs.
+        devices: number of devices of the run.
+        streams: random streams by name.
     """
 
     def __init__(self, app: ClientApp, devices: Sequence[int], streams: Streams) -> None:
@@ -53,12 +53,12 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are 
         self._contexts: dict[int, Context] = {}
         self._asked = 0
         self._replies: dict[str, Message] = {}
-        self._name: tuple[str | int, ...] = ()  # of what they are asked
+        self._name: tuple[str | int, ...] = ()  # name of the current request
         self.connected: tuple[int, ...] = ()  # devices
 
     @contextmanager
     def of(self, devices: Sequence[int], *name: str | int) -> Iterator[None]:
-        """Connect these devices, and let common random numbers be drawn under this name."""
+        """Connect these devices, and name the stream of global random numbers."""
         before, self.connected, self._asked = (self.connected, self._name), tuple(devices), 0
         self._name = name
         try:
@@ -68,10 +68,10 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are 
             self.connected, self._name = before
 
     def answers(self, messages: Iterable[Message]) -> dict[int, Message]:
-        """Let devices answer; device -> reply, in order of their ids.
+        """Run the ClientApp for each message; return device -> reply, in order of ids.
 
         Raises:
-            EdgeflError: the ClientApp fails, or its answer is none.
+            EdgeflError: the ClientApp fails, or does not return a reply.
         """
         sent = {device_of(message.metadata.dst_node_id): message for message in messages}
         return {device: self._answer(device, sent[device]) for device in sorted(sent)}
@@ -81,7 +81,7 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are 
         return {device: context.state for device, context in self._contexts.items()}
 
     def restore(self, states: Mapping[int, RecordDict]) -> None:
-        """Put contents back into the devices' contexts."""
+        """Restore the contents of the devices' contexts."""
         for device, state in states.items():
             self._context(device).state = state
 
@@ -93,16 +93,16 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are 
                 raise
             except (Exception, SystemExit) as error:
                 raise EdgeflError(
-                    f"{self._where(device)} raised {type(error).__name__}: {error}; mend it, its lines are above"
+                    f"{self._where(device)} raised {type(error).__name__}: {error}; fix it, see the traceback above"
                 ) from error
         if not isinstance(reply, Message):
             raise EdgeflError(
-                f"{self._where(device)} gave {type(reply).__name__}: return one flwr.app.Message"
+                f"{self._where(device)} returned {type(reply).__name__}: return one flwr.app.Message"
             )
         if reply.has_error():
             raise EdgeflError(
-                f"{self._where(device)} replied with an error ({reply.error.reason}): here who fails to answer is for"
-                " the scenario to say, so let the ClientApp reply with content"
+                f"{self._where(device)} replied with an error ({reply.error.reason}): failures are modelled by the"
+                " scenario, so make the ClientApp reply with content"
             )
         if not reply.has_content() or reply.metadata.reply_to_message_id != message.metadata.message_id:
             raise EdgeflError(
@@ -135,7 +135,7 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are 
 
     @property
     def run(self) -> Any:
-        raise EdgeflError("inside edgefl there is no Flower run to be asked about")
+        raise EdgeflError("inside edgefl there is no Flower run to look up")
 
     def create_message(
         self,
@@ -168,18 +168,18 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are 
 
 
 def lost(message: Message) -> Message:
-    """Return the reply of a device whose update did not arrive."""
+    """Return the error reply for an update that did not arrive."""
     return Message(Error(UNAVAILABLE, "its update did not arrive"), reply_to=message)
 
 
 def bits_of(content: RecordDict) -> int:
-    """Return how many bits a message carries: arrays, metrics and configuration."""
+    """Return the bits of a message: arrays, metrics and configuration."""
     return 8 * sum(record.count_bytes() for record in content.values())
 
 
 @contextmanager
 def _identity() -> Iterator[None]:
-    """Act as the server's task, which messages are made by."""
+    """Act as the server's task, which creates messages."""
     names = ("_task_id", "_run_id", "_node_id")
     before = [getattr(TaskIdentity, name) for name in names]
     for name in names:
@@ -193,7 +193,7 @@ def _identity() -> Iterator[None]:
 
 @contextmanager
 def _drawing(key: int) -> Iterator[None]:
-    """Python's, NumPy's and PyTorch's common random numbers, which apps and strategies draw, are those of a key."""
+    """Seed the global generators of Python, NumPy and PyTorch, which apps and strategies use, from a key."""
     python, numpy, tensors = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
     random.seed(key)
     np.random.seed(key % 2**32)  # noqa: NPY002

@@ -1,4 +1,4 @@
-"""Follow sessions for a strategy with openings: training in the present one, models of past ones."""
+"""Sessions of a wrapped strategy: progress of the current one, models of past ones."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from edgefl.learning.warm_starts import Final, Saved, WarmStart
 if TYPE_CHECKING:
     from torch import Tensor
 
-# what changes as sessions come and go, beside what is kept of ended ones
+# state that changes with sessions, besides the saved sessions
 CHANGING = (
     "number",
     "probes_left",
@@ -30,7 +30,7 @@ CHANGING = (
 
 
 class Openings:
-    """The models of past sessions, and how far training in the present one is; models are named arrays."""
+    """The models of past sessions, and the progress of the current one; models are named arrays."""
 
     def __init__(
         self, warm_start: WarmStart, rounds: int | None, changed_share: float | None, pilot_sessions: int
@@ -38,22 +38,22 @@ class Openings:
         name = registry.name_of("warm_starts", warm_start)
         if name == "continuous" or getattr(warm_start, "check", False):
             raise EdgeflError(
-                f"{name}: trains or checks otherwise than a strategy can; take similarity without check"
+                f"{name}: a strategy does not support its training or check; choose similarity without check"
             )
         if getattr(warm_start, "pilot_model", "mean") == "good":
-            raise EdgeflError("pilot_model good needs accuracies of pilot sessions: take mean or ema")
+            raise EdgeflError("pilot_model good needs accuracies of pilot sessions: choose mean or ema")
         if pilot_sessions < 1:
-            raise EdgeflError(f"pilot_sessions is {pilot_sessions}; at least 1")
+            raise EdgeflError(f"pilot_sessions is {pilot_sessions}; it must be at least 1")
         self.name, self._warm_start = name, warm_start
         self._rounds, self._changed_share, self._pilots = rounds, changed_share, pilot_sessions
-        self.number = 0  # of the session
+        self.number = 0  # number of the session
         self.probes_left = 0
-        # to be sent until a round of training has a result
+        # sent until a round of training has a result
         self.opening: dict[str, np.ndarray] | None = None
         self.weights: Mapping[int, float] = {}
-        self.told = False  # by a scenario when sessions begin
+        self.told = False  # whether a scenario tells when sessions begin
         self._trained = 0  # rounds in this session
-        self._nodes: frozenset[int] = frozenset()  # at its beginning
+        self._nodes: frozenset[int] = frozenset()  # nodes at the start of the session
         self._initial: dict[str, np.ndarray] = {}
         self._finals: list[Final] = []
         self._saved: list[Saved] = []
@@ -62,7 +62,7 @@ class Openings:
         self._gradient: Tensor | None = None
 
     def due(self, nodes: frozenset[int]) -> bool:
-        """Whether a session begins with this round, outside of edgefl."""
+        """Return whether a session begins with this round, outside of edgefl."""
         if self.told:
             return False
         if self.number == 0:
@@ -75,7 +75,7 @@ class Openings:
         return self._changed_share is not None and gone >= self._changed_share
 
     def begin(self, model: Mapping[str, np.ndarray], nodes: frozenset[int] = frozenset()) -> int:
-        """End the session that is open, whose last model this is, and begin the next; return its number of probes."""
+        """End the open session with its last model, and begin the next one; return its number of probes."""
         if self.number == 0:
             self._initial = dict(model)
         elif self.number <= self._pilots:
@@ -94,7 +94,7 @@ class Openings:
         return self.probes_left
 
     def probed(self, measured: Mapping[str, np.ndarray] | None) -> None:
-        """Take the average of a probe round; None: nothing arrived."""
+        """Take the average model of a probe round, or None if no update arrived."""
         self.probes_left -= 1
         if measured is not None:
             assert self._pilot is not None
@@ -102,7 +102,7 @@ class Openings:
             self._gradient = self._flat(measured) - self._pilot
 
     def open(self, model: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Make the model with which the session's training begins."""
+        """Make the model that the session's training starts from."""
         self.opening = dict(model)
         if self.number > self._pilots:
             opening = self._warm_start.opening(self._flat(model), self._saved, self._gradient)
@@ -114,17 +114,17 @@ class Openings:
         self._trained += 1
 
     def aggregated(self) -> None:
-        """Note that the session has made a model of its own."""
+        """Note that the session has made its first model."""
         self.opening = None
 
     @property
     def is_pilot(self) -> bool:
-        """Whether the session is one of the pilot ones."""
+        """Whether the session is a pilot session."""
         return self.number <= self._pilots
 
     @property
     def opened(self) -> bool:
-        """Whether the session's training has begun, or its opening is made."""
+        """Whether the session's training has begun, or its opening model is made."""
         return self._trained > 0 or self.opening is not None
 
     def state_dict(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class Openings:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` gave."""
+        """Restore a state returned by `state_dict`."""
         for name in CHANGING:
             setattr(self, name, state[name])
         self._finals = [Final(*one) for one in state["finals"]]
@@ -146,7 +146,7 @@ class Openings:
             self._warm_start = self._warm_start.of_model(self._layout(self._initial))
 
     def _flat(self, model: Mapping[str, np.ndarray]) -> "Tensor":
-        """[M] the numbers of a model that are trained: those that are no integers, say counters."""
+        """Return the trained numbers of a model [M]: all but integers, such as counters."""
         import torch
 
         parts = [np.asarray(array, np.float64).ravel() for array in _trained(model).values()]

@@ -29,7 +29,7 @@ from edgefl.flower.strategies import EvaluateFn, Metrics, rounds_of
 from edgefl.learners.own import Assignment
 
 ACCURACY, LOSS = ("accuracy", "eval_acc", "eval_accuracy"), ("loss", "eval_loss")
-FLOPS_PER_PARAMETER = 6.0  # of a dense layer and a sample: 2 forward, 4 backward
+FLOPS_PER_PARAMETER = 6.0  # per sample, for a dense layer: 2 forward, 4 backward
 
 
 def learner(
@@ -45,26 +45,27 @@ def learner(
     flops_per_sample: float | None = None,
     columns: Sequence[str] = (),
 ) -> Callable[[Assignment], "_FlowerLearner"]:
-    """Return what `edgefl.simulate` takes as its learner.
+    """Return a learner for `edgefl.simulate`.
 
-    The scenario's network says who is there, its selector who may take part: these are the nodes that the strategy is
-    offered in a round; one that it leaves out has a row without bits and joules. The ClientApp runs in this process,
-    device d as the node with partition-id d. What it sends back has as many bits as its message; the strategy gets
-    the replies that arrive, the others as errors. A run that was left goes on if all attributes of the strategy are
-    data or functions, or it has state_dict() and load_state_dict(); else it begins anew, and a warning says why.
+    The scenario's selector chooses participants among the present devices; these are the nodes that the strategy is
+    offered in a round. A node that it leaves out has a row without bits and joules. The ClientApp runs in this
+    process, device d as the node with partition-id d. An upload has the bits of its message; the strategy gets the
+    replies that arrive, and errors for the others. An interrupted run can be resumed if all attributes of the
+    strategy are data or functions, or it has state_dict() and load_state_dict(); otherwise it restarts, with a
+    warning.
 
     Args:
         client_app: runs on each device; its context is kept. node_config has partition-id, num-partitions and seed.
         strategy: of flwr.serverapp or flwr.server; for several cells a function that makes one for an `Assignment`.
-        initial: first model, a list of NumPy arrays or an ArrayRecord; older strategies may bring their own.
-        evaluate: tests the model at the server: round, arrays -> MetricRecord or None (older ones: evaluate_fn).
-        tests_on_devices: without a test at the server, the strategy's evaluation on devices present is one. It costs
+        initial: first model, a list of NumPy arrays or an ArrayRecord; strategies of flwr.server may have their own.
+        evaluate: tests the model at the server: round, arrays -> MetricRecord or None (flwr.server: evaluate_fn).
+        tests_on_devices: without a test at the server, use the strategy's evaluation on present devices. It takes
             neither time nor energy.
         config: sent with every message of training and testing.
-        epochs, batch: a device's work is booked as so many epochs over the examples that its reply names, in
-            iterations of `batch` samples; None: one per epoch.
-        flops_per_sample: forward and backward; None: 6 per parameter, as of dense layers.
-        columns: further metrics of the test that become columns of rounds.csv.
+        epochs, batch: a device's work is counted as this many epochs over the number of examples in its reply, in
+            iterations of `batch` samples; None: one iteration per epoch.
+        flops_per_sample: forward and backward pass; None: 6 per parameter, as for dense layers.
+        columns: further metrics of the test, which become columns of rounds.csv.
     """
 
     def make(told: Assignment) -> _FlowerLearner:
@@ -77,7 +78,7 @@ def learner(
         try:
             state_of(own)
         except Unkept as error:
-            warnings.warn(f"a run that is left will begin anew: {error}", stacklevel=1)
+            warnings.warn(f"an interrupted run will restart: {error}", stacklevel=1)
             kind = _FlowerLearner
         flops = flops_per_sample
         if flops is None:
@@ -86,14 +87,14 @@ def learner(
         return kind(rounds, nodes, own, epochs, batch, flops, tests_on_devices, columns)
 
     named = strategy if callable(strategy) else type(strategy)
-    # as run.json names the learner
+    # the learner's name in run.json
     make.__module__, make.__qualname__ = "edgefl.flower", f"learner({getattr(named, '__name__', named)})"
     make.own_parts = (named, *_functions_of(client_app))  # type: ignore[attr-defined]
     return make
 
 
 def _functions_of(client_app: ClientApp) -> list[Any]:
-    """Return the functions that a ClientApp was made of, out of those that Flower wraps around them."""
+    """Return the functions of a ClientApp without Flower's wrappers."""
     waiting, functions = [*vars(client_app).values()], []
     while waiting:
         one = waiting.pop()
@@ -109,7 +110,7 @@ def _functions_of(client_app: ClientApp) -> list[Any]:
 def _check_first_use(strategy: Any) -> None:
     if getattr(strategy, "_used_by_edgefl", False):
         raise EdgeflError(
-            "one strategy for several cells would mix their models: give a function that makes one for each"
+            "one strategy for several cells would mix their models: pass a function that makes one for each"
         )
     strategy._used_by_edgefl = True
 
@@ -126,18 +127,18 @@ class _FlowerLearner:
     flops_per_sample: float
     tests_on_devices: bool
     columns: Sequence[str]
-    number: int = 0  # of the strategy's round, from 1 on through the run
-    stage: StageFacts = field(default_factory=lambda: StageFacts("train", None))  # that is open
+    number: int = 0  # the strategy's round, counted from 1 through the run
+    stage: StageFacts = field(default_factory=lambda: StageFacts("train", None))  # the open stage
     sent: dict[int, Message] = field(default_factory=dict)
     replies: dict[int, Message] = field(default_factory=dict)
 
     @property
     def payload_bits(self) -> int:
-        """The bits of the model."""
+        """Bits of the model."""
         return 8 * int(self.rounds.arrays.count_bytes())
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
-        """Yield the session's stages: with `warm_started` probes first, then training."""
+        """Yield the session's stages: probes if the strategy is `warm_started`, then training."""
         begin = getattr(self.strategy, "begin_session", None)
         if begin is not None and (probes := begin(self.rounds.arrays)):
             yield self._stage(StageFacts("probe", probes, evaluates=False))
@@ -156,15 +157,17 @@ class _FlowerLearner:
         return _FlowerStage(self, facts)
 
     def train(self, ids: Sequence[int]) -> LocalRound:
-        """Let the strategy make its messages for these devices, and the devices answer them."""
+        """Have the strategy make messages for these devices, and the devices reply."""
         self.number += 1
         with self.nodes.of(ids, "train", self.number):
-            with of_strategy("make messages of", self.number):
+            with of_strategy("make the messages of", self.number):
                 messages = self.rounds.configure(self.number)
             self.sent = {message.metadata.dst_node_id - 1: message for message in messages}
             self.replies = self.nodes.answers(messages)
         if strangers := sorted(self.sent.keys() - set(ids)):
-            raise EdgeflError(f"the strategy asks devices {strangers}, which do not take part in this round")
+            raise EdgeflError(
+                f"the strategy has messages for devices {strangers}, which are not in this round"
+            )
         work = [self._work(id_) for id_ in ids]
         iterations, samples, down_bits, up_bits = zip(*work, strict=True)
         model = self.rounds.arrays
@@ -178,17 +181,17 @@ class _FlowerLearner:
         )
 
     def _work(self, device: int) -> tuple[int, int, int, int]:
-        """Iterations, samples, bits down and up of a device; one that the strategy leaves out has nothing to do."""
+        """Return a device's iterations, samples, bits down and bits up; all 0 if the strategy leaves it out."""
         if device not in self.sent:
             return 0, 0, 0, 0
         reply = self.replies[device]
-        with of_strategy(f"take the number of samples of device {device} in", self.number):
+        with of_strategy(f"read the number of samples of device {device} in", self.number):
             examples = whole(self.rounds.examples(reply), f"the ClientApp of device {device}")
         iterations = self.epochs * (math.ceil(examples / self.batch) if self.batch else 1)
         return iterations, self.epochs * examples, bits_of(self.sent[device].content), bits_of(reply.content)
 
     def aggregate(self, ids: Sequence[int]) -> None:
-        """Give the strategy the replies that arrived, in the order of their devices."""
+        """Pass the replies that arrived to the strategy, in order of ids."""
         arrived = [self.replies[id_] for id_ in ids if id_ in self.replies]
         missing = [message for id_, message in sorted(self.sent.items()) if id_ not in set(ids)]
         with self.nodes.of(ids, "aggregate", self.number):
@@ -197,7 +200,7 @@ class _FlowerLearner:
                     self.rounds.aggregate(self.number, arrived, missing)
 
     def evaluate(self, present: Sequence[int]) -> Evaluation:
-        """Test at the server, or else on the devices that are there."""
+        """Test at the server, or on the present devices."""
         with self.nodes.of(present, "test", self.number):
             with of_strategy("test the model of", self.number):
                 metrics = self.rounds.test(self.number)
@@ -214,10 +217,10 @@ class _FlowerLearner:
 
 
 class _ResumableFlowerLearner(_FlowerLearner):
-    """A learner whose strategy can be kept as data: a run that was left goes on."""
+    """A learner that can be resumed, because its strategy's state is data."""
 
     def state(self) -> tuple[Arrays, dict[str, Any]]:
-        """Return all that training has changed."""
+        """Return everything that training changes."""
         arrays: Arrays = {}
         stage, opening = self.stage, self.stage.opening
         kept = {
@@ -231,7 +234,7 @@ class _ResumableFlowerLearner(_FlowerLearner):
         return arrays, {"flower": pack(kept, arrays)}
 
     def restore(self, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
-        """Go on from what `state` gave."""
+        """Restore a state returned by `state`."""
         kept = unpack(facts["flower"], dict(arrays))
         restore(self.strategy, kept["strategy"])
         self.nodes.restore(kept["nodes"])
@@ -240,7 +243,7 @@ class _ResumableFlowerLearner(_FlowerLearner):
         self.stage = StageFacts(**kept["stage"], opening=opening)
 
     def stages(self) -> Iterator[Stage]:
-        """Yield the stage that is open, and those after it."""
+        """Yield the open stage and those after it."""
         probing = self.stage.rounds is not None
         yield _FlowerStage(self, self.stage)
         if probing:
@@ -249,7 +252,7 @@ class _ResumableFlowerLearner(_FlowerLearner):
 
 @dataclass(frozen=True)
 class _FlowerStage:
-    """A stage of a Flower learner."""
+    """One stage of a Flower learner."""
 
     learner: _FlowerLearner
     facts: StageFacts
@@ -270,5 +273,5 @@ def _first(metrics: Metrics, names: Sequence[str]) -> float | None:
             try:
                 return float(metrics[name])
             except (TypeError, ValueError) as error:
-                raise EdgeflError(f"the test's {name} is {quoted(metrics[name])}: give a number") from error
+                raise EdgeflError(f"the test's {name} is {quoted(metrics[name])}: return a number") from error
     return None

@@ -1,4 +1,4 @@
-"""Flower's two kinds of strategy as one: those of messages (flwr.serverapp), and the older ones (flwr.server)."""
+"""One interface to Flower's two kinds of strategies: with messages (flwr.serverapp), and older ones (flwr.server)."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -29,10 +29,10 @@ EvaluateFn = Callable[[int, ArrayRecord], MetricRecord | None]
 
 
 class _OfMessages:
-    """The rounds of a strategy of messages: what is sent, and what becomes of the answers.
+    """Rounds of a strategy with messages: make messages, and aggregate replies.
 
     Attributes:
-        arrays: the global model. combines: whether Flower's own code combines replies, array by array.
+        arrays: the global model. combines: whether Flower's own code combines replies array by array.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class _OfMessages:
         self.combines = _by_flower(strategy.aggregate_train)
         if initial is None:
             raise EdgeflError(
-                "a strategy of messages begins with arrays of its user: give initial=, a list of NumPy arrays or an"
+                "a strategy of flwr.serverapp needs a first model: pass initial=, a list of NumPy arrays or an"
                 " ArrayRecord"
             )
         self.arrays = _first_model(initial)
@@ -60,17 +60,17 @@ class _OfMessages:
         return list(self.strategy.configure_train(number, self.arrays, config, self._nodes))
 
     def aggregate(self, number: int, arrived: Sequence[Message], missing: Sequence[Message]) -> None:
-        """Make the new model from the replies that arrived; missing: messages whose replies did not."""
+        """Make the new model from the replies that arrived; `missing` are messages without a reply."""
         replies = [*arrived, *map(lost, missing)]
         arrays, _ = self.strategy.aggregate_train(number, replies)
         self.arrays = self.arrays if arrays is None else arrays
 
     def test(self, number: int) -> Metrics | None:
-        """Test the model at the server; None: it does not."""
+        """Test the model at the server; return None if the strategy does not."""
         return None if self._evaluate is None else self._evaluate(number, self.arrays)
 
     def configure_test(self, number: int) -> list[Message]:
-        """Make the messages that ask devices for a test."""
+        """Make the messages that request tests on devices."""
         config = ConfigRecord(dict(self._config))
         return list(self.strategy.configure_evaluate(number, self.arrays, config, self._nodes))
 
@@ -83,18 +83,18 @@ class _OfMessages:
         return self.strategy.aggregate_evaluate(number, list(replies)) or {}
 
     def examples(self, reply: Message) -> object:
-        """Return how many samples a reply says that it was trained on."""
+        """Return the number of training samples in a reply."""
         for record in reply.content.metric_records.values():
             if self._key in record:
                 return record[self._key]
         raise EdgeflError(
-            f"the ClientApp's reply has no {self._key!r} in its MetricRecord: put the number of samples"
-            " it was trained on there"
+            f"the ClientApp's reply has no {self._key!r} in its MetricRecord: add the number of training"
+            " samples"
         )
 
 
 class _OfResults:
-    """Carry out the rounds of a strategy of the older kind, of FitIns and FitRes."""
+    """Rounds of an older strategy, with FitIns and FitRes."""
 
     def __init__(self, strategy: OldStrategy, nodes: Nodes, initial: Any) -> None:
         self.strategy, self._nodes = strategy, nodes
@@ -122,7 +122,7 @@ class _OfResults:
         answer = compat.recorddict_to_getparametersres(reply.content, keep_input=False)
         if answer.status.code != Code.OK:
             raise EdgeflError(
-                "nobody has a first model: give initial=, the strategy initial_parameters, or clients "
+                "there is no first model: pass initial=, or give the strategy initial_parameters or clients "
                 "get_parameters()"
             )
         return answer.parameters
@@ -167,7 +167,7 @@ class _OfResults:
         if not results:
             return {}
         loss, metrics = self.strategy.aggregate_evaluate(number, results, [])
-        if not metrics and results:  # Flower leaves metrics out unless the strategy has a function for them
+        if not metrics and results:  # without a function for them, Flower omits metrics
             metrics = _averaged(results)
         return {**metrics, "loss": loss}
 
@@ -176,7 +176,7 @@ class _OfResults:
 
 
 def _by_flower(aggregate: Callable[..., Any]) -> bool:
-    """Whether a strategy's aggregation is one that Flower ships."""
+    """Whether a strategy's aggregation is Flower's own code."""
     return aggregate.__module__.startswith("flwr.")
 
 
@@ -188,17 +188,15 @@ def _first_model(initial: Any) -> ArrayRecord:
         )
     except (TypeError, ValueError) as error:
         raise EdgeflError(
-            f"initial is no list of arrays ({error}): give NumPy arrays or an ArrayRecord"
+            f"initial is not a list of arrays ({error}): pass NumPy arrays or an ArrayRecord"
         ) from error
     if not all(np.isfinite(array).all() for array in numbers_of(made, "initial")):
-        raise EdgeflError(
-            "initial has numbers that are not finite: give a model that training can begin with"
-        )
+        raise EdgeflError("initial has numbers that are not finite: pass a finite model")
     return made
 
 
 def _averaged(results: Sequence[Any]) -> dict[str, float]:
-    """Average accuracies by examples, as Flower's tutorials do."""
+    """Average accuracies weighted by examples, as in Flower's tutorials."""
     total = sum(result.num_examples for _, result in results)
     have = total and all("accuracy" in result.metrics for _, result in results)
     if not have:
@@ -209,7 +207,7 @@ def _averaged(results: Sequence[Any]) -> dict[str, float]:
 
 
 class _Proxy(ClientProxy):  # type: ignore[misc]
-    """A device for older strategies, which name it and never talk to it themselves."""
+    """A device for older strategies, which refer to it but never call it."""
 
     def __init__(self, node: int) -> None:
         super().__init__(str(node))
@@ -217,14 +215,14 @@ class _Proxy(ClientProxy):  # type: ignore[misc]
 
     def _nobody(self, *_: Any, **__: Any) -> Any:
         raise EdgeflError(
-            "inside edgefl a strategy asks devices by configure_fit and configure_evaluate only"
+            "inside edgefl a strategy may use devices in configure_fit and configure_evaluate only"
         )
 
     get_properties = get_parameters = fit = evaluate = reconnect = _nobody
 
 
 class _Manager(SimpleClientManager):  # type: ignore[misc]
-    """The devices that are connected just now, for older strategies."""
+    """The currently connected devices, for older strategies."""
 
     def __init__(self, nodes: Nodes) -> None:
         super().__init__()
@@ -247,17 +245,17 @@ def rounds_of(
     """Return the rounds of a strategy of either kind.
 
     Raises:
-        EdgeflError: it is of neither, or what it needs is missing.
+        EdgeflError: it is of neither kind, or something that it needs is missing.
     """
     if isinstance(strategy, Strategy):
         return _OfMessages(strategy, nodes, initial, config, evaluate)
     if isinstance(strategy, OldStrategy):
         if evaluate is not None or config:
             raise EdgeflError(
-                "a strategy of flwr.server has evaluate_fn and on_fit_config_fn of its own: give them there, not here"
+                "a strategy of flwr.server has its own evaluate_fn and on_fit_config_fn: pass them there, not here"
             )
         return _OfResults(strategy, nodes, initial)
     raise EdgeflError(
-        f"{type(strategy).__name__} is no Flower strategy: extend flwr.serverapp.strategy.Strategy or"
+        f"{type(strategy).__name__} is not a Flower strategy: extend flwr.serverapp.strategy.Strategy or"
         " flwr.server.strategy.Strategy"
     )

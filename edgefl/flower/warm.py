@@ -1,4 +1,4 @@
-"""The warm start of recurring sessions around any Flower strategy."""
+"""Warm starts of recurring sessions for any Flower strategy."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -26,24 +26,24 @@ def warm_started(
     changed_share: float | None = None,
     pilot_sessions: int = 1,
 ) -> Any:
-    """Return a strategy that opens each session with past sessions' models, weighted, and otherwise is the given one.
+    """Wrap a strategy so that each session opens with a weighted mix of past sessions' models.
 
-    Each session after the pilot ones begins with `warm_start.probes` rounds in which the nodes train from the pilot
-    model; their plain average says in which direction this session's data pull, and is then dropped. The session
-    opens with the saved models, weighted by how alike their sessions' directions are to this one's.
+    Each session after the pilot sessions begins with `warm_start.probes` rounds in which the nodes train from the
+    pilot model; their plain average gives the gradient of this session's data, and is then dropped. The session opens
+    with the saved models, weighted by the similarity of their sessions' gradients to this one.
 
-    Inside edgefl (`edgefl.flower.learner`) sessions are those of the scenario. In Flower's own runs say when one
-    begins: after `rounds` rounds of training, or when `changed_share` of the nodes connected at its beginning have
-    gone, or both, whichever comes first. Probe rounds count among Flower's `num_rounds`.
+    Inside edgefl (`edgefl.flower.learner`) sessions are those of the scenario. In Flower's own runs a session begins
+    after `rounds` rounds of training, or when `changed_share` of the nodes connected at the start of the last one
+    have left, whichever comes first. Probe rounds count towards Flower's `num_rounds`.
 
-    The strategy keeps what it has learned of its own, such as server momentum, through sessions; the model that it
-    compares with is set to the opening one.
+    The strategy keeps its own state, such as server momentum, through sessions; its reference model is set to the
+    opening model.
 
     Args:
         strategy: of flwr.serverapp or flwr.server.
-        warm_start: of `edgefl.learning.warm_starts`; None: Similarity(). Not those that train otherwise in a session
-            (continuous) or need test accuracies (pilot_model: good) or a check.
-        pilot_sessions: sessions 1 to P, which begin with the last model.
+        warm_start: of `edgefl.learning.warm_starts`; None: Similarity(). Not supported: those that change training
+            (continuous), need test accuracies (pilot_model: good) or a check.
+        pilot_sessions: P; sessions 1 to P start with the last model.
     """
     from edgefl.learning.warm_starts.similarity import Similarity
 
@@ -52,7 +52,7 @@ def warm_started(
         return _WarmStarted(strategy, openings)
     if isinstance(strategy, OldStrategy):
         return _OldWarmStarted(strategy, openings)
-    raise EdgeflError(f"{type(strategy).__name__} is no Flower strategy")
+    raise EdgeflError(f"{type(strategy).__name__} is not a Flower strategy")
 
 
 def _arrays(record: ArrayRecord) -> dict[str, np.ndarray]:
@@ -64,7 +64,7 @@ def _record(model: Mapping[str, np.ndarray]) -> ArrayRecord:
 
 
 class _Around:
-    """Base of strategies of both kinds with openings around them."""
+    """Base of wrapped strategies of both kinds."""
 
     def __init__(self, inner: Any, openings: Openings) -> None:
         self.inner, self.openings = inner, openings
@@ -82,7 +82,7 @@ class _Around:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what `state_dict` gave."""
+        """Restore a state returned by `state_dict`."""
         restore(self.inner, state["inner"])
         self.openings.load_state_dict(state["openings"])
         self._probing = state["probing"]
@@ -99,7 +99,7 @@ class _Around:
     def _to_send(
         self, model: Mapping[str, np.ndarray], nodes: frozenset[int]
     ) -> Mapping[str, np.ndarray] | None:
-        """Begin a round; return what is sent in place of the last model, if anything."""
+        """Begin a round; return the model to send instead of the last one, or None."""
         openings = self.openings
         if openings.due(nodes):
             openings.begin(model, nodes)
@@ -113,7 +113,7 @@ class _Around:
 
 
 class _WarmStarted(_Around, Strategy):  # type: ignore[misc]
-    """A strategy of messages, with openings."""
+    """A wrapped strategy with messages."""
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -121,7 +121,7 @@ class _WarmStarted(_Around, Strategy):  # type: ignore[misc]
         sent = self._to_send(_arrays(arrays), frozenset(grid.get_node_ids()))
         if sent is not None:
             arrays = _record(sent)
-        # what the strategy compares with
+        # the strategy's reference model
         opens = sent is not None and not self._probing
         if opens and getattr(self.inner, "current_arrays", None) is not None:
             self.inner.current_arrays = None
@@ -153,7 +153,7 @@ class _WarmStarted(_Around, Strategy):  # type: ignore[misc]
 
 
 class _OldWarmStarted(_Around, OldStrategy):  # type: ignore[misc]
-    """A strategy of the older kind, with openings."""
+    """A wrapped older strategy."""
 
     def initialize_parameters(self, client_manager: Any) -> Any:
         return self.inner.initialize_parameters(client_manager)
@@ -164,7 +164,7 @@ class _OldWarmStarted(_Around, OldStrategy):  # type: ignore[misc]
         if sent is not None:
             parameters = ndarrays_to_parameters(list(sent.values()))
         if sent is not None and not self._probing:
-            if hasattr(self.inner, "current_weights"):  # FedOpt: that it compares with
+            if hasattr(self.inner, "current_weights"):  # FedOpt's reference model
                 self.inner.current_weights = parameters_to_ndarrays(parameters)
             elif getattr(self.inner, "initial_parameters", None) is not None:  # FedAvgM
                 self.inner.initial_parameters = parameters

@@ -1,1 +1,1 @@
-"""The learners that a run may have: PyTorch's, one that trains nothing, or your own."""
+"""The learners of a run: PyTorch's, one without training, or your own."""

@@ -1,4 +1,4 @@
-"""The models of a run as files of its directory: the last ones, the best, those of every n-th round."""
+"""Model files in a run directory: the last models, the best, and those of every n-th round."""
 
 import math
 from collections.abc import Mapping
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from edgefl.learning.federation.learner import TorchLearner
 
 FOLDER = "models"
-AT_THE_END = ("last", "personal")  # what is kept then alone
+AT_THE_END = ("last", "personal")  # kept only at the end of a run
 
 
 class ModelKeeper:
-    """Writes the models of a run's cells into its directory, below `models`, or there into that of their federation.
+    """Write the models of a run's cells into `models` in its directory, or in that of their federation.
 
-    `cell0.safetensors` is the last model of cell 0; with `-best` the best, with `-round40` that after the cell's 40th
-    round of the global model. Behind them `-served` and `-personal`: see `edgefl.learning.federation.kept_models`.
+    `cell0.safetensors` is the last model of cell 0; with `-best` the best, with `-round40` the one after the cell's
+    40th round of the global model. For `-served` and `-personal` see `edgefl.learning.federation.kept_models`.
     Args:
-        learners: run directory within this one -> cell -> the learner that trains with PyTorch; none: nothing is
-            kept.
+        learners: run directory within this one -> cell -> the learner that trains with PyTorch; empty if no models
+            are kept.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class ModelKeeper:
     ) -> None:
         self._directory, self._record = directory, record
         kept = learners if record.models != "none" else {}
-        # path of a model's file, but for its suffix
+        # path of a model's file without its suffix
         self._learners = {
             directory / within / FOLDER / f"cell{cell}": one
             for within, cells in kept.items()
@@ -55,17 +55,17 @@ class ModelKeeper:
 
     @property
     def follows_rounds(self) -> bool:
-        """Whether models are kept while the run goes on: then all of it has to be trained here."""
+        """Whether models are kept during the run, so that all of it must be trained here."""
         return bool(self._learners) and self._record.models not in AT_THE_END
 
     def finish(self, loan: Loan | None) -> None:
-        """Write the last models, of learners that stand where the run ends.
+        """Write the last models, at the end of the run.
 
         Args:
-            loan: whose answers the run has taken, perhaps all of them: then the lender's models are this run's.
+            loan: training results taken from another run; if all of them are, that run's models are this run's.
 
         Raises:
-            EdgeflError: they cannot be written.
+            EdgeflError: the models cannot be written.
         """
         if not self._learners:
             return
@@ -91,11 +91,11 @@ class ModelKeeper:
         if accuracy is None:
             return
         best = path.with_name(f"{path.name}-best.safetensors")
-        # of a run that goes on, the best may be of a round that comes again, and then is the same
+        # in a resumed run the best may be of a round that is repeated, and then is the same
         score = learner.trainer.training_data.task.score
         before = model_files.read_about(best).get(score) if best.exists() else -math.inf
         if not isinstance(before, int | float):
-            raise EdgeflError(f"{best}: does not say its {score}; delete it, and resume the run")
+            raise EdgeflError(f"{best}: lacks its {score}; delete it, and resume the run")
         if accuracy > before:
             self._write(path, "-best", **{score: accuracy})
 
@@ -109,7 +109,7 @@ class ModelKeeper:
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
             path = of.with_name(f"{of.name}{suffix}{ending}.safetensors")
             with writing(path):
-                path.parent.mkdir(exist_ok=True)  # not the run's own folder: it was moved where that is gone
+                path.parent.mkdir(exist_ok=True)  # but not the run's folder: if it is gone, it was moved
                 try:
                     model_files.write(draft_of(path), tensors, {"kind": kind, **about}, inputs)
                     settle(path)
@@ -118,7 +118,7 @@ class ModelKeeper:
                     raise
 
     def _taken_from(self, loan: Loan) -> bool:
-        """Copy the models of a lender whose whole training this run has taken; return whether that could be done."""
+        """Copy the lender's models if this run has taken all of its training; return whether they were copied."""
         try:
             theirs = yaml.safe_load((loan.lender / SCENARIO).read_text(encoding="utf-8"))["record"]
             complete = about_of(loan.lender)["status"] == "completed"

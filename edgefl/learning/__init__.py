@@ -1,1 +1,1 @@
-"""PyTorch: models, data, local training, algorithms, warm starts. Knows tensors, no clock."""
+"""Training with PyTorch: models, data, local training, algorithms, warm starts. There is no clock here."""

@@ -1,4 +1,4 @@
-"""Images that are seen a little otherwise in each step of local training."""
+"""Random shifts and mirroring of images in local training."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -10,26 +10,26 @@ from edgefl.learning.tensors import Tensor
 
 
 class Augmentation:
-    """Images shifted at random within a black margin, and half of them mirrored, anew in every step.
+    """Shift images at random within a black margin, and mirror half of them, drawn for every step.
 
-    The image, padded with zeros on each side, is cut to its size again at a place drawn uniformly, and mirrored left
-    to right with probability 1/2: He et al., Deep Residual Learning, CVPR 2016, section 4.2, with 4 pixels for
-    CIFAR's 32x32. Zeros are raw values, before scaling: black. What tells something of models, test data, losses that
-    devices report and those of early stopping, sees the images as they are.
+    An image is padded with zeros on each side, cropped to its size at a uniform random position, and mirrored left to
+    right with probability 1/2: He et al., Deep Residual Learning, CVPR 2016, section 4.2, with 4 pixels for CIFAR's
+    32x32. Zeros are raw values before scaling, black. Test data, the losses that devices report, and early stopping
+    use the original images.
     """
 
     padding: ClassVar[int] = 4  # pixels of margin on each side
 
     @property
     def views(self) -> int:
-        """The number of ways to see an image, all equally likely."""
+        """Number of views of an image, all equally likely."""
         return 2 * (2 * self.padding + 1) ** 2
 
     def check(self, shape: tuple[int, ...]) -> None:
-        """Refuse samples of a shape that is no image's.
+        """Check that samples of this shape are images.
 
         Raises:
-            EdgeflError: says what they are.
+            EdgeflError: they are not; names their shape.
         """
         if len(shape) not in (2, 3):
             raise EdgeflError(
@@ -39,10 +39,10 @@ class Augmentation:
             )
 
     def draw(self, sizes: np.ndarray, widest: int, generators: Sequence[np.random.Generator]) -> np.ndarray:
-        """Draw the view [K, steps, B] of each sample of a round, for each device from its own stream.
+        """Draw the view of each sample of a round [K, steps, B], for each device from its own stream.
 
         Args:
-            sizes: [K, steps] samples of each batch, which come first; the others' view is 0.
+            sizes: number of samples in each batch [K, steps]; they come first, and padding has the view 0.
         """
         views = np.zeros((*sizes.shape, widest), dtype=np.int32)
         present = np.arange(widest) < sizes[:, :, None]
@@ -51,7 +51,7 @@ class Augmentation:
         return views
 
     def seen(self, images: Tensor, views: Tensor) -> Tensor:
-        """Return images [n, ..., height, width] as they are seen in these views [n]."""
+        """Return images [n, ..., height, width] in these views [n]."""
         import torch
 
         height, width = images.shape[-2:]

@@ -1,4 +1,4 @@
-"""Random numbers for the verbs of algorithms and for codecs, by name: of each device and round, and of the server."""
+"""Random numbers for algorithms and codecs, in named streams: for each device and round, and for the server."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class Chance:
-    """Draw random numbers for k devices, each from a stream of its own, or for the server from its one.
+    """Draw random numbers for k devices, each from its own stream, or for the server from a single one.
 
-    A device's numbers are those of its name, its cell, the round and the seed: they are the same whoever else takes
-    part, on any processor, and after a resume. Each draw goes on where the one before it ended. Of the server,
+    A device's numbers depend on its name, its cell, the round and the seed only: they are the same with any other
+    participants, on any processor, and after a resume. Each draw continues after the previous one. For the server,
     results lack the first dimension [k].
 
     Args:
-        generator: makes the generator of a device, or of the server (None), at the start of its stream; None:
-            there is none, and drawing is an error.
-        ids: of the devices; None: the server's.
-        torch_device: where the numbers are wanted.
+        generator: makes the generator of a device, or of the server (None), at the start of its stream; if None,
+            drawing is an error.
+        ids: device ids; None for the server.
+        torch_device: device of the results.
     """
 
     def __init__(
@@ -40,19 +40,19 @@ class Chance:
         self._begun: list[np.random.Generator] | None = None
 
     def uniform(self, *size: int) -> Tensor:
-        """Return [k, *size] float32 numbers in [0, 1), all equally likely."""
+        """Draw uniform numbers in [0, 1), [k, *size] float32."""
         return self._stacked(lambda one: one.random(size, dtype=np.float32))
 
     def normal(self, *size: int) -> Tensor:
-        """Return [k, *size] float32 numbers of mean 0 and variance 1, from the normal distribution."""
+        """Draw standard normal numbers, [k, *size] float32."""
         return self._stacked(lambda one: one.standard_normal(size, dtype=np.float32))
 
     def subset(self, count: int, of: int) -> Tensor:
-        """Return [k, count] different integers from 0 to of - 1, in no particular order; all sets equally likely."""
+        """Draw sets of different integers from 0 to of - 1, [k, count] in no particular order; all equally likely."""
         return self._stacked(lambda one: one.choice(of, count, replace=False, shuffle=False))
 
     def part(self, begin: int, end: int) -> Chance:
-        """Return the same for some of the devices, at the start of their streams."""
+        """Return the streams of some of the devices, at their start."""
         return Chance(self._generator, self._ids and self._ids[begin:end], self._torch_device)
 
     def _stacked(self, draw: Callable[[np.random.Generator], Any]) -> Tensor:
@@ -60,7 +60,7 @@ class Chance:
 
         if self._generator is None:
             raise EdgeflError(
-                "there is no stream to draw from here: draw in receive, upload, keep or aggregate, in a round of a"
+                "there is no random stream here: draw in receive, upload, keep or aggregate, in a round of a"
                 " run",
                 ("learning", "algorithm"),
             )
@@ -78,10 +78,10 @@ NO_CHANCE = Chance()
 
 @dataclass(frozen=True)
 class RoundChance:
-    """The streams of a round's verbs, by name.
+    """The random streams of a round, one for each method of the algorithm.
 
-    streams: below the name of the cell and its model; None: there are none.
-    at: the place of the round, or of an aggregation, in the run.
+    streams: streams below the name of the cell and its model; None outside of a run.
+    at: place of the round, or of an aggregation, in the run.
     """
 
     streams: Streams | None = None
@@ -89,11 +89,11 @@ class RoundChance:
     torch_device: torch.device | None = None
 
     def of_devices(self, verb: str, ids: Sequence[int]) -> Chance:
-        """Return what these devices draw in a verb."""
+        """Return the streams of these devices for a method."""
         return self._of(verb, ids)
 
     def of_server(self, verb: str) -> Chance:
-        """Return what the server draws in a verb."""
+        """Return the server's stream for a method."""
         return self._of(verb, None)
 
     def _of(self, verb: str, ids: Sequence[int] | None) -> Chance:

@@ -1,20 +1,20 @@
-"""Numbers that are not finite, refused where samples come in: one of them leaves nothing of a model."""
+"""Refuse samples that are not finite: a single one ruins a model."""
 
 import numpy as np
 
 from edgefl.errors import EdgeflError
 
-AT_ONCE = 65_536  # samples looked at together
+AT_ONCE = 65_536  # samples checked at a time
 
 
 def require_finite(samples: np.ndarray, what: str) -> None:
-    """Refuse samples [n, ...] with a number that is none, or is infinite.
+    """Check that all samples [n, ...] are finite.
 
     Args:
-        what: they are, e.g. "x_train of a.npz".
+        what: name of the samples, e.g. "x_train of a.npz".
 
     Raises:
-        EdgeflError: names the first such sample, counted from 0, and the remedy.
+        EdgeflError: names the first NaN or infinite sample, counted from 0, and the remedy.
     """
     if samples.dtype.kind != "f":
         return
@@ -25,6 +25,6 @@ def require_finite(samples: np.ndarray, what: str) -> None:
             row = int(finite.argmin())
             value = some[row][~np.isfinite(some[row])].flat[0]
             raise EdgeflError(
-                f"sample {begin + row} of {what} (counted from 0) has {value}, which is no finite number: fill gaps"
-                " in first, or leave such samples out"
+                f"sample {begin + row} of {what} (counted from 0) has {value}, which is not a finite number: fill"
+                " gaps first, or leave such samples out"
             )

@@ -1,4 +1,4 @@
-"""Threads that work off a list of jobs together with the one that asks."""
+"""A pool of threads, including the caller's, that works off a list of jobs."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,9 +10,9 @@ Job = TypeVar("Job")
 
 
 class Hands:
-    """A number of threads, the caller's among them; whoever is free takes the next job.
+    """A number of threads, including the caller's; each free thread takes the next job.
 
-    So that results do not depend on how many there are, none of PyTorch's operations has helpers in them.
+    PyTorch's operations run single-threaded in them, so that results do not depend on the number of threads.
     """
 
     def __init__(self, count: int) -> None:
@@ -20,7 +20,7 @@ class Hands:
         self._pool = ThreadPoolExecutor(count - 1, initializer=_one_thread_each) if count > 1 else None
 
     def work(self, do: Callable[[int, Job], None], jobs: Sequence[Job]) -> None:
-        """Call do(hand, job) once for each job; `hand` is whose it is, 0 to count - 1, and 0 is the caller's."""
+        """Call do(hand, job) once for each job; `hand` is the thread's number, 0 to count - 1, 0 for the caller."""
         waiting = iter(jobs)
 
         def some(hand: int) -> None:
@@ -35,5 +35,5 @@ class Hands:
 
 
 def _one_thread_each() -> None:
-    """Let this thread's operations have no helpers: jobs are done side by side instead."""
+    """Make operations of this thread single-threaded; jobs run in parallel instead."""
     torch.set_num_threads(1)

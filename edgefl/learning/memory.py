@@ -1,4 +1,4 @@
-"""Memory that is needed for certain, and how much there is; more than that is refused with the estimate."""
+"""Compare a lower bound of the memory needed with the memory available, and refuse more than that."""
 
 import ctypes
 import math
@@ -11,15 +11,15 @@ from pathlib import Path
 
 from edgefl.errors import EdgeflError
 
-# glibc's malloc.h: from which size on memory is not kept, and how much of it is
+# parameters of mallopt in glibc's malloc.h: how much freed memory is kept, and the size from which it is not
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 LARGEST_REUSED, KEPT_FREE = 2**26, 2**27
-MUCH = 100_000_000  # bytes; less is there, or the program would not have started
+MUCH = 100_000_000  # bytes; less is available, or the program would not have started
 
 
 @dataclass(frozen=True)
 class Need:
-    """Memory that is needed for certain, the setting that makes it large, and what it is for."""
+    """A lower bound of the memory needed, the setting that determines it, and its purpose."""
 
     place: tuple[str, ...]
     size: float  # bytes
@@ -27,13 +27,13 @@ class Need:
 
 
 def require(needs: Sequence[Need], available: float | None = None) -> None:
-    """Refuse needs that together exceed what is available; the message is about the largest.
+    """Check that the memory needed is available; the message is about the largest need.
 
     Args:
-        available: bytes; None: of this machine, asked only where much is needed.
+        available: bytes; None: those of this machine, looked up only if much is needed.
 
     Raises:
-        EdgeflError: says how much is needed, for what, and how much there is.
+        EdgeflError: names the memory needed, its purpose, and the memory available.
     """
     total = sum(need.size for need in needs)
     if available is None:
@@ -49,10 +49,10 @@ def require(needs: Sequence[Need], available: float | None = None) -> None:
 
 
 def available_bytes(root: Path = Path("/")) -> float:
-    """Return the memory that this process may still take, swap included; infinite where nobody says.
+    """Return the memory that this process may still allocate, including swap; inf if unknown.
 
     Args:
-        root: where /proc and /sys are.
+        root: folder of /proc and /sys.
     """
     kilobytes = {}
     for line in _lines(root / "proc/meminfo"):
@@ -68,14 +68,14 @@ def available_bytes(root: Path = Path("/")) -> float:
 
 
 def held_bytes(root: Path = Path("/")) -> float:
-    """Return the memory that this process holds now, in bytes; NaN if the system does not tell."""
+    """Return the memory that this process holds now, in bytes; NaN if unknown."""
     return _of_status("VmRSS", root)
 
 
 def peak_bytes(root: Path = Path("/")) -> float:
-    """Return the most memory that this process has held.
+    """Return the peak memory of this process.
 
-    Linux's getrusage would count what the process held that has begun this one: it is asked where /proc is missing.
+    On Linux, getrusage includes the memory of the parent process, so it is used only without /proc.
     """
     peak = _of_status("VmHWM", root)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0 if math.isnan(peak) else peak
@@ -91,13 +91,13 @@ def _of_status(wanted: str, root: Path) -> float:
 
 @cache
 def reuse_freed() -> bool:
-    """Let the C library hand out again what is freed, in place of giving it back and asking for fresh pages.
+    """Make the C library reuse freed memory instead of returning it to the system and requesting new pages.
 
-    What convolutions make of a batch is tens of megabytes, at each step anew: a fifth of their time went into pages
-    that the system had to fill with zeros. The process keeps up to KEPT_FREE more memory than it needs.
+    Convolutions allocate tens of megabytes in each step, and a fifth of their time went into pages that the system
+    had to fill with zeros. The process keeps up to KEPT_FREE more memory than it needs.
 
     Returns:
-        Whether the library does so: glibc, which all larger distributions of Linux have.
+        Whether the library supports it: glibc does, which all major Linux distributions have.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -118,10 +118,10 @@ def _group_limits(root: Path) -> list[float]:
         else:
             continue
         inner = folder / group.lstrip("/")
-        # in a container the group may be named as seen from outside: then only the mount itself is there
+        # in a container the group may have its name from outside; then only the mount itself exists
         for place in (inner, *inner.parents):
             for text in _lines(place / file) if place.is_relative_to(folder) else ():
-                limits += [float(text)] if text.isdecimal() else []  # else `max`
+                limits += [float(text)] if text.isdecimal() else []  # otherwise `max`
     return limits
 
 
@@ -129,7 +129,7 @@ def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except OSError:
-        return []  # not on this system
+        return []  # this system has none
 
 
 def _gb(size: float) -> str:

@@ -1,4 +1,4 @@
-"""What devices minimise, and by which score models are judged: the task on which settings and data agree."""
+"""The task of a run, which defines the devices' loss and the models' score, from settings and data."""
 
 from edgefl.config import registry
 from edgefl.errors import EdgeflError, about
@@ -12,15 +12,15 @@ OF_CLASSES = ("top5", "macro_f1", "auc", "perplexity")  # metrics
 
 
 def of_cross_entropy(task: Task) -> bool:
-    """Return whether a task's loss is the cross-entropy as it stands."""
+    """Return whether a task's loss is the plain cross-entropy."""
     return isinstance(task, Classification) and task.is_cross_entropy()
 
 
 def task_of(settings: LearningSettings, data: Data) -> Task:
-    """Return the task of a run, fitted to its data: the settings' if they name one, else the data set's.
+    """Return the task in the settings, or by default that of the data set, fitted to the data.
 
     Raises:
-        EdgeflError: data, task and settings do not go together.
+        EdgeflError: data, task and settings do not match.
     """
     task = settings.learned
     with about("learning", "dataset" if settings.task is None else "task"):
@@ -30,7 +30,7 @@ def task_of(settings: LearningSettings, data: Data) -> Task:
 
 
 def _refuse(settings: LearningSettings, task: Task) -> None:
-    """Refuse what is made for classes where the task knows none."""
+    """Refuse settings that need classes if the task has none."""
     name = registry.name_of("tasks", task)
     if task.of_classes:
         return
@@ -41,13 +41,13 @@ def _refuse(settings: LearningSettings, task: Task) -> None:
         "evaluation.metrics": ", ".join(one for one in settings.evaluation.metrics if one in OF_CLASSES),
     }
     remedies = {
-        "algorithm": "choose one that takes any loss, such as fedavg, fedprox or scaffold",
+        "algorithm": "choose one that works with any loss, such as fedavg, fedprox or scaffold",
         "warm_start": "choose previous, average or similarity",
         "drift": "choose noise or rotation, which change inputs",
     }
     for key, what in made_for_classes.items():
         if what:
             raise EdgeflError(
-                f"{what} is made for classes, and the task is {name}: {remedies.get(key, 'leave it out')}",
+                f"{what} needs classes, and the task is {name}: {remedies.get(key, 'leave it out')}",
                 ("learning", *key.split(".")),
             )

@@ -1,4 +1,4 @@
-"""Devices that do less than was asked for: stragglers whose unfinished work is taken."""
+"""Partial work: stragglers do fewer epochs or steps, and their updates count."""
 
 from collections.abc import Sequence
 
@@ -8,18 +8,18 @@ import numpy as np
 def lengths(
     share: float, asked: int, who: np.random.Generator, each: Sequence[np.random.Generator]
 ) -> list[int]:
-    """Return how many of `asked` epochs, or steps, each device does; a share of them 1 to E-1, as likely each.
+    """Draw the number of epochs, or steps, of each device: `asked`, or for stragglers 1 to `asked` - 1, uniformly.
 
-    Which ones is drawn anew in each round. Their updates count like all others; to drop stragglers, let fewer devices
-    take part: of ten of which five are dropped, `rounds.selector: {name: uniform, count: 5}` leaves as many.
+    Stragglers are drawn in each round, and their updates count like all others. To drop stragglers instead, let fewer
+    devices take part: `rounds.selector: {name: uniform, count: 5}` is like dropping five of ten.
 
     Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.2 (0, 0.5 and 0.9 of
-    ten devices), as its public code does it.
+    ten devices), as in its public code.
 
     Args:
-        share: `learning.local.partial_work`.
-        who: draws the stragglers.
-        each: of each device, draws what it does as one.
+        share: share of stragglers, `learning.local.partial_work`.
+        who: generator that draws the stragglers.
+        each: generator of each device, which draws its work as a straggler.
     """
     few = set(who.permutation(len(each))[: round(share * len(each))].tolist())
     return [int(rng.integers(1, asked)) if k in few else asked for k, rng in enumerate(each)]

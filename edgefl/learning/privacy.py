@@ -1,11 +1,11 @@
-"""Differential privacy of updates: clipped, with Gaussian noise, and an account of it for each device.
+"""Differential privacy of updates: clipping, Gaussian noise, and a privacy account for each device.
 
-Two data sets are neighbours if one device's update is nothing in one of them. Over n updates of a device, each with
-noise of z times what it can change, the whole is as one Gaussian mechanism with noise z / sqrt(n), so that epsilon is
-exact and no bound (Balle and Wang, ICML 2018, theorem 8). What a random draw of participants would add is left out:
-epsilon holds for whoever knows who took part. Where devices add the noise, the server is the observer, and each
-upload that begins counts, whatever becomes of it; where the server adds it, what it publishes. The account is of the
-data that a device holds; where a partition deals anew, it begins anew, as it does in another run.
+Data sets are neighbours if they differ in one device's update, which is zero in one of them. n updates of a device,
+each with noise of z times its sensitivity, are one Gaussian mechanism with noise z / sqrt(n), so epsilon is exact,
+not a bound (Balle and Wang, ICML 2018, theorem 8). Left out: amplification by sampling participants; epsilon holds
+against an observer that knows the participants. If devices add the noise, the server is the observer, and each upload
+that begins counts, even if it is lost; if the server adds it, each published model counts. The account is for the
+data that a device holds; it restarts when a partition deals again, and in another run.
 """
 
 import math
@@ -20,9 +20,9 @@ from edgefl.config.scenario_fields import Section
 from edgefl.learning.chance import Chance
 from edgefl.learning.tensors import Tensor
 
-# further column of devices.csv: of all updates of the device so far, this one too, that an observer has seen
+# further column of devices.csv: epsilon of all updates of the device that an observer has seen, including this one
 EPSILON = "epsilon"
-HALVINGS = 200  # of the range in which epsilon is looked for
+HALVINGS = 200  # of the interval in the search for epsilon
 
 
 class PrivacySettings(Section):
@@ -31,27 +31,27 @@ class PrivacySettings(Section):
     clip: float = Field(
         gt=0,
         le=1e9,
-        description="C: longest change of a model that a device sends; longer ones are scaled down",
+        description="C: largest norm of a device's change of the model; larger changes are scaled down",
     )
     noise: float = Field(
         1.0,
         ge=0,
         le=1e6,
-        description="z: standard deviation of the noise over the most that an update can change; 0: clip only",
+        description="z: standard deviation of the noise relative to an update's largest effect; 0: clip only",
     )
     where: Literal["device", "server"] = Field(
         "server",
-        description="server: the server, which sees updates without, adds noise to their mean; device: each adds it"
-        " to what it sends",
+        description="server: the server sees updates without noise and adds it to their mean; device: each device"
+        " adds it to its update",
     )
-    delta: float = Field(1e-5, gt=0, lt=1, description="probability for which epsilon makes no promise")
+    delta: float = Field(1e-5, gt=0, lt=1, description="probability with which epsilon may not hold")
 
     def unaccounted(self, selector: str | None, sessions: str | None) -> Iterator[str]:
-        """Yield what the account leaves out: names of what goes by reports of devices, which have no noise."""
+        """Yield notes on what the account leaves out: selectors and sessions that use reports without noise."""
         if selector and self.noise:
             yield (
-                f"learning.privacy: {selector} chooses by what devices report of their data, and these reports have"
-                " no noise: epsilon covers neither them nor who takes part"
+                f"learning.privacy: {selector} chooses by devices' reports about their data, which have no noise:"
+                " epsilon covers neither these reports nor the choice"
             )
         if sessions and self.noise:
             yield (
@@ -62,17 +62,17 @@ class PrivacySettings(Section):
 
 @dataclass(frozen=True)
 class Privacy:
-    """What these settings do to updates."""
+    """Clipping and noise of updates by the settings."""
 
     settings: PrivacySettings
 
     @property
     def on_devices(self) -> bool:
-        """Return whether devices add the noise: each upload that begins then counts, as the server may observe it."""
+        """Return whether devices add the noise; then each upload that begins counts, as the server may see it."""
         return self.settings.where == "device"
 
     def limited(self, rows: Tensor, start: Tensor, rng: Chance) -> Tensor:
-        """Return what k devices send [k, M] with changes no longer than C, and with their noise if they add it."""
+        """Return the updates of k devices [k, M] with changes clipped to C, and with noise if devices add it."""
         import torch
 
         change, settings = rows - start, self.settings
@@ -83,9 +83,9 @@ class Privacy:
         return limited
 
     def mean_noised(self, rows: Tensor, shares: Tensor, rng: Chance) -> Tensor:
-        """Return updates [k, M] whose mean by shares has the server's noise: the same on each.
+        """Add the server's noise to updates [k, M], the same to each, so that their mean by shares has it.
 
-        One update changes the mean by its share times C at most.
+        One update changes the mean by at most its share times C.
         """
         if self.on_devices or not self.settings.noise:
             return rows
@@ -93,12 +93,12 @@ class Privacy:
         return rows + deviation * rng.normal(rows.shape[1])
 
     def epsilon(self, updates: np.ndarray) -> np.ndarray:
-        """Return [k] epsilon of so many updates of each device."""
+        """Return epsilon [k] for the number of updates of each device."""
         return np.array([epsilon_of(self.settings.noise, int(many), self.settings.delta) for many in updates])
 
 
 def epsilon_of(noise: float, updates: int, delta: float) -> float:
-    """Return epsilon of n Gaussian mechanisms with noise z, for a delta: exact; inf without noise.
+    """Return the exact epsilon of n Gaussian mechanisms with noise z, for a delta; inf without noise.
 
     delta(epsilon) = Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu), mu = sqrt(n) / z.
     """
@@ -107,7 +107,7 @@ def epsilon_of(noise: float, updates: int, delta: float) -> float:
     if not noise:
         return math.inf
     mu = math.sqrt(updates) / noise
-    low, high = 0.0, mu * mu / 2.0 + mu * math.sqrt(2.0 * math.log(1.0 / delta))  # the tail bound of the loss
+    low, high = 0.0, mu * mu / 2.0 + mu * math.sqrt(2.0 * math.log(1.0 / delta))  # tail bound of the loss
     if _delta(low, mu) <= delta:
         return 0.0
     for _ in range(HALVINGS):
@@ -119,7 +119,7 @@ def epsilon_of(noise: float, updates: int, delta: float) -> float:
 
 
 def _delta(epsilon: float, mu: float) -> float:
-    """Return delta of a Gaussian mechanism whose means are mu deviations apart."""
+    """Return delta of a Gaussian mechanism with means that are mu deviations apart."""
     from scipy.special import log_ndtr
 
     first, second = float(log_ndtr(mu / 2 - epsilon / mu)), epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))

@@ -1,4 +1,4 @@
-"""The type of a tensor, for what is read without PyTorch: to load that takes longer than all else of a scenario."""
+"""The type of a tensor, for modules that do not import PyTorch, which takes longer to load than a scenario."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""Folders of the user: where downloads are kept, and what a tilde stands for."""
+"""The user's folders: the cache of downloads, and the home folder."""
 
 import os
 from pathlib import Path
@@ -7,9 +7,9 @@ from edgefl.errors import EdgeflError
 
 
 def user_cache() -> Path | None:
-    """Return edgefl's folder, after the XDG base directory specification (it ignores relative paths).
+    """Return edgefl's cache folder by the XDG base directory specification (which ignores relative paths).
 
-    None: the user has no home folder, as in a container with a number for a user.
+    Or None if the user has no home folder, as in a container with a numeric user.
     """
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if base.is_absolute():
@@ -21,10 +21,10 @@ def user_cache() -> Path | None:
 
 
 def without_tilde(path: Path) -> Path:
-    """Return a path with the user's home folder in place of a leading tilde.
+    """Replace a leading tilde by the user's home folder.
 
     Raises:
-        EdgeflError: there is no such folder.
+        EdgeflError: the user has no home folder.
     """
     try:
         return path.expanduser()

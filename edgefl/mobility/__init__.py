@@ -22,22 +22,22 @@ Coordinate = Annotated[float, Field(ge=-1e9, le=1e9)]  # m
 class Movement(Protocol):
     """The paths of all devices of one run."""
 
-    moves: bool  # False lets the engine skip watching the cell edge
+    moves: bool  # False lets the engine stop watching cell edges
 
     def positions_m(self, time_s: float) -> np.ndarray:
-        """Return [devices, 2] the positions relative to the base station at any time >= 0, asked in any order.
+        """Return [devices, 2] the positions relative to the base station at a time >= 0; calls may be in any order.
 
         nan for a device that is absent at that time: not yet, or no longer, in the area.
         """
 
     def doppler_speeds_m_s(self) -> np.ndarray:
-        """Return [devices] the speed that sets each link's Doppler: the device's, or its mean where it varies."""
+        """Return [devices] the speed for each link's Doppler shift: the device's, or its mean if it varies."""
 
 
 def trips(movement: Movement, time_s: float) -> Trips:
-    """Return the trips of devices at a time; of a movement that does not tell, one that lasts for ever.
+    """Return the trips of devices at a time; one endless trip if the movement has no method `trips`.
 
-    A movement that does tell has a method `trips` of the time, as `Legs` has.
+    `Legs` has this method.
     """
     told = getattr(movement, "trips", None)
     if told is not None:
@@ -49,9 +49,9 @@ def trips(movement: Movement, time_s: float) -> Trips:
 
 
 def still_until_s(movement: Movement, time_s: float) -> float:
-    """Return until when nobody changes its place; time_s: somebody may be on the way, or the movement does not tell.
+    """Return the time until which no device moves; `time_s` if one may be moving or the movement does not know.
 
-    A movement that does tell has a method of this name, as `Legs` has.
+    A movement that knows has a method of this name, as `Legs` has.
     """
     told = getattr(movement, "still_until_s", None)
     if told is not None:
@@ -63,36 +63,36 @@ def still_until_s(movement: Movement, time_s: float) -> float:
 class Mobility(Component):
     """Base of all mobility models.
 
-    The path of a device depends on its number and the seed alone: more devices leave those before them
-    where they were.
+    The path of a device depends only on its number and the seed: more devices do not change the paths of earlier
+    ones.
     """
 
-    # whether the model numbers its devices itself, by a file or a road: those of a class then are its first ones
+    # whether device numbers come from a file or road; a class then takes the first ones
     own_numbers: ClassVar[bool] = False
 
     @property
     def period_s(self) -> float | None:
-        """The time after which the same happens again, s; None: there is none."""
+        """Period with which the movement repeats, s, or None."""
         return None
 
     _places: Places = PrivateAttr(Places())
 
     @property
     def places(self) -> Places:
-        """What the world knows of the map: the areas by name, and where on Earth it lies."""
+        """The scenario's map: its areas by name, and its position on Earth."""
         return self._places
 
     def area_names(self) -> Iterable[tuple[tuple[str, ...], str]]:
-        """Yield the areas that the model names, each with the place of its name below the model's parameters."""
+        """Yield the areas that the model names, each with the key of its name among the model's parameters."""
         return ()
 
     @property
     def goes_anywhere(self) -> bool:
-        """Whether devices may be beyond the disc in which they are dropped: in an area of the scenario, say."""
+        """Whether devices may leave the disc in which they are dropped, for example to an area of the scenario."""
         return any(True for _ in self.area_names())
 
     def within(self, places: Places) -> Self:
-        """Return the model in a world with these areas, `self.places`; a scenario has all that it names."""
+        """Return the model in a world with these areas, `self.places`; a scenario has all that the model names."""
         placed = self.model_copy()
         placed._places = places
         return placed
@@ -102,9 +102,9 @@ class Mobility(Component):
         """Return the radius of the disc in which devices are dropped, m."""
 
     def reach_m(self, cell_radius_m: float) -> float:
-        """Return how far from the origin devices can be; with several cells, one beyond is absent, m.
+        """Return the largest distance of devices from the origin, m; with several cells, any beyond it are absent.
 
-        At least the area's radius, which it is unless the area is not a disc.
+        It is the area's radius if the area is a disc, and otherwise larger.
         """
         return self.area_radius_m(cell_radius_m)
 
@@ -116,10 +116,10 @@ class Mobility(Component):
 
         Args:
             positions_m: [devices, 2] positions of the drop. A model bound to streets, a road or a file
-                places its devices itself, and says so; then only the number counts.
+                places its devices itself, and documents it; then only their number counts.
             cell_radius_m: radius of the cell, or of the whole layout if there are several.
-            min_distance_m: smallest distance of the drop. Devices may walk closer.
-            streams: of the run; mobility reads below "mobility".
+            min_distance_m: smallest distance of the drop. Devices may come closer.
+            streams: of the run; mobility uses those below "mobility".
 
         Raises:
             EdgeflError: the parameters do not fit the cell or the number of devices.

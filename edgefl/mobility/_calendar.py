@@ -1,4 +1,4 @@
-"""The time of day and the day of the week of a simulated time, and the part of a rhythm that holds then."""
+"""Hour of the day and day of the week of a simulated time, and the part of a daily rhythm that applies then."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -19,21 +19,22 @@ class PartOfDay(Strict):
 
     from_hour: Hour = Field(description='hour of the day at which it begins: 17.5 or "17:30"')
     days: tuple[Day, ...] | None = Field(
-        None, description="days that it belongs to: mon ... sun; none: those without an entry of their own"
+        None,
+        description="days to which it applies: mon ... sun; if left out, those without an entry of their own",
     )
 
     @model_validator(mode="after")
     def _days_once(self) -> Self:
         if self.days is not None and not 0 < len(self.days) == len(set(self.days)):
-            raise ValueError("days: name at least one, each once; or leave them out: every day")
+            raise ValueError("days: name at least one, each once; or leave days out for every day")
         return self
 
 
 def check(spells: Sequence[PartOfDay], what: str) -> None:
-    """Refuse a rhythm that does not say for every hour which of its parts holds.
+    """Check that a rhythm has exactly one part for every hour.
 
     Raises:
-        ValueError: names what is wrong with the rhythm called `what`.
+        ValueError: the message names the fault in the rhythm called `what`.
     """
     for day in DAYS if any(spell.days for spell in spells) else DAYS[:1]:
         begins = [spells[one].from_hour for one in _of_day(spells, day)]
@@ -43,11 +44,11 @@ def check(spells: Sequence[PartOfDay], what: str) -> None:
 
 
 class Calendar:
-    """Which spell holds when. It repeats itself every day, or every week if spells belong to days.
+    """The spells of a rhythm over time, repeated every day, or every week if spells belong to days.
 
     Attributes:
         begins_h: [k] hours since the period began at which another spell begins, from 0 on.
-        which: [k] which spell begins then.
+        which: [k] index of the spell that begins then.
         period_h: 24 or 168.
     """
 
@@ -65,7 +66,7 @@ class Calendar:
 
     @property
     def period_s(self) -> float:
-        """The time after which the same spells begin again: a day, or a week."""
+        """Period with which the spells repeat: a day or a week."""
         return self._day_s * (self.period_h // HOURS)
 
     def hours(self, time_s: np.ndarray) -> np.ndarray:
@@ -73,16 +74,16 @@ class Calendar:
         return self._begin_h + time_s * (HOURS / self._day_s)
 
     def seconds(self, hours: np.ndarray) -> np.ndarray:
-        """Return [n] how many seconds this many hours last."""
+        """Return [n] the seconds of a number of hours."""
         return hours * (self._day_s / HOURS)
 
     def spells(self, time_s: np.ndarray) -> np.ndarray:
-        """Return [n] the number of the spell that holds at simulated times [n], also before 0."""
+        """Return [n] the index of the spell that applies at simulated times [n], also before 0."""
         hours = self.hours(time_s) % self.period_h
         return self.which[np.searchsorted(self.begins_h, hours, side="right") - 1]
 
 
 def _of_day(spells: Sequence[PartOfDay], day: Day) -> list[int]:
-    """Return which spells hold on a day: its own, or if it has none, those of every day."""
+    """Return the spells of a day: its own, or without any those of every day."""
     own = [number for number, spell in enumerate(spells) if spell.days and day in spell.days]
     return own or [number for number, spell in enumerate(spells) if not spell.days]

@@ -1,4 +1,4 @@
-"""Random numbers that can be read from any place of a sequence, for many devices at once."""
+"""Random numbers that can be read at any index of a sequence, for many devices at once."""
 
 import math
 
@@ -13,12 +13,11 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
 class UniformDraws:
-    """Uniform random numbers: functions of the seed, the device and the place in the device's sequence.
+    """Uniform random numbers as a function of the seed, the device and the index in the device's sequence.
 
-    A NumPy generator per device would be asked one device at a time, in Python; here one call serves all
-    devices that need numbers. The sequence of a device is SplitMix64 begun at the device's own key. All
-    sequences are windows of one cycle of 2^64 numbers; 10,000 devices with a million numbers each overlap
-    somewhere with a probability of about 1e-5.
+    A NumPy generator per device would need a Python call per device; here one call serves all devices. The sequence
+    of a device is SplitMix64 started at the device's own key. All sequences are windows of one cycle of 2^64 numbers;
+    10,000 devices with a million numbers each overlap somewhere with a probability of about 1e-5.
 
     Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
     """
@@ -33,8 +32,8 @@ class UniformDraws:
 
         Args:
             ids: numbers of the devices.
-            first: [ids] place of the first number in the device's sequence, >= 0, or one for all.
-            count: how many numbers from there on.
+            first: [ids] index of the first number in the device's sequence, >= 0, or one for all.
+            count: numbers to read from there on.
         """
         places = np.broadcast_to(np.asarray(first, dtype=np.uint64), ids.shape)
         with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is intended
@@ -45,7 +44,7 @@ class UniformDraws:
                 state ^= state >> shift
                 state *= factor
             state ^= state >> _SHIFTS[-1]
-        # 52 bits and a half: neither 0 nor 1 can come out
+        # 52 bits and a half: the result is never 0 or 1
         return ((state >> np.uint64(12)) + 0.5) * 2.0**-52
 
 

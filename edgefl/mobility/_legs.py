@@ -1,4 +1,4 @@
-"""Movement in straight legs, one after another, as in most models."""
+"""Movement in straight legs, one after another, the base of most models."""
 
 import math
 from abc import ABC, abstractmethod
@@ -12,58 +12,57 @@ from edgefl.mobility._trips import Trips
 class Leg(NamedTuple):
     """One leg of n devices: a straight walk at constant speed, then a rest."""
 
-    to_m: np.ndarray  # [2, n] where the walk ends
-    walk_s: np.ndarray  # [n] >= 0; where it is 0 the device stays put
+    to_m: np.ndarray  # [2, n] end of the walk
+    walk_s: np.ndarray  # [n] >= 0; 0 if the device stays
     rest_s: np.ndarray  # [n] >= 0
 
 
 class Legs(ABC):
-    """Movement of devices that walk leg after leg; a model says how the next leg follows from the last.
+    """Movement of devices that walk leg after leg; a model derives each leg from the one before.
 
-    Legs are made when time reaches them, for all devices together, one ahead of each: one for many costs little
-    more than one for one. A leg is
-    a function of the device, of its random numbers and of the state in which the leg before it ended, never
-    of the times that were asked. A time before a device's current leg is reached by walking again
-    from time 0: right, but as slow as the way is long. Simulations ask forwards.
+    Legs are made when time reaches them, for all devices together and one ahead for each, since many cost little more
+    than one. A leg is a function of the device, its random numbers and the state at the end of the leg before it, but
+    never of the times of earlier calls. For a time before a device's current leg, its walk is repeated from time 0:
+    correct, but slow for long paths. Simulations call with rising times.
 
     Coordinates come first, [2, devices], inside the models: twice as fast as [devices, 2].
 
     Args:
-        speeds_m_s: [devices] speed that sets the Doppler.
+        speeds_m_s: [devices] speed for the Doppler shift.
     """
 
     moves = True
-    # whether a leg leads to a place to be at, even if the device leaves it at once; else a trip lasts until a rest
+    # whether each leg leads to a destination, even one left at once; otherwise a trip lasts until a rest
     leads_to_places: ClassVar[bool] = False
 
     def __init__(self, speeds_m_s: np.ndarray) -> None:
         devices = len(speeds_m_s)
         self._trip_number = np.zeros(devices, dtype=np.int64)
-        self._has_rested = np.zeros(devices, dtype=bool)  # since it walked last
+        self._has_rested = np.zeros(devices, dtype=bool)  # since its last walk
         self._speeds_m_s = speeds_m_s
         self._from_m = np.zeros((2, devices))
         self._to_m = np.zeros((2, devices))
         self._velocity_m_s = np.zeros((2, devices))
-        self._start_s = np.full(devices, math.inf)  # later than any time: the first question begins
+        self._start_s = np.full(devices, math.inf)  # later than any time: the first call begins
         self._arrive_s = np.zeros(devices)
         self._until_s = np.zeros(devices)
-        # of the present legs: between the first two times nobody sets out
+        # of the current legs: between the first two times no device starts
         self._last_start_s, self._first_end_s, self._last_arrival_s = math.inf, -math.inf, 0.0
-        self._number = np.zeros(devices, dtype=np.int64)  # of the next leg to be made
-        # the leg after the present one, where it has been made
+        self._number = np.zeros(devices, dtype=np.int64)  # of the next leg to make
+        # the leg after the current one, if it has been made
         self._made = np.zeros(devices, dtype=bool)
         self._next = Leg(np.zeros((2, devices)), np.zeros(devices), np.zeros(devices))
 
     @abstractmethod
     def begin(self, ids: np.ndarray) -> np.ndarray:
-        """Set the model's state of these devices back to time 0; return their places [2, ids] then, m."""
+        """Reset these devices to time 0; return their places [2, ids] then, m."""
 
     @abstractmethod
     def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         """Make the next leg of these devices, which are at [2, ids] here_m at the times [ids] now_s.
 
         Args:
-            number: [ids] how many legs each has walked before.
+            number: [ids] legs that each has walked before.
         """
 
     def positions_m(self, time_s: float) -> np.ndarray:
@@ -79,20 +78,20 @@ class Legs(ABC):
         return self._speeds_m_s
 
     def trips(self, time_s: float) -> Trips:
-        """Return the trips at a time: one begins when a device sets out from a rest, and ends at the next rest."""
+        """Return the trips at a time: a trip begins when a device leaves a rest, and ends at the next rest."""
         self._walk(time_s)
-        # on the way a device's own speed: that of a leg may vary, and nobody gets out of a car for that
+        # while moving the device's mean speed: a slow leg does not mean that it left its vehicle
         return Trips(self._trip_number.copy(), np.where(time_s < self._arrive_s, self._speeds_m_s, 0.0))
 
     def still_until_s(self, time_s: float) -> float:
-        """Return until when nobody changes its place; time_s: somebody is on the way."""
+        """Return the time until which no device moves; `time_s` if one is moving."""
         self._walk(time_s)
         return self._first_end_s if self._last_arrival_s <= time_s else time_s
 
     def _walk(self, time_s: float) -> None:
-        """Bring all devices to the legs that they are on at a time."""
+        """Advance all devices to their legs at a time."""
         if self._last_start_s <= time_s < self._first_end_s:
-            return  # nearly always
+            return  # the usual case
         if not 0 <= time_s < math.inf:
             raise ValueError(f"time_s must be >= 0 and finite, got {time_s}")
         again = np.flatnonzero(time_s < self._start_s)
@@ -113,7 +112,7 @@ class Legs(ABC):
 
     def _set_out(self, ids: np.ndarray) -> None:
         if not self._made[ids].all():
-            lacking = np.flatnonzero(~self._made & np.isfinite(self._until_s))  # inf: it never sets out again
+            lacking = np.flatnonzero(~self._made & np.isfinite(self._until_s))  # inf: it never leaves
             made = self.next_leg(
                 lacking, self._number[lacking], self._to_m[:, lacking], self._until_s[lacking]
             )
@@ -142,10 +141,10 @@ def border_s(here_m: np.ndarray, velocity_m_s: np.ndarray, radius_m: float) -> n
     """
     square = (velocity_m_s**2).sum(axis=0)
     outwards = (here_m * velocity_m_s).sum(axis=0)
-    # a device on the border may be a rounding error outside
+    # a device on the border may be outside by a rounding error
     inside = np.maximum(radius_m**2 - (here_m**2).sum(axis=0), 0.0)
     root = np.sqrt(outwards**2 + square * inside)
-    # of the two forms of the root, the one without a difference of near equals
+    # the form of the root without a difference of nearly equal numbers
     with np.errstate(divide="ignore", invalid="ignore"):
         time_s = np.where(outwards > 0, inside / (outwards + root), (root - outwards) / square)
     return np.where(square > 0, time_s, math.inf)
@@ -157,5 +156,5 @@ def mirrored(heading: np.ndarray, here_m: np.ndarray) -> np.ndarray:
 
 
 def onto_border(here_m: np.ndarray, radius_m: float) -> np.ndarray:
-    """Move places [2, n] along their radius onto the border, against the drift of rounding errors."""
+    """Move places [2, n] radially onto the border, to correct the drift of rounding errors."""
     return here_m * (radius_m / np.hypot(here_m[0], here_m[1]))

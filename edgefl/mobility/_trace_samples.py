@@ -1,4 +1,4 @@
-"""The samples of a trace while it is read: what is kept, and what is refused."""
+"""Samples of a trace while it is read: keep or reject them."""
 
 import math
 from array import array
@@ -13,20 +13,20 @@ class Samples:
     """The recorded samples of a trace, by device.
 
     Args:
-        keep: number of ids whose samples are kept, the first ones; later ids are only counted.
-        degrees: x and y are longitude and latitude; a table whose header says so sets it, too.
+        keep: number of ids to keep samples of, the first ones; later ids are only counted.
+        degrees: whether x and y are longitude and latitude; also set by a table with such a header.
     """
 
     def __init__(self, path: Path, keep: int, degrees: bool = False) -> None:
         self.degrees = degrees
-        self.ids: list[str] = []  # in order of first appearance: the place is the device's number
+        self.ids: list[str] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
         self._path = path
         self._keep = keep
         self._numbers: dict[tuple[str, str], int] = {}
 
     def add(self, line: int, kind: str, id_: str, t: float, x: float, y: float) -> None:
-        """Add a sample of a device, later than those before it. The same id in two kinds is two devices."""
+        """Add a sample of a device, later than its earlier ones. The same id in two kinds is two devices."""
         number = self._numbers.setdefault((kind, id_), len(self.ids))
         if number == len(self.ids):
             self.ids.append(id_)
@@ -43,7 +43,8 @@ class Samples:
         if not (abs(x) <= MOST_M and abs(y) <= MOST_M):
             raise self.error(
                 line,
-                f"'{id_}' is at ({x:g}, {y:g}) m, {MOST_M:g} m from the origin at most; mend its coordinates",
+                f"'{id_}' is at ({x:g}, {y:g}) m, but at most {MOST_M:g} m from the origin are allowed; correct its"
+                " coordinates",
             )
         row.extend((t, x, y))
 
@@ -51,7 +52,7 @@ class Samples:
         """Return the finite number in a cell.
 
         Raises:
-            EdgeflError: names the line and the remedy.
+            EdgeflError: the message names the line and the remedy.
         """
         try:
             value = float(text)  # type: ignore[arg-type]  # None is an error like any other

@@ -1,4 +1,4 @@
-"""Reading recorded paths from tables: CSV and Parquet, with plain columns or those of SUMO."""
+"""Read recorded paths from tables: CSV and Parquet, with plain columns or those of SUMO."""
 
 import csv
 import gzip
@@ -17,7 +17,7 @@ _WANTED = (
 
 
 class _Device(NamedTuple):
-    """Where a row holds the sample of a device: the cells of its id and of its two coordinates."""
+    """The cells of a row with the sample of a device: its id and its two coordinates."""
 
     kind: str
     id: int
@@ -26,9 +26,9 @@ class _Device(NamedTuple):
 
 
 class _Rows:
-    """Turns the rows of a table into samples.
+    """Convert the rows of a table to samples.
 
-    SUMO's tables have the columns of every kind in every row, and fill those of one; a row without any id is a
+    SUMO's tables have the columns of every kind in every row, and fill those of one kind; a row without any id is a
     time step without devices. The columns of a plain table are t (or time), id and x, y or lon, lat.
     """
 
@@ -53,11 +53,11 @@ class _Rows:
 
     @property
     def columns(self) -> list[int]:
-        """The cells of a row that are read, in order."""
+        """The cells of a row to read, in order."""
         return sorted({self._t, *(place for device in self._devices for place in device[1:])})
 
     def add(self, line: int, cells: Sequence[Any]) -> None:
-        """Add the samples of a row; cells are texts, or in typed tables values."""
+        """Add the samples of a row; cells are texts, or values in typed tables."""
         for kind, id_at, x_at, y_at in self._devices:
             id_ = "" if cells[id_at] is None else str(cells[id_at]).strip()
             if not id_:
@@ -72,16 +72,14 @@ class _Rows:
 
     def _place(self, name: str) -> int:
         if self._names.count(name) != 1:
-            raise self._samples.error(
-                1, f"column '{name}' is there {self._names.count(name)} times; {_WANTED}"
-            )
+            raise self._samples.error(1, f"column '{name}' occurs {self._names.count(name)} times; {_WANTED}")
         return self._names.index(name)
 
 
 def read_csv(path: Path, samples: Samples, kinds: Collection[str]) -> None:
-    """Read a CSV table, perhaps compressed."""
+    """Read a CSV table, possibly compressed."""
     opener = gzip.open if path.suffix == ".gz" else open
-    # utf-8-sig: spreadsheets put a byte-order mark in front
+    # utf-8-sig: spreadsheets write a byte-order mark
     with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
         text = foreign_files.lines(file)
         head = next(text, "")
@@ -101,14 +99,14 @@ def read_csv(path: Path, samples: Samples, kinds: Collection[str]) -> None:
                     )
                 rows.add(line, cells)
         except csv.Error as error:
-            raise samples.error(line, f"not a CSV line ({error}); check its quotes") from error
+            raise samples.error(line, f"is not a CSV line ({error}); check its quotes") from error
 
 
 def read_parquet(path: Path, samples: Samples, kinds: Collection[str]) -> None:
     """Read a Parquet table, batch by batch; this needs pyarrow.
 
     Raises:
-        EdgeflError: pyarrow is not installed, or the file is no Parquet table.
+        EdgeflError: pyarrow is not installed, or the file is not a Parquet table.
     """
     if not path.exists():
         raise FileNotFoundError(path)

@@ -1,4 +1,4 @@
-"""Trips of devices: which one each is on, and how fast it goes."""
+"""Trips of devices: the current trip and speed of each."""
 
 from typing import NamedTuple
 
@@ -6,10 +6,10 @@ import numpy as np
 
 
 class Trips(NamedTuple):
-    """Where devices are in what they do: [devices] each.
+    """The trips of devices, [devices] each.
 
-    number: of the trip that a device is on, or after which it stays where it is; 0 before the first one, and always
-    where a model knows no places to go to. speed_m_s: now, 0 at rest.
+    number: of the current trip, or of the last one while a device stays; 0 before the first one, and always in models
+    without destinations. speed_m_s: current speed, 0 at rest.
     """
 
     number: np.ndarray

@@ -1,4 +1,4 @@
-"""Parameters that several mobility models share: the size of the area, and the devices' speeds."""
+"""Parameters shared by several mobility models: the size of the area, and the devices' speeds."""
 
 from typing import Self
 
@@ -10,26 +10,26 @@ from edgefl.rng import Streams
 
 
 class LargerArea(Mobility):
-    """Base of models whose area may be larger than the cell.
+    """Base of models with an area that may be larger than the cell.
 
     A device outside the cell is absent; crossing the edge is a departure or an arrival.
     """
 
-    area_factor: float = Field(1.3, ge=1, le=10, description="size of the area over the cell's, 1 to 10")
+    area_factor: float = Field(1.3, ge=1, le=10, description="size of the area relative to the cell's")
 
     def area_radius_m(self, cell_radius_m: float) -> float:
         return self.area_factor * cell_radius_m
 
 
 class Walkers(LargerArea):
-    """Base of models whose devices draw a speed once, uniformly, and keep it.
+    """Base of models with devices that draw a speed once, uniformly, and keep it.
 
-    The mean speed then does not decay with time as it does when every leg draws anew (Yoon, Liu and Noble,
-    INFOCOM 2003), and a link has one Doppler.
+    The mean speed then does not decay with time, as it does if every leg draws a new one (Yoon, Liu and Noble,
+    INFOCOM 2003), and a link has a single Doppler shift.
     """
 
-    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device, m/s")
-    speed_max_m_s: float = Field(15.0, ge=1e-3, le=60, description="highest speed of a device, m/s")
+    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device")
+    speed_max_m_s: float = Field(15.0, ge=1e-3, le=60, description="highest speed of a device")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

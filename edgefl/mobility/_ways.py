@@ -1,4 +1,4 @@
-"""The ways that people walk between their own places, along streets or straight."""
+"""Ways of people between their own places, along streets or straight."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -10,27 +10,27 @@ if TYPE_CHECKING:
 
 
 class Ways:
-    """The ways of all people between pairs of their places, corner after corner in one table.
+    """The ways of all people between pairs of their places, with all corners in one table.
 
     Attributes:
         corners_m: [2, corners].
 
     Args:
-        spots_m: [places, 2, people] where each person's places are.
+        spots_m: [places, 2, people] position of each person's places.
         pairs: two places, the lower number first -> the people who walk between them.
-        streets: None: ways are straight.
+        streets: the streets, or None if ways are straight.
     """
 
     def __init__(
         self, spots_m: np.ndarray, pairs: Mapping[tuple[int, int], np.ndarray], streets: "StreetMap | None"
     ) -> None:
         self._places, _, people = spots_m.shape
-        # first and last corner by pair of places and person; at first that of a way of one corner, for who stays
+        # first and last corner by pair of places and person; initially a way of one corner, for people who stay
         self._first, self._last = np.zeros((2, self._places**2, people), dtype=np.int64)
         parts, along_m, corners = [np.zeros((2, 1))], [np.zeros(1)], 1
         for (low, high), ids in pairs.items():
             begin_m, end_m = spots_m[high][:, ids], spots_m[low][:, ids]
-            # searched from the later place for both directions: people's homes, the first one, are the most scattered
+            # searched from the later place for both directions: homes, the first place, are the most scattered
             ways = streets.ways(begin_m, end_m) if streets else np.stack([begin_m, end_m], axis=1).T
             for person, way in zip(ids.tolist(), ways, strict=True):
                 for pair, corners_m in ((high, low), way), ((low, high), way[::-1]):
@@ -40,7 +40,7 @@ class Ways:
                     parts.append(corners_m.T)
                     along_m.append(np.append(0.0, np.cumsum(np.hypot(*np.diff(corners_m.T)))))
         self.corners_m = np.concatenate(parts, axis=1)
-        # metres from the first corner of each way: other people's ways leave the last digit of one's own as it is
+        # metres from the first corner of each way, so that other people's ways do not affect rounding
         self._along_m = np.concatenate(along_m)
 
     def of(self, ids: np.ndarray, place: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +55,7 @@ class Ways:
     def after(
         self, first: np.ndarray, last: np.ndarray, walked_m: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return [n] the last corners passed, and [2, n] the places, after so many metres of whole ways."""
+        """Return [n] the last corners passed, and [2, n] the places, after this many metres of whole ways."""
         corner = first.copy()
         while np.any(
             passed := (corner + 1 < last) & (self._along_m[np.minimum(corner + 1, last)] <= walked_m)

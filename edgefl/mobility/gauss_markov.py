@@ -1,4 +1,4 @@
-"""Gauss-Markov mobility on a disc with a mirror as its border."""
+"""Gauss-Markov mobility on a disc with a reflecting border."""
 
 import math
 from typing import ClassVar, Self
@@ -12,45 +12,45 @@ from edgefl.mobility._legs import border_s, mirrored, onto_border
 from edgefl.mobility._walkers import LargerArea
 from edgefl.rng import Streams
 
-# The standard deviation stays below the mean by this factor: steps backwards are then rarer than 1 in 700
+# The mean speed exceeds the standard deviation by this factor: backward steps are then rarer than 1 in 700
 _MEAN_OVER_STD = 3.0
 
 
 class GaussMarkov(LargerArea):
-    """Speed and heading remember their last values.
+    """Speed and heading with memory.
 
-    Every step_s, with w a standard normal number of its own each time and each quantity,
+    Every step_s, with an independent standard normal number w for each quantity,
 
         speed   = mean + x,  x' = alpha x + sqrt(1 - alpha^2) std w
         heading = mean + y,  y' = alpha y + sqrt(1 - alpha^2) std w
 
-    and the device goes straight on for a step. Both begin in their stationary laws, normal around the mean
-    with the given deviation, correlated alpha^n over n steps. Each device has a mean heading of its own, uniform.
-    A negative speed (less than 1 step in 700) is a step backwards.
+    and the device moves straight during a step. Both begin in their stationary laws, normal around the mean with the
+    given deviation, correlated by alpha^n over n steps. Each device has its own mean heading, uniform. A negative
+    speed (less than 1 step in 700) is a step backwards.
 
-    At the border, also amid a step, path, heading and mean heading are reflected as by a mirror; speed and
-    the size of y do not change. This keeps the laws above, and position uniform in area at every time, as the
-    drop is. (Camp, Boleng and Davies instead turn the mean heading away when a border is near.)
+    At the border, also within a step, path, heading and mean heading are reflected as by a mirror; speed and the size
+    of y do not change. This preserves the laws above, and a position that is uniform in area at every time, like the
+    drop. (Camp, Boleng and Davies instead turn the mean heading away when a border is near.)
 
     Source: Liang and Haas, INFOCOM 1999; Camp, Boleng and Davies, WCMC 2002, section 2.5. alpha 0 is a
-    random walk, alpha 1 straight motion at constant speed. The Doppler is that of the mean speed.
+    random walk, alpha 1 straight motion at constant speed. The Doppler shift is that of the mean speed.
     """
 
-    speed_mean_m_s: float = Field(8.0, ge=1e-3, le=60, description="mean speed, m/s")
+    speed_mean_m_s: float = Field(8.0, ge=1e-3, le=60, description="mean speed")
     speed_std_m_s: float = Field(
-        1.5, ge=0, le=20, description="standard deviation of the speed, m/s; at most a third of the mean"
+        1.5, ge=0, le=20, description="standard deviation of the speed; at most a third of the mean"
     )
     heading_std_deg: float = Field(
-        45.0, ge=0, le=360, description="standard deviation of the heading around its mean, degrees"
+        45.0, ge=0, le=360, description="standard deviation of the heading around its mean"
     )
-    alpha: float = Field(0.85, ge=0, le=1, description="memory from step to step, 0 to 1")
-    step_s: ClassVar[float] = 1.0  # s, between changes of speed and heading
+    alpha: float = Field(0.85, ge=0, le=1, description="memory from step to step")
+    step_s: ClassVar[float] = 1.0  # time between changes of speed and heading
 
     @model_validator(mode="after")
     def _forwards(self) -> Self:
         if self.speed_std_m_s * _MEAN_OVER_STD > self.speed_mean_m_s:
             raise ValueError(
-                f"speed_std_m_s {self.speed_std_m_s} would often make speeds negative: at most a third of "
+                f"speed_std_m_s {self.speed_std_m_s} would often make speeds negative: use at most a third of "
                 f"speed_mean_m_s {self.speed_mean_m_s}"
             )
         return self
@@ -95,7 +95,7 @@ class _Steps(Legs):
         speed_m_s = model.speed_mean_m_s + self._off[0, ids]
         heading = self._mean_heading[ids] + self._off[1, ids]
         velocity_m_s = speed_m_s * np.stack([np.cos(heading), np.sin(heading)])
-        # the end of the step on an absolute grid: reflections do not shift it
+        # the step ends on an absolute grid: reflections do not shift it
         left_s = np.maximum(self._step[ids] * model.step_s - now_s, 0.0)
         to_border_s = border_s(here_m, velocity_m_s, self._radius_m)
         walk_s = np.minimum(to_border_s, left_s)
@@ -105,10 +105,10 @@ class _Steps(Legs):
         return Leg(to_m, walk_s, np.zeros(len(ids)))
 
     def _change(self, ids: np.ndarray) -> None:
-        """Begin the next step of these devices: draw their speeds and headings."""
+        """Start the next step of these devices: draw their speeds and headings."""
         step = self._step[ids]
         self._step[ids] += 1
-        later = step > 0  # the first step has the deviations drawn at the beginning
+        later = step > 0  # the first step has the deviations drawn at the start
         ids, step = ids[later], step[later]
         alpha = self._model.alpha
         fresh = self._std * normal(self._draws.uniform(ids, 2 * step + 1, 2))

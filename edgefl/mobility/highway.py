@@ -1,4 +1,4 @@
-"""A straight road past the base station."""
+"""A straight highway past the base station."""
 
 import math
 from dataclasses import dataclass
@@ -17,35 +17,32 @@ from edgefl.rng import Streams
 class Highway(LargerArea):
     """Vehicles in parallel lanes, both directions, each at the constant speed of its lane.
 
-    The road is straight, area_factor times as long as the cell is wide, and passes the base station at
-    offset_m. A vehicle that reaches its end is away for away_s, absent, and then re-enters its lane at the other
-    end: the same vehicles come again and again, each lane with a period of its own. Device i drives in lane
-    i modulo the number of lanes; the outer lanes, slowest, are numbered first in each direction.
+    The road is straight, area_factor times as long as the cell is wide, and passes the base station at a distance of
+    offset_m. A vehicle that reaches its end is absent for away_s, and then re-enters its lane at the other end: the
+    same vehicles return again and again, with a period for each lane. Device i drives in lane i modulo the number of
+    lanes; in each direction, lanes are numbered from the outer, slowest one.
 
-    Vehicles of a lane are placed independently and uniformly on the loop of road and absence (on the road a
-    Poisson process given its number); so each vehicle's place along the road is uniform at
-    every time, and it is present with probability road / (road + speed x away_s). Where devices were dropped
-    does not matter.
+    The vehicles of a lane are placed independently and uniformly on the loop of road and absence (on the road this is
+    a Poisson process given its number), so each vehicle's place along the road is uniform at every time, and it is
+    present with probability road / (road + speed x away_s). The dropped positions are ignored.
 
-    Defaults are in the manner of the freeway case of 3GPP TR 36.885, annex A: three lanes of 4 m each way,
-    base stations 35 m beside the road, one speed for a lane. Left out: overtaking, acceleration, curves.
+    Defaults resemble the freeway case of 3GPP TR 36.885, annex A: three lanes of 4 m each way, base stations 35 m
+    beside the road, one speed for a lane. Left out: overtaking, acceleration, curves.
     """
 
     own_numbers: ClassVar[bool] = True
 
     area_factor: float = Field(
-        1.3, ge=1, le=10, description="length of the road over the cell's diameter, 1 to 10"
+        1.3, ge=1, le=10, description="length of the road relative to the cell's diameter"
     )
     lanes: int = Field(3, ge=1, le=10, description="lanes in each direction")
     lane_width_m: ClassVar[float] = 4.0  # m, between neighbouring lanes: TR 36.885, annex A
     offset_m: ClassVar[float] = 35.0  # m, from the base station to the nearest lane: TR 36.885, annex A
-    speed_min_m_s: float = Field(22.0, ge=1e-3, le=60, description="speed of the outermost lanes, m/s")
+    speed_min_m_s: float = Field(22.0, ge=1e-3, le=60, description="speed of the outermost lanes")
     speed_max_m_s: float = Field(
-        36.0, gt=0, le=60, description="speed of the innermost lanes, m/s; those between evenly spaced"
+        36.0, gt=0, le=60, description="speed of the innermost lanes; lanes in between are evenly spaced"
     )
-    away_s: float = Field(
-        10.0, ge=1, le=1e9, description="absence between leaving and re-entering, s, at least 1"
-    )
+    away_s: float = Field(10.0, ge=1, le=1e9, description="absence between leaving and re-entering")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -65,13 +62,13 @@ class Highway(LargerArea):
         if self.offset_m >= cell_radius_m:
             raise EdgeflError(
                 f"the road, {self.offset_m:g} m from the base station, lies outside the cell of {cell_radius_m:g} m:"
-                " make it larger",
+                " make the cell larger",
                 ("devices", "mobility"),
             )
         devices = np.arange(len(positions_m))
         lane = devices % (2 * self.lanes)
         eastbound = lane < self.lanes
-        # ranks from the outside, 0 the slowest; eastbound lanes are the nearer ones
+        # ranks from the outside, 0 the slowest; eastbound lanes are nearer
         rank = lane % self.lanes
         steps = np.where(eastbound, rank, 2 * self.lanes - 1 - rank)
         inner = rank / max(self.lanes - 1, 1)

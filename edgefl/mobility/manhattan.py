@@ -14,29 +14,29 @@ from edgefl.rng import Streams
 
 # headings: east, north, west, south; +1 is a turn to the left
 _AHEAD = np.array([[1, 0, -1, 0], [0, 1, 0, -1]])
-# A device's random numbers: one for each junction, in turn; from here on those of its start
+# A device's random numbers: one for each junction, in turn; from this index on those of its start
 _START = 2**40
 
 
 class Manhattan(Walkers):
     """Devices drive along the streets of a square grid and turn at junctions.
 
-    The area is a square around the base station, its half side area_factor times the cell's radius; the base
-    station stands in the middle of a block. At each junction a device turns left, turns right or goes
-    straight on; at the area's edge, where streets end, it turns round. Each device keeps its speed.
+    The area is a square around the base station, its half side area_factor times the cell's radius; the base station
+    is in the middle of a block. At each junction a device turns left or right or goes straight on; at the area's
+    edge, where streets end, it turns round. Each device keeps its speed.
 
-    Devices begin uniform on all metres of street and in both directions, wherever they were dropped. This
-    is the stationary law: a street piece is entered from straight on, from its left and from its right
-    with probabilities that sum to one, and is left at its other end in the same way.
+    Devices start uniformly on all streets and in both directions; their dropped positions are ignored. This is the
+    stationary law: a piece of street is entered from straight on, from its left and from its right with probabilities
+    that sum to one, and is left at its other end in the same way.
 
     Source: Bai, Sadagopan and Helmy, INFOCOM 2003 (Manhattan model, turns 0.25 and 0.25). Left out: their
     lanes and following distances, width of streets, traffic lights.
     """
 
     area_factor: float = Field(
-        1.0, ge=1, le=10, description="half side of the square over the cell's radius, 1 to 10"
+        1.0, ge=1, le=10, description="half side of the square relative to the cell's radius"
     )
-    block_m: float = Field(100.0, ge=10, le=2000, description="distance between neighbouring streets, m")
+    block_m: float = Field(100.0, ge=10, le=2000, description="distance between neighbouring streets")
     left_probability: ClassVar[float] = 0.25  # of a turn at a junction; Bai et al.
     right_probability: ClassVar[float] = 0.25  # likewise
 
@@ -47,7 +47,7 @@ class Manhattan(Walkers):
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
     ) -> Movement:
         half_m = self.area_radius_m(cell_radius_m)
-        # streets at odd multiples of half a block; one that would be the edge itself is left out
+        # streets at odd multiples of half a block; without one on the edge itself
         pairs = math.ceil(half_m / self.block_m - 0.5)
         if pairs < 1:
             raise EdgeflError(
@@ -62,7 +62,7 @@ class Manhattan(Walkers):
 
 class _Drives(Legs):
     """Devices on their way from stop to stop. A stop has a column and a row in stops_m, which holds the
-    coordinates of the streets, and before and after them those of the area's edges."""
+    coordinates of the streets, preceded and followed by those of the area's edges."""
 
     def __init__(
         self, stops_m: np.ndarray, model: Manhattan, speeds_m_s: np.ndarray, streams: Streams
@@ -73,7 +73,7 @@ class _Drives(Legs):
         self._left = model.left_probability
         self._right_or_left = model.left_probability + model.right_probability
         self._draws = UniformDraws(streams, devices)
-        self._stop = np.zeros((2, devices), dtype=np.int64)  # where the device is going
+        self._stop = np.zeros((2, devices), dtype=np.int64)  # the device's next stop
         self._heading = np.zeros(devices, dtype=np.int64)
 
     def begin(self, ids: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Trips between areas at rates that follow the hours: origins and destinations as a traffic count has them."""
+"""Trips between areas at hourly rates: origins and destinations as in a traffic count."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -15,48 +15,48 @@ from edgefl.mobility._walkers import Walkers
 from edgefl.places.areas import points_in
 from edgefl.rng import Streams
 
-# A device's random numbers: its first area and spot; then a departure, a destination and a spot for each trip
+# A device's random numbers: its first area and place; then a departure, a destination and a place for each trip
 _FIRST, _TRIPS, _PER_TRIP = 0, 4, 5
 Rate = Annotated[float, Field(ge=0, le=3600)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class _TripRates(PartOfDay):
-    """A part of the day, until the next one begins, with the trips that set out in it."""
+    """A part of the day, until the next one begins, and its trips."""
 
     trips_per_hour: dict[str, dict[str, Rate]] = Field(
-        description="{origin: {destination: trips per hour of each device that is there}}; none: nobody leaves"
+        description="{origin: {destination: trips per hour of each device there}}; if left out, there are no trips"
     )
 
 
 class OdFlows(Walkers):
-    """Each device stays in an area, sets out for another at the rate of the hour, and walks there straight.
+    """Each device stays in an area, leaves for another at the rate of the hour, and walks there straight.
 
     A device in area o at a time when trips_per_hour has {o: {d: r}} leaves for d within the next dt hours with
-    probability r dt, whatever it did before: of N devices there, N r set out in an hour. It goes to a spot that
-    is uniform in d, at its own speed, and can leave again when it has arrived; d may be o, for a walk within
-    it. So the number of devices in each area follows dN_d/dt = sum over o of N_o r_od - N_d sum over e of r_de,
-    but for those on their way, and a table of origins and destinations by hours, divided by the number of those
-    who are there, gives the rates.
+    probability r dt, independent of its past: of N devices there, N r leave in an hour. It goes to a uniformly random
+    place in d, at its own speed, and can leave again on arrival; d may be o, for a walk within it. Apart from devices
+    on their way, the number of devices in each area therefore follows dN_d/dt = sum over o of N_o r_od - N_d sum over
+    e of r_de; a table of origins and destinations by hours, divided by the number of people at each origin, gives the
+    rates.
 
-    Time 0 is begin_hour of begin_day; `begin` shares the devices among areas, at rest. A day has day_s and 24
-    hours. Where devices were dropped does not matter. Areas are the scenario's `areas`; one that lies outside
-    the cells makes its devices absent.
+    Time 0 is begin_hour of begin_day; `begin` distributes the devices among areas, at rest. A day has day_s and 24
+    hours. The dropped positions are ignored. Areas are the scenario's `areas`; devices in an area outside the cells
+    are absent.
 
-    Source: a continuous-time Markov chain with rates that are constant between the hours given, as in trip
+    Source: a continuous-time Markov chain with rates that are constant between the given hours, as in trip
     distribution by origin-destination tables (Ortuzar and Willumsen, Modelling Transport, chapter 5). Left out:
     roads, habits of single devices, purposes of trips.
     """
 
-    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device, m/s")
+    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device")
     speed_max_m_s: float = Field(
-        1.8, ge=1e-3, le=60, description="highest speed of a device, m/s; the mean of 1.4 is a pedestrian's"
+        1.8, ge=1e-3, le=60, description="highest speed of a device; the mean of 1.4 is a pedestrian's"
     )
-    begin: dict[str, Share] = Field(description="{area: share of the devices that are there at time 0}")
+    begin: dict[str, Share] = Field(description="{area: share of the devices there at time 0}")
     flows: tuple[_TripRates, ...] = Field(
         description="parts of the day, from hour 0: {from_hour, trips_per_hour: {origin: {destination: rate}}, days}"
     )
-    day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")
+    day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day")
     begin_hour: Hour = Field(0.0, description='hour of the day at time 0: 7.5 or "7:30"')
     begin_day: Day = Field("mon", description="day of the week at time 0: mon ... sun")
 
@@ -73,7 +73,7 @@ class OdFlows(Walkers):
 
     @cached_property
     def calendar(self) -> Calendar:
-        """The calendar of the flows: which part of them holds at a time."""
+        """The calendar of the flows: the part that applies at each time."""
         return Calendar(self.flows, day_s=self.day_s, begin_hour=self.begin_hour, begin_day=self.begin_day)
 
     def area_names(self) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -95,10 +95,10 @@ class OdFlows(Walkers):
 
 
 class _Departures:
-    """When devices leave an area, and where to.
+    """Times at which devices leave an area, and their destinations.
 
-    Departures are a Poisson process whose rate is constant between times; the time until the next one is the
-    one at which the integral of the rate has grown by a standard exponential number.
+    Departures are a Poisson process with a piecewise constant rate; the next one is at the time by which the integral
+    of the rate has grown by a standard exponential number.
     """
 
     def __init__(self, calendar: Calendar, rates: np.ndarray) -> None:
@@ -112,7 +112,7 @@ class _Departures:
     def next(
         self, time_s: np.ndarray, exponential: np.ndarray, choice: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return [n] how long from times [n] on devices stay, s (inf: for ever), and [n] where they go then."""
+        """Return [n] how long devices stay from times [n] on, s (inf: for good), and [n] their next destinations."""
         whole = self._sum[-1]
         if not whole > 0:
             return np.full(len(time_s), np.inf), np.zeros(len(time_s), dtype=np.int64)
@@ -120,7 +120,7 @@ class _Departures:
         spell = np.searchsorted(self._begins_h, now_h, side="right") - 1
         wanted = self._sum[spell] + (now_h - self._begins_h[spell]) * self._rates[spell] + exponential
         periods, wanted = np.divmod(wanted, whole)
-        # the spell in which the integral gets there: one with a rate
+        # the spell in which the integral reaches it, one with a positive rate
         spell = np.maximum(
             np.searchsorted(self._sum, wanted, side="left") - 1, np.flatnonzero(self._rates)[0]
         )
@@ -134,7 +134,7 @@ class _Departures:
 class _TripsBetweenAreas(Legs):
     def __init__(self, model: OdFlows, speeds_m_s: np.ndarray, draws: UniformDraws) -> None:
         super().__init__(speeds_m_s)
-        # sorted by name: another order in the file is the same world
+        # sorted by name, so that the order in the file does not matter
         names = sorted({name for _, name in model.area_names()})
         self._regions = [model.places.areas[name] for name in names]
         self._begins = np.cumsum([model.begin.get(name, 0.0) for name in names])[:-1]
@@ -159,7 +159,7 @@ class _TripsBetweenAreas(Legs):
     def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         area = self._goal[ids]
         uniform = self._draws.uniform(ids, _TRIPS + _PER_TRIP * number, _PER_TRIP)
-        # at time 0 devices are where they begin
+        # at time 0 devices are at their first places
         to_m = np.where(number > 0, points_in(self._regions, area, uniform[2:]), here_m)
         walk_s = np.hypot(*(to_m - here_m)) / self._speeds_m_s[ids]
         rest_s, exponential = np.empty(len(ids)), -np.log(uniform[0])

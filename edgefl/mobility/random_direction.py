@@ -1,4 +1,4 @@
-"""Random direction on a disc with a mirror as its border."""
+"""Random direction on a disc with a reflecting border."""
 
 import math
 
@@ -11,25 +11,23 @@ from edgefl.mobility._legs import border_s, mirrored, onto_border
 from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams
 
-# random numbers of a device per trip: heading, time of walking, rest, and for the first one: at rest or not
+# random numbers of a device per trip: heading, walking time, rest, and for the first one: whether at rest
 _PER_TRIP = 4
 
 
 class RandomDirection(Walkers):
     """Each device walks in a random direction for a random time, rests, and takes a new direction.
 
-    At the border it is reflected as by a mirror and goes on. Times of walking and of resting are exponential.
-    Position is uniform in area and direction uniform, at every time: the drop is already the stationary law,
-    whatever the speeds (Nain, Towsley, Liu and Liu, INFOCOM 2005, on a square; a disc reflects alike: straight
-    motion and mirrors keep volume in position and direction). Devices that are dropped begin with the share
-    pause / (pause + travel) at rest. Left out: the older variant that walks to the border each time
-    (Royer, Melliar-Smith and Moser, ICC 2001), which is not uniform.
+    At the border it is reflected as by a mirror and continues. Walking and resting times are exponential. Position is
+    uniform in area and direction uniform at every time: the drop already has the stationary law, for any speeds
+    (Nain, Towsley, Liu and Liu, INFOCOM 2005, on a square; the same holds on a disc, since straight motion and
+    mirrors preserve volume in position and direction). At the start a share pause / (pause + travel) of the devices
+    is at rest. Left out: the older variant that walks to the border each time (Royer, Melliar-Smith and Moser, ICC
+    2001), which is not uniform.
     """
 
-    travel_s: float = Field(
-        60.0, ge=1e-2, le=1e9, description="mean time between two changes of direction, s"
-    )
-    pause_s: float = Field(0.0, ge=0, le=1e9, description="mean rest before a new direction, s")
+    travel_s: float = Field(60.0, ge=1e-2, le=1e9, description="mean time between two changes of direction")
+    pause_s: float = Field(0.0, ge=0, le=1e9, description="mean rest before a new direction")
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
@@ -54,8 +52,8 @@ class _StraightTrips(Legs):
         self._draws = UniformDraws(streams, len(positions_m))
         self._trip = np.zeros(len(positions_m), dtype=np.int64)
         self._heading = np.zeros(len(positions_m))
-        self._left_s = np.zeros(len(positions_m))  # of the trip; positive at a leg's end: at the border
-        self._rest_s = np.zeros(len(positions_m))  # at the end of the trip
+        self._left_s = np.zeros(len(positions_m))  # rest of the trip; positive at a leg's end on the border
+        self._rest_s = np.zeros(len(positions_m))  # after the trip
 
     def begin(self, ids: np.ndarray) -> np.ndarray:
         self._trip[ids] = 0
@@ -76,14 +74,14 @@ class _StraightTrips(Legs):
         return Leg(to_m, walk_s, np.where(at_border, 0.0, self._rest_s[ids]))
 
     def _set_off(self, ids: np.ndarray) -> None:
-        """Begin a new trip: draw heading, time to walk and the rest after it."""
+        """Start a new trip: draw heading, walking time and the rest after it."""
         trip = self._trip[ids]
         self._trip[ids] += 1
         turn, travel, pause, phase = self._draws.uniform(ids, _PER_TRIP * trip, _PER_TRIP)
         self._heading[ids] = 2.0 * math.pi * turn
         self._left_s[ids] = -self._model.travel_s * np.log(travel)
         self._rest_s[ids] = -self._model.pause_s * np.log(pause)
-        # exponential times have no memory: a rest under way is as long as a whole one
+        # exponential times have no memory: a rest under way is distributed like a whole one
         cycle_s = self._model.pause_s + self._model.travel_s
         at_rest = ids[(trip == 0) & (phase * cycle_s < self._model.pause_s)]
         self._left_s[at_rest] = 0.0

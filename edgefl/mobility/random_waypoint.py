@@ -9,31 +9,30 @@ from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams
 
-# Mean distance of two uniform points of a disc, over its radius: 128 / (45 pi)
+# Mean distance of two uniform points of a disc over its radius: 128 / (45 pi)
 MEAN_LEG = 128 / (45 * np.pi)
-# A device's random numbers: two for each waypoint, in turn; from here on those of its opening
+# A device's random numbers: two for each waypoint, in turn; from this index on those of its start
 _OPENING = 2**40
 
 
 class RandomWaypoint(Walkers):
     """Each device walks to a uniform point of a disc, rests there, and walks to the next.
 
-    Devices gather in the middle: in the long run a walking device at distance r R from the centre has the
-    density 45 (1 - r^2) E(r) / (32 pi R^2) per area, E the complete elliptic integral of the second kind of
-    modulus r; a resting one is uniform; and a device of speed v rests for a share p / (p + 128 R / (45 pi v))
-    of its time (Hyytia, Lassila and Virtamo, IEEE Trans. Mobile Computing 2006).
+    Devices gather in the middle: in the long run a walking device at distance r R from the centre has the density
+    45 (1 - r^2) E(r) / (32 pi R^2) per area, E the complete elliptic integral of the second kind of modulus r; a
+    resting one is uniform; and a device of speed v rests for a share p / (p + 128 R / (45 pi v)) of its time (Hyytia,
+    Lassila and Virtamo, IEEE Trans. Mobile Computing 2006).
 
-    Devices begin in this law, somewhere else than where they were dropped: a walking device amid a leg whose
-    ends have a density proportional to its length, a resting one with a uniform rest left (perfect simulation,
-    Navidi and Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). Nothing about
-    them changes with time. Without `steady_state` they begin uniform in area, where they were dropped, at a
-    new leg, and approach the law over some legs: the mean distance from the centre falls from 0.67 R to
-    0.52 R, and the first sessions of a run are not like the later ones. Left out: speeds and rests that differ
-    from leg to leg.
+    Devices start in this law, not where they were dropped: a walking device within a leg, drawn with a
+    density proportional to its length, a resting one with a uniform remaining rest (perfect simulation, Navidi and
+    Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). Their law never changes. Without
+    `steady_state` they start at the drop, uniform in area, with a new leg, and approach the law within a few legs:
+    the mean distance from the centre falls from 0.67 R to 0.52 R, and the first sessions of a run differ from later
+    ones. Left out: speeds and rests that differ from leg to leg.
     """
 
-    pause_s: float = Field(0.0, ge=0, le=1e9, description="rest at each waypoint, s")
-    steady_state: bool = Field(True, description="begin in the stationary law, not uniform in area")
+    pause_s: float = Field(0.0, ge=0, le=1e9, description="rest at each waypoint")
+    steady_state: bool = Field(True, description="start in the stationary law, not uniform in area")
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
@@ -76,12 +75,12 @@ class _Walks(Legs):
         return Leg(to_m, walk_s, rest_s)
 
     def _amid_a_leg(self) -> tuple[np.ndarray, Leg]:
-        """Draw places [2, devices] from the stationary law, and what is left of the leg there."""
+        """Draw places [2, devices] from the stationary law, and the rest of the leg from there."""
         everyone = np.arange(len(self._speeds_m_s))
         uniform = self._draws.uniform(everyone, _OPENING, 5)
         to_m, place_m = self._long_leg(everyone, _OPENING + 5)
         place_m += uniform[0] * (to_m - place_m)
-        # a renewal process seen at a random time: time in rest by its share, and uniform within the rest
+        # a renewal process at a random time: at rest with the rest's share of time, and uniformly within it
         walk_s = MEAN_LEG * self._radius_m / self._speeds_m_s
         resting = uniform[1] * (self._pause_s + walk_s) < self._pause_s
         place_m = np.where(resting, on_disc(uniform[2:4], self._radius_m), place_m)
@@ -90,7 +89,7 @@ class _Walks(Legs):
         return place_m, Leg(to_m, left_s, np.where(resting, uniform[4], 1.0) * self._pause_s)
 
     def _long_leg(self, ids: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Draw two points [2, ids] with a joint density in proportion to their distance, by rejection."""
+        """Draw two points [2, ids] with a joint density proportional to their distance, by rejection."""
         uniform = self._draws.uniform(ids, number, 5)
         ends_m = np.stack([on_disc(uniform[0:2], self._radius_m), on_disc(uniform[2:4], self._radius_m)])
         kept = 2.0 * self._radius_m * uniform[4] < np.hypot(*(ends_m[1] - ends_m[0]))

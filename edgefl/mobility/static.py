@@ -8,13 +8,13 @@ from edgefl.rng import Streams
 
 
 class Static(Mobility):
-    """Fixed positions within the cell; a nominal speed still gives the links their Doppler.
+    """Fixed positions within the cell; a nominal speed determines the Doppler shift of the links.
 
     Source: the journal paper, Table I: positions of a Poisson point process, 10 m/s for the fading.
     """
 
     doppler_speed_m_s: float = Field(
-        10.0, ge=0, le=150, description="speed that sets the Doppler of every link, m/s"
+        10.0, ge=0, le=150, description="speed for the Doppler shift of every link"
     )
 
     def area_radius_m(self, cell_radius_m: float) -> float:

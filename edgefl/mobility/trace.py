@@ -1,4 +1,4 @@
-"""Recorded paths as a mobility model: CSV, or floating-car data of SUMO."""
+"""Recorded paths as a mobility model: tables, or floating-car data of SUMO."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -16,29 +16,28 @@ PLACE = ("devices", "mobility", "path")
 
 
 class Trace(Mobility):
-    """Devices move as a file says, along straight lines between its samples.
+    """Devices move as recorded in a file, along straight lines between its samples.
 
-    A device is absent before its first and after its last sample, and within gaps longer than max_gap_s. Ids
-    become devices 0, 1, ... in order of first appearance, and `devices.count` must be their number; with
-    `surplus: ignore` it may be smaller, and later ids are left out. Where devices were dropped does not
-    matter, and neither does the seed. After the last sample of the trace nobody is left.
+    A device is absent before its first and after its last sample, and within gaps longer than max_gap_s. Ids become
+    devices 0, 1, ... in order of first appearance, and `devices.count` must be their number; with `surplus: ignore`
+    it may be smaller, and later ids are left out. The dropped positions and the seed are ignored. After the last
+    sample of the trace all devices are absent.
 
     CSV: a header with the columns t, id, x, y (s and m; others are ignored), separated by commas or semicolons.
-    SUMO: the file of `sumo --fcd-output`, .xml or (since SUMO 1.24) .csv, whose vehicles and persons are devices
-    (a person in a vehicle is at its place; `kinds` chooses). A vehicle and a person of one id are two devices.
-    Either may be compressed (.gz). Parquet: the same columns as CSV; needs pyarrow. Times of a device must rise.
-    Files are read as streams; 24 bytes per sample stay in memory, and five times as many are needed while
-    reading.
+    SUMO: the file of `sumo --fcd-output`, .xml or (since SUMO 1.24) .csv; its vehicles and persons are devices (a
+    person in a vehicle is at its place; `kinds` chooses). A vehicle and a person with the same id are two devices.
+    Both may be compressed (.gz). Parquet: the same columns as CSV; needs pyarrow. Times of a device must rise. Files
+    are read as streams; 24 bytes per sample stay in memory, and five times as many are needed while reading.
 
-    Degrees: a table with columns lon and lat in place of x and y, or with geo: true (--fcd-output.geo) x and y
-    that are longitude and latitude, become metres around the scenario's origin_lon_lat by a transverse Mercator
-    projection; at 10 km from the origin's meridian a distance is 1.2e-6 of itself too long.
+    Degrees: a table with columns lon and lat instead of x and y, or with geo: true (--fcd-output.geo) x and y that
+    are longitude and latitude, become metres around the scenario's origin_lon_lat by a transverse Mercator
+    projection; at 10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
 
-    A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s).
-    The Doppler is that of a device's mean speed: its way over the time it is present.
+    A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s). The Doppler
+    shift is that of a device's mean speed: its path length over the time for which it is present.
 
-    Source of the format: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html and TabularOutputs.html. Left
-    out: heights, the recorded speeds and angles.
+    Source of the format: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html and TabularOutputs.html. Left out:
+    heights, the recorded speeds and angles.
     """
 
     own_numbers: ClassVar[bool] = True
@@ -55,17 +54,17 @@ class Trace(Mobility):
         None,
         ge=-1e12,
         le=1e12,
-        description="time of the trace at which the simulation begins; none: its first sample",
+        description="time of the trace at which the simulation begins; if left out, its first sample",
     )
     time_scale: float = Field(1.0, ge=1e-6, le=1e6, description="seconds per unit of time of the trace")
     max_gap_s: float | None = Field(
         None,
         gt=0,
         le=1e9,
-        description="simulated time between samples beyond which a device is absent, s; none: never",
+        description="simulated time between samples beyond which a device is absent; null: never",
     )
     kinds: tuple[Literal["vehicle", "person", "container"], ...] = Field(
-        ("vehicle", "person"), description="elements of SUMO's file that are devices, at least one"
+        ("vehicle", "person"), description="elements of SUMO's file that are devices"
     )
     surplus: Literal["error", "ignore"] = Field(
         "error", description="ids beyond devices.count are an error, or ignored"
@@ -75,7 +74,7 @@ class Trace(Mobility):
     @classmethod
     def _readable(cls, path: Path) -> Path:
         if not path.name.endswith(READABLE):
-            raise ValueError(f"{path} is of no known kind: the name must end in {', '.join(READABLE)}")
+            raise ValueError(f"{path} is of no known kind: use a name that ends in {', '.join(READABLE)}")
         return path
 
     @field_validator("kinds")
@@ -95,7 +94,7 @@ class Trace(Mobility):
         with about(*PLACE):
             samples = read(shipped.data(self.path), self.kinds, keep=count, degrees=self.geo)
             if samples.degrees:
-                self.places.on_earth()  # or an error that says what is missing
+                self.places.on_earth()  # raises an error if the origin is missing
         traced = len(samples.ids)
         if traced < count or (traced > count and self.surplus == "error"):
             ignoring = f", or surplus: ignore to use the first {count}" if traced > count else ""
@@ -104,11 +103,11 @@ class Trace(Mobility):
                 ("devices", "count"),
             )
         rows, counts = self._in_simulation(samples)
-        del samples  # a second copy of the rows, and large
+        del samples  # a large second copy of the rows
         return _Recorded(rows, counts, self.max_gap_s)
 
     def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-        """Return [samples, 3] simulated t, x, y, device after device, and [devices] the samples of each."""
+        """Return [samples, 3] simulated t, x, y, device after device, and [devices] the number of samples of each."""
         rows = np.concatenate([np.frombuffer(row) for row in samples.rows]).reshape(-1, 3)
         counts = np.array([len(row) // 3 for row in samples.rows])
         if samples.degrees:
@@ -126,12 +125,12 @@ class Trace(Mobility):
 
 
 class _Recorded:
-    """Samples of all devices in one table, and for each device the segment it was on when last asked.
+    """Samples of all devices in one table, and the current segment of each device.
 
     Args:
-        samples: [samples, 3] t, x, y, device after device, times of each rising.
-        counts: [devices] how many samples each has, at least one.
-        max_gap_s: None, or the time between samples beyond which a device is absent.
+        samples: [samples, 3] t, x, y, device after device, with rising times for each.
+        counts: [devices] number of samples of each, at least one.
+        max_gap_s: time between samples beyond which a device is absent, or None.
     """
 
     moves = True
@@ -146,7 +145,7 @@ class _Recorded:
             present &= span_s <= max_gap_s
         self._speeds_m_s = _mean_speeds_m_s(samples, owner, present, devices)
 
-        # A row without a place opens each absence: before a first sample, and right after a last one
+        # A row without a place starts each absence: before a first sample, and right after a last one
         before = np.full((devices, 3), np.nan)
         before[:, 0] = np.minimum(samples[firsts, 0] - 1.0, -1.0)
         lasts = np.flatnonzero(np.append(~present, True))
@@ -159,7 +158,7 @@ class _Recorded:
         self._times_s = np.append(rows[:, 0], np.inf)
         self._places_m = np.append(rows[:, 1:].T, [[np.nan], [np.nan]], axis=1)
 
-        # the row each device was on when last asked, and the segment that begins there
+        # the row of each device at the last call, and the segment that begins there
         self._row = self._begins.copy()
         self._start_s = np.full(devices, np.inf)
         self._until_s = np.full(devices, np.inf)
@@ -183,7 +182,7 @@ class _Recorded:
         return self._speeds_m_s
 
     def _enter(self, ids: np.ndarray, time_s: float) -> None:
-        """Find the segments of these devices at a time: by bisection, mostly between this row and the next."""
+        """Find the segments of these devices at a time, by bisection: usually the current or the next one."""
         row, begin, end = self._row[ids], self._begins[ids], self._ends[ids]
         two_on = np.minimum(row + 2, end)
         low = np.where(self._times_s[row] <= time_s, row, begin)
@@ -198,12 +197,12 @@ class _Recorded:
         velocity_m_s = (self._places_m[:, low + 1] - from_m) / (until_s - start_s)
         self._row[ids], self._start_s[ids], self._until_s[ids] = low, start_s, until_s
         self._from_m[:, ids] = from_m
-        # before an absence there is no way to go: the device stays at its last place until it is absent
+        # a segment before an absence has no velocity: the device stays at its last place until it is absent
         self._velocity_m_s[:, ids] = np.nan_to_num(velocity_m_s)
 
 
 def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray, devices: int) -> np.ndarray:
-    """Return [devices] way over time between samples where the device is present; 0 with one sample only."""
+    """Return [devices] path length over time between samples with the device present; 0 with one sample only."""
     ways_m, times_s = np.hypot(*np.diff(samples[:, 1:], axis=0).T), np.diff(samples[:, 0])
     way_m = np.bincount(owner[:-1], present * ways_m, minlength=devices)
     time_s = np.bincount(owner[:-1], present * times_s, minlength=devices)

@@ -1,1 +1,1 @@
-"""Maps: areas by name, and the place on Earth where they lie."""
+"""Maps: areas by name, and their position on Earth."""

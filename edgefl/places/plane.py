@@ -1,4 +1,4 @@
-"""A flat plane around a place on Earth: longitude and latitude become metres east and north of it."""
+"""A plane around a place on Earth: converts longitude and latitude to metres east and north of it."""
 
 import math
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ FARTHEST_DEG = 3.0  # of longitude from the origin
 
 @dataclass(frozen=True)
 class LocalPlane:
-    """Transverse Mercator projection on the meridian of the origin, of the WGS 84 ellipsoid.
+    """Transverse Mercator projection of the WGS 84 ellipsoid on the meridian of the origin.
 
-    Angles are kept. Distances north and south along the origin's meridian are exact; a distance d east or west
-    of it all are too long by d^2 / (2 R^2) of themselves, R = 6,371 km: 3e-7 at 5 km, 1.2e-6 at 10 km, 1.2e-4
+    Angles are preserved. Distances along the origin's meridian are exact; at a distance d east or west of it all
+    distances are too long by the relative error d^2 / (2 R^2), R = 6,371 km: 3e-7 at 5 km, 1.2e-6 at 10 km, 1.2e-4
     at 100 km. The series is cut after the third power of the third flattening: 1e-4 m at FARTHEST_DEG.
 
     Source: Krueger, 1912; in the form of Karney, Transverse Mercator with an accuracy of a few nanometers,
@@ -37,7 +37,7 @@ class LocalPlane:
             lon_lat_deg: [n, 2] longitude and latitude.
 
         Raises:
-            ValueError: not on Earth, or too far away for a plane.
+            ValueError: the place is not on Earth, or too far away for a plane.
         """
         lon_deg, lat_deg = np.asarray(lon_lat_deg, dtype=float).reshape(-1, 2).T
         away_deg = (lon_deg - self.lon_deg + 180.0) % 360.0 - 180.0

@@ -1,4 +1,4 @@
-"""Streets as a graph: where people get onto them, and the shortest way between two places."""
+"""Streets as a graph: where people enter them, and the shortest way between two places."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
-JOIN_M = 0.1  # points nearer than this are one corner
-MOST_PIECES = 5_000  # of the lines that are cut where they cross: pairs of them are looked at
+JOIN_M = 0.1  # points closer than this are one corner
+MOST_PIECES = 5_000  # of lines that are cut where they cross, as all pairs are compared
 
 
 class _Entries(NamedTuple):
-    """Where n places meet the streets: the nearest point of any."""
+    """The points at which n places meet the streets: the nearest point of any street."""
 
-    street: np.ndarray  # [n] which piece of street
+    street: np.ndarray  # [n] index of the piece of street
     at_m: np.ndarray  # [2, n] the point
     to_end_m: np.ndarray  # [2, n] metres along the piece to each of its ends
 
@@ -36,7 +36,7 @@ class StreetMap:
 
     @classmethod
     def of(cls, lines: Sequence[np.ndarray]) -> Self:
-        """Join lines, each [points, 2] in m, at the points that they share; the longest connected part is kept.
+        """Join lines, each [points, 2] in m, at common points; keep the longest connected part.
 
         Raises:
             ValueError: no line has a length.
@@ -64,21 +64,21 @@ class StreetMap:
 
     @cached_property
     def lengths_m(self) -> np.ndarray:
-        """[pieces] length of each."""
+        """[pieces] length of each piece."""
         return np.asarray(np.hypot(*(self.corners_m[:, self.ends[1]] - self.corners_m[:, self.ends[0]])))
 
     @cached_property
     def _graph(self) -> csr_array:
-        both = np.concatenate([self.ends, self.ends[::-1]], axis=1).astype(np.int32)  # as csgraph wants it
+        both = np.concatenate([self.ends, self.ends[::-1]], axis=1).astype(np.int32)  # as csgraph requires
         size = self.corners_m.shape[1]
         return coo_array((np.tile(self.lengths_m, 2), tuple(both)), shape=(size, size)).tocsr()
 
     def ways(self, from_m: np.ndarray, to_m: np.ndarray) -> list[np.ndarray]:
         """Return the shortest ways between places [2, n] and [2, n], each [points, 2] with its corners, in m.
 
-        A way goes straight to the nearest point of any street, along streets, and from the nearest point straight
-        to the other place. Each corner at which ways begin is searched from once (Dijkstra, 1959). One search is held
-        in memory at a time. Which of several shortest ways is taken depends on the two places alone.
+        A way goes straight to the nearest point of any street, along streets, and straight from the nearest point of
+        the other place. Each corner at which ways begin is searched from once (Dijkstra, 1959), with one search in
+        memory at a time. The choice between several shortest ways depends only on the two places.
         """
         start, end = self._enter(from_m), self._enter(to_m)
         along_m = np.abs(start.to_end_m[0] - end.to_end_m[0])
@@ -123,8 +123,8 @@ class StreetMap:
     def _index(self) -> tuple[cKDTree, np.ndarray, float]:
         """Middles of parts of all pieces, the piece of each, and half the length of the longest part.
 
-        If the nearest middle is d away from a place, so is, at most, the nearest point of any street; and the middle
-        of the part where that lies is at most half a part's length further.
+        If the nearest middle is at a distance d from a place, the nearest point of any street is at most d away, and
+        the middle of that point's part is at most half a part's length farther.
         """
         longest_m = self.lengths_m.mean()  # at most twice as many parts as pieces
         counts = np.ceil(self.lengths_m / longest_m).astype(np.int64)
@@ -136,10 +136,10 @@ class StreetMap:
 
 
 def cut_at_crossings(lines: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return lines, each [points, 2] in m, with a point of both wherever two of them cross or touch.
+    """Return lines, each [points, 2] in m, with a common point wherever two of them cross or touch.
 
     Raises:
-        ValueError: they have more pieces than can be looked at in pairs.
+        ValueError: there are too many pieces to compare in pairs.
     """
     begin = np.concatenate([line[:-1] for line in lines])
     end = np.concatenate([line[1:] for line in lines])
@@ -157,7 +157,7 @@ def cut_at_crossings(lines: Sequence[np.ndarray]) -> list[np.ndarray]:
             mine = (apart[:, 0] * way[:, 1] - apart[:, 1] * way[:, 0]) / across
             theirs = (apart[:, 0] * way[n, 1] - apart[:, 1] * way[n, 0]) / across
         crossing = mine[(mine >= 0) & (mine <= 1) & (theirs >= 0) & (theirs <= 1)]
-        # and the ends of others that lie on this one
+        # and ends of others that lie on this one
         ends = np.concatenate([begin, end])
         share = np.clip((ends - begin[n]) @ way[n] / length[n] ** 2, 0.0, 1.0)
         on_it = np.hypot(*(ends - begin[n] - share[:, None] * way[n]).T) < JOIN_M
@@ -167,14 +167,14 @@ def cut_at_crossings(lines: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _joined(points: np.ndarray) -> np.ndarray:
-    """Return [points] the number of the corner that each of [points, 2] belongs to."""
+    """Return [points] the index of the corner to which each of [points, 2] belongs."""
     pairs = cKDTree(points).query_pairs(JOIN_M, output_type="ndarray")
     graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(points), len(points)))
     return np.asarray(connected_components(graph, directed=False)[1])
 
 
 def _path(before: np.ndarray, goal: int) -> np.ndarray:
-    """Return the corners from where a search began to its goal."""
+    """Return the corners from the start of a search to its goal."""
     path = [goal]
     while before[path[-1]] >= 0:
         path.append(before[path[-1]])
@@ -182,6 +182,6 @@ def _path(before: np.ndarray, goal: int) -> np.ndarray:
 
 
 def _without_repeats(points_m: np.ndarray) -> np.ndarray:
-    """Leave points out that lie where the one before does; two stay at least."""
+    """Drop points equal to the one before; at least two remain."""
     kept = np.append(True, np.any(np.diff(points_m, axis=0) != 0, axis=1))
     return points_m[kept] if kept.sum() > 1 else points_m[[0, -1]]

@@ -1,7 +1,7 @@
-"""Test your own parts: small worlds, and the contract of each kind of component.
+"""Test your own components: small worlds, and the contract of each kind of component.
 
-`check` tries a component class of any kind against the contract of its kind, `check_learner` a learner of your own.
-`small_world` composes a run at stated places and times as `edgefl run` does. Nothing here needs a test framework.
+`check` tests a component class against the contract of its kind, `check_learner` tests your own learner.
+`small_world` sets up a run with given positions and times, as `edgefl run` does. No test framework is needed.
 """
 
 from edgefl.testing.cell import (

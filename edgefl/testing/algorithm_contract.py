@@ -1,4 +1,4 @@
-"""Check the contract of algorithms: each verb of a first round, with what it may be given."""
+"""Check the contract of algorithms: each method in a first round, with possible arguments."""
 
 import copy
 from collections.abc import Sequence
@@ -30,16 +30,16 @@ def _losses(models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
 
 
 def algorithms(algorithm: Algorithm) -> None:
-    """Check shapes, that no argument is changed, and that the model stays if no local model moves."""
+    """Check shapes, that arguments are not modified, and that the model stays if no local model moves."""
     exchanged = (algorithm.vectors_down, algorithm.vectors_up)
     must(
         min(exchanged) >= 1 or max(exchanged) == 0,
-        "vectors_down, vectors_up: at least the model, or 0 both ways if nothing is exchanged",
+        "vectors_down, vectors_up: at least 1 for the model, or both 0 if nothing is exchanged",
     )
     must(algorithm.uses in USES, f"uses is {algorithm.uses!r}: one of {', '.join(USES)}")
-    must(0 <= algorithm.keeps_apart() < 1, "keeps_apart() is a share of the samples, in [0, 1)")
+    must(0 <= algorithm.keeps_apart() < 1, "keeps_apart() must be a share of the samples, in [0, 1)")
     torch.manual_seed(0)
-    # devices that have never kept anything, in their first round
+    # devices without state, in their first round
     states, samples = DeviceStates(len(DEVICES), torch.device("cpu")), [np.arange(1)] * len(DEVICES)
     members = SessionMembers(algorithm, states, dict.fromkeys(DEVICES, 1), NOTHING)
     rng = CHANCE.of_devices("receive", DEVICES)
@@ -50,25 +50,25 @@ def algorithms(algorithm: Algorithm) -> None:
     joined = algorithm.join(state, members, members)
     must(
         set(joined) == set(state) and same(lent, state),
-        f"join() gave a state of {sorted(joined)}, of {sorted(state)}: keep names, and make new tensors",
+        f"join() returned a state of {sorted(joined)} for {sorted(state)}: keep names, and make new tensors",
     )
     received = algorithm.receive(model, state, devices)
     start = received.start
     must(
         start.shape in ((PARAMETERS,), (many, PARAMETERS)),
-        f"receive() gave a start of shape {tuple(start.shape)}: one model [M], or one for each device [K, M]",
+        f"receive() returned a start of shape {tuple(start.shape)}: return one model [M], or one per device [K, M]",
     )
     must(
         received.vectors is None or (received.vectors.shape == (many,) and int(received.vectors.min()) >= 0),
-        "receive() counts vectors as integers, one for each device, [K], or leaves them None",
+        "receive() must count vectors as integers, one per device, [K], or leave them None",
     )
     own = {name: torch.zeros(many, PARAMETERS) for name in algorithm.device_vectors}
     grads = algorithm.correct(torch.randn(many, PARAMETERS), torch.randn(many, PARAMETERS), start, state, own)
-    must_be_shaped("correct()", grads, (many, PARAMETERS), "return a row for each of the devices, [k, M]")
+    must_be_shaped("correct()", grads, (many, PARAMETERS), "return a row per device, [k, M]")
     stopped = algorithm.stop(torch.ones(many), torch.rand(many), torch.rand(many))
     must(
         stopped.shape == (many,) and stopped.dtype == torch.bool,
-        f"stop() gave {tuple(stopped.shape)} of {stopped.dtype}: say True or False for each device, [k]",
+        f"stop() returned {tuple(stopped.shape)} of {stopped.dtype}: return True or False for each device, [k]",
     )
     for rows, moved in ((start.expand(many, -1).clone(), False), (torch.randn(many, PARAMETERS), True)):
         _one_round(algorithm, model, state, rows, received, own, moved)
@@ -86,7 +86,7 @@ def _one_round(
     own: dict[str, Tensor],
     moved: bool,
 ) -> None:
-    """Upload, keep and aggregate these rows, a local model each."""
+    """Upload, keep and aggregate these rows, one local model each."""
     many = len(rows)
     told: dict[str, Any] = {
         "start": received.start,
@@ -98,48 +98,48 @@ def _one_round(
     rng = CHANCE.of_devices("upload", range(many))
     trained = Trained(local=rows, notes=received.notes, rng=rng, **told)
     sent = algorithm.upload(trained, state, _copies(own))
-    must_be_shaped("upload() sends rows", sent.rows, (many, PARAMETERS), "one for each device, [k, M]")
+    must_be_shaped("upload() sends rows", sent.rows, (many, PARAMETERS), "return one per device, [k, M]")
     must(
         sent.bits is None or (sent.bits.shape == (many,) and not sent.bits.is_floating_point()),
-        "upload() counts bits as integers, one for each device, [k], or leaves them None",
+        "upload() must count bits as integers, one per device, [k], or leave them None",
     )
     kept = algorithm.keep(trained, sent.rows, state, _copies(own))
     must(
         set(kept) == set(algorithm.device_vectors)
         and all(vectors.shape == (many, PARAMETERS) for vectors in kept.values()),
-        f"keep() gave {sorted(kept)}: return [k, M] for each of device_vectors"
+        f"keep() returned {sorted(kept)}: return [k, M] for each of device_vectors"
         f" {sorted(algorithm.device_vectors)}",
     )
     shares = torch.tensor([0.5, 0.25, 0.25])
     notes = {**received.notes, **sent.notes}
     must(
         all(name in notes and notes[name].shape == (many,) for name in algorithm.remembers),
-        f"remembers {list(algorithm.remembers)}: note them in receive() or upload(), one number per device, [K]",
+        f"remembers {list(algorithm.remembers)}: return these from receive() or upload(), a number per device, [K]",
     )
     rng = CHANCE.of_server("aggregate")
     updates = Updates(rows=sent.rows, shares=shares, coverage=1.0, notes=notes, rng=rng, **told)
     after, state_after = algorithm.aggregate(model, updates, state)
     must(
         after.shape == (PARAMETERS,) and bool(torch.isfinite(after).all()),
-        f"aggregate() gave a model of shape {tuple(after.shape)}: return the next one, [M] and finite",
+        f"aggregate() returned a model of shape {tuple(after.shape)}: return the next model, [M] and finite",
     )
     if algorithm.uses != "updates":
         alike = replace(updates, rows=updates.mean().expand(many, -1))
         must(
             torch.allclose(algorithm.aggregate(model, alike, state)[0], after, atol=ROUNDING),
-            f"uses is {algorithm.uses!r}, and aggregate() looks at single updates: declare uses = 'updates'",
+            f"uses is {algorithm.uses!r}, but aggregate() reads single updates: declare uses = 'updates'",
         )
     must(
         set(state_after) == set(state),
-        f"aggregate() gave a state of {sorted(state_after)}, init_state() one of {sorted(state)}: keep names",
+        f"aggregate() returned a state of {sorted(state_after)}, init_state() of {sorted(state)}: keep names",
     )
     must(
         same(lent, (model, rows, received.start, state)),
-        "upload(), keep() or aggregate() changed a tensor in place that it was only lent: make new ones",
+        "upload(), keep() or aggregate() modified an argument in place: make new tensors",
     )
     must(
         moved or torch.allclose(after, model, atol=ROUNDING),
-        "the model moves in a first round in which no device has moved",
+        "the model moves in a first round although no local model has moved",
     )
 
 

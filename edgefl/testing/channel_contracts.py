@@ -1,4 +1,4 @@
-"""Check the contracts of the kinds that know the channel: schedulers and path loss."""
+"""Check the contracts of channel components: schedulers and path loss."""
 
 import copy
 
@@ -12,12 +12,12 @@ from edgefl.testing.conformance import must, must_repeat, same
 CARRIER = Carrier(10e6, 0.5e-3)
 CASES, MOST_FLOWS = 20, 8
 ROUNDING = 1e-9  # of a sum of shares
-EVERYWHERE_M = (10.0, 100.0)  # all models hold there, indoor ones too
-DROP_DB = 1e-6  # of a loss that must not fall with distance
+EVERYWHERE_M = (10.0, 100.0)  # valid range of all models, including indoor ones
+DROP_DB = 1e-6  # tolerance of a loss that must not fall with distance
 
 
 def schedulers(scheduler: Scheduler) -> None:
-    """Shares of the band: none negative, at most all of it, the same for the same flows."""
+    """Check that shares of the band are not negative, sum to at most 1, and depend on the flows only."""
     rng = np.random.default_rng(1)
     for _ in range(CASES):
         count = int(rng.integers(1, MOST_FLOWS + 1))
@@ -34,18 +34,18 @@ def schedulers(scheduler: Scheduler) -> None:
         shares = np.asarray(scheduler.shares(flows))
         for name in ("snr", "remaining_bits", "efficiency", "average", "airtime"):
             unchanged = same(getattr(lent, name), getattr(flows, name))
-            must(unchanged, f"shares changed flows.{name}: it is only lent, work on a copy")
-        must(shares.shape == (count,), f"shares must give one share for each of {count} flows: {shares}")
+            must(unchanged, f"shares() modified flows.{name}: work on a copy")
+        must(shares.shape == (count,), f"shares() must return one share for each of {count} flows: {shares}")
         must(bool(np.all(shares >= 0)), f"a share is negative: {shares}")
         must(
             0 < shares.sum() <= 1 + ROUNDING,
-            f"shares must sum to at most the whole band, and give somebody some: {shares}",
+            f"shares must sum to at most the whole band, and not all be 0: {shares}",
         )
-        must_repeat("shares()", shares, scheduler.shares(flows), "keep no state; it is in Flows")
+        must_repeat("shares()", shares, scheduler.shares(flows), "keep no state; use that in Flows")
 
 
 def path_loss(model: PathLoss) -> None:
-    """Loss that is finite and does not fall with distance; no less without line of sight; a probability."""
+    """Check that loss is finite, rises with distance and without line of sight, and that probabilities are valid."""
     distance_m = np.geomspace(*EVERYWHERE_M, 60)
     los_db, nlos_db = (
         np.asarray(
@@ -60,7 +60,7 @@ def path_loss(model: PathLoss) -> None:
         for in_sight in (True, False)
     )
     for loss_db in (los_db, nlos_db):
-        must(loss_db.shape == distance_m.shape, "path_loss_db must give a number for each distance")
+        must(loss_db.shape == distance_m.shape, "path_loss_db must return a number for each distance")
         must(
             bool(np.all(np.isfinite(loss_db))),
             "path_loss_db must be finite from 10 to 100 m",
@@ -68,7 +68,7 @@ def path_loss(model: PathLoss) -> None:
         must(bool(np.all(np.diff(loss_db) > -DROP_DB)), "path loss must not fall with distance")
     must(
         bool(np.all(nlos_db >= los_db - DROP_DB)),
-        "path loss without line of sight must be no less than with it",
+        "path loss without line of sight must not be less than with it",
     )
     probability = np.asarray(model.los_probability(distance_m))
     must(bool(np.all((probability >= 0) & (probability <= 1))), "los_probability must lie within 0 and 1")

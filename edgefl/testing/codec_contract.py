@@ -15,24 +15,26 @@ from edgefl.testing.conformance import must, must_be_shaped, same
 SIZES = Sizes(((3, 4), (3,), (2, 3, 2)), bits=32)
 DEVICES = [4, 7, 9]
 ROUNDS = 5
-ROUNDING = 1e-5  # of some sums of float32 numbers of order 1
+ROUNDING = 1e-5  # of sums of a few float32 numbers of order 1
 LARGER = Sizes(((8, 12), (8,)), bits=32)
 DRAWS = 1000
-# a mean of DRAWS exceeds its expectation by so many standard errors once in 300,000 times
+# a mean of DRAWS exceeds its expectation by this many standard errors once in 300,000 times
 STANDARD_ERRORS = 4.5
 
 
 def codecs(codec: Codec) -> None:
-    """Check shapes, bits, that devices are coded by themselves, nothing is lost with feedback, and the distortion."""
+    """Check shapes, bits, that devices are encoded independently, that feedback loses nothing, and the distortion."""
     names = codec.memory(SIZES)
-    must(all(size > 0 for size in names.values()), "memory() names vectors and how long they are, from 1 on")
+    must(
+        all(size > 0 for size in names.values()), "memory() must return name -> length of vectors, at least 1"
+    )
     together = _rounds(codec, DEVICES)
     for place, device in enumerate(DEVICES):
         alone = _rounds(codec, [device])
         must(
             all(same(one, _row(many, place)) for one, many in zip(alone, together, strict=True)),
-            "encode() codes a device otherwise when others are beside it: rows have to be independent, and random"
-            " numbers come from `rng`",
+            "encode() encodes a device differently together with others: keep rows independent, and draw random"
+            " numbers from `rng`",
         )
     nothing = torch.zeros(len(DEVICES), SIZES.count)
     coded = _encode(codec, nothing, _zeros(names, len(DEVICES)), DEVICES, 0)
@@ -46,27 +48,27 @@ def codecs(codec: Codec) -> None:
         left = sum(together[-1].memory.values())
         must(
             torch.allclose(sent + left, wanted, atol=ROUNDING * ROUNDS),
-            "all that was sent and the residual are not all changes: the residual is what compress() was given, less"
-            " what it gave, damped by its distortion",
+            "messages and residual do not add up to all changes: the residual must be the input of compress() minus"
+            " its output, damped by its distortion",
         )
     _check_distortion(codec)
 
 
 def _check_distortion(codec: Codec) -> None:
-    """Check the distortion that a codec states, by the mean of many draws and over changes of several kinds."""
+    """Check the distortion that a codec states by means of many draws, for several kinds of changes."""
     if type(codec).distortion is Codec.distortion:
-        must(False, "distortion() is not stated: return Unbiased(omega) or Contraction(delta)")
+        must(False, "distortion() is missing: return Unbiased(omega) or Contraction(delta)")
     names, distortion = codec.memory(LARGER), codec.distortion(LARGER)
     plain = isinstance(distortion, Unbiased) and not names
     if isinstance(distortion, Unbiased):
         must(
             0 <= distortion.omega < float("inf"),
-            f"distortion() is {distortion}: an omega is finite, from 0 on",
+            f"distortion() is {distortion}: omega must be finite and at least 0",
         )
-        # with a memory, what is decoded is damped already
+        # with a memory, decoded changes are damped already
         bound = distortion.omega if plain else distortion.omega * distortion.damping
     else:
-        must(0 < distortion.delta <= 1, f"distortion() is {distortion}: a delta is above 0 and at most 1")
+        must(0 < distortion.delta <= 1, f"distortion() is {distortion}: delta must be above 0 and at most 1")
         bound = 1 - distortion.delta
     for kind, change in _kinds().items():
         devices = list(range(DRAWS))
@@ -76,20 +78,20 @@ def _check_distortion(codec: Codec) -> None:
         error, margin = float(errors.mean()), STANDARD_ERRORS * float(errors.std()) / DRAWS**0.5 + ROUNDING
         must(
             error <= bound + margin,
-            f"of {kind} the mean error is {error:.4g} of the square: distortion() {distortion} allows {bound:.4g}",
+            f"for {kind} the mean error is {error:.4g} of the square: distortion() {distortion} allows {bound:.4g}",
         )
         if plain:
-            # the square of a mean error is on average 1 / DRAWS of the error, and for normal numbers, in whatever
-            # direction, 25 times that once in a million times
+            # the square of a mean error is on average 1 / DRAWS of the error, and for normal numbers in any direction
+            # 25 times that once in a million times
             bias = float(left.mean(0).square().sum()) / square
             must(
                 bias <= 25 * error / DRAWS + ROUNDING**2,
-                f"of {kind} what is decoded is on average another change: distortion() is no {distortion}",
+                f"for {kind} the mean decoded change is not the change: distortion() is not {distortion}",
             )
 
 
 def _kinds() -> dict[str, Tensor]:
-    """Return changes [M] among which are the worst of known codecs."""
+    """Return changes [M], including the worst cases of known codecs."""
     count = LARGER.count
     numbers = torch.from_numpy(np.random.default_rng(5).standard_normal(count)).float()
     one, pair, among = torch.zeros(count), torch.zeros(count), torch.full((count,), 0.1)
@@ -97,17 +99,17 @@ def _kinds() -> dict[str, Tensor]:
     steep = 0.8 ** torch.arange(count, dtype=torch.float32)
     return {
         "normal numbers": numbers,
-        "one number beside zeros": one,
+        "one number and zeros": one,
         "a number, its negative and zeros": pair,
         "equal numbers": torch.ones(count),
         "one large among small numbers": among,
-        "numbers that fall by a fifth": steep,
+        "numbers that decrease by a fifth": steep,
         "orthogonal rows": torch.cat([torch.eye(8, 12).reshape(-1), torch.zeros(8)]),
     }
 
 
 def _change(round_: int, devices: list[int]) -> Tensor:
-    """Return changes of these devices in a round, some numbers of which are 0."""
+    """Return changes of these devices in a round, with some zeros."""
     rows = [np.random.default_rng([round_, id_]).standard_normal(SIZES.count) for id_ in devices]
     changes = torch.tensor(np.stack(rows), dtype=torch.float32)
     changes[:, 1::5] = 0.0
@@ -115,7 +117,7 @@ def _change(round_: int, devices: list[int]) -> Tensor:
 
 
 def _rounds(codec: Codec, devices: list[int]) -> list[Coded]:
-    """Code some rounds of these devices, each with what the one before left."""
+    """Encode some rounds of these devices, each with the memory of the round before."""
     memory, coded = _zeros(codec.memory(SIZES), len(devices)), []
     for round_ in range(ROUNDS):
         coded.append(_encode(codec, _change(round_, devices), memory, devices, round_))
@@ -138,21 +140,21 @@ def _encode(
     chance = RoundChance(Streams(3), (1, "train", round_), torch.device("cpu"))
     lent = copy.deepcopy((change, memory))
     coded = codec.encode(change, memory, chance.of_devices("codec", devices), sizes)
-    must_be_shaped("encode() decodes rows", coded.rows, tuple(change.shape), "one for each device, [k, M]")
+    must_be_shaped("encode() returned rows", coded.rows, tuple(change.shape), "return one per device, [k, M]")
     must(
         coded.bits.shape == (len(change),)
         and not coded.bits.is_floating_point()
         and int(coded.bits.min()) >= 0,
-        "encode() counts bits as integers, one for each device, [k]",
+        "encode() must count bits as integers, one per device, [k]",
     )
     must(
         {name: tuple(rows.shape) for name, rows in coded.memory.items()}
         == {name: (len(change), size) for name, size in codec.memory(sizes).items()},
-        f"encode() gave a memory of {sorted(coded.memory)}: [k, n] for what memory() names",
+        f"encode() returned a memory of {sorted(coded.memory)}: return [k, n] for each name in memory()",
     )
     must(
         same(lent, (change, memory)),
-        "encode() changed a tensor in place that it was only lent: make new ones",
+        "encode() modified an argument in place: make new tensors",
     )
     return coded
 

@@ -1,4 +1,4 @@
-"""Check whether a component keeps the contract of its kind; an error says what to change."""
+"""Check whether a component fulfils the contract of its kind; errors say what to change."""
 
 import importlib
 from dataclasses import FrozenInstanceError, is_dataclass
@@ -13,7 +13,7 @@ from edgefl.config.component import AnyComponent, build, parameters_of
 from edgefl.config.scenario_fields import Named
 from edgefl.errors import EdgeflError
 
-# kind -> module here whose function of that name holds the kind's contract; the engine's first: those need no torch
+# kind -> module with a function of that name that checks the contract; first those of the engine, which need no torch
 ROOMS = {
     **dict.fromkeys(
         ("selectors", "servers", "sessions", "churn", "mobility", "power_models", "backgrounds"),
@@ -33,23 +33,23 @@ class ContractError(AssertionError):
 
 
 def must(holds: Any, remedy: str) -> None:
-    """Raise a ContractError with the remedy unless this holds."""
+    """Raise a ContractError with the remedy unless `holds` is true."""
     if not holds:
         raise ContractError(remedy)
 
 
 def must_be_shaped(what: str, values: Any, shape: tuple[int, ...], remedy: str) -> None:
-    """Raise a ContractError unless an array has this shape; remedy: what its axes are."""
+    """Raise a ContractError unless an array has this shape; `remedy` names its axes."""
     must(tuple(values.shape) == shape, f"{what} of shape {tuple(values.shape)}: {remedy}")
 
 
 def must_repeat(what: str, one: Any, other: Any, remedy: str) -> None:
-    """Raise a ContractError unless two answers to one question are equal."""
-    must(same(one, other), f"{what} gave two answers to the same question: {remedy}")
+    """Raise a ContractError unless two calls with the same arguments return equal values."""
+    must(same(one, other), f"{what} returned different values for the same arguments: {remedy}")
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two values are equal to the last bit, through containers; NaN is itself."""
+    """Return whether two values are equal bit for bit, including containers; NaN equals NaN."""
     if is_dataclass(one):
         return type(one) is type(other) and same(vars(one), vars(other))
     if isinstance(one, dict):
@@ -62,26 +62,28 @@ def same(one: Any, other: Any) -> bool:
 
 
 def check(component: type[AnyComponent], **parameters: Any) -> None:
-    """Try a component class of any kind: what all have in common, then the contract of its kind.
+    """Test a component class of any kind: the general contract, then that of its kind.
 
     Args:
-        component: the class, not an instance of it.
-        parameters: values, at least of those without default.
+        component: the class, not an instance.
+        parameters: values of parameters, at least of those without default.
 
     Raises:
-        ContractError: what does not hold, and what to change.
+        ContractError: names what does not hold, and what to change.
     """
     if not isinstance(component, type):
         given = type(component).__name__
         raise ContractError(
-            f"give the class, check({given}, ...), and its parameters by name: not an instance"
+            f"pass the class, check({given}, ...), and its parameters by name, not an instance"
         )
     name = f"{component.__module__}:{component.__name__}"
     kind = _kind_of(component)
     try:
         made = build(component, parameters)
     except ValueError as error:
-        raise ContractError(f"{name} cannot be made: pass check() values that fit: {error}") from error
+        raise ContractError(
+            f"{name} cannot be instantiated: pass valid values to check(): {error}"
+        ) from error
     _check_parameters(name, made)
     _check_yaml(name, kind, made)
     if kind not in ROOMS:
@@ -100,18 +102,18 @@ def _kind_of(component: type[AnyComponent]) -> str:
     """Return the kind of a component class.
 
     Raises:
-        ContractError: it is of none.
+        ContractError: it is not a component.
     """
     kinds = [*ROOMS, *(kind for kind in registry.PACKAGES if kind not in ROOMS)]
     for kind in kinds:
         if issubclass(component, registry.base(kind)):
             return kind
     bases = ", ".join(f"{registry.base(kind).__module__}.{registry.base(kind).__name__}" for kind in kinds)
-    raise ContractError(f"{component.__name__} is no component: extend one of {bases}")
+    raise ContractError(f"{component.__name__} is not a component: extend one of {bases}")
 
 
 def _check_parameters(name: str, made: AnyComponent) -> None:
-    """Check that parameters are frozen, described and strict, and defaults keep their own bounds."""
+    """Check that parameters are frozen, described and strict, and that defaults are within their bounds."""
     cls = type(made)
     must((cls.__doc__ or "").strip(), f"{name}: write a docstring; `edgefl describe` shows it")
     fields = parameters_of(cls).model_fields
@@ -122,7 +124,7 @@ def _check_parameters(name: str, made: AnyComponent) -> None:
         except (ValidationError, FrozenInstanceError):
             continue
         raise ContractError(
-            f"{name} can be changed after it was made: keep it frozen as its base class is, and hand state in"
+            f"{name} can be modified after construction: keep it frozen like its base class, and pass state in"
             " and out instead"
         )
     given = {field_name: getattr(made, field_name) for field_name in fields}
@@ -131,16 +133,16 @@ def _check_parameters(name: str, made: AnyComponent) -> None:
     except ValidationError:
         pass
     else:
-        raise ContractError(f"{name} accepts unknown parameters: forbid them as its base class does")
+        raise ContractError(f"{name} accepts unknown parameters: forbid them like its base class")
     try:
         again = build(cls, given)
     except ValueError as error:
-        raise ContractError(f"{name}: a default breaks its own bounds: {error}") from error
-    must(again == made, f"{name}: validating its parameters once more changes them; make validators settle")
+        raise ContractError(f"{name}: a default is outside its bounds: {error}") from error
+    must(again == made, f"{name}: validating its parameters again changes them; make validators idempotent")
 
 
 def _check_yaml(name: str, kind: str, made: AnyComponent) -> None:
-    """Check that a run directory's scenario.yaml gives the same component again."""
+    """Check that a run directory's scenario.yaml restores the same component."""
     try:
         named = registry.get(kind, registry.name_of(kind, made))
     except EdgeflError as error:
@@ -150,6 +152,6 @@ def _check_yaml(name: str, kind: str, made: AnyComponent) -> None:
     text = yaml.safe_dump(field.dump_python(made, mode="json"))
     must(
         field.validate_python(yaml.safe_load(text)) == made,
-        f"{name}: written to YAML and read again it is another component; take parameters that JSON can hold:"
+        f"{name}: it differs after being written to YAML and read again; choose parameters that JSON supports:"
         f"\n{text}",
     )

@@ -1,4 +1,4 @@
-"""Check the contracts of the kinds that know samples: data sets, partitions, drifts."""
+"""Check the contracts of data components: data sets, partitions, drifts."""
 
 import copy
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ DEVICES, SAMPLES, LABELS = 8, 2400, 10
 
 
 def datasets(dataset: Dataset) -> None:
-    """Files that are missing are an EdgeflError; what is there are targets of its task, and fits together."""
+    """Check that missing files raise an EdgeflError, and that samples, targets and names match the task."""
     try:
         dataset.check()
     except EdgeflError:
-        return  # not on this machine: nothing more can be said
+        return  # not on this machine: nothing more to check
     data = dataset.load()
     task = cast(Task, registry.get("tasks", dataset.task)())
     task.check(data)
@@ -36,20 +36,20 @@ def datasets(dataset: Dataset) -> None:
         len(data.label_names) == data.num_classes,
         f"{len(data.label_names)} label_names for {data.num_classes} classes",
     )
-    must(np.all(np.asarray(data.std) > 0), "std has to be > 0: inputs are divided by it")
+    must(np.all(np.asarray(data.std) > 0), "std must be > 0: inputs are divided by it")
 
 
 def _split(name: str, split: Split, classes: int) -> None:
     must(len(split.x) == len(split.y) > 0, f"{name}: {len(split.x)} samples with {len(split.y)} labels")
     must(
         split.y.dtype == np.int64 and split.y.min() >= 0 and split.y.max() < classes,
-        f"{name}: labels have to be int64, 0 to {classes - 1}",
+        f"{name}: labels must be int64, 0 to {classes - 1}",
     )
-    must(split.groups is None or len(split.groups) == len(split.y), f"{name}: groups are one per sample")
+    must(split.groups is None or len(split.groups) == len(split.y), f"{name}: groups must be one per sample")
 
 
 def partitions(partition: Partition) -> None:
-    """Check that devices hold samples of the session's labels, none twice, by seed and session alone."""
+    """Check that devices get samples of the session's labels, none twice, depending on seed and session only."""
     rng = np.random.default_rng(0)
     labels = rng.permutation(np.arange(SAMPLES) % LABELS)
     inputs = PartitionInputs(
@@ -61,40 +61,40 @@ def partitions(partition: Partition) -> None:
     for session in (1, 2, 3, 4):
         own = partition.assign(labels, DEVICES, session, Streams(4), inputs)
         again = partition.assign(labels, DEVICES, session, Streams(4), inputs)
-        must_repeat("assign()", own, again, "draw from the streams it is given")
-        must(len(own) == DEVICES, f"assign() gave {len(own)} arrays for {DEVICES} devices")
+        must_repeat("assign()", own, again, "draw from the given streams")
+        must(len(own) == DEVICES, f"assign() returned {len(own)} arrays for {DEVICES} devices")
         every = np.concatenate(own)
-        must(min(map(len, own)) > 0, "assign() left a device without samples: refuse it with an EdgeflError")
-        must(len(np.unique(every)) == len(every), "assign() dealt a sample out twice")
+        must(min(map(len, own)) > 0, "assign() left a device without samples: raise an EdgeflError instead")
+        must(len(np.unique(every)) == len(every), "assign() dealt a sample twice")
         must(all(np.array_equal(o, np.unique(o)) for o in own), "assign(): sort each device's samples")
         allowed = partition.session_labels(session, LABELS, Streams(4))
         must(
             set(labels[every].tolist()) <= set(allowed.tolist()),
-            f"assign() dealt out labels that session_labels({session}) does not have",
+            f"assign() dealt labels that are not in session_labels({session})",
         )
         key = partition.key(session)
         must(
             key not in dealt or same(own, dealt[key]),
-            f"key({session}) is that of an earlier session, but assign() deals otherwise: give it another key",
+            f"key({session}) is that of an earlier session, but assign() deals differently: return another key",
         )
         dealt[key] = own
 
 
 def drifts(drift: Drift) -> None:
-    """Check that a drift keeps shapes, types and order, follows from the samples, and changes no argument."""
+    """Check that a drift keeps shapes, types and order, depends on the samples only, and modifies no argument."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, 256, (SAMPLES // 10, 6, 6), dtype=np.uint8)
     split = Split(x, rng.permutation(np.arange(len(x)) % LABELS), np.arange(len(x)) % DEVICES)
     lent = copy.deepcopy(split)
     changed = drift.change(split, LABELS)
-    must(same(lent, split), "change() changed the samples in place: make new ones")
-    must_repeat("change()", changed, drift.change(split, LABELS), "draw from a stream of its own seed")
+    must(same(lent, split), "change() modified the samples in place: make new ones")
+    must_repeat("change()", changed, drift.change(split, LABELS), "draw from a stream with its own seed")
     must(
         changed.x.shape == x.shape and changed.x.dtype == x.dtype,
-        f"change() gave inputs {list(changed.x.shape)} of {changed.x.dtype}: keep shape and type",
+        f"change() returned inputs {list(changed.x.shape)} of {changed.x.dtype}: keep shape and type",
     )
     _split("after the drift", changed, LABELS)
     must(same(changed.groups, split.groups), "change() moved samples to other groups")
     must(not (same(changed.x, x) and same(changed.y, split.y)), "change() changes neither inputs nor labels")
     share = drift.drifted_share(Moment(1, 0.0))
-    must(0 <= share <= 1, f"drifted_share() is {share}: a share, in [0, 1]")
+    must(0 <= share <= 1, f"drifted_share() is {share}: it must be in [0, 1]")

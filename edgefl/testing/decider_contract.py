@@ -17,7 +17,7 @@ HISTORY = ("loss", "norm", "duration_s", "joules")
 
 
 def candidates_of(rng: np.random.Generator, ids: list[int], turn: int, **given: Any) -> Candidates:
-    """Make candidates up: links of 0 to 30 dB, phones of unlike clocks, a first round for all but what is given."""
+    """Make candidates: links of 0 to 30 dB, phones with different clocks, a first round except for `given`."""
     n = len(ids)
     snr = 10 ** rng.uniform(0, 3, n)
     down_s, compute_s, up_s = rng.uniform(0.05, 1.0, (3, n))
@@ -60,7 +60,7 @@ def candidates_of(rng: np.random.Generator, ids: list[int], turn: int, **given: 
 
 
 def deciders(decider: Decider) -> None:
-    """Check that decisions are complete, and follow from what is handed in alone."""
+    """Check that decisions are complete, and depend on the arguments only."""
     rng, everybody = np.random.default_rng(0), list(range(3, 43, 2))
     last = np.full(50, np.nan)
     memory: Any = {}
@@ -84,7 +84,7 @@ def deciders(decider: Decider) -> None:
             "decide()",
             (list(decision.ids), str(decision.memory)),
             (list(again.ids), str(again.memory)),
-            "draw from the rng it is given, hand back what it remembers, and leave the memory that it is given",
+            "draw from the given rng, return the new memory, and do not modify the given one",
         )
         memory = decision.memory
         last[list(decision.ids)] = turn
@@ -94,8 +94,8 @@ def _whole(decider: Decider, decision: Decision, candidates: Candidates, number:
     """Check one decision."""
     ids = list(decision.ids)
     must(1 <= len(ids) <= number, f"decide() chose {len(ids)} devices: return 1 to {number}")
-    must(ids == sorted(set(ids)), f"decide() gave {ids}: return every id once, in ascending order")
-    must(set(ids) <= set(candidates.ids), f"decide() gave {ids}: choose among {candidates.ids}")
+    must(ids == sorted(set(ids)), f"decide() returned {ids}: return every id once, in ascending order")
+    must(set(ids) <= set(candidates.ids), f"decide() returned {ids}: choose among {candidates.ids}")
     own_hz = candidates.clock_hz[np.searchsorted(candidates.ids, ids)]
     for name, key, most in (
         ("down_shares", "shares", 1.0),
@@ -106,7 +106,15 @@ def _whole(decider: Decider, decision: Decision, candidates: Candidates, number:
         values = getattr(decision, name)
         if values is None:
             continue
-        must(key in decider.sets, f"decide() gave {name}: add {key!r} to `sets`")
-        must(np.shape(values) == (len(ids),), f"{name} is {values}: one for each of {len(ids)} devices")
-        must(np.all((values > 0) & (values <= most)), f"{name} is {values}: above 0, at most {most}")
-        must(key != "shares" or np.sum(values) <= 1 + 1e-9, f"{name} sum to {np.sum(values)}: at most 1")
+        must(key in decider.sets, f"decide() returned {name}: add {key!r} to `sets`")
+        must(
+            np.shape(values) == (len(ids),), f"{name} is {values}: return one for each of {len(ids)} devices"
+        )
+        must(
+            np.all((values > 0) & (values <= most)),
+            f"{name} is {values}: values must be above 0 and at most {most}",
+        )
+        must(
+            key != "shares" or np.sum(values) <= 1 + 1e-9,
+            f"{name} sum to {np.sum(values)}: the sum must be at most 1",
+        )

@@ -1,4 +1,4 @@
-"""Check whether a learner of your own keeps its contract; an error says what to change."""
+"""Check whether your own learner fulfils its contract; errors say what to change."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from edgefl.rng import Streams
 from edgefl.testing.conformance import ContractError, must
 
 DEVICES, ENDLESS_ROUNDS = 6, 3
-# of two sessions: who is there; of each round who takes part, and whose updates arrive (none: no aggregation)
+# two sessions: present devices; for each round participants, and devices with an update that arrives
 SESSIONS = ((0, 1, 2, 3), (2, 3, 4))
 ROUNDS: tuple[tuple[Sequence[int], Sequence[int]], ...] = (((0, 1, 2), (0, 2)), ((1, 3), ()), ((4,), (4,)))
 Answers = list[tuple[str, Any]]
@@ -36,13 +36,13 @@ def assignment(sessions: int | None = 2) -> Assignment:
 
 
 def check_learner(make: Maker) -> None:
-    """Try a learner of your own: two sessions of a small world, twice, and a run that is left and goes on.
+    """Test your own learner: two sessions of a small world, twice, and an interrupted run that is resumed.
 
     Args:
-        make: called with an `Assignment`, as `edgefl.simulate` calls it.
+        make: function of an `Assignment`, as for `edgefl.simulate`.
 
     Raises:
-        ContractError: what does not hold, and what to change.
+        ContractError: names what does not hold, and what to change.
     """
     name = name_of(make)
 
@@ -60,7 +60,7 @@ def check_learner(make: Maker) -> None:
 
 
 def _played(learner: OutsideLearner, *, asks_twice: bool = False) -> Iterator[tuple[str, Any]]:
-    """Play the script; yield each question and its answer."""
+    """Play the sessions; yield each call and its result."""
     for number, there in enumerate(SESSIONS, 1):
         for stage in learner.session(SessionStart(number, there, ENDLESS_ROUNDS)):
             yield f"session {number}: facts", stage.facts
@@ -83,12 +83,12 @@ def _round(stage: Stage, number: int, round_: int, asks_twice: bool) -> Iterator
 
 
 def _check_alike(name: str, first: Answers, again: Answers) -> None:
-    must(len(first) == len(again), f"{name}: a second one has another number of stages")
+    must(len(first) == len(again), f"{name}: a second learner has a different number of stages")
     for (question, answer), (_, other) in zip(first, again, strict=True):
         must(
             answer == other,
-            f"{name}: {question}: a second learner, told and asked the same, gives {other}, and the first {answer}: "
-            "draw from Assignment.streams, keep nothing in the class, and let evaluate() change nothing",
+            f"{name}: {question}: a second learner with the same calls returns {other}, but the first {answer}: "
+            "draw from Assignment.streams, keep no state in the class, and change nothing in evaluate()",
         )
 
 
@@ -98,13 +98,13 @@ def _check_columns(name: str, answers: Answers) -> None:
         for question, given in names:
             must(
                 given == names[0][1],
-                f"{name}: {question}: scalars {given}, and {names[0][1]} in the first round: give the same columns "
-                "in all rounds, None for an empty cell",
+                f"{name}: {question}: scalars {given}, but {names[0][1]} in the first round: return the same columns "
+                "in all rounds, with None for an empty cell",
             )
 
 
 def _check_goes_on(name: str, whole: OutsideLearner, left: OutsideLearner) -> None:
-    """After the first aggregation of the last session, one learner goes on from the other's state."""
+    """Check a restored learner: after the last session's first aggregation it continues from the other's state."""
     number, round_ = 2, 1
     sessions = _training_stages(whole)
     stage = next(sessions)
@@ -117,25 +117,25 @@ def _check_goes_on(name: str, whole: OutsideLearner, left: OutsideLearner) -> No
     here = next(left.stages(), None)
     must(
         here is not None,
-        f"{name}: stages() of a restored learner yields none: yield the stage of state()'s session",
+        f"{name}: stages() of a restored learner yields no stage: yield that of state()'s session",
     )
     assert here is not None
     must(
         here.facts.phase == stages.facts.phase,
-        f"{name}: stages() of a restored learner begins with {here.facts.phase}, and it was in {stages.facts.phase}",
+        f"{name}: stages() of a restored learner begins with {here.facts.phase}, but it was in {stages.facts.phase}",
     )
     for later in range(round_ + 1, ENDLESS_ROUNDS + 1):
         on, restored = (list(_round(stage, number, later, False)) for stage in (stages, here))
         for (question, answer), (_, other) in zip(on, restored, strict=True):
             must(
                 answer == other,
-                f"{name}: {question}: after restore() it gives {other}, and without {answer}: put all that training"
-                " changes into state()",
+                f"{name}: {question}: after restore() it returns {other}, but without {answer}: put everything that"
+                " training changes into state()",
             )
 
 
 def _training_stages(learner: OutsideLearner) -> Iterator[Stage]:
-    """Open the sessions and play what comes before the stage that the session policy ends; yield that stage."""
+    """Play each session up to the stage that the session policy ends; yield that stage."""
     for number, there in enumerate(SESSIONS, 1):
         for stage in learner.session(SessionStart(number, there, ENDLESS_ROUNDS)):
             if stage.facts.rounds is None:

@@ -1,4 +1,4 @@
-"""Check the contracts of the kinds that know tensors: optimisers, learning rates, warm starts, models."""
+"""Check the contracts of components with tensors: optimisers, learning rates, warm starts, models."""
 
 import copy
 from collections.abc import Sequence
@@ -16,23 +16,23 @@ from edgefl.learning.warm_starts import Final, Saved, WarmStart
 from edgefl.testing.conformance import must, must_be_shaped, must_repeat, same
 
 PARAMETERS, STATISTICS, CLASSES = 6, 2, 4
-ROUNDING = 1e-5  # of a few float32 sums
-GRADIENT_ROUNDING = 1e-4  # of a model's logits and gradients, whose sums are longer
+ROUNDING = 1e-5  # of short float32 sums
+GRADIENT_ROUNDING = 1e-4  # of a model's logits and gradients, which are longer sums
 
 
 def optimisers(optimiser: Optimiser) -> None:
-    """Check that steps move models in place, each device by itself, and that weights are those of its steps."""
+    """Check that steps update models in place, each device independently, and that weights match the steps."""
     for decay in (0.0, 0.1):
         together, alone = _steps_of(optimiser, decay, 3), _steps_of(optimiser, decay, 1)
-        must(bool(together.isfinite().all()), "step() left the finite numbers within three steps")
+        must(bool(together.isfinite().all()), "step() gives numbers that are not finite within three steps")
         must(
             torch.allclose(together[:1], alone, rtol=1e-5, atol=1e-7),
-            "step() moves a device otherwise when others are beside it: rows have to be independent",
+            "step() moves a device differently together with others: keep rows independent",
         )
-        must_repeat("step()", together, _steps_of(optimiser, decay, 3), "keep no state, it is handed in")
+        must_repeat("step()", together, _steps_of(optimiser, decay, 3), "keep no state, it is an argument")
     must(
         torch.allclose(together, _steps_of(optimiser, decay, 3, each=True), rtol=1e-5, atol=1e-6),
-        "step() moves otherwise where each device has a number [k, 1] of its own, as with state: kept",
+        "step() moves differently if step numbers are given per device, [k, 1], as with state: kept",
     )
     weights = optimiser.weights(3, 0.5)
     if weights is not None:
@@ -40,7 +40,10 @@ def optimisers(optimiser: Optimiser) -> None:
         gradients = torch.randn(3, 1, PARAMETERS, dtype=torch.float64, generator=_generator())
         change = torch.tensordot(torch.from_numpy(weights[::-1].copy()), gradients, dims=1)
         moved = _moved(optimiser, gradients, 0.0, 0.5, torch.zeros(1, PARAMETERS, dtype=torch.float64))
-        must(torch.allclose(moved, -0.1 * change), "weights() are not those of the gradients in three steps")
+        must(
+            torch.allclose(moved, -0.1 * change),
+            "weights() do not match the gradients' effect in three steps",
+        )
 
 
 def _steps_of(optimiser: Optimiser, decay: float, devices: int, *, each: bool = False) -> Tensor:
@@ -63,7 +66,7 @@ def _moved(
     for step, grads in enumerate(gradients, start=1):
         number = torch.full((len(local), 1), float(step)) if each else step
         optimiser.step(local, grads.clone(), state, Step(number, 0.1, momentum, decay))
-        must(not torch.equal(local, before), "step() left the models where they were: move `local` in place")
+        must(not torch.equal(local, before), "step() did not move the models: update `local` in place")
     return local
 
 
@@ -72,19 +75,25 @@ def _generator() -> torch.Generator:
 
 
 def lr_schedules(schedule: LrSchedule) -> None:
-    """Check that the shape of a schedule lies in [0, 1], and is the same whenever it is asked for."""
+    """Check that the shape of a schedule is in [0, 1], and depends on the arguments only."""
     for round_ in range(1, 101):
         progress = (round_ - 1) / 100
         shape = schedule.shape(round_, progress)
-        must(0 <= shape <= 1, f"shape() is {shape} in round {round_}: a share of the largest rate, in [0, 1]")
+        must(
+            0 <= shape <= 1,
+            f"shape() is {shape} in round {round_}: it must be a share of the largest rate, in [0, 1]",
+        )
         must_repeat("shape()", shape, schedule.shape(round_, progress), "keep no state")
     must(0 <= schedule.shape(101, 1.0) <= 1, "shape() leaves [0, 1] when the schedule is over")
 
 
 def warm_starts(start: WarmStart) -> None:
-    """Check that weights sum to 1 or are empty, sessions are only dropped, and no argument is changed."""
-    must(start.probes >= 0, f"probes is {start.probes}: a number of rounds")
-    must(0 < start.probe_participants <= 1, f"probe_participants is {start.probe_participants}: in (0, 1]")
+    """Check that weights sum to 1 or are empty, sessions are only dropped, and arguments are not modified."""
+    must(start.probes >= 0, f"probes is {start.probes}: it must be a number of rounds")
+    must(
+        0 < start.probe_participants <= 1,
+        f"probe_participants is {start.probe_participants}: it must be in (0, 1]",
+    )
     torch.manual_seed(0)
     size = PARAMETERS + STATISTICS
     current = torch.randn(size)
@@ -97,17 +106,20 @@ def warm_starts(start: WarmStart) -> None:
         for gradient in (torch.randn(PARAMETERS), None):
             lent = copy.deepcopy((current, saved, gradient))
             opening = start.opening(current, saved, gradient if start.probes else None)
-            must(same(lent, (current, saved, gradient)), "opening() changed a tensor that it was only lent")
+            must(
+                same(lent, (current, saved, gradient)),
+                "opening() modified an argument in place: make new tensors",
+            )
             must(
                 opening.model.shape == (size,)
                 and opening.model.dtype == current.dtype
                 and bool(torch.isfinite(opening.model).all()),
-                f"opening() gave {tuple(opening.model.shape)} of {opening.model.dtype}: return a finite model with"
-                " its statistics, [M + Q], in the dtype of `current`",
+                f"opening() returned {tuple(opening.model.shape)} of {opening.model.dtype}: return a finite model"
+                " with its statistics, [M + Q], in the dtype of `current`",
             )
             must(
                 set(opening.weights) <= {z.session for z in saved},
-                f"opening() weighs sessions {sorted(opening.weights)}: only saved ones can have a weight",
+                f"opening() weights sessions {sorted(opening.weights)}: only saved ones can have a weight",
             )
             must(
                 not opening.weights or abs(sum(opening.weights.values()) - 1) < ROUNDING,
@@ -118,9 +130,9 @@ def warm_starts(start: WarmStart) -> None:
         order = [z.session for z in kept]
         must(
             set(order) <= {z.session for z in [*saved, newest]} and order == sorted(set(order)),
-            f"retain() gave sessions {order}: keep some of the saved ones, oldest first",
+            f"retain() returned sessions {order}: keep some of the saved ones, oldest first",
         )
-        must(isinstance(start.checks(kept), bool), "checks() answers True or False")
+        must(isinstance(start.checks(kept), bool), "checks() must return True or False")
         saved = kept
     anchor = start.anchor(current, torch.tensor([True, False, True, True]))
     if anchor is not None:
@@ -128,7 +140,7 @@ def warm_starts(start: WarmStart) -> None:
 
 
 def output_term(term: OutputTerm) -> None:
-    """Gradients that are written out are those of the loss."""
+    """Check that written-out gradients are those of the loss."""
     outputs = [
         Outputs(torch.randn(3, CLASSES), torch.randn(3, PARAMETERS)) for _ in range(1 + len(term.references))
     ]
@@ -147,9 +159,9 @@ def output_term(term: OutputTerm) -> None:
 
 
 def models(model: Model) -> None:
-    """Logits for every sample at the typical size; parameters by the seed; what is written out as autograd's."""
+    """Check logits at the typical size, that parameters depend on the seed only, and all written-out functions."""
     for name in ("typical_input", "typical_classes"):
-        must(hasattr(model, name), f"say the size at which it is usually used: ClassVar {name}")
+        must(hasattr(model, name), f"state the typical size: ClassVar {name}")
     shape, classes = model.typical_input, model.typical_classes
 
     def built() -> torch.nn.Module:
@@ -162,7 +174,7 @@ def models(model: Model) -> None:
     must_be_shaped("logits for two samples", logits, (2, classes), "[batch, classes]")
     must(
         same(dict(module.state_dict()), dict(built().state_dict())),
-        "build() is not a function of torch's seed: initialise from torch's random numbers alone",
+        "build() does not depend on torch's seed only: initialise from torch's random numbers",
     )
     size = model.size(shape, classes)
     counted = Size(TensorLayout.of(module).size, flops_per_sample(built(), shape))
@@ -173,7 +185,7 @@ def models(model: Model) -> None:
         written = model.logits(tensors, len(x), lambda first, end: x[first:end].clone(), (mean, scale))
         must(
             torch.allclose(written, module((x - mean) * scale), atol=GRADIENT_ROUNDING),
-            "logits() are not those of the module for (x - mean) scale: correct them, or leave them to it",
+            "logits() are not those of the module for (x - mean) scale: correct them, or do not override them",
         )
     if type(model).gradients is not Model.gradients:
         layout = TensorLayout.of(module)
@@ -187,17 +199,17 @@ def models(model: Model) -> None:
             torch.allclose(written, derived, atol=GRADIENT_ROUNDING),
             "gradients() are not those of the module's loss: correct them, or leave them to autograd",
         )
-        if model.knows_terms:  # that compare with one model for all devices, and with one for each
+        if model.knows_terms:  # terms with one reference model for all devices, and with one each
             others = 0.1 * torch.randn(3, layout.size)
             at = (module, layout, rows, x, y, weight, [_Distance((others[0],)), _Distance((others[1:],))])
             must(
                 torch.allclose(model.gradients(*at), derived_gradients(*at), atol=GRADIENT_ROUNDING),
-                "gradients() are not those of the loss with its terms: correct them, or do not say knows_terms",
+                "gradients() are not those of the loss with its terms: correct them, or do not set knows_terms",
             )
 
 
 class _Distance(OutputTerm):
-    """The squared distance of logits and representation from those of the other model."""
+    """Squared distance of logits and representation from those of the other model."""
 
     def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
         logits, representation = (
@@ -215,7 +227,7 @@ def derived_gradients(
     weight: Tensor,
     terms: Sequence[OutputTerm],
 ) -> Tensor:
-    """Compute what `Model.gradients` has to give, by autograd and one device after the other."""
+    """Compute the expected result of `Model.gradients` by autograd, one device after the other."""
     gradients = torch.empty_like(rows)
     for k, row in enumerate(rows.clone().requires_grad_()):
         own = run(module, layout.views(row), x[k])

@@ -1,4 +1,4 @@
-"""The contract of tasks: losses and scores, sample by sample, of devices together and one by one."""
+"""Check the contract of tasks: losses and scores per sample, for devices together and one by one."""
 
 import numpy as np
 import torch
@@ -13,12 +13,12 @@ SAMPLES, DEVICES, OUTPUTS, LENGTH = 24, 3, 4, 5
 
 
 def tasks(task: Task) -> None:
-    """Check that a task takes some targets, and that its loss and score are of each sample alone."""
+    """Check that a task accepts some targets, and that its loss and score of a sample depend on it only."""
     taken = [data for data in _examples() if _takes(task, data)]
     must(
         taken,
         "check() refuses labels [n] int64, numbers [n] float32, 0 or 1 [n, L] float32, and labels [n, length] int64"
-        " of texts: take one of these, and say of the others what is wrong as an EdgeflError",
+        " of texts: accept one of these, and raise an EdgeflError with the reason for the others",
     )
     must(task.score.isidentifier() and task.score != "loss", f"score is {task.score!r}: name it as a column")
     for data in taken:
@@ -26,7 +26,7 @@ def tasks(task: Task) -> None:
 
 
 def _examples() -> list[Data]:
-    """Return labels, numbers, several labels per sample, and a label at each position of a text."""
+    """Return data with labels, numbers, several labels per sample, and a label at each position of a text."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(SAMPLES, 2)).astype(np.float32)
     found = []
@@ -54,7 +54,7 @@ def _keeps(task: Task, data: Data) -> None:
     kinds = task.kinds(data.train.y)
     must(
         kinds.shape == (SAMPLES,) and kinds.dtype == np.int64 and kinds.min() >= 0,
-        "kinds() has to be [n] int64 from 0 on, one of each sample",
+        "kinds() must return one kind per sample, [n] int64 from 0",
     )
     y = torch.from_numpy(data.train.y)
     positions = (LENGTH,) if task.per_position else ()
@@ -62,24 +62,25 @@ def _keeps(task: Task, data: Data) -> None:
     outputs = torch.randn(shape, generator=torch.Generator().manual_seed(1))
     losses, scores = task.losses(outputs, y), task.scores(outputs, y)
     for name, values in (("losses", losses), ("scores", scores)):
-        must_be_shaped(f"{name}()", values, (SAMPLES,), "one of each sample, [B]")
-        must(bool(values.double().isfinite().all()), f"{name}() left the finite numbers")
+        must_be_shaped(f"{name}()", values, (SAMPLES,), "return one per sample, [B]")
+        must(bool(values.double().isfinite().all()), f"{name}() returned numbers that are not finite")
         function = getattr(task, name)
         alone = torch.cat([function(outputs[k : k + 1], y[k : k + 1]) for k in range(SAMPLES)])
         must(
             torch.allclose(alone.double(), values.double(), atol=1e-6),
             f"{name}() of a sample depends on the others",
         )
-    must(
-        float(scores.double().max()) <= 1 + 1e-6, "a score is above 1: 1 is perfect, and the more the better"
-    )
+    must(float(scores.double().max()) <= 1 + 1e-6, "a score is above 1: 1 must be perfect, and higher better")
     further = dict(task.further(float(losses.mean())))
-    must(set(further) == set(task.columns), f"further() gives {sorted(further)}, columns are {task.columns}")
+    must(
+        set(further) == set(task.columns),
+        f"further() returned {sorted(further)}, but columns are {task.columns}",
+    )
     many, targets = outputs.unflatten(0, (DEVICES, -1)), y.unflatten(0, (DEVICES, -1))
     each = grad(lambda out, of: task.losses(out, of).sum())
     together = vmap(each)(many, targets)
     one_by_one = torch.stack([each(out, of) for out, of in zip(many, targets, strict=True)])
     must(
         torch.allclose(together, one_by_one, atol=1e-6),
-        "gradients of losses() differ where devices are stacked by torch.func.vmap: use tensor operations alone",
+        "gradients of losses() differ if devices are stacked by torch.func.vmap: use tensor operations only",
     )

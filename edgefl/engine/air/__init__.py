@@ -1,1 +1,1 @@
-"""What happens on the air: links and their gains, a round's transfers, and what they cost."""
+"""The air interface: links and their gains, a round's transfers, and their costs."""

@@ -1,4 +1,4 @@
-"""A band that is shared dynamically: transfers of one cell and direction, an event per end."""
+"""A dynamically shared band: the transfers of one cell and direction, with an event at the end of each."""
 
 import simpy
 
@@ -6,12 +6,12 @@ from edgefl.channel.fading import Fading
 from edgefl.channel.shared_band import SharedBand
 from edgefl.errors import refused
 
-# How far ahead the next end is looked for, slots: a flow that comes before would void the rest of the plan.
+# Slots to look ahead for the next end: a flow that joins earlier would void the rest of the plan.
 HORIZON_SLOTS = 512
 
 
 class BandInUse:
-    """A SharedBand on SimPy's clock: flows join at slot boundaries, and end by an event or are cut off."""
+    """A SharedBand on SimPy's clock: flows join at slot boundaries, and end with an event or are cut off."""
 
     def __init__(self, env: simpy.Environment, band: SharedBand, slot_s: float) -> None:
         self.env = env
@@ -31,10 +31,10 @@ class BandInUse:
         neighbours: float = 0.0,
         background: bool = False,
     ) -> simpy.Event:
-        """Begin to move a payload at the boundary `slot`, which is now.
+        """Start to send a payload at the boundary `slot`, which is now.
 
         Returns:
-            An event that succeeds with the boundary at which it has arrived.
+            An event that succeeds with the boundary at which the payload has arrived.
         """
         self.catch_up(slot)
         end = self._ends[id_] = self.env.event()
@@ -51,7 +51,7 @@ class BandInUse:
         return end
 
     def change(self, id_: int, snr_whole_band: float, slot: int) -> None:
-        """Let a flow have another mean SNR from the boundary `slot` on, which is now, if it has not just ended."""
+        """Set a flow's mean SNR from the boundary `slot` on, which is now, unless the flow has just ended."""
         self.catch_up(slot)
         if id_ in self._ends:
             self._band.change(id_, snr_whole_band, slot)
@@ -69,11 +69,11 @@ class BandInUse:
 
     @property
     def sent_slots(self) -> float:
-        """Slots of use of all shares together, since the beginning."""
+        """Airtime of all shares together since the start, in slots."""
         return self._band.sent_slots
 
     def sent_slots_of(self, group: int) -> float:
-        """Slots of one full power that a group has sent for, since the beginning."""
+        """Return the airtime of a group since the start, in slots of one full power."""
         return self._band.sent_slots_of(group)
 
     def catch_up(self, slot: int) -> None:
@@ -91,7 +91,7 @@ class BandInUse:
             self._ends.pop(id_).succeed(slot)
 
     def _plan(self) -> None:
-        """Schedule a look at the band at the next end of a flow, or at the horizon; earlier plans are void."""
+        """Schedule a wake-up at the next end of a flow or at the horizon; it replaces earlier ones."""
         self._plans += 1
         plan = self._plans
         due = self._band.next_end(self._band.slot + HORIZON_SLOTS)

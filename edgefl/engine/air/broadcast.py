@@ -1,4 +1,4 @@
-"""A round's model sent once to all: how long that takes, and what each device has of it then."""
+"""Broadcast of a round's model: how long it takes, and how much each device has received."""
 
 import math
 from collections.abc import Sequence
@@ -15,22 +15,22 @@ from edgefl.errors import EdgeflError
 
 @dataclass(frozen=True)
 class Broadcast:
-    """One transmission of a model over the whole band, in an erasure code: how much a device receives is all.
+    """One transmission of a model over the whole band in an erasure code: only the amount received counts.
 
-    It lasts as long as the payload takes at one rate, the mean over fading of the device at a quantile of the
-    round's. A device receives in a slot what its own SNR lets it. If that is the payload by the end, it has the
-    model; else it goes on by unicast for the bits that are missing, with an equal share of the band.
+    It lasts as long as the payload takes at one rate: the mean rate over fading of the device at a quantile of the
+    round's devices. A device receives in a slot what its own SNR allows. If that is the payload by the end, it has
+    the model; otherwise it downloads the missing bits by unicast, with an equal share of the band.
 
     Units: slots, bits; SNR linear, mean on the whole band. Source: 3GPP TS 23.247 (multicast and broadcast with
-    point-to-point repair). Left out: gains read anew while it lasts, which is short, feedback, and that the
-    modulation is the same for all, which layers and codes without a rate come close to. It has no array gain and one
-    layer. Effect of leaving broadcast
-    out: rounds 1.4 times as long, their slowest device 2 times (90 devices, cell of 250 m).
+    point-to-point repair). Left out: new measurements of gains during the broadcast, which is short; feedback; and
+    that all devices get the same modulation, which layers and rateless codes nearly make up for. It has no array gain
+    and one layer. Effect of leaving broadcast out: rounds take 1.4 times as long, for their slowest device 2 times
+    (90 devices, cell of 250 m).
 
     Args:
-        received_bits: device -> at the end.
+        received_bits: device -> bits received at the end.
         fading, snr: of each device.
-        share: of the band, of each device that then lacks something.
+        share: share of the band of each device that downloads missing bits.
     """
 
     carrier: Carrier
@@ -57,13 +57,13 @@ class Broadcast:
 
         Args:
             payload_bits: [devices], all the same or 0.
-            quantile: 0: the rate of the worst device.
-            lowest_snr: devices below this mean carry nothing, and nobody waits for them.
+            quantile: 0 for the rate of the worst device.
+            lowest_snr: devices with a mean SNR below this receive nothing and do not slow the broadcast down.
         """
         payload = max(payload_bits, default=0)
         if set(payload_bits) - {0, payload}:
             raise EdgeflError(
-                "broadcast sends one model to all, and here devices receive different ones: set it to unicast",
+                "broadcast sends one model to all, but here devices receive different models: set it to unicast",
                 ("radio", "downlink"),
             )
         listening = [i for i, bits in enumerate(payload_bits) if bits]
@@ -71,25 +71,25 @@ class Broadcast:
         rates = [
             _rate(carrier, *link) for link in links.values() if link[0] * link[1].mean_power >= lowest_snr
         ]
-        # that of a device, not one between two
+        # the rate of a device, not one between two
         rate = float(np.quantile(rates, quantile, method="lower")) if rates else 0.0
-        # below the lowest rate nobody listens, and all is left to unicast
+        # if all are below the lowest rate, unicast sends everything
         slots = carrier.frame.slots(first_slot, carrier.need(payload) / rate) if rate else 0
         received = {device: _received(carrier, *link, first_slot, slots) for device, link in links.items()}
         lacking = sum(bits < payload for bits in received.values())
         return cls(carrier, first_slot, first_slot + slots, received, links, 1.0 / max(1, lacking))
 
     def missing_bits(self, device: int, payload_bits: int) -> int:
-        """Return what a device lacks at the end, in whole bits."""
+        """Return the whole bits that a device lacks at the end."""
         return math.ceil(max(0.0, payload_bits - self.received_bits[device]))
 
     def bits_until(self, device: int, slot: int) -> float:
-        """Return what a device has received up to a slot."""
+        """Return the bits that a device has received up to a slot."""
         return _received(self.carrier, *self.links[device], self.first_slot, slot - self.first_slot)
 
     @property
     def airtime_s(self) -> float:
-        """How long the site sends it."""
+        """Airtime of the broadcast, s."""
         slots = self.end_slot - self.first_slot
         return self.carrier.frame.airtime(self.first_slot, slots) * self.carrier.slot_s
 
@@ -101,5 +101,5 @@ def _rate(carrier: Carrier, snr: float, fading: Fading) -> float:
 
 
 def _received(carrier: Carrier, snr: float, fading: Fading, first_slot: int, slots: int) -> float:
-    # as counted up to the last slot, so that the slowest of static links has all
+    # counted up to the last slot, so that the slowest static link receives everything
     return Flow(carrier, snr, fading, first_slot, fidelity="slot").bits_carried(slots) * (1.0 + 1e-12)

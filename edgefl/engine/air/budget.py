@@ -1,4 +1,4 @@
-"""Link budget: the mean SNR of links from their gains, and the carriers on which they send."""
+"""Link budget: the mean SNR of links from their gains, and the carriers of both directions."""
 
 import numpy as np
 import numpy.typing as npt
@@ -33,10 +33,10 @@ def carriers_of(settings: RadioSettings) -> dict[Direction, Carrier]:
 
 
 class Budget:
-    """What the receivers have of the transmitters' power, over noise and mean interference.
+    """The received power over noise and mean interference.
 
     Args:
-        device_power_w: [devices] what each radiates while it sends.
+        device_power_w: [devices] power that each radiates while it sends.
     """
 
     def __init__(self, settings: RadioSettings, device_power_w: FloatArray) -> None:
@@ -49,22 +49,22 @@ class Budget:
             "downlink": settings.budget.noise_figure_db,
             "uplink": settings.budget.noise_figure_db if at_site_db is None else at_site_db,
         }
-        # [1]: what most links are measured against, with no others' mean interference
+        # [1]: the reference of most links, without mean interference of others
         self._quiet_w = {d: self._noise_w(d, np.zeros(1)) for d in DIRECTIONS}
-        # of wanted signals only: what comes from or goes to elsewhere is in no beam
+        # of wanted signals only: interference is in no beam
         self.array_gain = float(db_to_linear(settings.budget.array_gain_db))
 
     def snr(self, state: LargeScaleState, neighbours: int | np.ndarray = 1) -> dict[Direction, np.ndarray]:
         """Return [devices] the mean SNR in each direction, with full power over the whole band.
 
         Args:
-            neighbours: shares that each of the other sites sends at once, with full power each, or [devices] for
-                each; with interference by slot, none is in this SNR.
+            neighbours: shares that each of the other sites sends at once, with full power each, or [devices]; with
+                interference by slot, this SNR contains none of it.
         """
         return self.mean_snr(state, 0 if self._settings.by_slot else neighbours)
 
     def mean_snr(self, state: LargeScaleState, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
-        """Return `snr` with the mean interference of a number of shares at each other site in the noise."""
+        """Return `snr` with noise that includes the mean interference of a number of shares at each other site."""
         gain, down_w = self.array_gain * db_to_linear(state.gains_db), self._quiet_w["downlink"]
         if np.any(neighbours):
             # on average, noise rises by this factor
@@ -77,7 +77,7 @@ class Budget:
         }
 
     def _noise_w(self, direction: Direction, rise_db: FloatArray) -> FloatArray:
-        """Return the noise in the whole band at a direction's receivers, with this much interference on top."""
+        """Return the noise of a direction's receivers in the whole band, raised by this much interference."""
         settings = self._settings
         return noise_w(
             self._noise_psd_w_hz,
@@ -87,9 +87,9 @@ class Budget:
         )
 
     def uplink_power(self, state: LargeScaleState, share: FloatArray) -> FloatArray:
-        """Return [devices] the share of its power that each radiates in a round, by power control.
+        """Return [devices] the share of its power that each device radiates in a round, by power control.
 
-        The path loss is that of the round's start: the power is held, as the share is.
+        It follows from the path loss at the round's start and is held, like the share of the band.
 
         Args:
             share: [devices] of the band.
@@ -99,7 +99,7 @@ class Budget:
     def _controlled(
         self, path_loss_db: FloatArray, share: FloatArray | float, ids: npt.NDArray[np.intp]
     ) -> FloatArray:
-        """Return [n] the share of its power that each of some devices radiates on a share of the band."""
+        """Return [n] the share of its power that each of these devices radiates on a share of the band."""
         settings = self._settings
         if settings.budget.uplink_p0_dbm is None:
             return np.ones(len(ids))
@@ -115,16 +115,16 @@ class Budget:
 
     def downlink_levels(self, state: LargeScaleState) -> FloatArray:
         """Return [devices, cells] the power of each other site over the noise, while it sends."""
-        assert state.of_cells is not None  # with a load, gains to all cells are surveyed
+        assert state.of_cells is not None  # with a load, gains to all cells are measured
         floor_w = self._floor_w("downlink")
         levels: FloatArray = state.of_cells * self.server_power_w / floor_w
         return levels
 
     def uplink_levels(self, power_db: np.ndarray, cell: int, share: float) -> list[FloatArray]:
-        """Return, of each cell, [its devices] the power of each over a site's noise, on a share that it sends on.
+        """Return for each cell [its devices] the power of each over a site's noise, on its share of the band.
 
-        Its power is that of its own uplink: over the whole band, or all of it on the share, by power control if the
-        settings have it.
+        It is the power of its own uplink, by power control if the settings have it: over the whole band, or all of it
+        on the share.
 
         Args:
             power_db: [devices, cells] gains; a device belongs to the cell with its largest.
@@ -144,7 +144,7 @@ class Budget:
         return float(self._noise_psd_w_hz * self._settings.bandwidth_hz * db_to_linear(noise_db))
 
     def interference_over_noise(self, state: LargeScaleState) -> np.ndarray:
-        """Return [devices] how much one share of full power at all other sites adds to the downlink's noise."""
+        """Return [devices] the interference of one full-power share at each other site, over the downlink's noise."""
         settings = self._settings
         floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.budget.noise_figure_db)
         rise: np.ndarray = settings.neighbour_load * self.server_power_w * state.others / floor_w

@@ -1,4 +1,4 @@
-"""Spectral efficiencies of a run's transfers, counted in steps: medians without keeping every transfer."""
+"""Spectral efficiencies of a run's transfers, counted in steps, so that medians need no list of transfers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,20 +10,20 @@ from edgefl.channel.units import FloatArray
 from edgefl.engine.parts import Part, Span
 
 STEP = 0.05  # bit/s/Hz
-STEPS = 2000  # up to 100 bit/s/Hz, in one step beyond
+STEPS = 2000  # up to 100 bit/s/Hz; higher values go into one step
 
 
 class Efficiency:
-    """How many bits a second transfers have moved on each Hz that they had, padding of the last slot included.
+    """Count the bits per second and Hz that transfers have moved, including the padding of their last slot.
 
-    With shares held for a round, a transfer's is its bits over its share of the band and its airtime. Where the
-    band is shared dynamically nobody keeps a transfer's share in each slot: there it is the band's in a round, all
-    bits of a direction over the time in which anybody used it, for a scheduler leaves no part of a band unused (in
-    a TDD frame, that time's mean share of the direction).
+    With shares held for a round, a transfer's efficiency is its bits over its share of the band and its airtime. In a
+    dynamically shared band no shares per slot are kept: there it is the band's efficiency in a round, all bits of a
+    direction over the time in which it was in use, since a scheduler leaves no part of the band unused (in a TDD
+    frame, over the direction's mean share of that time).
 
     Args:
         bandwidth_hz: of the whole band.
-        on_share: direction -> mean share of the time in which the frame serves it.
+        on_share: direction -> share of time in which the frame serves it.
         dynamic: whether shares change within a round.
     """
 
@@ -49,7 +49,7 @@ class Efficiency:
                 counts[min(int(value / STEP), STEPS)] += 1
 
     def median(self, direction: Direction) -> float:
-        """The median so far, to the middle of its step, bit/s/Hz; nan: no transfer has moved a bit."""
+        """Return the median so far, to the middle of its step, in bit/s/Hz; nan if no transfer has moved a bit."""
         counts = np.array(self._counts[direction])
         if not counts.any():
             return math.nan
@@ -58,7 +58,7 @@ class Efficiency:
 
 
 def _of_each(spans: Sequence[Span | None], shares: Sequence[float], hz: float) -> list[float]:
-    # plain numbers: for the hundred of a round that is faster than to make arrays of them
+    # plain numbers are faster than arrays for the hundred transfers of a round
     return [
         span.bits / (share * hz * span.airtime_s)
         for span, share in zip(spans, shares, strict=True)

@@ -1,4 +1,4 @@
-"""Settings of the layout: where base stations stand, their sectors, and which cells have a federation."""
+"""Settings of the layout: positions of base stations, their sectors, and the cells that have a federation."""
 
 from typing import Annotated, Literal, Self
 
@@ -10,88 +10,90 @@ from edgefl.channel.units import FloatArray
 from edgefl.config.scenario_fields import Section
 
 MOST_SITES = 500
-Metres = Annotated[float, Field(ge=-50_000, le=50_000)]  # of a place
+Metres = Annotated[float, Field(ge=-50_000, le=50_000)]  # a coordinate
 CellNumber = Annotated[int, Field(ge=0, lt=3 * MOST_SITES)]
 
 
 class LayoutSettings(Section):
-    """Where base stations stand: one at [0, 0], hexagonal cells around it (rings), or any sites; and their sectors.
+    """Positions of base stations: one at [0, 0], hexagonal cells around it (rings), or any sites; and their sectors.
 
     Hexagons: rings 0, 1 or 2 are 1, 7 or 19 sites, isd_m apart: site 0 at [0, 0], then ring by ring, each
-    counter-clockwise from the x axis; site 1 is at [isd_m, 0], and six sites are neighbours of each. The world
-    is the disc of (rings + 1/2) isd_m. `sites` stand where they are put, in their order; the world is the disc
-    of radius_m around [0, 0], and ends there. Who is beyond is absent.
+    counter-clockwise from the x axis; site 1 is at [isd_m, 0], and each site has six neighbours. The world is the
+    disc of (rings + 1/2) isd_m. `sites` keep their places and order; the world is the disc of radius_m around
+    [0, 0], and ends there. Devices beyond it are absent.
 
-    Every site is one cell and sends alike in all directions, with a gain of antenna_gain_dbi; or it has three
-    panels of 120 degrees (3GPP TR 38.901, Table 7.3-1: 8 dBi ahead, 65 degrees wide, at most 30 dB less), each a
-    cell of its own with a federation of its own. Cells are numbered site by site: with sectors, cell 3 i + k is
-    panel k of site i. Shadowing and line of sight are those of the site, and the same for its sectors; fast fading
-    is each cell's own. Beams add radio.budget.array_gain_db. Left out: antennas of devices other than isotropic ones.
+    A site is one cell and sends equally in all directions, with a gain of antenna_gain_dbi; or it has three panels of
+    120 degrees (3GPP TR 38.901, Table 7.3-1: 8 dBi ahead, 65 degrees wide, at most 30 dB less), each a cell with its
+    own federation. Cells are numbered site by site: with sectors, cell 3 i + k is panel k of site i. The sectors of a
+    site share its shadowing and line of sight; fast fading is independent for each cell. Beams add
+    radio.budget.array_gain_db. Left out: device antennas that are not isotropic.
     """
 
-    rings: int = Field(0, ge=0, le=2, description="rings of cells around the centre one, 0 to 2")
+    rings: int = Field(0, ge=0, le=2, description="rings of cells around the centre one")
     isd_m: float = Field(
-        200.0, ge=20, le=5000, description="distance between neighbouring sites of the hexagons, m"
+        200.0, ge=20, le=5000, description="distance between neighbouring sites of the hexagons"
     )
     sites: tuple[tuple[Metres, Metres], ...] | None = Field(
         None,
-        description="[x, y] of each site, m, in place of rings; none: the hexagons",
+        description="[x, y] of each site, m, instead of rings; null: hexagons",
     )
     radius_m: float | None = Field(
         None,
         gt=0,
         le=50_000,
-        description="radius of the world around sites, m; none: cell.radius_m beyond the farthest site",
+        description="radius of the world around sites; if left out, cell.radius_m beyond the farthest site",
     )
-    sectors: Literal[1, 3] = Field(
-        1, description="cells of a site: 1, the same in all directions, or 3 panels"
-    )
+    sectors: Literal[1, 3] = Field(1, description="cells of a site: 1, equal in all directions, or 3 panels")
     antenna_gain_dbi: float = Field(
         0.0,
         ge=-10,
         le=30,
-        description="gain of a site without sectors, the same in all directions, sending and receiving, dBi; sectors"
-        " have their panels'",
+        description="gain of a site without sectors in all directions, for sending and receiving; sectors have their"
+        " panels' gain",
     )
     azimuth_deg: float = Field(
         30.0,
         ge=-360,
         le=360,
-        description="bearing of each site's first panel, degrees counter-clockwise from x; the others 120 apart",
+        description="bearing of each site's first panel, counter-clockwise from x; the others are 120 degrees apart",
     )
     downtilt_deg: float = Field(
-        0.0, ge=-90, le=90, description="mechanical tilt of the panels below the horizon, degrees"
+        0.0, ge=-90, le=90, description="mechanical tilt of the panels below the horizon"
     )
     edge: Literal["wraparound", "guard_ring"] | None = Field(
         None,
-        description="of hexagons; wraparound: the layout repeats, every site has six neighbours; guard_ring: the"
-        " outer ring serves devices but has no federation; none: wraparound with rings, no repetition with sites",
+        description="edge of hexagons; wraparound: the layout repeats, every site has six neighbours; guard_ring: the"
+        " outer ring serves devices but has no federation; if left out, wraparound with rings, none with sites",
     )
     federations: Literal["all", "centre"] | tuple[CellNumber, ...] = Field(
-        "all", description="one server per cell (all), only the cells of site 0 (centre), or a list of cells"
+        "all", description="cells with a server: all, only those of site 0 (centre), or a list of cells"
     )
 
     @model_validator(mode="after")
     def _one_layout(self) -> Self:
         if self.sites is None:
             if self.radius_m is not None:
-                raise ValueError("radius_m is the world's around sites; hexagons reach (rings + 1/2) isd_m")
+                raise ValueError(
+                    "radius_m is for sites; hexagons reach (rings + 1/2) isd_m: leave radius_m out"
+                )
         elif self.rings:
             raise ValueError("give either rings (hexagons) or sites (any places)")
         elif self.edge is not None:
-            raise ValueError(f"edge {self.edge} belongs to rings; with sites the world ends at radius_m")
+            raise ValueError(
+                f"edge {self.edge} is for rings; with sites the world ends at radius_m: leave edge out"
+            )
         elif not 1 <= len(self.sites) <= MOST_SITES:
             raise ValueError(f"sites: name 1 to {MOST_SITES} places, got {len(self.sites)}")
         elif len(set(self.sites)) < len(self.sites):
             raise ValueError(
-                "two of the sites are at the same place: one of them with sectors: 3 has three cells"
+                "two of the sites are at the same place: for three cells at one site, set sectors: 3"
             )
         return self
 
     @model_validator(mode="after")
     def _one_antenna(self) -> Self:
         if self.antenna_gain_dbi and self.sectors > 1:
-            raise ValueError("antenna_gain_dbi is that of a site without sectors; a panel has 8 dBi ahead")
+            raise ValueError("antenna_gain_dbi is for sites without sectors; a panel has 8 dBi: leave it out")
         return self
 
     @model_validator(mode="after")
@@ -101,14 +103,16 @@ class LayoutSettings(Section):
         can = self.cells - self.sectors * (self._guards if self.edge == "guard_ring" else 0)
         wrong = [cell for cell in self.federations if cell >= can]
         if wrong:
-            raise ValueError(f"federations: no cell {wrong[0]} that could have one; cells are 0 to {can - 1}")
+            raise ValueError(
+                f"federations: there is no cell {wrong[0]} to have one; cells are 0 to {can - 1}"
+            )
         if not self.federations or list(self.federations) != sorted(set(self.federations)):
-            raise ValueError("federations: name at least one cell, each once, in rising order")
+            raise ValueError("federations: name at least one cell, each once, in ascending order")
         return self
 
     @property
     def several(self) -> bool:
-        """Whether devices choose among cells by their place; otherwise one cell has all within its radius."""
+        """Whether devices choose among cells by position; otherwise one cell serves all within its radius."""
         return self.rings > 0 or self.sites is not None or self.sectors > 1
 
     @property
@@ -123,7 +127,7 @@ class LayoutSettings(Section):
 
     @property
     def served(self) -> list[int]:
-        """The cells that have a server: all, those of site 0, those listed; never the guard ring's."""
+        """The cells that have a server: all, those of site 0, or those listed; never the guard ring's."""
         if isinstance(self.federations, tuple):
             return list(self.federations)
         if self.federations == "centre":
@@ -133,5 +137,5 @@ class LayoutSettings(Section):
 
     @property
     def _guards(self) -> int:
-        """Number of sites in the outermost ring; the centre is no guard."""
+        """Number of sites in the outermost ring; the centre is not a guard."""
         return 6 * self.rings

@@ -16,11 +16,11 @@ DIRECTIONS: tuple[Direction, Direction] = ("downlink", "uplink")
 
 @dataclass(frozen=True)
 class Links:
-    """The links of n devices, [n] each, with what is held for a round.
+    """The links of n devices, [n] each, with the values held for a round.
 
-    snr: mean, with full power over the whole band; in the uplink times the share of its power that a device radiates,
-    uplink_power. share: of the band; not used where the band is shared dynamically. neighbours: over the downlink's
-    noise, of each share that the other sites send; not in the snr.
+    snr: mean, with full power over the whole band; in the uplink multiplied by uplink_power, the share of its power
+    that a device radiates. share: of the band; unused in a dynamically shared band. neighbours: power of each share
+    of the other sites over the downlink's noise; not contained in snr.
     """
 
     devices: Sequence[int]
@@ -35,7 +35,7 @@ class Links:
         return len(self.devices)
 
     def at(self, rows: Sequence[int]) -> "Links":
-        """Return some of the links, by their places here."""
+        """Return some of the links, by index."""
         return Links(
             [self.devices[row] for row in rows],
             [self.cells[row] for row in rows],
@@ -49,7 +49,7 @@ class Links:
 
 @dataclass(frozen=True)
 class Transfers:
-    """Transfers of n links that nothing cuts off, [n] each; clock_s: SimPy's time at their ends."""
+    """Transfers of n links that run to their ends, [n] each; clock_s: SimPy's time at the ends."""
 
     start_s: FloatArray
     end_s: FloatArray
@@ -58,7 +58,7 @@ class Transfers:
 
     @classmethod
     def joined(cls, parts: "Sequence[Transfers]") -> "Transfers":
-        """Return the transfers of several groups of links, one group after the other."""
+        """Return the transfers of several groups of links, group after group."""
         if len(parts) == 1:
             return parts[0]
         columns = ([vars(part)[name] for part in parts] for name in vars(parts[0]))
@@ -68,7 +68,7 @@ class Transfers:
 class Transfer(NamedTuple):
     """A transfer that has ended or was cut off: bits moved, and time for which the radio was on.
 
-    stalled_s: of that, how long its link carried nothing. stalled_air_s: time for which the radio was on meanwhile.
+    stalled_s: part of that time in which its link carried nothing. stalled_air_s: the radio's on time in it.
     """
 
     start_s: float
@@ -80,7 +80,7 @@ class Transfer(NamedTuple):
     stalled_air_s: float = 0.0
 
     def span(self, energy_j: float, stalled_j: float = 0.0) -> Span:
-        """Return the transfer as an activity of a device that cost this energy, stalled_j of it without a link."""
+        """Return the transfer as a device's activity with this energy, stalled_j of it spent without a link."""
         stall = NO_STALL
         if self.stalled_s:
             stall = Stall(self.stalled_s, stalled_j, int(self.cut is Cause.RADIO_LINK_FAILURE))

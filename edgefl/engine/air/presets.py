@@ -1,14 +1,13 @@
-"""What the radio's presets say of the engine's sections: what a key is that a scenario leaves out.
+"""Values of the radio's presets for keys that a scenario leaves out.
 
-`nr`, a radio that exists, is the default; `journal` is what these settings have of their own, Table I of the journal
-paper. A key that is written, null too, is the user's. `edgefl.scenario.presets` has all sections.
+`nr`, a radio as built today, is the default; `journal` consists of the defaults of these settings, Table I of the
+journal paper. A key that a scenario sets, even to null, is kept. `edgefl.scenario.presets` has all sections.
 
-Where each law is: line of sight and shadowing in `edgefl.channel.large_scale`, walls in `penetration`, rates in
-`modulation`, power over shares in `share`; the engine reads gains anew and gives links up in
-`edgefl.engine.air.radio_link_monitoring`, and `edgefl.engine.air.indoors` says who is behind which walls. The
-layer-3 filter and the correlation of the sites' shadowing are the defaults of both presets. Which rules of handover
-are configured differs between operators and cells: nr has event A3 as it is customary, and docs/trust.md what comes
-of it.
+The laws: line of sight and shadowing in `edgefl.channel.large_scale`, walls in `penetration`, rates in `modulation`,
+power over shares in `share`; `edgefl.engine.air.radio_link_monitoring` measures gains and gives up links, and
+`edgefl.engine.air.indoors` decides which devices are behind which walls. Both presets have the defaults of the
+layer-3 filter and of the correlation of the sites' shadowing. Rules of handover differ between operators and cells:
+nr has the usual event A3; docs/trust.md shows the effect.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,59 +23,59 @@ NR: dict[str, dict[str, Any]] = {
         "line_of_sight": "soft",  # 38.901, 7.4.2 and 7.6.3.3
         "shadowing": "spatial",  # 7.4.4
         "site_correlation": 0.5,
-        "los_site_correlation": 0.5,  # as shadowing's: what stands around a device is in the way of all sites
+        "los_site_correlation": 0.5,  # like shadowing's: obstacles around a device block all sites
     },
     "radio.budget": {
         "power_over_share": "per_resource_block",
         "uplink_power_over_share": "full",  # a device has the power of its own amplifier
-        # 38.802, Annex A: panels of 4 x 8 elements, 15 dB, less 3 dB as beams are a grid and paths come from around
+        # 38.802, Annex A: panels of 4 x 8 elements, 15 dB, less 3 dB for a grid of beams and paths from all around
         "array_gain_db": 12.0,
-        "uplink_p0_dbm": -80,  # 38.213, 7.1.1; 5G-LENA's NrUePowerControl has this, srsRAN's base station -76
-        "uplink_alpha": 0.8,  # of the values that 38.331 has, 0, 0.4 to 1
+        "uplink_p0_dbm": -80,  # 38.213, 7.1.1; as 5G-LENA's NrUePowerControl; srsRAN's base station has -76
+        "uplink_alpha": 0.8,  # one of 38.331's values 0, 0.4 to 1
         "noise_figure_db": 9.0,  # of devices, 38.802, Annex A
         "site_noise_figure_db": 5.0,  # likewise
     },
     "radio": {
-        # n78 and the other bands from 2.4 GHz on; below, bands are FDD, and nothing is filled in
+        # n78 and the other bands from 2.4 GHz up; lower bands are FDD, and no frame is filled in
         "tdd": {"pattern": "DDDSU"},
-        "interference": "slot",  # of whatever neighbour_load is given
+        "interference": "slot",  # of any neighbour_load
     },
     "radio.link": {
-        "uplink_smallest_part": 0.0625,  # 17 of 273 blocks; 38.214, 6.1.2.2: any number may be given
-        # 38.101-1, 7.2: four receive antennas in n78; measured, four layers carry what two ideal ones would: trust.md
+        "uplink_smallest_part": 0.0625,  # 17 of 273 blocks; 38.214, 6.1.2.2: any number may be allocated
+        # 38.101-1, 7.2: four receive antennas in n78; measured four layers carry as much as two ideal ones: trust.md
         "downlink_layers": 2,
         "rates": "cqi",  # 38.214, Table 5.2.2.1-3
         "control_overhead": 0.14,  # 38.306, 4.1.2, downlink below 6 GHz
         "protocol_overhead": 0.03,  # MAC, RLC, PDCP, IP and TCP
-        "harq_bler": 0.1,  # the target for which a CQI is reported, 38.214, 5.2.2.1
+        "harq_bler": 0.1,  # the target of a reported CQI, 38.214, 5.2.2.1
     },
     "radio.monitoring": {
         "gain_reading": "interval",
-        "coverage_margin_db": 3.0,  # as Qin lies above Qout: 38.133, 8.1, a block error rate of 2 % and one of 10 %
+        "coverage_margin_db": 3.0,  # Qin over Qout: 38.133, 8.1, a block error rate of 2 % and one of 10 %
         "t310_s": 1.0,  # 38.331
-        "t311_s": 3.0,  # 38.331 has 1 to 30 s, OpenAirInterface's base station this
+        "t311_s": 3.0,  # 38.331: 1 to 30 s; OpenAirInterface's base station has 3
     },
     "handover": {
         "l3_filter_k": 4,  # 38.331, 5.5.3.2, and the default of filterCoefficient
-        # Customary: telecomhall.net/t/28801 has an offset of 3 dB, a hysteresis of 0 or more and 320 ms. The offset
-        # holds when the event leaves, too: with 0 and a hysteresis of 3 dB, as in ns-3 and in the journal's preset,
-        # a neighbour that falls back to 3 dB below the serving cell still counts as entered.
+        # Usual: telecomhall.net/t/28801 has an offset of 3 dB, a hysteresis of 0 or more and 320 ms. The offset also
+        # applies when leaving the event: with 0 and a hysteresis of 3 dB, as in ns-3 and in the journal's preset, a
+        # neighbour that falls to 3 dB below the serving cell still counts as entered.
         "a3_offset_db": 3.0,
         "hysteresis_db": 1.0,
         "time_to_trigger_s": 0.32,
     },
-    # 38.901, Table 7.3-1: a panel has 8 dBi ahead, and 4.6 in the mean over the 120 degrees that it serves
+    # 38.901, Table 7.3-1: a panel has 8 dBi ahead, and 4.6 on average over its 120 degrees
     "layout": {"antenna_gain_dbi": 5.0},
     "devices": {
-        "indoor_share": 0.8,  # 38.901, Table 7.2-1, of those who walk or stay
+        "indoor_share": 0.8,  # 38.901, Table 7.2-1, of people who walk or stay
         "indoors_by": "trip",
-        "vehicle_above_m_s": 3.0,  # 11 km/h: faster than those who walk or run
+        "vehicle_above_m_s": 3.0,  # 11 km/h: faster than walking or running
         "penetration": "low_loss",
         "power": "tr38840",
-        "idle_power_w": 0.01,  # 38.840: deep sleep, and paging each 1.28 s, 1.7 units of 6 mW
+        "idle_power_w": 0.01,  # 38.840: deep sleep, and paging every 1.28 s, 1.7 units of 6 mW
     },
 }
-TDD_FROM_HZ = 2.4e9  # of bands, those from here on
+TDD_FROM_HZ = 2.4e9  # bands from here up
 
 
 def with_preset(
@@ -85,12 +84,12 @@ def with_preset(
     left_out: Collection[str] = (),
     beside: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return a section's keys, and a preset's values of those that are not given, but for those left out.
+    """Return a section's keys with a preset's values for keys that are not given, except those in `left_out`.
 
-    A key that is given as null is given. Values are taken in the preset's order: some depend on those before them.
+    A key given as null is kept. Values are filled in the preset's order: some depend on earlier ones.
 
     Args:
-        beside: keys of the sections around it.
+        beside: keys of the enclosing sections.
     """
     filled = dict(given)
     for key, value in values.items():
@@ -100,7 +99,7 @@ def with_preset(
 
 
 def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the radio's keys and sections with nr's values of what is not given; a section may be an object."""
+    """Return the radio's keys and sections, filled with nr's values; a section may be an object."""
     values = {
         place.partition(".")[2]: keys for place, keys in NR.items() if place.partition(".")[0] == "radio"
     }
@@ -109,7 +108,7 @@ def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
     known = {**filled, **{key: value for keys in own.values() if keys for key, value in keys.items()}}
     for section, of in values.items():
         given = own[section] if section else filled
-        if given is None:  # no section: what checks the radio says so
+        if given is None:  # no section: the radio's own check raises the error
             continue
         whole = with_preset(given, of, beside=known)
         known |= whole
@@ -118,14 +117,14 @@ def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fits(key: str, given: Mapping[str, Any]) -> bool:
-    """Tell whether a value of the preset has a place beside what a scenario gives; others say what is wrong."""
+    """Return whether a value of the preset fits a scenario's keys; the checks of other values raise errors."""
     by_cqi = given.get("rates", "cqi") == "cqi"
     power_rule = given.get("uplink_power_over_share") or given.get("power_over_share")
     match key:
         case "tdd":
             carrier_hz = given.get("carrier_hz")
             return not isinstance(carrier_hz, int | float) or carrier_hz >= TDD_FROM_HZ
-        case "power":  # whoever describes the circuits means the model that has them
+        case "power":  # a scenario with circuits means the model that has them
             of_classes = given.get("classes")
             classes = of_classes.values() if isinstance(of_classes, Mapping) else ()
             own = [given, *filter(None, map(given_keys, classes))]
@@ -134,7 +133,7 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
             return given.get("indoors_by") == "trip"
         case "antenna_gain_dbi":  # panels have their own
             return given.get("sectors", 1) == 1
-        case "uplink_p0_dbm":  # a power for a share that is held
+        case "uplink_p0_dbm":  # a power for a held share
             return given.get("sharing") != "dynamic" or power_rule == "per_resource_block"
         case "uplink_smallest_part":
             return by_cqi and power_rule == "full"
@@ -142,6 +141,6 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
             return by_cqi
         case "coverage_margin_db":
             return by_cqi and given.get("shadowing") == "spatial"
-        case "t311_s":  # counts from a failure, and without T310 no link fails
+        case "t311_s":  # counts from a link failure, and without T310 no link fails
             return given.get("t310_s") is not None
     return True

@@ -9,17 +9,17 @@ from edgefl.engine.air.radio_settings import RadioSettings
 class RadioLinkMonitoring:
     """When gains are measured, and when a link is given up, in slots.
 
-    A link is out of sync while its mean SNR, over fading, is below what CQI 1 needs: nothing is sent on it. It
-    fails when that has lasted for T310; before, it goes on as if nothing had been. What then happens is in
-    `edgefl.engine.federation.reestablishment`. 3GPP counts N310 indications of
-    a hypothetical control channel's block errors in the downlink first; here both directions are measured, and the
-    uplink's failure stands for the last retransmission of its link layer. Leaving this out, a device at -20 dB
-    "transfers" for minutes and a round waits for it.
+    A link is out of sync while its mean SNR, over fading, is below that of CQI 1: it carries nothing. If this lasts
+    for T310 the link fails; otherwise it continues as if nothing had happened.
+    `edgefl.engine.federation.reestablishment` has what follows. 3GPP first counts N310 indications of a hypothetical
+    control channel's block errors in the downlink; here both directions are measured, and failure of the uplink
+    stands for the last retransmission of its link layer. Without this, a device at -20 dB "transfers" for minutes and
+    a round waits for it.
 
     Source: 3GPP TS 38.331, 5.3.10; TS 38.133, 8.1. Left out: N310, N311, Qin above Qout.
 
     Args:
-        interval_s: between two measurements of a gain; None: it is never measured again.
+        interval_s: time between two measurements of a gain, or None to measure once.
     """
 
     def __init__(self, settings: RadioSettings, interval_s: float | None) -> None:
@@ -36,12 +36,12 @@ class RadioLinkMonitoring:
                 self.lowest_snr[direction] = steps.lowest_snr
 
     def measures_at(self, time_s: float) -> bool:
-        """Tell whether all gains are measured at this time."""
+        """Return whether all gains are measured at this time."""
         slot = round(time_s / self.slot_s)
         if self.interval is None or slot % self.interval:
             return False
         return abs(slot * self.slot_s - time_s) <= rounding_s(time_s)
 
     def next_measurement(self, slot: int) -> int | None:
-        """Return the first slot after one before which gains are measured; None: they never are."""
+        """Return the first slot after this one before which gains are measured, or None if they never are."""
         return None if self.interval is None else slot - slot % self.interval + self.interval

@@ -7,16 +7,16 @@ from edgefl.channel.transfer import AUTO_COHERENCE_TIMES
 
 
 class RenewalRegime:
-    """Counts the transfers drawn by renewal, and those too short for its normal limit.
+    """Count the transfers drawn by renewal, and those too short for its normal limit.
 
-    The limit needs many coherence times 1 / (1 - rho). Against slot-exact transfers at -20 to 40 dB and 1 to
+    The limit needs many coherence times 1 / (1 - rho). Compared with slot-exact transfers at -20 to 40 dB and 1 to
     30 m/s, 1,500 or 2,000 of each kind, the standard deviation of renewal's times was too large by at most
 
         coherence times   0.1     0.3     1      2     5     10    20   50
         error           540 %   240 %   97 %   57 %   22 %  12 %  7 %  within the 2 to 3 % that so many can tell
 
-    and so was their 99th percentile; the mean is within 3 % from 2 on, 10 % too long at 1, 190 % at 0.1. The
-    weakest links err most: at 20 dB by a third to a fifth of this.
+    and the same holds for their 99th percentile; the mean is within 3 % from 2 on, 10 % too long at 1, 190 % at 0.1.
+    The weakest links have the largest errors: at 20 dB they are a third to a fifth of this.
     """
 
     def __init__(self) -> None:
@@ -27,10 +27,10 @@ class RenewalRegime:
     def count(self, expected_slots: npt.ArrayLike, correlation: npt.ArrayLike) -> None:
         """Count transfers [n] by their expected slots and the correlation of their fading from slot to slot.
 
-        Static links (correlation 1) are not drawn, and not counted.
+        Static links (correlation 1) are not drawn and not counted.
         """
         if isinstance(expected_slots, float) and isinstance(correlation, float):
-            # one transfer counts one: a tenth of the time
+            # a single transfer, in a tenth of the time
             if correlation < 1.0:
                 times_of_one = expected_slots * (1.0 - abs(correlation))
                 self.transfers += 1
@@ -46,12 +46,12 @@ class RenewalRegime:
 
     @property
     def notes(self) -> list[str]:
-        """What run.json should say: nothing, or that some transfers were too short."""
+        """Notes for run.json: one if some transfers were too short."""
         if not self.short:
             return []
         return [
             f"radio.fidelity renewal: {self.short:,} of {self.transfers:,} transfers were shorter than"
             f" {AUTO_COHERENCE_TIMES} coherence times of their fading (the shortest {self.shortest:.2g}), where"
-            " their times spread too widely: by up to 7 % at 20 coherence times, 57 % at 2, and without bound"
-            " below, where the mean is too long, too: fidelity: auto draws such transfers slot by slot"
+            " their times vary too much: by up to 7 % at 20 coherence times, 57 % at 2, and without bound below,"
+            " where the mean is too long as well; with fidelity: auto such transfers are drawn slot by slot"
         ]

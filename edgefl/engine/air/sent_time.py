@@ -1,4 +1,4 @@
-"""When sites have sent to somebody, where rounds overlap: no moment is billed twice."""
+"""Times in which sites have sent while rounds overlap, so that no moment is charged twice."""
 
 import math
 from collections import defaultdict
@@ -8,13 +8,13 @@ Interval = tuple[float, float]
 
 
 class SentTime:
-    """The times at which sites have sent so far, as disjoint intervals in order."""
+    """The times in which sites have sent so far, as disjoint intervals in order."""
 
     def __init__(self) -> None:
         self._sent: dict[int, list[Interval]] = defaultdict(list)
 
     def take(self, site: int, intervals: Iterable[Interval]) -> list[Interval]:
-        """Add intervals of a site; return what of them is new, disjoint and in order."""
+        """Add intervals of a site; return the new parts, disjoint and in order."""
         new: list[Interval] = []
         for start_s, end_s in united(intervals):
             for before_s, after_s in self._sent[site]:
@@ -28,7 +28,7 @@ class SentTime:
         return new
 
     def forget(self, until_s: float) -> None:
-        """Forget what ended by a time, if nothing that began before it is still to come."""
+        """Forget intervals that ended by a time; later ones must not begin before it."""
         for site, sent in self._sent.items():
             self._sent[site] = [one for one in sent if one[1] > until_s]
 
@@ -50,7 +50,7 @@ def united(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def in_turn(intervals: Iterable[Interval]) -> Iterator[Interval]:
-    """Yield what each interval, in order, adds to those before it."""
+    """Yield the part of each interval that earlier ones do not cover."""
     until_s = -math.inf
     for start_s, end_s in sorted(intervals):
         start_s = max(start_s, until_s)

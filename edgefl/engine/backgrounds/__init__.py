@@ -1,4 +1,4 @@
-"""Background traffic: how much of a cell's band other users would take, and what they are like."""
+"""Background traffic: the share of a cell's band that other users need, and what these users are like."""
 
 from abc import abstractmethod
 from collections.abc import Collection
@@ -13,26 +13,26 @@ __all__ = ["Background"]
 
 
 class Background(Component):
-    """Base of all background traffic: users of a cell whose files come at random and share the band with learning.
+    """Base of all background traffic: users with files that arrive at random, on the same band as learning.
 
-    Users are no devices: they have a power, and walls, of their own. Whatever they spend is in no table.
+    Users are not devices: they have their own power and walls. Their energy is in no table.
     """
 
     file_bits: int = Field(4_000_000, ge=1, le=10**12, description="bits of each file")
-    users: int = Field(20, ge=1, le=10_000, description="users of a cell, at places drawn in it")
-    speed_m_s: ClassVar[float] = 1.0  # sets the Doppler of their links
-    transmit_power_dbm: ClassVar[float] = 23.0  # 38.101-1: of a phone
+    users: int = Field(20, ge=1, le=10_000, description="users of a cell, at random places in it")
+    speed_m_s: ClassVar[float] = 1.0  # determines the Doppler shift of their links
+    transmit_power_dbm: ClassVar[float] = 23.0  # of a phone, 38.101-1
 
     @abstractmethod
     def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:
-        """Return the load of a cell from a time on, 0 to 1, and until when it is that, s; inf: for ever.
+        """Return the load of a cell from a time on, 0 to 1, and the time until which it holds, s; inf: for good.
 
-        The load is the share of time in which the users would use the band alone. Where there never is any again, say
-        so by inf: who waits for the next file would wait for ever.
+        The load is the share of time in which the users would use the band if they were alone. Where it stays 0,
+        return inf: otherwise the cell waits for files that never come.
         """
 
     def check(self, cells: Collection[int]) -> None:
-        """Refuse what does not fit these cells, those that have background traffic.
+        """Reject settings that do not fit these cells, which have background traffic.
 
         Raises:
             EdgeflError: names the remedy.
@@ -40,5 +40,5 @@ class Background(Component):
 
     @property
     def ends_s(self) -> float | None:
-        """When what is known of the load ends, and the last one holds on; None: never."""
+        """Return the time at which the known load ends and its last value is held, or None if it never does."""
         return None

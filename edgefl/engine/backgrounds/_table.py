@@ -1,4 +1,4 @@
-"""Reading a table of loads: CSV or Parquet, checked row by row."""
+"""Read a table of loads from CSV or Parquet, checked row by row."""
 
 import csv
 import math
@@ -20,19 +20,19 @@ ALL = "all"
 
 @dataclass
 class LoadSteps:
-    """The loads of a cell: each holds from its time until the next one."""
+    """The loads of a cell; each holds from its time until the next."""
 
     times_s: list[float] = field(default_factory=list)
     loads: dict[Direction, list[float]] = field(default_factory=lambda: {"uplink": [], "downlink": []})
 
     @property
     def ends_s(self) -> float:
-        """When the last step is over: it lasts as long as the one before it; inf: there is but one."""
+        """Time at which the last step ends: it is as long as the one before; inf for a single step."""
         return 2 * self.times_s[-1] - self.times_s[-2] if len(self.times_s) > 1 else math.inf
 
 
 def steps_of(path: Path) -> dict[int | None, LoadSteps]:
-    """Read a table: cell -> its steps, None: of the cells that have none of their own.
+    """Read a table into steps by cell; the key None has the steps of cells without rows of their own.
 
     Raises:
         EdgeflError: names file, line and remedy.
@@ -44,7 +44,7 @@ def steps_of(path: Path) -> dict[int | None, LoadSteps]:
         time_s = _number(path, line, "time_s", row["time_s"])
         of = "all cells" if cell is None else f"cell {cell}"
         if not steps.times_s and time_s != 0:
-            raise _error(path, line, f"{of} begins at {time_s:g} s: its first row has to be at 0")
+            raise _error(path, line, f"{of} begins at {time_s:g} s: its first row must be at 0")
         if steps.times_s and time_s <= steps.times_s[-1]:
             raise _error(
                 path, line, f"{of} is at {time_s:g} s after {steps.times_s[-1]:g} s: sort its rows by time"
@@ -56,13 +56,13 @@ def steps_of(path: Path) -> dict[int | None, LoadSteps]:
                 raise _error(path, line, f"{name} is {load:g}: a load is a share of time, 0 to 1")
             steps.loads[direction].append(load)
     if not steps_of:
-        raise EdgeflError(f"{path}: has no row; write one at least", PLACE)
+        raise EdgeflError(f"{path}: has no rows; write at least one", PLACE)
     return steps_of
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
-        # utf-8-sig: spreadsheets put a byte-order mark in front
+        # utf-8-sig: spreadsheets write a byte-order mark
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = csv.reader(foreign_files.lines(file))
             names = [name.strip() for name in next(lines, [])]
@@ -71,7 +71,9 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 if not cells:
                     continue
                 if len(cells) != len(names):
-                    raise _error(path, lines.line_num, f"{len(cells)} cells, and {len(names)} columns")
+                    raise _error(
+                        path, lines.line_num, f"{len(cells)} cells but {len(names)} columns: make them equal"
+                    )
                 yield lines.line_num, dict(zip(names, cells, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise EdgeflError(f"{path}: cannot be read as CSV ({error}); check the file", PLACE) from error
@@ -98,7 +100,7 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
         raise _error(
             path,
             1,
-            f"{what}; write time_s, uplink_load or downlink_load or both, and perhaps cell, each once",
+            f"{what}; write time_s, uplink_load or downlink_load or both, and optionally cell, each once",
         )
 
 
@@ -107,7 +109,7 @@ def _cell(path: Path, line: int, value: Any) -> int | None:
     if text in ("", ALL):
         return None
     if not (text.isascii() and text.isdigit()):
-        raise _error(path, line, f"cell is {quoted(value)}: write its number, or {ALL}")
+        raise _error(path, line, f"cell is {quoted(value)}: write its number or {ALL}")
     return int(text)
 
 

@@ -1,4 +1,4 @@
-"""A recorded load: a table of times, in steps, for all cells or for each."""
+"""A recorded load: a table of steps in time, for all cells or for each."""
 
 import math
 from bisect import bisect_right
@@ -20,7 +20,7 @@ class LoadTrace(Background):
     """The load of a file, such as the utilisation of resource blocks that a base station counts every 15 minutes.
 
     A table, CSV or Parquet, with the columns `time_s`, `uplink_load` and `downlink_load` (0 to 1; one of the two may
-    be missing and is 0), and perhaps `cell`:
+    be missing and is then 0), and optionally `cell`:
 
         time_s,cell,uplink_load,downlink_load
         0,all,0.1,0.3
@@ -28,22 +28,22 @@ class LoadTrace(Background):
         0,4,0.5,0.9
 
     A row holds from its time until the next one of its cell, without interpolation: a counter's value is the mean of
-    its interval. Rows of the cell `all`, or of a table without this column, are of every cell that has none of its
-    own. Each cell begins at 0 and its times rise. The last row lasts as long as the one before it. Beyond, the last
-    load holds on, and the run says so at its end.
+    its interval. Rows of the cell `all`, or of a table without this column, apply to every cell without rows of its
+    own. Each cell begins at 0, with rising times. The last row lasts as long as the one before it. After that, the
+    last load continues, and the run notes it at its end.
 
-    The load may be 1 for a while: then files queue up, and are served when there is less. Source of the form: PRB
-    usage, 3GPP TS 28.552, 5.1.1.2. Left out: sizes and users that change with the hour.
+    The load may be 1 for a while: files then queue up until there is less. Source of the format: PRB usage, 3GPP
+    TS 28.552, 5.1.1.2. Left out: file sizes and users that change with the hour.
     """
 
     path: Path = Field(description="the table, .csv or .parquet; relative to the scenario's file")
-    repeat: ClassVar[bool] = False  # a subclass with True begins again at its end
+    repeat: ClassVar[bool] = False  # with True, a subclass repeats the table
 
     @field_validator("path")
     @classmethod
     def _readable(cls, path: Path) -> Path:
         if path.suffix not in READABLE:
-            raise ValueError(f"{path} is of no known kind: the name must end in {', '.join(READABLE)}")
+            raise ValueError(f"{path} is of no known kind: use a name that ends in {', '.join(READABLE)}")
         return path
 
     def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:
@@ -58,7 +58,7 @@ class LoadTrace(Background):
             until_s = begun_s + steps.times_s[row + 1]
         else:
             until_s = begun_s + period_s if self.repeat else math.inf
-        # a sum may round down to the time that was asked for
+        # the sum may round down to time_s
         return steps.loads[direction][row], max(until_s, math.nextafter(time_s, math.inf))
 
     def check(self, cells: Collection[int]) -> None:
@@ -98,5 +98,5 @@ class LoadTrace(Background):
 
 @lru_cache(maxsize=4)
 def _read(path: Path, folder: Path, changed_ns: int, size: int) -> dict[int | None, LoadSteps]:
-    """Read the steps of a file; it is read again when it has changed."""
+    """Read the steps of a file; a changed file is read again."""
     return steps_of(path)

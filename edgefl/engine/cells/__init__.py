@@ -1,1 +1,1 @@
-"""Where sites and devices are, which cell serves whom, and handover."""
+"""Positions of sites and devices, serving cells, and handover."""

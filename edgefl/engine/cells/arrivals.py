@@ -1,4 +1,4 @@
-"""Waiting for the next device that becomes present in a cell."""
+"""Wait for the next device that becomes present in a cell."""
 
 import math
 from collections import deque
@@ -12,7 +12,7 @@ class Arrivals:
     def __init__(self, env: simpy.Environment, cells: int) -> None:
         self._env = env
         self._events = [env.event() for _ in range(cells)]
-        # when devices that have handed over will be connected, for those who begin to wait until then
+        # times at which devices in handover will be connected, for processes that begin to wait before
         self._coming_s = [deque[float]() for _ in range(cells)]
 
     def next(self, cell: int) -> simpy.Event:
@@ -23,7 +23,7 @@ class Arrivals:
         return self._events[cell]
 
     def awaited(self) -> list[int]:
-        """Return the cells in which somebody waits for a device."""
+        """Return the cells for which a process waits."""
         return [cell for cell, event in enumerate(self._events) if event.callbacks]
 
     def announce(self, cell: int) -> None:
@@ -33,14 +33,14 @@ class Arrivals:
             waiting.succeed()
 
     def announce_in(self, cell: int, delay_s: float) -> None:
-        """Wake after a delay those that wait for a device in this cell, and those that begin to meanwhile."""
+        """Wake the processes that wait for a device in this cell after a delay, or begin to wait before it ends."""
         then_s = self._env.now + delay_s
         if not delay_s:
             self.announce(cell)
         elif self._events[cell].callbacks:
             self._announce_at(cell, then_s)
         else:
-            # nobody waits, and hardly ever does anybody begin to: no timer for each handover
+            # no process waits, and few begin to: a timer for each handover is not worth it
             coming = self._coming_s[cell]
             while coming and coming[0] <= self._env.now:
                 coming.popleft()
@@ -51,6 +51,6 @@ class Arrivals:
         if time_s <= now_s:
             return
         delay_s = time_s - now_s
-        while now_s + delay_s < time_s:  # a difference may round; not before the device is connected
+        while now_s + delay_s < time_s:  # a difference may round; do not wake before the device is connected
             delay_s = math.nextafter(delay_s, math.inf)
         self._env.timeout(delay_s).callbacks.append(lambda _: self.announce(cell))

@@ -1,4 +1,4 @@
-"""How often devices cross the border between two cells, by geometry alone. Pure NumPy, no clock."""
+"""Count how often devices cross the border between two cells, by geometry alone. Pure NumPy, no clock."""
 
 import math
 
@@ -7,19 +7,19 @@ import numpy as np
 from edgefl.channel.layout import Wraparound
 from edgefl.engine.cells.serving_cells import NOWHERE
 
-LOOK_S = 1.0  # a car at 50 km/h is 14 m farther on: of two crossings within, near a corner, none is seen
+LOOK_S = 1.0  # a car at 50 km/h moves 14 m; two crossings within this time, near a corner, are missed
 
 
 class Borders:
-    """The cell in which each device lies, that of the nearest point, and how often one lies in another than before.
+    """Assign each device to the cell of the nearest point, and count the changes.
 
-    Handovers for each border crossed say how much of them is movement, and how much the radio going to and fro:
-    networks have 1.5 to 2.4 (docs/trust.md). Nothing is drawn, and nothing else depends on it.
+    The number of handovers per border crossed separates movement from ping-pong: networks have 1.5 to 2.4
+    (docs/trust.md). Draws nothing, and nothing else depends on it.
 
     Args:
-        cells_m: [cells, 2] a point of each, such as its site.
-        wraparound: of the layout that they are of; None: the world ends.
-        every_s: between two looks at the devices.
+        cells_m: [cells, 2] a point of each cell, such as its site.
+        wraparound: of the cells' layout, or None if the world has an edge.
+        every_s: time between two samples of the positions.
 
     Attributes:
         crossed: borders crossed, by all devices together.
@@ -37,11 +37,11 @@ class Borders:
         self.crossed = 0
 
     def look(self, time_s: float, positions_m: np.ndarray, served: np.ndarray) -> None:
-        """Count the devices that have crossed a border since the last look, if that is long enough ago.
+        """Count the devices that have crossed a border since the last sample, if that is long enough ago.
 
         Args:
-            positions_m: [devices, 2], nan: absent.
-            served: [devices] whether it is one that could hand over; another one begins anew.
+            positions_m: [devices, 2]; nan for an absent device.
+            served: [devices] whether a device could hand over; a device that could not starts afresh.
         """
         if time_s < self._next_s:
             return
@@ -59,7 +59,7 @@ class Borders:
         self.crossed += int(np.count_nonzero(both & (before != self._cell)))
 
     def unmoved(self, time_s: float) -> None:
-        """Note a look at devices that are where they were at the last one."""
+        """Record a sample of devices that have not moved since the last one."""
         if time_s >= self._next_s:
             self._next_s = time_s + self._every_s * (1 - 1e-9)
 
@@ -70,5 +70,5 @@ class Borders:
         return np.square(axes).sum(axis=0).argmin(axis=0)
 
     def _framed(self, points_m: np.ndarray) -> np.ndarray:
-        """[2, n] points by axis, in the frame of the wrap-around if there is one."""
+        """Return [2, n] the points by axis, in the frame of the wrap-around if there is one."""
         return self._wraparound.aligned_axes(points_m.T) if self._wraparound else points_m.T

@@ -1,4 +1,4 @@
-"""Handover by 3GPP event A3 on filtered measurements: which device changes to which cell, and when.
+"""Handover by 3GPP event A3 on filtered measurements: decide which devices change their cell, and when.
 
 Pure NumPy, no clock.
 """
@@ -12,14 +12,14 @@ from edgefl.engine.settings import HandoverSettings
 
 @dataclass(frozen=True)
 class Decision:
-    """Devices [n] that hand over at the same time, and the target cell [n] of each."""
+    """Devices [n] that hand over at the same time, and their target cells [n]."""
 
     time_s: float
     devices: np.ndarray
     targets: np.ndarray
 
 
-# The filter coefficient of TS 38.331 counts on one sample per period of layer 1, TS 38.133: 200 ms.
+# The filter coefficient of TS 38.331 assumes one sample per period of layer 1, TS 38.133: 200 ms.
 SAMPLE_S = 0.2
 
 
@@ -27,28 +27,28 @@ class Layer3Filter:
     """Layer-3 filter of measurements: F_n = (1 - a) F_(n-1) + a M_n in dB, with F_1 = M_1.
 
     a = 1 / 2^(k/4) for one sample every SAMPLE_S. At other intervals T the filter keeps its time
-    characteristic, as the standard asks: 1 - a becomes (1 - a)^(T / SAMPLE_S), so that an old measurement
+    characteristic, as the standard requires: 1 - a becomes (1 - a)^(T / SAMPLE_S), so that an old measurement
     has the same weight after the same time. k = 0 is no filter.
 
-    Source: TS 38.331, section 5.5.3.2. A device measures all cells, and its filter runs on through handovers;
-    one that was off or absent begins anew.
+    Source: TS 38.331, section 5.5.3.2. A device measures all cells, and its filter continues through handovers;
+    that of a device that was off or absent starts afresh.
     """
 
     def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:
         kept = 1.0 - 0.5 ** (settings.l3_filter_k / 4)
         self._kept = np.float32(kept ** (settings.measurement_interval_s / SAMPLE_S))
         self._filtered_db = np.zeros((cells, devices), np.float32).T  # cell by cell, as measured
-        self._known = np.zeros(devices, dtype=bool)  # has a measurement before
-        # how far the filter was from the measurement before, and whether it is as far from this one: it is at rest
+        self._known = np.zeros(devices, dtype=bool)  # has an earlier measurement
+        # the filter's distance from the last measurement; it is at rest if the next one has the same distance
         self._off_db = np.full((cells, devices), np.nan, np.float32).T
         self.settled = False
 
     def filtered_db(self, power_db: np.ndarray, measuring: np.ndarray) -> np.ndarray:
-        """Take in one measurement of all devices, and return what the filter makes of it.
+        """Filter one measurement of all devices.
 
         Args:
             power_db: [devices, cells] measured power in dB.
-            measuring: [devices] whether a device measures; the rows of others mean nothing, here and there.
+            measuring: [devices] whether a device measures; the rows of others have no meaning, in input and output.
 
         Returns:
             [devices, cells] filtered power in dB, valid until the next call.
@@ -58,9 +58,9 @@ class Layer3Filter:
             return power_db
         first = measuring & ~self._known
         filtered_db = self._filtered_db
-        with np.errstate(invalid="ignore"):  # who is absent is measured at -inf, or nowhere
+        with np.errstate(invalid="ignore"):  # an absent device is measured at -inf or nan
             filtered_db -= power_db
-            # bit by bit, so that one that stays absent (nan) is at rest
+            # compared bit by bit, so that a device that stays absent (nan) is at rest
             unchanged = np.array_equal(filtered_db.T.view(np.int32), self._off_db.T.view(np.int32))
             self.settled = unchanged and not first.any()
             self._off_db[:] = filtered_db
@@ -72,7 +72,7 @@ class Layer3Filter:
         return filtered_db
 
     def forget(self, device: int) -> None:
-        """Begin anew with the device's next measurement."""
+        """Start afresh with the device's next measurement."""
         self._known[device] = False
 
 
@@ -83,10 +83,10 @@ class EventA3:
 
         enters when  M_n - Hys > M_p + Off,   and leaves when  M_n + Hys < M_p + Off.
 
-    A neighbour that has entered and has not left for time_to_trigger_s is the target; the timer runs on
-    between measurements, so a decision falls exactly that long after the measurement that entered. If two
+    A neighbour that has entered and has not left for time_to_trigger_s is the target; the timer continues
+    between measurements, so a decision comes exactly that long after the measurement that entered. If two
     timers end together, the stronger neighbour wins. Cell-specific offsets Ofn, Ocn are left out (zero).
-    Layer 1 needs no filter of its own: what is measured here is free of fast fading to begin with.
+    Layer 1 needs no filter: the measurements are free of fast fading.
     """
 
     def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:
@@ -96,26 +96,26 @@ class EventA3:
         self._interval_s = settings.measurement_interval_s
         self._entered_s = np.full((devices, cells), np.inf)
         self._timing = np.zeros(devices, dtype=bool)  # has at least one neighbour entered
-        self._power_db = np.zeros((devices, cells))  # as measured last
+        self._power_db = np.zeros((devices, cells))  # the last measurement
         self._everybody = np.arange(devices)
 
     def measure(self, time_s: float, power_db: np.ndarray, serving: np.ndarray) -> list[Decision]:
         """Measure all devices once, and decide the handovers until the next measurement.
 
         Args:
-            time_s: when; measurements follow one another by measurement_interval_s.
-            power_db: [devices, cells] path loss and shadowing as received power in dB, any reference; kept
+            time_s: time of the measurement; the next one is measurement_interval_s later.
+            power_db: [devices, cells] path loss and shadowing as received power in dB, with any reference; kept
                 until the next measurement.
             serving: [devices] serving cell, -1 for devices without one (they are not measured).
 
         Returns:
-            Decisions that fall before the next measurement, in order of time.
+            Decisions before the next measurement, in order of time.
         """
         self._power_db = power_db
         served = serving >= 0
         own_db = power_db[self._everybody, np.maximum(serving, 0)]
         best_db = power_db.max(axis=1)
-        # few devices are anywhere near a cell edge: only they need their neighbours looked at one by one
+        # few devices are near a cell edge: only their neighbours are examined one by one
         near = np.flatnonzero(served & (self._timing | (best_db > own_db + self._enter_db)))
         self._entered_s[self._timing & ~served] = np.inf
         self._timing &= served
@@ -130,7 +130,7 @@ class EventA3:
         self._entered_s[near] = entered_s
         self._timing[near] = np.isfinite(entered_s).any(axis=1)
 
-        # earliest timer first, the stronger neighbour among equals
+        # the earliest timer wins, the stronger neighbour on a tie
         first_s = entered_s.min(axis=1)
         ends_s = first_s + self._trigger_s
         # half a rounding error before the next measurement still belongs to this interval
@@ -140,7 +140,7 @@ class EventA3:
         earliest = entered_s[due] == first_s[due, None]
         targets = np.where(earliest, gap_db[due], -np.inf).argmax(axis=1)
         due_s = ends_s[due]
-        if due_s.min() == due_s.max():  # nearly always: those that entered at the same measurement
+        if due_s.min() == due_s.max():  # the usual case: all entered at the same measurement
             return [Decision(float(due_s[0]), near[due], targets)]
         return [
             Decision(float(end_s), near[due[now]], targets[now])
@@ -149,7 +149,7 @@ class EventA3:
         ]
 
     def target(self, device: int, time_s: float) -> int | None:
-        """Return the strongest neighbour, as measured last, that has been a target and has not left since."""
+        """Return the strongest neighbour in the last measurement that is a target, or None."""
         if not self._timing[device]:
             return None
         due = self._entered_s[device] + self._trigger_s <= time_s
@@ -159,10 +159,10 @@ class EventA3:
 
     @property
     def idle(self) -> bool:
-        """Whether no timer runs."""
+        """Whether no timer is running."""
         return not self._timing.any()
 
     def forget(self, devices: int | np.ndarray) -> None:
-        """Stop all timers of these devices, which have changed their cell or gone."""
+        """Stop all timers of these devices, which have changed their cell or left."""
         self._entered_s[devices] = np.inf
         self._timing[devices] = False

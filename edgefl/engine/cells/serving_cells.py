@@ -1,4 +1,4 @@
-"""Which cell serves each device, since when, and where it was before. Pure NumPy, no clock."""
+"""The serving cell of each device, since when, and the one before it. Pure NumPy, no clock."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ class ServingCells:
     """The serving cells of all devices.
 
     Attributes:
-        cell: [devices] serving cell; NOWHERE: none.
-        since_s: [devices] when the cell begins to serve the device: after a handover, when the interruption ends.
+        cell: [devices] serving cell, or NOWHERE.
+        since_s: [devices] time from which the cell serves the device; after a handover, the interruption's end.
     """
 
     def __init__(self, devices: int) -> None:
         self.cell = np.full(devices, NOWHERE)
         self.since_s = np.zeros(devices)
-        self._last_cell = np.full(devices, NOWHERE)  # before the serving one, and when it was left
+        self._last_cell = np.full(devices, NOWHERE)  # the one before, and when the device left it
         self._left_s = np.full(devices, -np.inf)
 
     def connected(self, time_s: float) -> np.ndarray:
@@ -24,11 +24,11 @@ class ServingCells:
         return np.where(self.since_s <= time_s, self.cell, NOWHERE)
 
     def connecting(self, time_s: float) -> np.ndarray:
-        """Return [devices] the cell that will serve each device when an interruption is over; NOWHERE: no such."""
+        """Return [devices] the cell that will serve each device after an interruption, or NOWHERE."""
         return np.where((self.since_s > time_s) & np.isfinite(self.since_s), self.cell, NOWHERE)
 
     def attach(self, device: int, cell: int, time_s: float) -> None:
-        """Attach a device without a cell to one; no change of cell from then on undoes one before."""
+        """Attach a device without a cell; its next change of cell cannot be a return."""
         self.cell[device] = cell
         self.since_s[device] = time_s
         self._last_cell[device] = NOWHERE
@@ -39,8 +39,8 @@ class ServingCells:
         """Record that devices [n] have come from the cells `sources` [n].
 
         Returns:
-            [n] time of stay in the source; [n] time since the change of cell before; [n] whether this change
-            undoes that one.
+            [n] time of stay in the source; [n] time since the previous change of cell; [n] whether this change
+            reverses that one.
         """
         stays_s = time_s - self.since_s[devices]
         since_change_s = time_s - self._left_s[devices]

@@ -1,4 +1,4 @@
-"""Where the devices are now, and which of them are in the simulated area."""
+"""Current positions of the devices, and which of them are in the simulated area."""
 
 import math
 
@@ -11,10 +11,10 @@ from edgefl.mobility import Movement, still_until_s
 
 
 class Whereabouts:
-    """The devices' positions on the clock.
+    """The devices' positions at the clock's time.
 
     Args:
-        radius_m: distance from the origin beyond which a device is absent; None: none is.
+        radius_m: distance from the origin beyond which a device is absent, or None without a limit.
     """
 
     def __init__(self, env: simpy.Environment, movement: Movement, radius_m: float | None) -> None:
@@ -22,26 +22,26 @@ class Whereabouts:
         self._env = env
         self._movement = movement
         self._radius_m = radius_m
-        self._places_s = -math.inf  # when the devices were at _places_m
+        self._places_s = -math.inf  # time of _places_m
         self._places_m = np.empty((0, 2))
 
     def positions_m(self) -> np.ndarray:
-        """Return [devices, 2] the positions now, read-only; nan: a device that is outside the simulated area."""
+        """Return [devices, 2] the current positions, read-only; nan for a device outside the simulated area."""
         now_s = self._env.now
-        # a clock that adds up waits may come to one time in two ways, and everybody is measured once at a time
+        # a clock that adds up waits may reach one time in two ways, and devices are measured once at a time
         if not 0.0 <= now_s - self._places_s <= rounding_s(now_s):
-            self._places_m = self._movement.positions_m(now_s).copy()  # a model may go on with its own
+            self._places_m = self._movement.positions_m(now_s).copy()  # a model may reuse its array
             self._places_m.flags.writeable = False
             self._places_s = now_s
         return self._places_m
 
     def still_until_s(self) -> float:
-        """Return until when nobody changes its place; now: somebody may be on the way."""
+        """Return the time until which no device moves; now if one may be moving."""
         return still_until_s(self._movement, self._env.now)
 
     def here(self, positions_m: np.ndarray) -> np.ndarray:
-        """Tell [n] whether devices at positions [n, 2] are in the simulated area: the cell, or all cells."""
+        """Return [n] whether devices at positions [n, 2] are in the simulated area: the cell, or all cells."""
         if self._radius_m is None:
             return np.isfinite(positions_m[:, 0])
-        # a comparison with nan is false: an absent device is not in the cell
+        # a comparison with nan is false: an absent device is not in the area
         return within(positions_m, self._radius_m)

@@ -1,4 +1,4 @@
-"""Churn: when a device is switched on, beside where it moves."""
+"""Churn: when a device is switched on and off."""
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator
@@ -13,21 +13,21 @@ __all__ = ["Churn"]
 class Churn(Component):
     """Base of all churn models."""
 
-    # whether the model numbers its devices itself, as a file does: those of a class then are its first ones
+    # whether the model numbers its devices itself, as a file does; a class then takes the first ones
     own_numbers: ClassVar[bool] = False
 
     @abstractmethod
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
-        """Yield the ascending times at which the device switches: on at the first, off at the second, and so on.
+        """Yield the ascending times at which the device is switched: on at the first, off at the second, and so on.
 
-        A device that is on from the beginning yields 0.0 first. May be endless.
+        A device that is on from the start yields 0.0 first. May be endless.
         """
 
     @property
     def period_s(self) -> float | None:
-        """The time after which the same happens again, s; None: there is none."""
+        """Period with which the times repeat, s, or None."""
         return None
 
     def members(self, session: int) -> Collection[int] | None:
-        """Return the only devices that may take part in a session; None: all that are present."""
+        """Return the devices that may take part in a session, or None if all present devices may."""
         return None

@@ -1,4 +1,4 @@
-"""Devices that are never switched off."""
+"""Devices that are always switched on."""
 
 from collections.abc import Iterator
 

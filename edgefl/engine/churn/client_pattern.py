@@ -12,7 +12,7 @@ from edgefl.rng import Streams
 
 
 class ClientPattern(Churn):
-    """Session s has exactly the devices of its list; after the last list the first one follows again.
+    """Session s has exactly the devices of its list; after the last list the first follows again.
 
     Source: client patterns of the earlier version of the session papers, its Tables 3 and 4.
     """
@@ -25,7 +25,7 @@ class ClientPattern(Churn):
     def _somebody(self) -> Self:
         for number, ids in enumerate(self.sessions, start=1):
             if not ids or len(set(ids)) < len(ids):
-                raise ValueError(f"session {number} needs at least one device, and none twice: {quoted(ids)}")
+                raise ValueError(f"session {number} needs at least one device, each once: {quoted(ids)}")
         return self
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:

@@ -9,10 +9,10 @@ from edgefl.rng import Streams
 
 
 class DutyCycle(Churn):
-    """On for on_s, off for off_s; each device at a random point of its cycle at time 0."""
+    """On for on_s, then off for off_s; each device starts at a random point of its cycle."""
 
-    on_s: float = Field(30.0, ge=1e-3, le=1e9, description="time on per cycle, s")
-    off_s: float = Field(30.0, ge=1e-3, le=1e9, description="time off per cycle, s")
+    on_s: float = Field(30.0, ge=1e-3, le=1e9, description="time on per cycle")
+    off_s: float = Field(30.0, ge=1e-3, le=1e9, description="time off per cycle")
 
     @property
     def period_s(self) -> float:

@@ -11,13 +11,13 @@ from edgefl.rng import Streams
 class Poisson(Churn):
     """Each device is on for an exponential lifetime, off for an exponential absence, and so on.
 
-    Every device begins in the stationary law: on with probability lifetime / (lifetime + absence). Arrivals
-    of N devices are then Poisson in the limit of many devices, at N / (lifetime + absence) per second
-    (the machine-repair model); the number that is on is binomial at every time.
+    Every device starts in the stationary law: on with probability lifetime / (lifetime + absence). In the limit of
+    many devices, arrivals of N devices are Poisson with N / (lifetime + absence) per second (the machine-repair
+    model); the number of devices that are on is binomial at every time.
     """
 
-    lifetime_s: float = Field(60.0, ge=1e-3, le=1e9, description="mean time a device stays on, s")
-    absence_s: float = Field(60.0, ge=1e-3, le=1e9, description="mean time a device stays off, s")
+    lifetime_s: float = Field(60.0, ge=1e-3, le=1e9, description="mean time for which a device stays on")
+    absence_s: float = Field(60.0, ge=1e-3, le=1e9, description="mean time for which a device stays off")
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         rng = streams("churn", device)

@@ -1,1 +1,1 @@
-"""What a device is: its class, battery, power, and the ledger of its joules."""
+"""Devices: their classes, batteries, power, and the ledger of their joules."""

@@ -1,4 +1,4 @@
-"""A battery: drained by what the device does, filled again while it rests."""
+"""A battery that a device's activities drain and a charger refills."""
 
 import math
 from itertools import accumulate
@@ -6,27 +6,27 @@ from typing import NamedTuple
 
 from edgefl.channel.tdd import OnTime
 
-# Behind these periods of a TDD frame a level that neither fills nor empties the battery goes on alike.
+# After this many periods of a TDD frame, a level that neither fills nor empties the battery repeats its pattern.
 _PERIODS_FOLLOWED = 2
 
 
 class Charge(NamedTuple):
-    """What recharging has put into a battery so far, and what is left in it."""
+    """Energy that recharging has put into a battery so far, and its current level."""
 
     recharged_j: float
     left_j: float
 
 
 class Battery:
-    """Energy of one device between a few power levels; a pure function of the times it is told.
+    """Energy of one device with a constant recharge; a pure function of the times of its changes.
 
     Power drawn in the slots of a TDD frame drains it in these slots: the level is followed through two
-    periods, whole periods behind them are one step.
+    periods, after which whole periods are one step.
 
     Args:
-        capacity_j: when full; the battery begins full.
-        recharge_w: power into the battery, all the time; a full one takes in no more than is drawn.
-        return_share: an empty device is back once this share of the capacity is there.
+        capacity_j: level when full; the battery starts full.
+        recharge_w: power into the battery at all times; a full one takes in no more than is drawn.
+        return_share: share of the capacity at which an empty device returns.
     """
 
     def __init__(self, capacity_j: float, recharge_w: float, return_share: float) -> None:
@@ -41,14 +41,14 @@ class Battery:
         self._since_s = 0.0
 
     def charge(self, time_s: float) -> Charge:
-        """Return what is in it at a time, which is not before the last change of drain."""
+        """Return the charge at a time, which is not before the last change of drain."""
         level_j, lost_j = self._at(time_s)
         offered_j = self._recharge_w * (time_s - self._since_s)
-        # more cannot be lost than came; a full battery's loss is a difference, and rounded
+        # no more can be lost than came in; a full battery's loss is a difference, and rounded
         return Charge(self._taken_in_j + offered_j - min(lost_j, offered_j), max(0.0, level_j))
 
     def level_j(self, time_s: float) -> float:
-        """Return the energy left at a time, as `charge`."""
+        """Return the level at a time, as in `charge`."""
         return self.charge(time_s).left_j
 
     def drain(
@@ -57,8 +57,8 @@ class Battery:
         """Set the power that the device draws from now on.
 
         Args:
-            on: when it draws it; None: all the time.
-            beside_w: what it draws all the time, on top.
+            on: times in which the device draws it, or None if always.
+            beside_w: power that it draws at all times in addition.
         """
         self._taken_in_j, level_j = self.charge(time_s)
         self._level_j = max(0.0, level_j)
@@ -66,32 +66,32 @@ class Battery:
         self._on = None if on is None or on.frame.plain or not power_w else on
 
     def spend(self, time_s: float, energy_j: float) -> float:
-        """Take energy out at once; return what was there of it."""
+        """Remove energy at once; return the part of it that was available."""
         self.drain(time_s, self._drain_w, self._on, beside_w=self._beside_w)
         spent_j = min(energy_j, self._level_j)
         self._level_j -= spent_j
         return spent_j
 
     def empty_s(self) -> float:
-        """Return when the battery will be empty if nothing changes; inf: never."""
+        """Return the time at which the battery will be empty if nothing changes, or inf."""
         if self._on is not None:
             return self._follow(self._on, math.inf)[2]
         net_w = self._drain_w - self._rest_w
         return self._since_s + self._level_j / net_w if net_w > 0 else math.inf
 
     def back_s(self) -> float:
-        """Return when an empty device will have enough to come back; inf: never."""
+        """Return the time at which an empty device will have enough to return, or inf."""
         net_w = self._rest_w - self._drain_w
         missing_j = max(0.0, self._return_j - self._level_j)
         return self._since_s + missing_j / net_w if net_w > 0 else math.inf
 
     @property
     def _rest_w(self) -> float:
-        """What comes in, less what is drawn all the time beside the drain."""
+        """Power that comes in, less the power that is drawn at all times besides the drain."""
         return self._recharge_w - self._beside_w
 
     def _at(self, time_s: float) -> tuple[float, float]:
-        """Return the level at a time, and the energy that a full battery could not take in until then."""
+        """Return the level at a time, and the energy that a full battery could not take in before it."""
         if self._on is not None:
             return self._follow(self._on, time_s)[:2]
         net_w = self._rest_w - self._drain_w
@@ -101,12 +101,12 @@ class Battery:
     def _follow(self, on: OnTime, until_s: float) -> tuple[float, float, float]:
         """Follow the level from slot to slot, until a time or until it is 0.
 
-        From one period to the next a level x becomes min(x + gain, brim), gain being what a period adds and
-        brim where one ends in which the battery was full. From the second period on it rises from period
-        to period, or falls by `-gain` in each.
+        From one period to the next a level x becomes min(x + gain, brim): a period adds gain, and ends at brim if the
+        battery was full in it. From the second period on the level rises from period to period, or falls by
+        `-gain` in each.
 
         Returns:
-            Level, energy that was not taken in, and when the level is 0 (inf: never, or not until then).
+            Level, energy that was not taken in, and the time at which the level is 0 (inf if it is not by then).
         """
         level_j, lost_j = self._level_j, 0.0
         slot, into_s = on.place(self._since_s)
@@ -118,7 +118,7 @@ class Battery:
             if slot == follow_to:
                 sums_j = list(accumulate(net * on.slot_s for net in _rotated(net_w, slot % period)))
                 gain_j, highest_j, lowest_j = sums_j[-1], max(0.0, *sums_j), min(sums_j)
-                # one period less than would empty it, so that it empties in a slot that is followed
+                # one period less than would empty it, so that it becomes empty in a slot that is followed
                 safe = math.inf if gain_j >= 0 else (level_j + lowest_j) / -gain_j - 1
                 if safe == last == math.inf:
                     return level_j, lost_j, math.inf

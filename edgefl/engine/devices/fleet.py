@@ -1,4 +1,4 @@
-"""The devices of a run by class: the class of each device, and what its devices are like."""
+"""The class of each device in a run, and the properties of its devices."""
 
 from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, field
@@ -20,13 +20,13 @@ NO_CLASS = ClassSettings()
 
 @dataclass(frozen=True)
 class Fleet:
-    """Devices and their classes; without classes all are of one that has no name.
+    """Devices and their classes; without classes all devices are of one without a name.
 
     Attributes:
-        kinds: what the devices of each class are like.
-        of: [devices] the class of each, a place in `kinds`.
+        kinds: properties of the devices of each class.
+        of: [devices] the class of each, an index of `kinds`.
         names: of the classes; empty without classes.
-        extras: what each class has that `devices` has not.
+        extras: keys of each class that `devices` does not have.
     """
 
     kinds: tuple[DeviceSettings, ...]
@@ -38,9 +38,9 @@ class Fleet:
     def drawn(cls, settings: DeviceSettings, devices: int, streams: Streams) -> "Fleet":
         """Draw the class of each device.
 
-        With `classes_by: seed` every device draws a number, and the classes take the devices in ascending order
-        of these. What else is drawn does not matter; a class that is split leaves the members of all others
-        where they were; and with more devices most of those before keep their class.
+        With `classes_by: seed` every device draws a number, and the classes take the devices in ascending order of
+        these numbers. Other draws do not matter; splitting a class leaves the members of all others unchanged; and
+        with more devices most keep their class.
         """
         classes = settings.classes
         if classes is None:
@@ -48,7 +48,7 @@ class Fleet:
         sizes = class_sizes(classes, devices)
         order = np.arange(devices)
         if settings.classes_by == "seed":
-            # one number after another: more devices leave those of the first ones as they were
+            # one number after another: more devices leave those of the first ones unchanged
             order = np.argsort(streams("class").random(devices), kind="stable")
         of = np.empty(devices, dtype=np.intp)
         of[order] = np.repeat(np.arange(len(classes)), sizes)
@@ -58,15 +58,15 @@ class Fleet:
         return len(self.of)
 
     def device(self, id_: int) -> DeviceSettings:
-        """Return what a device is like."""
+        """Return the properties of a device."""
         return self.kinds[self.of[id_]]
 
     def column(self, value: Callable[[DeviceSettings], float]) -> FloatArray:
-        """Return [devices] a value of each."""
+        """Return [devices] a value of each device."""
         return np.array([value(kind) for kind in self.kinds], dtype=float)[self.of]
 
     def class_names(self, ids: Collection[int] | None = None) -> list[str]:
-        """Return the class of each of these devices, or of all; nothing without classes."""
+        """Return the class of each of these devices, or of all; empty without classes."""
         if not self.names:
             return []
         of = self.of if ids is None else self.of[np.asarray(ids, dtype=np.intp)]
@@ -74,24 +74,24 @@ class Fleet:
 
     @property
     def idle_power_w(self) -> FloatArray:
-        """[devices] what each draws that is switched on and does nothing."""
+        """[devices] power of a device that is switched on and idle."""
         return self.column(lambda kind: kind.idle_power_w)
 
     def draws(self) -> list[Draws]:
-        """Return what the radio of each device draws."""
+        """Return the power draws of each device's radio."""
         kinds = [kind.draws() for kind in self.kinds]
         return [kinds[kind] for kind in self.of.tolist()]
 
     @property
     def samples_kept(self) -> FloatArray | None:
-        """[devices] share of the training samples dealt to each that it keeps; None: all keep all."""
+        """[devices] share of its training samples that each device keeps, or None if all keep all."""
         if all(extra.samples is None for extra in self.extras):
             return None
         kept = [1.0 if extra.samples is None else extra.samples for extra in self.extras]
         return np.array(kept)[self.of]
 
     def batteries(self) -> list[Battery | None]:
-        """Return a new battery of each device, None for one on mains; empty: all are on mains."""
+        """Return a new battery for each device, or None for one on mains; empty if all are on mains."""
         if all(kind.battery_j is None for kind in self.kinds):
             return []
         kinds = [self.kinds[kind] for kind in self.of.tolist()]
@@ -101,9 +101,9 @@ class Fleet:
         ]
 
     def switches(self, streams: Streams) -> list[Iterator[float]]:
-        """Return each device's times of switching; empty: all are always on."""
+        """Return each device's switching times; empty if all are always on."""
         if all(isinstance(kind.churn, AlwaysOn) for kind in self.kinds):
-            return []  # no process per device for nothing
+            return []  # avoids a process per device
         times_s: list[Iterator[float]] = [iter(())] * len(self)
         for churn, ids in self.groups(lambda kind: kind.churn):
             with moved(("devices", "churn"), self.first_with("churn", churn)[1]):
@@ -112,7 +112,7 @@ class Fleet:
         return times_s
 
     def members(self, session: int) -> Collection[int] | None:
-        """Return the only devices that may take part in a session; None: all that are present."""
+        """Return the devices that may take part in a session, or None if all present devices may."""
         named = [kind.churn.members(session) for kind in self.kinds]
         if all(ids is None for ids in named):
             return None
@@ -121,14 +121,14 @@ class Fleet:
         )
 
     def first_with(self, key: str, component: Any) -> tuple[str, tuple[str, ...]]:
-        """Return the first class with a component, and the key under which the component is written."""
+        """Return the first class with a component, and the key that sets the component."""
         for name, kind, extra in zip(self.names, self.kinds, self.extras, strict=False):
             if getattr(kind, key) == component and getattr(extra, key) is not None:
                 return name, ("devices", "classes", name, key)
         return "", ("devices", key)
 
     def groups(self, component: Callable[[DeviceSettings], Any]) -> list[tuple[Any, np.ndarray]]:
-        """Return each component that classes have, and the ids of the devices of all classes that have it."""
+        """Return each distinct component of the classes, and the ids of all devices that have it."""
         groups: dict[Hashable, tuple[Any, list[int]]] = {}
         for number, kind in enumerate(self.kinds):
             one = component(kind)

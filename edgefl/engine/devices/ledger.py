@@ -1,4 +1,4 @@
-"""The energy ledger: every joule of a device counted once, by what the device was doing."""
+"""The energy ledger: counts every joule of a device once, by activity."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from edgefl.engine.records import LedgerRow
 
 
 class Ledger:
-    """The rounds' joules, summed per device."""
+    """The joules of all rounds, summed per device."""
 
     def __init__(self, devices: int) -> None:
         self._receive_j = np.zeros(devices)
@@ -31,12 +31,12 @@ class Ledger:
         tails_s: Sequence[tuple[float | None, float | None]],
         now_s: float,
     ) -> None:
-        """Add the energy of a round, given by its devices' columns; a device may be in it twice.
+        """Add the energy of a round, given by its devices' columns; a device may occur twice.
 
         Args:
             taken: whether a part's update was aggregated.
-            tails_s: how long the tails of a part's downlink and uplink last.
-            now_s: until when a tail takes from the time that a device is idle.
+            tails_s: durations of the tails of a part's downlink and uplink.
+            now_s: time until which a tail reduces a device's idle time.
         """
         ids = np.array(columns["device"])
         energy_j = np.array(columns["energy_j"])
@@ -49,12 +49,12 @@ class Ledger:
         np.add.at(self._busy_s, ids, _busy_s(columns, tails_s, now_s))
 
     def book_stalls(self, ids: Sequence[int], stalls: Mapping[str, Sequence[float]]) -> None:
-        """Add the time and energy of a round that passed without a link, by its `stall_columns`."""
+        """Add a round's time and energy without a link, from its `stall_columns`."""
         np.add.at(self._stalled_s, ids, stalls["stalled_s"])
         np.add.at(self._stalled_j, ids, stalls["stalled_j"])
 
     def stalls(self) -> dict[str, FloatArray]:
-        """Return further columns [devices] where links can fail; the joules are part of receive_j and transmit_j."""
+        """Return more columns [devices] if links can fail; these joules are part of receive_j and transmit_j."""
         return {"stalled_s": self._stalled_s, "stalled_j": self._stalled_j}
 
     def columns(
@@ -65,11 +65,11 @@ class Ledger:
     ) -> dict[str, Sequence[Any] | np.ndarray]:
         """Return the columns of LedgerRow [devices].
 
-        A device is idle while it is switched on, does nothing else, and its radio has no tail.
+        A device is idle while it is switched on without any activity, and its radio has no tail.
 
         Args:
-            idle_power_w: [devices] of each, or one for all.
-            charges: of each device's battery, None: on mains; empty: all are.
+            idle_power_w: [devices], or one for all.
+            charges: of each device's battery, None on mains; empty if all are on mains.
         """
         idle_j = idle_power_w * np.maximum(0.0, on_time_s - self._busy_s)
         energy_j = self._receive_j + self._transmit_j + self._compute_j + self._tail_j
@@ -95,7 +95,7 @@ class Ledger:
         idle_power_w: float | np.ndarray,
         charges: Sequence[Charge | None] = (),
     ) -> Iterator[LedgerRow]:
-        """Yield a row per device, of `columns`."""
+        """Yield a row per device, from `columns`."""
         columns = self.columns(on_time_s, idle_power_w, charges)
         values = [of.tolist() if isinstance(of, np.ndarray) else of for of in columns.values()]
         for row in zip(*values, strict=True):
@@ -105,9 +105,9 @@ class Ledger:
 def _busy_s(
     columns: Mapping[str, Any], tails_s: Sequence[tuple[float | None, float | None]], now_s: float
 ) -> FloatArray:
-    """Return [parts] how long each device was in an activity, had a tail, or both.
+    """Return [parts] the time for which each device was in an activity, had a tail, or both.
 
-    A device's parts do not overlap, nor does a tail with the next part: that begins with a transfer.
+    A device's parts do not overlap, and a tail ends before the next part, which begins with a transfer.
     """
     times_s = {
         (activity, edge): np.array(columns[f"{activity}_{edge}_s"], dtype=float)  # nan: never reached
@@ -116,7 +116,7 @@ def _busy_s(
     }
     after_downlink_s, after_uplink_s = np.array(tails_s, dtype=float).T
     down_s, up_s = times_s[Activity.DOWNLINK, "end"], times_s[Activity.UPLINK, "end"]
-    spans = (  # in the order in which they begin
+    spans = (  # in order of their starts
         (times_s[Activity.DOWNLINK, "start"], down_s),
         (down_s, down_s + after_downlink_s),
         (times_s[Activity.COMPUTE, "start"], times_s[Activity.COMPUTE, "end"]),

@@ -1,1 +1,1 @@
-"""Sessions, rounds and servers of the cells, and the devices that take part."""
+"""Sessions, rounds and servers of the cells, and the participating devices."""

@@ -1,4 +1,4 @@
-"""Who is in a server's cell, and waiting until somebody is."""
+"""Devices that are present in a server's cell, and waiting for the first one."""
 
 import math
 from collections.abc import Callable, Collection, Generator
@@ -14,7 +14,7 @@ from edgefl.errors import EdgeflError
 
 
 class Deserted(Exception):
-    """A cell has had no device since a time, and waiting for one is given up."""
+    """Raised when waiting for a device in a cell is given up; it has had none since a time."""
 
     def __init__(self, since_s: float) -> None:
         super().__init__(since_s)
@@ -22,14 +22,14 @@ class Deserted(Exception):
 
 
 class Attendance:
-    """The devices that a cell's server may send to work.
+    """The devices that a cell's server may dispatch.
 
     Args:
-        federation: the server's.
-        members: session number -> the only devices that may take part; None: all that are present.
+        federation: of the server.
+        members: session number -> the devices that may take part, or None if all present devices may.
 
     Attributes:
-        session: the number of the one under way.
+        session: number of the current session.
     """
 
     def __init__(
@@ -50,9 +50,10 @@ class Attendance:
         return self._allowed(self._simulation.network.present(self._cell))
 
     def link_columns(self) -> dict[str, int]:
-        """Return the further columns of rounds.csv about devices that would be there, but have no link now.
+        """Return extra columns of rounds.csv about devices that would be present but have no link now.
 
-        Who lacks coverage, where there is one; who is connecting, where links can fail, those waited for included.
+        Devices out of coverage, if the scenario has coverage; devices that are connecting, including those waited
+        for, if links can fail.
         """
         network = self._simulation.network
         without, columns = network.out_of_coverage(self._cell), dict[str, int]()
@@ -65,10 +66,10 @@ class Attendance:
         return columns
 
     def wait_for_links(self, until_s: float) -> Generator[simpy.Event, None, None]:
-        """Wait for the devices that are connecting now, where links can fail: an interruption at most, to until_s.
+        """Wait until the devices that are connecting now are present: for at most one interruption, until until_s.
 
-        A device whose link has failed is there again handover_latency_s after its part of the round; without waiting
-        it would miss the next round, which begins at once. Where links never fail, no round waits (J).
+        Without waiting, a device with a failed link, which is present again handover_latency_s after its part of the
+        round, would miss the next round, which begins at once. If links never fail, no round waits (J).
         """
         if not self._simulation.radio.may_fail:
             return
@@ -80,11 +81,11 @@ class Attendance:
             yield from wait_until(self._simulation.env, min(last_s, until_s))
 
     def wait_for_devices(self, until_s: float) -> Generator[simpy.Event, None, None]:
-        """Wait until at least one device is in the cell, or it is until_s; the federation stands still meanwhile.
+        """Wait until at least one device is in the cell, or until until_s; meanwhile the federation does not work.
 
         Raises:
-            Deserted: nobody came in time, and another federation is done.
-            EdgeflError: nobody came in time, and the run has neither a result nor a duration.
+            Deserted: no device came in time, and another federation is done.
+            EdgeflError: no device came in time, and the run has neither a result nor a duration.
         """
         federation, env = self._federation, self._simulation.env
         began_s = env.now
@@ -97,7 +98,7 @@ class Attendance:
                 if federation.all.done:
                     raise Deserted(began_s)
                 if self._simulation.duration_s < math.inf:
-                    given_up = federation.waits()  # the run has an end: until then a device may come
+                    given_up = federation.waits()  # the run has an end: a device may come before
                     continue
                 raise EdgeflError(
                     f"cell {federation.label} has had no device{self._why()} for {env.now - began_s:g} s since"

@@ -1,4 +1,4 @@
-"""A recorder for several federations that share the cells: rows about a device go to its own federation's tables."""
+"""A recorder for several federations in the same cells: a device's rows go to its own federation's tables."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,11 +9,11 @@ from edgefl.engine.records import Recorder
 
 
 class ByFederation:
-    """Hand each row to the recorder of the federation whose device it is about.
+    """Pass each row to the recorder of its device's federation.
 
     Args:
-        own: federation -> its recorder, to which its servers write.
-        of: [devices] which federation each belongs to, a place in `own`.
+        own: federation -> its recorder, which its servers use.
+        of: [devices] the federation of each, an index of `own`.
     """
 
     def __init__(self, own: Mapping[str, Recorder], of: np.ndarray) -> None:
@@ -41,7 +41,7 @@ class ByFederation:
 
 
 def _at(rows: list[int], column: Any) -> Any:
-    """Return these rows of a column; one value for all of them stays as it is."""
+    """Return these rows of a column; a single value for all rows stays as it is."""
     if isinstance(column, np.ndarray) and column.ndim:
         return column[rows]
     return [column[row] for row in rows] if isinstance(column, list | tuple) else column

@@ -1,4 +1,4 @@
-"""When a session ends, as its policy sees it."""
+"""The end of a session, as decided by its policy."""
 
 import simpy
 
@@ -9,7 +9,7 @@ from edgefl.errors import EdgeflError
 
 
 class Ending:
-    """A session policy, asked about the session under way in a cell.
+    """A session policy, applied to the current session of a cell.
 
     Attributes:
         seen: first members of the sessions so far.
@@ -21,29 +21,29 @@ class Ending:
 
     @property
     def hears_losses(self) -> bool:
-        """Whether the policy goes by losses that devices report."""
+        """Whether the policy uses losses that devices report."""
         return self._policy.report_bits > 0
 
     def progress(self, session: OpenSession, done: int) -> float:
-        """Return the share of a session that is over after a number of rounds of training."""
+        """Return the share of a session that is over after this many rounds of training."""
         return self._policy.progress(self._state(session, done))
 
     def reason_to_end(self, session: OpenSession, done: int) -> str | None:
-        """Return why a session ends now; None: it goes on."""
+        """Return the reason for which a session ends now, or None if it continues."""
         return self._policy.reason_to_end(self._state(session, done))
 
     def reason(self, session: OpenSession, done: int) -> str:
-        """Return why a session ends at its `until_s`."""
+        """Return the reason for which a session ends at its `until_s`."""
         if reason := self.reason_to_end(session, done):
             return reason
         raise EdgeflError(
-            f"{type(self._policy).__name__} ends a session at {session.until_s} s by until_s(), and by"
-            " reason_to_end() it goes on: let that return a reason from then on",
+            f"{type(self._policy).__name__}: until_s() ends a session at {session.until_s} s, but reason_to_end()"
+            " continues it: let reason_to_end() return a reason from then on",
             ("sessions",),
         )
 
     def _state(self, session: OpenSession, done: int) -> SessionState:
-        """Return what the policy may know of a session after a number of rounds of training."""
+        """Return the state of a session that the policy sees after this many rounds of training."""
         return SessionState(
             done,
             frozenset(session.members),

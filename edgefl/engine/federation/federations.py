@@ -1,4 +1,4 @@
-"""The federations of a run: which of them work, and when those that wait for a device are given up."""
+"""The federations of a run: which of them work, and when waiting for a device is given up."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,9 +7,9 @@ import simpy
 
 
 class Stop(NamedTuple):
-    """A federation that stopped before its last session was over: its cell had no device since this time.
+    """A federation that stopped during a session: its cell has had no device since this time.
 
-    cell: or another label that tells its server from the others of the cell.
+    cell: number, or another label that distinguishes its server from others in the cell.
     """
 
     cell: int | str
@@ -18,17 +18,17 @@ class Stop(NamedTuple):
 
 
 class Federations:
-    """Keep which federations work, wait for a device, or are done; each cell has one, or several by name.
+    """Track which federations work, wait for a device, or are done; each cell has one, or several with names.
 
-    A federation without a device waits for one as long as any other works: an empty cell stops only itself.
-    Once none works, those that wait do so for patience_s more, all together; a device that comes in time sets
-    its federation to work again, and the others wait on.
+    A federation without a device waits for one as long as any other works: an empty cell stops only itself. Once
+    none works, all wait for patience_s more, together; if a device comes in time, its federation works again, and the
+    others go on waiting.
 
     Attributes:
-        done: labels, as of `Seat`, of the federations that have run all their sessions.
+        done: labels, as in `Seat`, of the federations that have run all their sessions.
         stopped: federations that were given up.
         working: labels of those that work.
-        on_rest: called whenever one does so no longer.
+        on_rest: called whenever one stops working.
     """
 
     def __init__(self, env: simpy.Environment, patience_s: float) -> None:
@@ -38,21 +38,21 @@ class Federations:
         self.stopped: list[Stop] = []
         self.working: set[int | str] = set()
         self.on_rest: Callable[[], None] = lambda: None
-        self._changes = 0  # a timer set before the last one is void
+        self._changes = 0  # any timer but the latest is void
         self._given_up = env.event()
 
     def works(self, label: int | str) -> None:
-        """Note that a federation begins, or has a device again."""
+        """Record that a federation starts, or has a device again."""
         self.working.add(label)
         self._changes += 1
 
     def finishes(self, label: int | str) -> None:
-        """Note that a federation has run all its sessions."""
+        """Record that a federation has run all its sessions."""
         self.done.add(label)
         self._rests(label)
 
     def waits(self, label: int | str) -> simpy.Event:
-        """Note that a federation has no device; the event returned succeeds when it is given up."""
+        """Record that a federation has no device; return an event that succeeds when it is given up."""
         self._rests(label)
         return self._given_up
 
@@ -72,39 +72,39 @@ class Federations:
         self.env.timeout(self.patience_s).callbacks.append(over)
 
     def of(self, label: int | str) -> "Federation":
-        """Return one of them as its server sees it."""
+        """Return a federation as its server sees it."""
         return Federation(self, label)
 
     def notes(self) -> list[str]:
-        """Say for run.json which federations were given up."""
+        """Return notes for run.json about the federations that were given up."""
         return [
-            f"cell {stop.cell} stopped in session {stop.session}: it had no device since {stop.since_s:.3f} s,"
-            f" nor within rounds.max_wait_s {self.patience_s:g} s after all others had ended"
+            f"cell {stop.cell} stopped in session {stop.session}: it has had no device since {stop.since_s:.3f} s,"
+            f" and none came within rounds.max_wait_s {self.patience_s:g} s after all others had ended"
             for stop in self.stopped
         ]
 
 
 class Federation(NamedTuple):
-    """One of the federations of a run, as its server sees it.
+    """One federation of a run, as its server sees it.
 
-    label: its cell, and its name where several share it.
+    label: its cell, with its name where several share it.
     """
 
     all: Federations
     label: int | str
 
     def works(self) -> None:
-        """Note that it begins, or has a device again."""
+        """Record that the federation starts, or has a device again."""
         self.all.works(self.label)
 
     def finishes(self) -> None:
-        """Note that it has run all its sessions."""
+        """Record that the federation has run all its sessions."""
         self.all.finishes(self.label)
 
     def waits(self) -> simpy.Event:
-        """Note that it has no device; the event returned succeeds when it is given up."""
+        """Record that the federation has no device; return an event that succeeds when it is given up."""
         return self.all.waits(self.label)
 
     def stops(self, session: int, since_s: float) -> None:
-        """Note that it is given up, having had no device since then."""
+        """Record that the federation is given up after having no device since a time."""
         self.all.stopped.append(Stop(self.label, session, since_s))

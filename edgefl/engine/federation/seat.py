@@ -1,26 +1,26 @@
-"""Which server of a run: that of a cell, and where several federations share the cells, of a federation in it."""
+"""Identify a server of a run: by its cell, and by its federation if several share the cells."""
 
 from typing import NamedTuple
 
 
 class Seat(NamedTuple):
-    """The cell of a server, and the federation that it serves; without a name, the only one."""
+    """The cell of a server, and the federation that it serves; an only federation has no name."""
 
     cell: int
     federation: str = ""
 
     @property
     def label(self) -> int | str:
-        """What tells the server from others: its cell, and the federation where there are several."""
+        """The server's cell, with its federation if there are several."""
         return f"{self.cell} of federation {self.federation}" if self.federation else self.cell
 
     @property
     def scope(self) -> tuple[int | str, ...]:
-        """What names of random streams end in; those of one cell alone do not depend on the layout's options."""
+        """Suffix of names of random streams; in a single cell they do not depend on the layout's options."""
         return (*((self.cell,) if self.cell else ()), *((self.federation,) if self.federation else ()))
 
     def named(self, phase: str) -> str:
-        """Return the name of a phase for random draws, which differs between cells and federations."""
+        """Return the name of a phase for random draws, distinct between cells and federations."""
         phase = f"{phase} in cell {self.cell}" if self.cell else phase
         return f"{phase} of {self.federation}" if self.federation else phase
 

@@ -1,4 +1,4 @@
-"""Rounds that are over while their devices' tails go on: their rows wait for these, in the order of the rounds."""
+"""Rounds that are over while their devices' tails continue: their rows wait for the tails, in order of the rounds."""
 
 import math
 from collections import deque
@@ -11,7 +11,7 @@ from edgefl.engine.parts import Part
 
 
 class PartTails(NamedTuple):
-    """The tails of a part's downlink and uplink: how long each lasts, s, None: it goes on; and the energy of both."""
+    """The tails of a part's downlink and uplink: durations, s, or None while running; and the energy of both."""
 
     lasts_s: tuple[float | None, float | None]
     energy_j: float
@@ -19,16 +19,16 @@ class PartTails(NamedTuple):
 
 @dataclass
 class _Waiting:
-    """A round that is over: its parts, the tails of each as far as they are known, and what writes its rows."""
+    """A round that is over: its parts, their tails as far as known, and the function that writes its rows."""
 
     parts: Sequence[Part]
     write: Callable[[list[PartTails]], None]
     known: list[PartTails] = field(default_factory=list)
-    running: list[int] = field(default_factory=list)  # parts of which one goes on
+    running: list[int] = field(default_factory=list)  # parts with a running tail
 
 
 class Unsettled:
-    """The rounds of a run whose rows are not written yet."""
+    """The rounds of a run with rows not written yet."""
 
     def __init__(self, tails: Tails) -> None:
         self._tails = tails
@@ -37,10 +37,10 @@ class Unsettled:
     def add(
         self, parts: Sequence[Part], now_s: float, write: Callable[[list[PartTails]], None]
     ) -> list[PartTails]:
-        """Take in a round that is over; return its tails until now.
+        """Add a round that is over; return its tails so far.
 
         Args:
-            write: called once, when the tails of all parts are over, and rows of earlier rounds are written.
+            write: called once, when the tails of all parts are over and the rows of earlier rounds are written.
         """
         waiting = _Waiting(parts, write)
         for position, part in enumerate(parts):
@@ -56,7 +56,7 @@ class Unsettled:
         return until_now
 
     def release(self, now_s: float) -> None:
-        """Have rows written of the rounds that are settled by now; at infinity of all, with tails in full."""
+        """Write the rows of rounds that are settled by now; at inf of all rounds, with tails in full."""
         while self._waiting:
             first = self._waiting[0]
             for position in first.running:
@@ -68,11 +68,11 @@ class Unsettled:
             first.write(first.known)
 
     def settle(self) -> None:
-        """Have all rows written, at the end of a run: tails that run are booked in full."""
+        """Write all remaining rows at the end of a run; running tails count in full."""
         self.release(math.inf)
 
     def _known(self, part: Part, before: PartTails, now_s: float) -> PartTails:
-        """Return what is known now of a part's tails."""
+        """Return a part's tails as known now."""
         lasts_s, energy_j = list(before.lasts_s), before.energy_j
         for which, transfer in enumerate((part.downlink, part.uplink)):
             if lasts_s[which] is not None:
@@ -83,7 +83,7 @@ class Unsettled:
         return PartTails((lasts_s[0], lasts_s[1]), energy_j)
 
     def _until(self, part: Part, known: PartTails, now_s: float) -> PartTails:
-        """Return a part's tails as if one that goes on ended now."""
+        """Return a part's tails as if a running one ended now."""
         energy_j, lasts_s = known.energy_j, list(known.lasts_s)
         for which, transfer in enumerate((part.downlink, part.uplink)):
             if lasts_s[which] is None and transfer is not None:

@@ -1,4 +1,4 @@
-"""A learner that trains nothing: the radio and the processors work, no tensor exists."""
+"""A learner without training: the radio and the processors work, but there are no tensors."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,9 +16,9 @@ class Untrained:
         self._samples = steps * batch
 
     def session(self, start: SessionStart) -> Iterator["Untrained"]:
-        """Yield the one stage of a session, which is the learner itself."""
+        """Yield the only stage of a session, the learner itself."""
         if start.reports or start.norms:
-            raise EdgeflError("a workload has no loss and no update: take learning", ("workload",))
+            raise EdgeflError("a workload has no loss and no update: use learning instead", ("workload",))
         yield self
 
     @property

@@ -1,4 +1,4 @@
-"""Uploads that began, told to a learner that keeps an account of what has left its devices."""
+"""Report uploads that began to a learner that accounts for the data its devices have sent."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,10 +9,10 @@ from edgefl.engine.parts import Part
 
 
 def with_account(stage: Stage, local: LocalRound, parts: Sequence[Part]) -> LocalRound:
-    """Return what a round's devices did, with the columns that its stage fills once it knows which uploads began.
+    """Return a round's local work, with the columns that its stage fills once it knows which uploads began.
 
     Args:
-        local: in the order of parts; a device may have several where rounds overlap.
+        local: in the order of parts; a device may occur several times where rounds overlap.
     """
     names = [name for name, what in local.after.items() if what == UPLOAD]
     if not names:

@@ -1,4 +1,4 @@
-"""Power models: what a device's radio draws while it receives and sends, between, and afterwards."""
+"""Power models: a device radio's power while it receives and sends, in between, and afterwards."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from edgefl.config.component import Component
 
 __all__ = ["Draws", "Equipment", "PowerModel"]
 
-# keys of a device about its circuits, in the journal paper's model
+# a device's keys about its circuits, in the journal paper's model
 CIRCUITS = frozenset({"circuit_power_w", "pa_efficiency", "uplink_circuit_power_w"})
 
 
 @dataclass(frozen=True)
 class Equipment:
-    """What a device says of its radio: circuits and amplifier."""
+    """A device's circuits and amplifier."""
 
     transmit_w: float  # radiated at full power
     pa_efficiency: float
@@ -24,15 +24,15 @@ class Equipment:
 
 @dataclass(frozen=True)
 class Draws:
-    """What a radio draws; with `idle_power_w` and the processor's share beside it only where it is not in use.
+    """Power draws of a radio; when it is not in use, `idle_power_w` and the processor's share come in addition.
 
     Attributes:
         receive_w: while its receiver is on.
-        send_w: while its transmitter is on, beside its amplifier.
-        amplifier_w: while it radiates its full power; a share of that for a share of the power.
-        receive_j_bit, send_j_bit: of each bit, on top.
-        wait_w: during a transfer, in the slots of a TDD frame that are not its own.
-        tail: after a transfer and until the next one, one after the other: how long, s, and its power, W.
+        send_w: while its transmitter is on, without its amplifier.
+        amplifier_w: while it radiates full power; proportional to the share of the power.
+        receive_j_bit, send_j_bit: energy of each bit, in addition.
+        wait_w: during a transfer, in the slots of a TDD frame of the other direction.
+        tail: after a transfer until the next one: duration, s, and power, W, of each step.
     """
 
     receive_w: float
@@ -47,9 +47,9 @@ class Draws:
 class PowerModel(Component):
     """Base of all power models."""
 
-    # keys of the device that it has no use for: a scenario that sets one of them has mistaken something
+    # keys of the device that the model does not use; setting one is an error
     ignores: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def draws(self, equipment: Equipment) -> Draws:
-        """Return what the radio of a device draws."""
+        """Return the power draws of a device's radio."""

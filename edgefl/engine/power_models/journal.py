@@ -1,4 +1,4 @@
-"""The power of the journal paper: a circuit while receiving, the radiated power while sending."""
+"""The power model of the journal paper: circuit power while receiving, radiated power while sending."""
 
 from edgefl.engine.power_models import Draws, Equipment, PowerModel
 
@@ -6,9 +6,9 @@ from edgefl.engine.power_models import Draws, Equipment, PowerModel
 class JournalPower(PowerModel):
     """Circuit power while receiving, radiated power over the amplifier's efficiency while sending.
 
-    With the defaults of `devices` that is 0.1 W to receive and 0.2 W to send, where phones draw 4 W. Source: the
-    journal paper, eq. (42); amplifier efficiency and the transmitter's circuits are added here. Left out: states
-    between transfers, and what a rate costs.
+    With the defaults of `devices` that is 0.1 W to receive and 0.2 W to send; phones draw 4 W. Source: the journal
+    paper, eq. (42); amplifier efficiency and the transmitter's circuits are additions. Left out: states between
+    transfers, and the energy of a rate.
     """
 
     def draws(self, equipment: Equipment) -> Draws:

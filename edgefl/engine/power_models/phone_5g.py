@@ -1,4 +1,4 @@
-"""Power as measured on 5G phones: a base while the radio is in use, and energy for each bit."""
+"""Power measured on 5G phones: a constant while the radio is in use, and energy for each bit."""
 
 from typing import ClassVar
 
@@ -8,21 +8,21 @@ W_PER_MBIT_S = 1e-6  # J per bit
 
 
 class Phone5G(PowerModel):
-    """A phone's radio: 3.52 W in use, and 1.7 mW for each Mbit/s received, 5.7 mW for each sent.
+    """A phone's radio: 3.52 W in use, plus 1.7 mW for each Mbit/s received and 5.7 mW for each sent.
 
     Source: a regression over 22,324 s of measurements of 5G phones, Narayanan et al., A Variegated Look at 5G in the
-    Wild, SIGCOMM 2021, file mn-combined_all.csv of the artefact SIGCOMM21-5G/artifact at 35aaf28; R^2 is 0.61, the
-    order of magnitude is what counts. The base is a mean over time in networks with TDD frames: it is drawn
-    in all slots while a transfer lasts. Left out: what the radiated power changes (36 nJ/bit in good reception, 63 in
-    bad), and tails, which the regression does not tell apart: a subclass may have some.
+    Wild, SIGCOMM 2021, file mn-combined_all.csv of the artefact SIGCOMM21-5G/artifact at 35aaf28; R^2 is 0.61, so
+    only the order of magnitude counts. The constant is a mean over time in networks with TDD frames: it is drawn
+    in all slots while a transfer lasts. Left out: the effect of the radiated power (36 nJ/bit in good reception, 63
+    in bad), and tails, which the regression cannot separate: a subclass may add them.
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS
     base_w: ClassVar[float] = 3.52  # W, while it receives or sends
-    receive_w_per_mbit_s: ClassVar[float] = 0.0017  # W, beside that, for each Mbit/s received
-    send_w_per_mbit_s: ClassVar[float] = 0.0057  # W, beside that, for each Mbit/s sent
+    receive_w_per_mbit_s: ClassVar[float] = 0.0017  # W, in addition, for each Mbit/s received
+    send_w_per_mbit_s: ClassVar[float] = 0.0057  # W, in addition, for each Mbit/s sent
     tail_s: ClassVar[float] = 0.0  # s, for which the radio stays awake after a transfer
-    tail_w: ClassVar[float] = 0.0  # W, what it draws then
+    tail_w: ClassVar[float] = 0.0  # W, during the tail
 
     def draws(self, equipment: Equipment) -> Draws:
         return Draws(

@@ -12,38 +12,38 @@ from edgefl.engine.power_models import CIRCUITS, Draws, Equipment, PowerModel
 RECEIVE = 300.0  # PDCCH and PDSCH
 LISTEN = 100.0  # PDCCH only
 SEND_0_DBM, SEND_23_DBM = 250.0, 700.0
-# Table 21, of what is received: share of its power in a band of X MHz, 0.4 + 0.6 (X - 20) / 80, but not below this
-# power; and 0.7 of it for half of the antennas
+# Table 21, for reception: share of the power in a band of X MHz, 0.4 + 0.6 (X - 20) / 80, but at least this power;
+# half of the antennas take 0.7 of it
 NARROWEST = 50.0
 HALF_THE_ANTENNAS = 0.7
 
 
 class _Sleep(NamedTuple):
-    """A depth of sleep: relative power, and what it takes to go there and come back."""
+    """A depth of sleep: relative power, and the cost of entering and leaving it."""
 
     units: float
     transition_s: float
-    transition_unit_s: float  # on top
+    transition_unit_s: float  # in addition
 
 
-# Tables 18 and 19: there and back, deep sleep takes 450 units times ms, light sleep 100, micro sleep none
+# Tables 18 and 19: transitions of deep sleep take 450 units times ms, of light sleep 100, of micro sleep none
 SLEEPS = (_Sleep(1.0, 20e-3, 0.45), _Sleep(20.0, 6e-3, 0.1), _Sleep(45.0, 0.0, 0.0))
 
 
 class TR38840(PowerModel):
-    """NR's reference power model: a state for each thing a radio does, relative to deep sleep.
+    """NR's reference power model: a state for each activity of a radio, relative to deep sleep.
 
-    Receiving is 300 units, sending 250 at 0 dBm to 700 at 23 dBm (on a line in mW, as an amplifier draws; beyond,
-    the line goes on; 5G-LENA's line is one in dBm, at 11.5 dBm 475 units in place of 281). In the other direction's
-    slots of a TDD frame, and after a transfer until the inactivity timer runs out, the radio listens: 100. Then comes
-    connected-mode DRX until the network releases the connection: each cycle it listens for the on-duration and
-    sleeps as deep as the rest allows, transitions counted. What follows is `idle_power_w`. Receiving and listening
-    take less in a narrower band and with fewer antennas; `bandwidth_hz` is that of the band which the device is told
-    to use, and is not read from the radio's. The times are those that the report has for file transfers (8.2: cycle
-    160 ms, timer 100 ms, on-duration 8 ms), and a usual release.
+    Receiving takes 300 units, sending 250 at 0 dBm to 700 at 23 dBm (linear in mW, as an amplifier draws, and
+    extrapolated beyond; 5G-LENA interpolates in dBm: 475 units at 11.5 dBm instead of 281). In the other direction's
+    slots of a TDD frame, and after a transfer until the inactivity timer expires, the radio listens: 100. Then comes
+    connected-mode DRX until the network releases the connection: in each cycle the radio listens for the on-duration
+    and sleeps as deeply as the rest allows, transitions included. After the release, `idle_power_w` applies.
+    Receiving and listening take less in a narrower band and with fewer antennas; `bandwidth_hz` is that of the
+    device's bandwidth part, independent of the radio's. The times are the report's for file transfers (8.2: cycle 160
+    ms, timer 100 ms, on-duration 8 ms), with a typical release.
 
-    A unit is stated by whoever uses the model: 6 mW makes 700 units 4.2 W, measured on a phone that sends in a
-    standalone 5G network (SIGCOMM21-5G/artifact).
+    The model does not fix the unit: 6 mW makes 700 units 4.2 W, as measured on a phone that sends in a standalone 5G
+    network (SIGCOMM21-5G/artifact).
 
     Source: 3GPP TR 38.840 V16.0.0, 8.1, Tables 18, 19 and 21, and 8.2; the same figures in 5G-LENA's UE energy model
     (`nr-ue-energy-model.cc`, `nr-ue-drx-model.cc`). Left out: FR2's table (Table 20: 175, 350, 350), several
@@ -53,19 +53,19 @@ class TR38840(PowerModel):
     ignores: ClassVar[frozenset[str]] = CIRCUITS
     unit_w: ClassVar[float] = 0.006  # W, of one relative unit
     inactivity_s: float = Field(
-        0.1, ge=0, le=60, description="inactivity timer: listens all the time after a transfer, s"
+        0.1, ge=0, le=60, description="inactivity timer: the radio listens for this time after a transfer"
     )
-    drx_cycle_s: float = Field(0.16, ge=0.01, le=10.24, description="cycle of connected-mode DRX, s")
+    drx_cycle_s: float = Field(0.16, ge=0.01, le=10.24, description="cycle of connected-mode DRX")
     on_duration_s: float = Field(
-        0.008, ge=0.001, le=0.01, description="of each cycle, in which it listens, s"
+        0.008, ge=0.001, le=0.01, description="part of each cycle in which the radio listens"
     )
     release_s: float = Field(
-        10.0, ge=0, le=3600, description="from the last transfer until the connection is released, s"
+        10.0, ge=0, le=3600, description="time from the last transfer to the release of the connection"
     )
     bandwidth_hz: float = Field(
-        100.0e6, ge=10e6, le=100e6, description="of the bandwidth part in which it listens, Hz, 10e6 to 100e6"
+        100.0e6, ge=10e6, le=100e6, description="bandwidth of the bandwidth part in which the radio listens"
     )
-    receive_antennas: Literal[1, 2, 4] = Field(4, description="receive antennas in use: 1, 2 or 4")
+    receive_antennas: Literal[1, 2, 4] = Field(4, description="receive antennas in use")
 
     def draws(self, equipment: Equipment) -> Draws:
         per_mw = (SEND_23_DBM - SEND_0_DBM) / (1e3 * dbm_to_watt(23.0) - 1.0)
@@ -82,7 +82,7 @@ class TR38840(PowerModel):
         )
 
     def received_units(self, reference: float) -> float:
-        """Return the relative power of a state that receives, in this band and with these antennas."""
+        """Return the relative power of a receiving state, in this band and with these antennas."""
         share = 0.4 + 0.6 * (self.bandwidth_hz / 1e6 - 20.0) / 80.0
         narrowed = reference if self.bandwidth_hz == 100e6 else max(NARROWEST, reference * share)
         return narrowed * HALF_THE_ANTENNAS ** math.log2(4 / self.receive_antennas)

@@ -1,12 +1,12 @@
-"""Shares of the band, powers and clocks for devices that take part in a round: closed forms, and what is optimal.
+"""Allocate shares of the band, powers and clocks to the participants of a round, in closed form or optimally.
 
-The band is one for all: device k sends its bits on a share b_k for a time t_k, at once with the others. With x_k
-the share of its largest power that it radiates, it moves z_k = b_k t_k log2(1 + g_k x_k / b_k) bits per Hz. Only the
-area a = b t counts: the power per Hz at which z bits fit into an area is (2^(z/a) - 1) / g.
+The band is common: device k sends its bits on a share b_k for a time t_k, all at once. With x_k the share of its
+maximum power that it radiates, it moves z_k = b_k t_k log2(1 + g_k x_k / b_k) bits per Hz. Only the area a = b t
+counts: the power per Hz at which z bits fit into an area is (2^(z/a) - 1) / g.
 
-Where an amplifier draws nothing, P = 0, more power costs nothing and spares time or share, both of which have a
-price. So the largest power is the best, x = 1. It is the limit of the formulas, too: h = price g / (P t) grows beyond
-all bounds as P falls, y with it, and what y asks of the amplifier is cut at the largest power.
+If an amplifier draws nothing, P = 0, more power costs nothing and saves time or share, both of which have a price.
+The maximum power is then best, x = 1. This is also the limit of the formulas: h = price g / (P t) grows without
+bound as P falls, and y with it, and the amplifier is limited to its maximum power.
 """
 
 from dataclasses import dataclass
@@ -18,23 +18,23 @@ from edgefl.channel.schedulers import BoolArray
 from edgefl.channel.units import FloatArray
 
 LN2 = float(np.log(2.0))
-STEPS = 200  # of Newton's, at most: some ten are needed
-CLOSE, FITS = 1e-10, 1e-6  # to the soonest end, as a share of it; that shares may sum to above 1
-LOOSE, NEAR = 1e-2, 1e-6  # of logarithms of times and prices: steps that are short, and the last
-STRIDE = 4.0  # of the price's, at most
+STEPS = 200  # most of Newton's steps; about ten are needed
+CLOSE, FITS = 1e-10, 1e-6  # relative distance to the earliest end; excess over 1 of the sum of shares
+LOOSE, NEAR = 1e-2, 1e-6  # in logarithms of times and prices: steps that are short, and the last
+STRIDE = 4.0  # longest step of the price
 NOTHING = 1e-30  # W
-WEAK, FAINT = 1e-3, 1e-13  # SNR below which four terms of a series are exact to 1e-12; the lowest one
+WEAK, FAINT = 1e-3, 1e-13  # SNR below which four terms of a series are exact to 1e-12; the lowest SNR
 
 
 @dataclass(frozen=True)
 class Uploads:
-    """What n devices have to compute and to send, [n] each.
+    """What n devices compute and send, [n] each.
 
     Args:
-        bits_hz: z, bits per Hz of the whole band. gain: g, SNR on the whole band with the largest power.
-        amplifier_w: P, drawn at the largest power; 0: what is drawn does not depend on what is radiated.
-        send_w: drawn beside it while sending.
-        cycles: c. clock_hz: highest f. capacitance: xi; computing takes xi c f^2 joules.
+        bits_hz: z, bits per Hz of the whole band. gain: g, SNR on the whole band with the maximum power.
+        amplifier_w: P, drawn at the maximum power; 0 if the draw does not depend on the radiated power.
+        send_w: drawn while sending, in addition.
+        cycles: c. clock_hz: maximum f. capacitance: xi; computing takes xi c f^2 joules.
     """
 
     bits_hz: FloatArray
@@ -47,13 +47,13 @@ class Uploads:
 
     @property
     def shortest_s(self) -> FloatArray:
-        """[n] seconds of computing at the highest clock."""
+        """[n] seconds of computing at the maximum clock."""
         return self.cycles / self.clock_hz
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """Shares of the band, shares of the largest power, and clocks, [n] each; sent_s: how long each sends then."""
+    """Shares of the band, shares of the maximum power, and clocks, [n] each; sent_s: resulting sending times."""
 
     shares: FloatArray
     power: FloatArray
@@ -67,13 +67,13 @@ class Allocation:
 
 
 def price(y: FloatArray) -> FloatArray:
-    """Return h(y) = 1 + 2^y (y ln 2 - 1), what a bit more area spares at y bits/s/Hz."""
+    """Return h(y) = 1 + 2^y (y ln 2 - 1), the marginal saving of area at y bits/s/Hz."""
     u = y * LN2
     return np.where(u < 1e-4, u * u * (0.5 + u / 3.0), 1.0 + exp(u) * (u - 1.0))
 
 
 def efficiency_of(h: FloatArray) -> FloatArray:
-    """Return y of h(y): (1 + W((h - 1) / e)) / ln 2, Lambert's W on its main branch (Dinh et al., 2021)."""
+    """Return y for h(y): (1 + W((h - 1) / e)) / ln 2, Lambert's W on its main branch (Dinh et al., 2021)."""
     from scipy.special import lambertw
 
     small = np.sqrt(2.0 * h)  # W((h - 1) / e) + 1 near the branch point loses digits
@@ -82,12 +82,12 @@ def efficiency_of(h: FloatArray) -> FloatArray:
 
 
 def _rate_of(snr: FloatArray) -> FloatArray:
-    """Return log2(1 + q) of an SNR q, to all digits."""
+    """Return log2(1 + q) for an SNR q, to all digits."""
     return np.where(snr < WEAK, log1p(snr) / LN2, log2(1.0 + snr))
 
 
 def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
-    """Return the share that moves `rate` bits/s per Hz of the whole band with the largest power; inf: none does.
+    """Return the share that moves `rate` bits/s per Hz of the whole band with the maximum power, or inf if none does.
 
     b log2(1 + g / b) = r: with v = 1 + g / b and k = r ln 2 / g, ln v = k (v - 1), on the lower branch of W.
     """
@@ -96,18 +96,18 @@ def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
     k = rate * LN2 / gain
     with np.errstate(invalid="ignore", divide="ignore"):
         snr = -lambertw(-k * exp(-k), -1).real / k - 1.0
-        left = np.maximum(1.0 - k, FAINT)  # near the branch point W loses digits, and its series does not
+        left = np.maximum(1.0 - k, FAINT)  # near the branch point W loses digits, but its series does not
         weak = left * (2 + left * (8 / 3 + left * (28 / 9 + left * (464 / 135 + left * 1496 / 405))))
         return np.where(k < 1.0, gain / np.where(weak < WEAK, weak, snr), np.inf)
 
 
 def fedl(of: Uploads, kappa: float) -> Allocation:
-    """Minimise joules + kappa seconds of the slowest: computing, then devices on the whole band one after the other.
+    """Minimise joules + kappa times the seconds of the slowest: computing, then sending one after the other.
 
-    Dinh et al., IEEE/ACM Trans. Networking, 2021: all compute for T = (2 sum xi c^3 / kappa)^(1/3), no less than the
-    slowest at its highest clock (their alpha is 2 xi); device k sends for t_k = z_k ln 2 / (1 + W((kappa g / P - 1)
-    / e)), no less than at its largest power. Their turns are here shares t_k over the sum of all for that sum: the
-    same power per Hz, bits and joules of the amplifier.
+    Dinh et al., IEEE/ACM Trans. Networking, 2021: all compute for T = (2 sum xi c^3 / kappa)^(1/3), at least as long
+    as the slowest at its maximum clock (their alpha is 2 xi); device k sends on the whole band for t_k = z_k ln 2 /
+    (1 + W((kappa g / P - 1) / e)), at least as long as at its maximum power. Here their turns become shares t_k over
+    the sum of all, for that sum: with the same power per Hz, bits and joules of the amplifier.
     """
     cubes = float((of.capacitance * of.cycles**3).sum())
     compute_s = max((2.0 * cubes / kappa) ** (1.0 / 3.0), float(of.shortest_s.max()))
@@ -123,19 +123,19 @@ def fedl(of: Uploads, kappa: float) -> Allocation:
 
 
 def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
-    """Minimise the end of the last upload: largest power, highest clock, and shares with which all end together.
+    """Minimise the end of the last upload: maximum power, maximum clock, and shares with which all end together.
 
-    What the shares sum to falls with the end and bends upwards, so that Newton's steps from an end that is too soon
-    never lead beyond the root.
+    The sum of the shares is a decreasing, convex function of the end, so Newton's steps from an end that is too early
+    never overshoot the root.
 
     Args:
-        begun_s: [n] when each can begin to compute.
+        begun_s: [n] time at which each can begin to compute.
 
     Returns:
         The end, and the allocation.
     """
     ready_s = begun_s + of.shortest_s
-    # what each needs with the whole band
+    # each needs this with the whole band
     end_s = float((ready_s + of.bits_hz / _rate_of(of.gain)).max()) * (1.0 + CLOSE)
     for _ in range(STEPS):
         sent_s = end_s - ready_s
@@ -145,17 +145,17 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
         step_s = over / float(falls.sum())
         if (
             step_s <= CLOSE * end_s and over <= FITS
-        ):  # shares of weak links answer to the last digits of the time
+        ):  # shares of weak links are sensitive to the last digits of the time
             break
         end_s += step_s
-    end_s *= 1.0 + CLOSE  # rather later than never
+    end_s *= 1.0 + CLOSE  # slightly late rather than never
     shares = least_share(of.bits_hz / (end_s - ready_s), of.gain)
     shares = shares / max(1.0, float(shares.sum()))
     return end_s, Allocation(shares, np.ones(len(shares)), of.clock_hz, end_s - ready_s)
 
 
 def share_costs(snr: FloatArray) -> FloatArray:
-    """Return d rate / d share at the largest power, bits/s/Hz: log2(1 + q) - q / ((1 + q) ln 2) for an SNR q."""
+    """Return d rate / d share at the maximum power, bits/s/Hz: log2(1 + q) - q / ((1 + q) ln 2) for an SNR q."""
     low = (
         snr**2 * (1 / 2 - snr * (2 / 3 - snr * (3 / 4 - snr * 4 / 5))) / LN2
     )  # the difference loses all digits
@@ -169,24 +169,24 @@ def least_energy(
     end_s: float,
     near: Allocation | None = None,
 ) -> Allocation:
-    """Minimise the joules of computing and sending so that all have sent at a time.
+    """Minimise the joules of computing and sending so that all have sent by a time.
 
-    For a price of the band all devices are apart, and each has one unknown, its sending time: its share follows from
-    that in closed form, its clock is what is left of the time. The price is that at which the shares sum to 1.
-    Newton's steps find times and price together. With an `end_s` that cannot be met all is as for `least_time`.
+    For a given price of the band devices are independent, each with one unknown, its sending time: its share follows
+    in closed form, and its clock from the remaining time. The price is that at which the shares sum to 1. Newton's
+    steps find times and price together. If `end_s` cannot be met, the result is that of `least_time`.
 
     Args:
-        soonest: what `least_time` finds for the same.
-        near: what is best with slightly other links, to begin with.
+        soonest: result of `least_time` for the same devices.
+        near: optimum with slightly different links, to start from.
     """
     soonest_s, fastest = soonest
     if end_s <= soonest_s * (1 + 1e-9):
         return fastest
     window_s = end_s - begun_s
-    longest_s = window_s - of.shortest_s  # to send, at the highest clock
-    shortest_s = of.bits_hz * LN2 / of.gain * (1 + 1e-12)  # with an endless band
+    longest_s = window_s - of.shortest_s  # for sending, at the maximum clock
+    shortest_s = of.bits_hz * LN2 / of.gain * (1 + 1e-12)  # with an infinite band
     longest, shortest = np.log(longest_s), np.log(shortest_s)
-    if near is None:  # begin with half of the time, and the price at equal shares
+    if near is None:  # start with half of the time, and the price at equal shares
         t = 0.5 * (shortest_s + longest_s)
         y = np.minimum(of.bits_hz * len(t) / t, _rate_of(of.gain * len(t)))
         price_j = float(_worth_j(of, window_s, t, y).mean())
@@ -198,15 +198,15 @@ def least_energy(
     low, high, close = -np.inf, np.inf, LOOSE
     for _ in range(STEPS):
         log_t, at, move, held = _sending_times(of, window_s, float(exp(log_price)), log_t, close)
-        # what is left of the times' steps counts in the sum, and times follow the price
+        # the rest of the times' steps counts in the sum, and times follow the price
         along = np.where(held, 0.0, at.gain_by_price / at.falls_by_t)
         sum_ = float(at.share.sum())
         moved = float((at.share_by_t * move).sum()) / sum_
         above = np.log(sum_) + moved
         falls = float((at.share_by_price + at.share_by_t * along).sum()) / sum_
-        # all with the largest power have no use for a price
+        # with all at the maximum power the price has no effect
         step = -above / falls if falls < 0 else float(np.copysign(STRIDE, above))
-        if abs(moved) < 0.5 * abs(above):  # else its sign is not sure
+        if abs(moved) < 0.5 * abs(above):  # otherwise its sign is uncertain
             low, high = (log_price, high) if above > 0 else (low, log_price)
         place = log_price + float(np.clip(step, -STRIDE, STRIDE))
         if not low < place < high:
@@ -220,7 +220,7 @@ def least_energy(
     best, least = _priced(of, window_s, t, float(exp(log_price))).share, least_share(of.bits_hz / t, of.gain)
     spare = np.maximum(0.0, best - least)
     b = least + spare * max(0.0, 1.0 - float(least.sum())) / max(float(spare.sum()), NOTHING)
-    if not b.sum() <= 1.0 + FITS:  # links so weak that times have no digits left for their shares
+    if not b.sum() <= 1.0 + FITS:  # links so weak that times lack the digits for their shares
         return fastest
     b = b / max(1.0, float(b.sum()))
     power = np.minimum(1.0, b * expm1(of.bits_hz / (b * t) * LN2) / of.gain)
@@ -230,9 +230,9 @@ def least_energy(
 
 
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what a bit more sending time costs beside the amplifier: the watts, of them computing's, and its time.
+    """Return the marginal cost of sending time besides the amplifier: watts, computing's part of them, and its time.
 
-    The clock is what is left of the window: computing costs 2 xi c^3 / (window - t)^3 watts more.
+    The clock uses the rest of the window: computing costs 2 xi c^3 / (window - t)^3 watts more.
     """
     compute_s = np.where(of.cycles > 0, window_s - t, 1.0)
     cubes_w = 2.0 * of.capacitance * (of.cycles / compute_s) ** 3
@@ -240,9 +240,9 @@ def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatA
 
 
 def _worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) -> FloatArray:
-    """Return [n] what the whole band is worth to each that sends for a time t at y bits/s/Hz, J.
+    """Return [n] the value of the whole band to a device that sends for a time t at y bits/s/Hz, J.
 
-    What a bit more share spares the amplifier; where that draws nothing, what it spares in time at the largest power.
+    The amplifier's saving by more share; without an amplifier, the saving in time at the maximum power.
     """
     amplifier_j = t * of.amplifier_w / of.gain * price(y)
     takes_w, _, _ = circuits_w(of, window_s, t)
@@ -253,14 +253,15 @@ def _worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) ->
 def _sending_times(
     of: Uploads, window_s: FloatArray, band_j: float, begin: FloatArray, close: float
 ) -> tuple[FloatArray, "_Priced", FloatArray, BoolArray]:
-    """Find logarithms of the best sending times at a price of the band: Newton's steps, halves where these lead out.
+    """Find logarithms of the best sending times at a price of the band: Newton's steps, or halving at the bounds.
 
     Args:
-        begin: [n] near them.
+        begin: [n] start near them.
         close: length of the last step.
 
     Returns:
-        The times, what they mean, the next step, and who sends for as long as the highest clock allows.
+        The times, their consequences, the next step, and the devices that send for as long as the maximum clock
+        allows.
     """
     low, high = np.log(of.bits_hz * LN2 / of.gain), np.log(window_s - of.shortest_s)
     log_t, open_ = begin, np.ones(len(begin), dtype=bool)
@@ -269,7 +270,7 @@ def _sending_times(
         late = at.gain < 0
         held = (log_t >= high) & ~late & open_
         move = np.where(held, 0.0, at.gain / at.falls_by_t)
-        # by an endless band short steps are far: there shares answer to the last digits of the time
+        # with a nearly infinite band short steps are long: there shares are sensitive to the last digits of the time
         if np.abs(move).max() < close and np.abs(at.gain[~held]).max(initial=0.0) < 1.0:
             break
         open_ &= ~late
@@ -282,11 +283,11 @@ def _sending_times(
 
 @dataclass(frozen=True)
 class _Priced:
-    """What sending for a time means at a price of the band, [n] each; `by_t`, `by_price`: by their logarithms.
+    """Consequences of sending times at a price of the band, [n] each; `by_t`, `by_price`: derivatives by logarithms.
 
     Attributes:
         share: of the band, the best at that price.
-        gain: logarithm of what a bit more time spares, in watts, over what it takes; it falls with time.
+        gain: logarithm of the watts that more time saves over the watts that it costs; it falls with time.
     """
 
     share: FloatArray
@@ -298,11 +299,11 @@ class _Priced:
 
 
 def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> _Priced:
-    """Take the best shares for sending times t at a price of the band, J per share.
+    """Compute the best shares for sending times t at a price of the band, J per share.
 
-    Without a limit of power y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time spares
-    b price / t watts. Where that would need more than the largest power, or the amplifier draws nothing,
-    b log2(1 + g / b) = z / t, and more time spares price z / (t^2 s) - P, s being `share_costs`. It takes
+    Without a limit of power y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time saves
+    b price / t watts. If that needs more than the maximum power, or the amplifier draws nothing,
+    b log2(1 + g / b) = z / t, and more time saves price z / (t^2 s) - P, where s is `share_costs`. It costs
     `circuits_w`.
     """
     takes_w, cubes_w, compute_s = circuits_w(of, window_s, t)
@@ -317,7 +318,7 @@ def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> 
     full = np.flatnonzero(~saves | (share * (more - 1.0) > of.gain))
     if len(full):
         g, z = of.gain[full], of.bits_hz[full]
-        t_full = np.maximum(t[full], z * LN2 / g * (1.0 + FAINT))  # an endless band takes that long
+        t_full = np.maximum(t[full], z * LN2 / g * (1.0 + FAINT))  # the time with an infinite band
         least = least_share(z / t_full, g)
         q = g / least
         costs = share_costs(q)

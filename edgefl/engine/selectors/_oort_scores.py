@@ -1,4 +1,4 @@
-"""Oort's scores and its pacer, by the authors' formulas."""
+"""Oort's scores and pacer, by the authors' formulas."""
 
 import math
 from collections.abc import Mapping
@@ -11,15 +11,15 @@ from edgefl.engine.selectors import Candidates
 
 
 def at_quantile(values: FloatArray, share: float) -> float:
-    """Return the value at place int(n share) in ascending order, the last at most."""
+    """Return the value at index int(n share) in ascending order, at most the last."""
     return float(np.sort(values)[min(int(len(values) * share), len(values) - 1)])
 
 
 def scores(utility: FloatArray, last_round: FloatArray, now: int, clip: float) -> FloatArray:
-    """Return [n] scaled utilities with the bonus for what has not been seen for long.
+    """Return [n] scaled utilities with a bonus for devices that have not taken part for long.
 
-    (min(U, quantile) - 0.999 min U) / (max U - 0.999 min U) + sqrt(0.1 ln R / L), R the round from 1 on, L the round
-    of the last part; quantile and extremes are of positive utilities.
+    (min(U, quantile) - 0.999 min U) / (max U - 0.999 min U) + sqrt(0.1 ln R / L), where R is the round from 1 on and
+    L the round of the last part; quantile and extremes are of positive utilities.
 
     Args:
         utility: [n] U. last_round: [n] L, from 1 on. clip: quantile of the utilities.
@@ -42,10 +42,10 @@ def paced(
     step: int,
     delta: float,
 ) -> dict[str, Any]:
-    """Return the pacer's memory after the last round: mean utility of whom it exploited, and the percentile.
+    """Return the pacer's state after the last round: mean utility of the exploited devices, and the percentile.
 
-    Every `step` rounds the sums of the last steps and of those before are compared: within 10 % of one another, the
-    percentile rises by `delta`; five times apart, it falls.
+    Every `step` rounds the sums of the last steps and of those before are compared: if they are within 10 % of each
+    other, the percentile rises by `delta`; if they are five times apart, it falls.
     """
     history, pace = list(memory.get("history", [])), float(memory.get("pace", begin))
     before = dict(memory.get("completed", {}))

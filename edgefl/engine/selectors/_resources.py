@@ -1,4 +1,4 @@
-"""Candidates as the arithmetic of allocation sees them, and its answer as a decision."""
+"""Convert candidates to the input of allocation, and its result to a decision."""
 
 from collections.abc import Callable
 
@@ -11,21 +11,21 @@ from edgefl.engine.selectors import Candidates, Decision
 from edgefl.engine.selectors._allocation import Allocation, Uploads
 
 MATCHED = 0.02  # relative difference of gains
-MATCHES = 3  # times that gains are matched to the rates of the operating point
+MATCHES = 3  # iterations of matching gains to the rates of the operating point
 ABOVE_LOWEST = 2.0  # SNR on a share, over the lowest that carries anything
-Allocate = Callable[[Uploads, Allocation | None], Allocation]  # the second: of slightly other links
+Allocate = Callable[[Uploads, Allocation | None], Allocation]  # the second: of slightly different links
 
 
 def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0, part: float = 1.0) -> Uploads:
-    """Return what participants have to compute and to send, as if rates were Shannon's.
+    """Return what participants compute and send, as if rates were Shannon's.
 
-    The band's rates are averaged over fading, capped, or NR's steps, and a TDD frame serves an uplink for part of the
-    time. The gain of each link is such that Shannon's formula has its mean rate at one power per Hz. A link that is
-    below the lowest rate on the whole band counts at this rate where that power would be lower still.
+    The band's rates are averaged over fading, capped, or NR's steps, and a TDD frame serves the uplink for part of
+    the time. The gain of each link is such that Shannon's formula has its mean rate at one power per Hz. A link below
+    the lowest rate on the whole band counts at this rate if its power per Hz would be lower still.
 
     Args:
-        per_hz: [n] that power, a device's largest power on the whole band being 1.
-        part: of the band, that is theirs, and the whole one to them.
+        per_hz: [n] that power, where 1 is a device's maximum power on the whole band.
+        part: part of the band that they have; it is the whole band in the result.
     """
     carrier = chosen.uplink
     assert carrier is not None
@@ -59,7 +59,7 @@ def drawn(candidates: Candidates, number: int, rng: np.random.Generator) -> Cand
 
 
 def allocated(chosen: Candidates, allocate: Allocate, part: float = 1.0) -> tuple[Uploads, Allocation]:
-    """Allocate a part of the band with gains that are matched to the rates where the allocation ends up."""
+    """Allocate a part of the band with gains that match the rates at the resulting allocation."""
     of = uploads(chosen, len(chosen) / part, part)
     allocation = allocate(of, None)
     for _ in range(MATCHES):
@@ -72,16 +72,17 @@ def allocated(chosen: Candidates, allocate: Allocate, part: float = 1.0) -> tupl
 
 
 def carrying(chosen: Candidates) -> BoolArray:
-    """Tell [n] whose link carries anything on an equal share; of another one no allocation can say how it sends."""
+    """Return [n] whether a link carries anything on an equal share; if not, no allocation can tell how it sends."""
     assert chosen.uplink is not None
     snr = chosen.uplink.share_snr(1.0 / len(chosen), chosen.snr_up)
     return np.asarray(snr >= chosen.lowest_snr)
 
 
 def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> Decision:
-    """Return the decision that these take part with what is allocated; no power is below what carries anything.
+    """Return the decision for these participants and their allocation; no power is too low to carry anything.
 
-    Devices whose links carry nothing keep an equal share, as it is not known when they will: the rest is allocated.
+    Devices with links that carry nothing keep an equal share, since it is unknown when they will; the rest is
+    allocated.
     """
     n, carries = len(chosen), carrying(chosen)
     shares, power, clock_hz = np.full(n, 1.0 / n), np.ones(n), chosen.clock_hz.copy()
@@ -90,7 +91,7 @@ def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> 
         allocation = allocated(those, allocate(those), part)[1]
         shares[carries] = allocation.shares * part
         power[carries], clock_hz[carries] = allocation.power, allocation.clock_hz
-        if those.lowest_snr > 0:  # on a wider one it would carry nothing
+        if those.lowest_snr > 0:  # a wider share would carry nothing
             shares[carries] = np.minimum(shares[carries], those.snr_up / those.lowest_snr)
     floor = shares * ABOVE_LOWEST * chosen.lowest_snr / chosen.snr_up
     power = np.minimum(1.0, np.maximum(power, floor))
@@ -105,7 +106,7 @@ def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> 
 def seconds(
     carrier: Carrier, bits: FloatArray, share: float | FloatArray, snr: FloatArray, static: BoolArray
 ) -> FloatArray:
-    """Return [n] how long payloads take on shares of a band, at the mean rate; inf: nothing moves.
+    """Return [n] the duration of payloads on shares of a band, at the mean rate; inf if nothing moves.
 
     Args:
         snr: [n] mean SNR on the whole band with the power that is sent.
@@ -120,13 +121,13 @@ def seconds(
 
 
 def joules(power_w: FloatArray, time_s: FloatArray) -> FloatArray:
-    """Return what a power takes in some time: nothing without one, even if the time has no end; they broadcast."""
+    """Return power times time: 0 for no power even if the time is infinite; arguments broadcast."""
     with np.errstate(invalid="ignore"):
         return np.where(power_w > 0, power_w * time_s, 0.0)
 
 
 def seconds_alone(candidates: Candidates) -> FloatArray:
-    """Return [ids] how long each one's upload takes alone on the whole band."""
+    """Return [ids] the duration of each upload alone on the whole band."""
     assert candidates.uplink is not None
     snr = candidates.snr_up * candidates.radiated
     return seconds(candidates.uplink, candidates.up_bits, 1.0, snr, candidates.static)

@@ -1,4 +1,4 @@
-"""The devices with the best channel take part."""
+"""Choose the devices with the best channel."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from edgefl.engine.selectors import Candidates, CountedSelector
 
 
 class BestChannel(CountedSelector):
-    """The devices of largest path gain with shadowing; rounds are fast, but distant devices never take part.
+    """The devices with the highest path gain, with shadowing; rounds are fast, but distant devices never take part.
 
     Source: the policy "BC" of Amiri, Gunduz, Kulkarni and Poor, IEEE Trans. Wireless Commun., 2021.
     """

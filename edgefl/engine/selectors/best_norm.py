@@ -1,4 +1,4 @@
-"""The devices whose last update was longest."""
+"""Choose the devices with the longest last update."""
 
 from typing import ClassVar
 
@@ -8,11 +8,11 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
 
 class BestNorm(CountedDecider):
-    """Take the devices of the longest last update, and first those that have sent none yet.
+    """Take the devices with the longest last update, but first those that have sent none yet.
 
     After Amiri, Gunduz, Kulkarni and Poor, IEEE Trans. Wireless Commun., 2021, policy BN2. There all devices train in
-    each round, and tell the length of the update that they have now; here it is the one that came with their last
-    update, in 32 bits, and nobody else trains.
+    each round and report the length of their current update; here only participants train, and report it with their
+    update, in 32 bits.
     """
 
     asks_norm: ClassVar[bool] = True

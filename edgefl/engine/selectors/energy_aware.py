@@ -1,4 +1,4 @@
-"""The devices that can best afford a round."""
+"""Choose the devices that can best afford a round."""
 
 from typing import ClassVar
 
@@ -10,19 +10,19 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 class EnergyAware(CountedDecider):
     """Take the devices that spend the smallest share of their charge on a round; on mains, the fewest joules.
 
-    A device whose charge would fall below the reserve takes part only if too few others can. Joules are those
-    expected of the round: download, computing, upload, and the tails that follow the transfers. Of devices on
-    mains, which spend no charge, those of the fewest joules are first; they are before any on a battery.
+    A device with a charge that would fall below the reserve takes part only if too few others can. Joules are the
+    expected ones of the round: download, computing, upload, and the tails after the transfers. Devices on mains,
+    which spend no charge, come before any on a battery, those with the fewest joules first.
     """
 
-    reserve: ClassVar[float] = 1.0  # a device keeps this many times the joules of a round, or stays away
+    reserve: ClassVar[float] = 1.0  # times the joules of a round; a device with less left does not take part
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
         need_j, charge_j = candidates.total_j, candidates.charge_j
         short = charge_j < (1.0 + self.reserve) * need_j
-        # of mains 0, even if a link carries nothing and takes for ever
+        # 0 on mains, even if a link carries nothing and takes infinitely long
         share = np.where(np.isinf(charge_j), 0.0, need_j / np.clip(charge_j, 1e-30, 1e300))
         order = np.lexsort((rng.random(len(need_j)), need_j, share, short))
         return Decision(candidates.ids_at(order[:number]))

@@ -1,4 +1,4 @@
-"""As many devices as can be done by a deadline."""
+"""Choose as many devices as can finish by a deadline."""
 
 import math
 
@@ -11,22 +11,22 @@ from edgefl.errors import EdgeflError
 
 
 class FedCs(Decider):
-    """Add the device that lengthens the round least, over and over, as long as the round ends by the deadline.
+    """Add the device that lengthens the round least, again and again, as long as the round ends by the deadline.
 
     Nishio and Yonetani, ICC 2019, algorithm 3: downloads at once, then updates one after the other, each on the whole
-    band, while those that wait still compute. A round of a set in the order of its members ends at Theta, which each
-    raises by its upload and by what its computing sticks out. Here the server knows a link's mean rate; the devices
-    then share the band as the scheduler says, in about the same time as one after the other. One always takes part,
-    the fastest.
+    band, while waiting devices still compute. A round of a set in this order ends at Theta, which each member extends
+    by its upload and by the part of its computing that the others do not cover. Here the server knows a link's mean
+    rate; devices then share the band by the scheduler, in about the same time as one after the other. At least one
+    takes part, the fastest.
     """
 
     deadline_s: float | None = Field(
         None,
         gt=0,
         le=1e9,
-        description="by when a round has to end, s; none: rounds.deadline_s, which must be given",
+        description="time by which a round must end; if left out, rounds.deadline_s, which must then be set",
     )
-    count: int | None = Field(None, ge=1, le=1_000_000, description="most participants; none: no limit")
+    count: int | None = Field(None, ge=1, le=1_000_000, description="most participants; null: no limit")
 
     def wanted(self, present: int) -> int:
         return min(self.count or present, present)
@@ -37,7 +37,7 @@ class FedCs(Decider):
         limit_s = self.deadline_s or candidates.deadline_s
         if math.isinf(limit_s):
             raise EdgeflError(
-                "fedcs takes as many as are done by a deadline: give one", ("rounds", "deadline_s")
+                "fedcs takes as many as finish by a deadline: set rounds.deadline_s", ("rounds", "deadline_s")
             )
         up_s, ready_s = seconds_alone(candidates), candidates.down_s + candidates.compute_s
         left, chosen, end_s = np.arange(len(candidates)), list[int](), 0.0

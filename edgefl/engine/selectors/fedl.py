@@ -14,12 +14,12 @@ class Fedl(CountedDecider):
     """Draw participants at random, and minimise their joules + kappa x seconds of computing and sending.
 
     Dinh, Tran et al., IEEE/ACM Trans. Networking, 2021, problems SUB1 and SUB2, in closed form with Lambert's W: see
-    `edgefl.engine.selectors._allocation.fedl`. Its turns on the whole band are shares of the band here. Left out: its
-    choice of the local accuracy (SUB3), and lower limits on clock and power.
+    `edgefl.engine.selectors._allocation.fedl`. Their turns on the whole band are shares of the band here. Left out:
+    their choice of the local accuracy (SUB3), and lower limits on clock and power.
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
-    kappa: float = Field(1.0, gt=0, le=1e9, description="what a second of a round counts, J/s")
+    kappa: float = Field(1.0, gt=0, le=1e9, description="price of a second of a round, J/s")
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

@@ -1,4 +1,4 @@
-"""Blocks of the band, given so that the most samples arrive."""
+"""Assign blocks of the band so that the most samples arrive."""
 
 import math
 from typing import Annotated, ClassVar
@@ -10,29 +10,29 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 from edgefl.engine.selectors._resources import joules, seconds
 from edgefl.errors import EdgeflError
 
-POWERS = 0.5 ** (np.arange(17) / 2)  # shares of the largest that are tried where joules are limited
+POWERS = 0.5 ** (np.arange(17) / 2)  # shares of the maximum that are tried if joules are limited
 
 
 class Hungarian(CountedDecider):
     """Assign one block of the band to each participant so that the most samples are expected to arrive.
 
     Chen et al., IEEE Trans. Wireless Commun. 20(1), 2021: on a block, a device counts its samples times the
-    probability that its upload arrives (`radio.link.uplink_waterfall_db`), or nothing where it is later than
-    rounds.deadline_s or takes more joules than it may; the Hungarian algorithm finds the largest sum. Its power is
-    the best of steps of 1.5 dB. Their blocks differ by interference, these by width.
+    probability that its upload arrives (`radio.link.uplink_waterfall_db`), or nothing if it is later than
+    rounds.deadline_s or exceeds its joules; the Hungarian algorithm finds the largest sum. Its power is the best in
+    steps of 1.5 dB. Their blocks differ in interference, these in width.
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power"})
     widths: tuple[Annotated[float, Field(gt=0, le=1)], ...] | None = Field(
         None,
         min_length=1,
-        description="of the blocks, shares of the band; none: equal ones for all who take part",
+        description="widths of the blocks, shares of the band; if left out, equal for all participants",
     )
     energy_j: float | None = Field(
         None,
         gt=0,
         le=1e9,
-        description="most joules of computing and sending, of each device; none: no limit",
+        description="most joules of computing and sending for each device; null: no limit",
     )
 
     def decide(
@@ -42,9 +42,9 @@ class Hungarian(CountedDecider):
 
         of, errors, uplink = candidates, candidates.packet_errors, candidates.uplink
         if errors is None or uplink is None:
-            reason = "hungarian weighs whose uploads arrive, and all do: set radio.link.uplink_waterfall_db"
+            reason = "hungarian weighs which uploads arrive, but all do: set radio.link.uplink_waterfall_db"
             raise EdgeflError(reason, ("rounds", "selector"))
-        # [kinds of blocks, 1], [devices, 1, powers]; blocks of one width are weighed once
+        # [kinds of blocks, 1], [devices, 1, powers]; blocks of one width are evaluated once
         blocks = np.array(self.widths or [1 / number] * number)[:number]
         kinds, kind = np.unique(blocks, return_inverse=True)
         widths = kinds[:, None]
@@ -60,7 +60,7 @@ class Hungarian(CountedDecider):
         rows, places = linear_sum_assignment(most[:, kind], maximize=True)
         given = kind[places]
         some = most[rows, given] > 0
-        if not some.any():  # one takes part, whatever comes of it: the soonest
+        if not some.any():  # one takes part anyway: the fastest
             some[end_s[rows, given, 0].argmin()] = True
         rows, places, given = rows[some], places[some], given[some]
         return Decision(of.ids_at(rows), up_shares=blocks[places], power=powers[best[rows, given]])

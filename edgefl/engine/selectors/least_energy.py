@@ -1,4 +1,4 @@
-"""Shares, powers and clocks of the fewest joules by a deadline."""
+"""Shares, powers and clocks with the fewest joules by a deadline."""
 
 import math
 from typing import ClassVar
@@ -12,12 +12,11 @@ from edgefl.engine.selectors._resources import Allocate, decision, drawn
 
 
 class LeastEnergy(CountedDecider):
-    """Draw participants at random, and let them be done by a time with the fewest joules of computing and sending.
+    """Draw participants at random, and let them finish by a time with the fewest joules of computing and sending.
 
-    Share of the band, power and clock of all together, as in Yang et al., IEEE Trans. Wireless Commun. 2021: see
-    `edgefl.engine.selectors._allocation.least_energy`. The optimum is that of mean rates over fading; a round of the
-    engine has the fading that comes, so that some updates end later and others sooner. The downlink's shares are the
-    scheduler's.
+    Optimises share of the band, power and clock together, as in Yang et al., IEEE Trans. Wireless Commun. 2021: see
+    `edgefl.engine.selectors._allocation.least_energy`. The optimum assumes mean rates over fading; with the fading of
+    the actual round some updates end later and others earlier. The scheduler sets the downlink's shares.
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
@@ -25,12 +24,12 @@ class LeastEnergy(CountedDecider):
         None,
         gt=0,
         le=1e9,
-        description="by when all are done, s; none: rounds.deadline_s, or slack times the least",
+        description="time by which all finish; if left out, rounds.deadline_s, or slack times the least",
     )
     slack: float = Field(
-        1.5, ge=1, le=1e6, description="without a deadline: time over the least in which all could be done"
+        1.5, ge=1, le=1e6, description="without a deadline: time over the least in which all could finish"
     )
-    margin: ClassVar[float] = 0.9  # share of a deadline that is planned for; the rest is for fading
+    margin: ClassVar[float] = 0.9  # share of a deadline to plan for; the rest is for fading
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

@@ -1,4 +1,4 @@
-"""Shares with which the round ends soonest."""
+"""Shares with which the round ends earliest."""
 
 from typing import ClassVar
 
@@ -10,11 +10,11 @@ from edgefl.engine.selectors._resources import decision, drawn
 
 
 class LeastTime(CountedDecider):
-    """Draw participants at random, and let all their uploads end at the same time, the soonest.
+    """Draw participants at random, and let all their uploads end at the same, earliest time.
 
-    Each has its highest clock and its largest power; the band goes to those who are late: what one computes longer,
-    and what one's link is weaker. Shi et al., IEEE Trans. Wireless Commun. 2021, and many others solve this problem.
-    The downlink's shares are the scheduler's.
+    Each has its maximum clock and power; devices that compute longer or have weaker links get more of the band.
+    Shi et al., IEEE Trans. Wireless Commun. 2021, and many others solve this problem. The scheduler sets the
+    downlink's shares.
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})

@@ -1,4 +1,4 @@
-"""The devices that help most, and are not too slow."""
+"""Choose devices that help most and are not too slow."""
 
 import math
 from typing import ClassVar
@@ -10,28 +10,27 @@ from edgefl.engine.selectors._oort_scores import at_quantile, paced, scores
 
 
 class Oort(CountedDecider):
-    """Take devices of high utility with a penalty for the slow, and some that are new, the fast first.
+    """Take devices of high utility with a penalty for slow ones, and some new devices, fast ones first.
 
     Lai et al., Oort, OSDI 2021, by the authors' public file (SymbioticLab/Oort, oort/oort.py) with the constants
-    of its argParser.py but for `pace`, whose 101 there leaves the slow unpunished; FedScale's copy and Plato's
-    differ.
-    Left out: the list of devices that have taken part too often, which is off there. Utility is
-    samples x loss, of the model that the device received on its first mini-batch: the authors take the root of the
-    mean square of its samples' losses, never below that.
-    New devices count by the samples they process, and their duration is the one expected at an equal share.
+    of its argParser.py except for `pace`, whose 101 there leaves slow devices unpenalised; the copies in FedScale and
+    Plato differ. Left out: the list of devices that have taken part too often, which is off there. Utility is
+    samples x loss of the received model on the device's first mini-batch: the authors take the root of the mean
+    square of its samples' losses, which is never lower.
+    New devices count by the samples they process, with the duration expected at an equal share.
     """
 
     asks_loss: ClassVar[bool] = True
     exploration: ClassVar[float] = 0.9  # share of new devices in the first round
-    exploration_decay: ClassVar[float] = 0.98  # by which it falls in each round
-    exploration_min: ClassVar[float] = 0.2  # least share of new devices
+    exploration_decay: ClassVar[float] = 0.98  # its factor per round
+    exploration_min: ClassVar[float] = 0.2  # lowest share of new devices
     penalty: ClassVar[float] = 2.0  # alpha: exponent of the penalty for slow devices
     clip: ClassVar[float] = 0.95  # quantile at which utilities are clipped
     cut_off: ClassVar[float] = 0.7  # share of the last one's score that still counts
     window: ClassVar[float] = 5.0  # new devices are drawn among this many times their number
-    pace: ClassVar[float] = 30.0  # percentile of durations that is not punished, at first
-    pacer_step: ClassVar[int] = 20  # rounds after which it may change
-    pacer_delta: ClassVar[float] = 10.0  # by how much
+    pace: ClassVar[float] = 30.0  # initial percentile of durations without penalty
+    pacer_step: ClassVar[int] = 20  # rounds between its changes
+    pacer_delta: ClassVar[float] = 10.0  # size of a change
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
@@ -67,7 +66,7 @@ class Oort(CountedDecider):
 def _drawn(
     places: np.ndarray, score: np.ndarray, many: int, cut_off: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw by score among those near the best."""
+    """Draw by score among devices near the best."""
     if not many:
         return places[:0]
     order = np.argsort(-score, kind="stable")

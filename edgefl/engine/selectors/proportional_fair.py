@@ -1,4 +1,4 @@
-"""The devices whose channel is good for them."""
+"""Choose devices with a good channel relative to their own mean."""
 
 from typing import ClassVar
 
@@ -8,11 +8,11 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
 
 class ProportionalFair(CountedDecider):
-    """Take the devices of the highest SNR now over their mean SNR.
+    """Take the devices with the highest current SNR relative to their mean SNR.
 
-    Yang, Liu, Quek and Poor, IEEE Trans. Commun. 2020, policy PF: now is the uplink's SNR in the slot that comes,
-    with its fading; the mean is that of the rounds so far in which the device was there, which forgets. Where gains
-    stay it is the fading alone that decides, and all take part alike.
+    Yang, Liu, Quek and Poor, IEEE Trans. Commun. 2020, policy PF: the current SNR is the uplink's in the next slot,
+    with fading; the mean is over the past rounds in which the device was present, and forgets. If gains do not
+    change, fading alone decides, and all take part equally often.
     """
 
     sees_fading: ClassVar[bool] = True
@@ -22,7 +22,7 @@ class ProportionalFair(CountedDecider):
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
         means: dict[int, float] = dict(memory.get("snr", {}))
-        # of a link that does not fade, snr_up has its constant fading already
+        # the snr_up of a link that does not fade already contains its constant fading
         now = candidates.snr_up * np.where(candidates.static, 1.0, candidates.fading)
         for id_, snr in zip(candidates.ids, candidates.snr_up.tolist(), strict=True):
             means[id_] = self.past * means.get(id_, snr) + (1.0 - self.past) * snr

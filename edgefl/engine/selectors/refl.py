@@ -1,4 +1,4 @@
-"""The devices that are seldom there."""
+"""Choose the devices that are seldom present."""
 
 from typing import ClassVar
 
@@ -8,15 +8,15 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
 
 class Refl(CountedDecider):
-    """Take the devices that are present least often; of equals, any.
+    """Take the devices that are present least often, at random on a tie.
 
-    After Abdelmoniem et al., REFL, EuroSys 2023: least available first, so that data which are seldom there are
-    heard. There devices foretell their availability; here it is the share of the rounds so far in which a device
-    was there, forgotten by half in 100 rounds. The other half of REFL, late updates that still count, is
+    After Abdelmoniem et al., REFL, EuroSys 2023: least available first, so that rarely present data are used. There
+    devices forecast their availability; here it is the share of past rounds in which a device was present, with a
+    half-life of 100 rounds. The other half of REFL, late updates that still count, is
     `rounds.server: semi_synchronous`.
     """
 
-    half_life: ClassVar[float] = 100.0  # rounds in which availability is forgotten by half
+    half_life: ClassVar[float] = 100.0  # of availability, in rounds
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

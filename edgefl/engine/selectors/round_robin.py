@@ -1,4 +1,4 @@
-"""Devices take turns."""
+"""Choose devices in turn."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from edgefl.engine.selectors import Candidates, CountedSelector
 class RoundRobinSelector(CountedSelector):
     """The devices present take turns, in order of their ids.
 
-    While the same devices are present, any two devices' participations differ by one at most.
+    While the same devices are present, their numbers of participations differ by at most one.
     """
 
     def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:

@@ -1,4 +1,4 @@
-"""A uniform random sample takes part."""
+"""Choose devices uniformly at random."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from edgefl.engine.selectors import Candidates, CountedSelector
 
 
 class Uniform(CountedSelector):
-    """Devices drawn without replacement. McMahan et al., AISTATS 2017 (client fraction C), as a count."""
+    """Draw devices without replacement. McMahan et al., AISTATS 2017 (client fraction C), as a count."""
 
     def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
         chosen = rng.permutation(len(candidates.ids))[:number]

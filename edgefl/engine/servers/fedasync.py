@@ -1,4 +1,4 @@
-"""A model of every single update."""
+"""Make a model of every single update."""
 
 from dataclasses import replace
 
@@ -9,10 +9,10 @@ from edgefl.engine.servers import ServerState, WeighingServer
 
 
 class FedAsync(WeighingServer):
-    """Each update is mixed into the model when it arrives: w+ = (1 - a) w + a w_k with a = mixing x s(tau).
+    """Mix each update into the model when it arrives: w+ = (1 - a) w + a w_k with a = mixing x s(tau).
 
     Xie, Koyejo and Gupta, Asynchronous Federated Optimization, 2019 (arXiv 1903.03934), algorithm 1. Their devices
-    also have a proximal term: take `learning.algorithm: {name: fedprox, mu: 0.005}`.
+    also have a proximal term: use `learning.algorithm: {name: fedprox, mu: 0.005}`.
 
     It is `fedbuff` with buffer 1, base current and server_lr `mixing`.
     """

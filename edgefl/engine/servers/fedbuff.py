@@ -1,4 +1,4 @@
-"""A model of every few updates, whoever they are from."""
+"""Make a model of every few updates, from any devices."""
 
 from dataclasses import replace
 from typing import Literal
@@ -10,30 +10,30 @@ from edgefl.engine.servers import ServerState, WeighingServer
 
 
 class FedBuff(WeighingServer):
-    """A model is made as soon as `buffer` updates wait, and whoever is done makes room for another device.
+    """Make a model of every `buffer` updates; a device that has finished makes room for another.
 
     Nguyen et al., Federated Learning with Buffered Asynchronous Aggregation, AISTATS 2022, algorithm 1:
-    w+ = w + server_lr / K sum_k s(tau_k) Delta_k, Delta_k the change from the model that device k had received and
-    s(tau) = (1 + tau)^-1/2, K the buffer. Here the data's shares p_k stand for 1/K, as everywhere (J 5); they are
-    1/K where devices hold alike. docs/async.md says which parameters make it what other libraries call FedBuff.
+    w+ = w + server_lr / K sum_k s(tau_k) Delta_k, where Delta_k is the change from the model that device k received,
+    s(tau) = (1 + tau)^-1/2, and K the buffer. Here the data's shares p_k replace 1/K, as everywhere (J 5); they are
+    1/K if all devices hold the same amount. docs/async.md has the parameters for other libraries' FedBuff.
 
-    A device whose update waits in the buffer begins no other. A buffer that cannot fill, as nobody works and
-    nobody is left to begin, is made a model as it is. With buffer and concurrency as many as there are devices, and
-    none lost, this is `synchronous`.
+    A device whose update waits in the buffer is not dispatched. If the buffer cannot fill because no device is
+    working or idle, the server makes a model of what it holds. With buffer and concurrency equal to the number of
+    devices, and no device lost, this is `synchronous`.
     """
 
     buffer: int = Field(10, ge=1, le=1_000_000, description="K: updates that make a model")
     divisor: Literal["buffer", "weights", "none"] = Field(
         "buffer",
-        description="of the weighted sum of changes: the buffer's size, as in the paper; the sum of the weights; or"
-        " none",
+        description="divisor of the weighted sum of changes: the buffer's size, as in the paper; the sum of the"
+        " weights; or none",
     )
     base: Literal["received", "current"] = Field(
         "received",
-        description="a change is measured from the model that the device received, as in the paper, or from the"
+        description="model from which a change is measured: the one that the device received, as in the paper, or the"
         " current one",
     )
-    server_lr: float = Field(1.0, gt=0, le=1e6, description="eta_g: step of the server along the sum")
+    server_lr: float = Field(1.0, gt=0, le=1e6, description="eta_g: step size of the server")
 
     @property
     def learning(self) -> Staleness:

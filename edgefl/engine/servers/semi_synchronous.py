@@ -1,4 +1,4 @@
-"""Rounds that end at a deadline, and late updates that count in the next one."""
+"""Rounds that end at a deadline, with late updates counted in the next."""
 
 from pydantic import Field
 
@@ -6,14 +6,14 @@ from edgefl.engine.servers import ServerState, WeighingServer
 
 
 class SemiSynchronous(WeighingServer):
-    """A model is made of what has arrived `period_s` after the last one; who is late goes on and counts later.
+    """Make a model of the updates that have arrived after `period_s`; late devices continue, and count later.
 
-    Devices begin together, right after a model is made. A round also ends when nobody works any more; one in which
-    nothing arrives in time, with the first update after that. In a synchronous round with a deadline late updates
-    are lost, so that slow devices never contribute; here they are stale.
+    Devices start together, right after a model is made. A round also ends when no device is working any more; a round
+    in which nothing arrives in time ends with the first update after that. In a synchronous round with a deadline
+    late updates are lost, so that slow devices never contribute; here they are stale.
     """
 
-    period_s: float = Field(gt=0, le=1e9, description="a model is made this long after the last one, s")
+    period_s: float = Field(gt=0, le=1e9, description="time from one model to the next")
 
     def room(self, state: ServerState) -> int:
         opens = state.now_s == state.since_s or not (state.working or state.arrived)

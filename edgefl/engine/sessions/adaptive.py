@@ -1,4 +1,4 @@
-"""A session ends when the data seem to have changed."""
+"""End a session when the data seem to have changed."""
 
 from typing import ClassVar
 
@@ -8,17 +8,17 @@ from edgefl.engine.sessions import BoundedPolicy, SessionState
 
 
 class Adaptive(BoundedPolicy):
-    """Ends when the participants' loss of the model they receive has risen: Page's CUSUM test.
+    """A session ends when the participants' loss of the received model has risen: Page's CUSUM test.
 
-    Each participant reports the loss of the global model on its first mini-batch, before training; the
-    forward pass is part of its first iteration. Cost: 32 bits more per upload, booked. With x_t the
-    mean report relative to the lowest one of the session so far, S_t = max(0, S_{t-1} + x_t - 1 - slack);
-    a session ends when S_t >= threshold. Loss that only wavers by less than `slack` never adds up.
+    Each participant reports the loss of the global model on its first mini-batch, before training; the forward pass
+    is part of its first iteration. Cost: 32 bits more per upload. With x_t the mean report relative to the lowest one
+    of the session so far, S_t = max(0, S_{t-1} + x_t - 1 - slack); a session ends when S_t >= threshold. Fluctuations
+    of the loss by less than `slack` never add up.
 
     Source: Page, Biometrika 1954. The journal paper names adaptive triggers as future work.
     """
 
-    slack: float = Field(0.1, ge=0, le=1e6, description="rise of the loss that is no evidence, relative")
+    slack: float = Field(0.1, ge=0, le=1e6, description="relative rise of the loss that is not evidence")
     threshold: float = Field(0.5, gt=0, le=1e6, description="sum of relative rises at which the session ends")
     evidence_bits: ClassVar[int] = 32  # size of one report, bits
 
@@ -30,7 +30,7 @@ class Adaptive(BoundedPolicy):
         return "adaptive" if self.evidence(state.losses) >= self.threshold else None
 
     def evidence(self, losses: tuple[float, ...]) -> float:
-        """Compute S_t after the reports of a session's rounds, oldest first."""
+        """Return S_t after the reports of a session's rounds, oldest first."""
         evidence, lowest = 0.0, float("inf")
         for loss in losses:
             lowest = min(lowest, loss)

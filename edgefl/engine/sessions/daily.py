@@ -1,4 +1,4 @@
-"""Sessions begin at given hours of the day."""
+"""Begin sessions at given hours of the day."""
 
 import math
 from itertools import pairwise
@@ -9,25 +9,25 @@ from pydantic import Field, model_validator
 from edgefl.config.clock import HOURS, Hour
 from edgefl.engine.sessions import TimedPolicy
 
-# A session that begins within this share of a day before an hour belongs to it: times are rounded.
+# A session that begins within this share of a day before an hour belongs to the hour, since times are rounded.
 AT_THE_HOUR = 1e-9
 PLACES = 9  # of a second: an hour is rounded by less than 1e-10 s of a day
 
 
 class Daily(TimedPolicy):
-    """A session ends at the next of the hours given, day after day, and the next one begins then.
+    """A session ends at the next of the given hours, every day, and the next one begins then.
 
-    No round begins at or after that hour in the old session; one that is under way ends first. The first session
-    begins with the run, and lasts until the first of these hours. A day has day_s and 24 hours; time 0 is
-    begin_hour, both as in mobility models that have a day. A cell that stands empty at an hour has its new
-    session later, when a device comes; hours that pass until then are skipped.
+    No round of the old session begins at or after that hour; one under way ends first. The first session begins with
+    the run, and lasts until the first of these hours. A day has day_s and 24 hours; time 0 is begin_hour, both as in
+    mobility models that have a day. A cell that is empty at an hour starts its new session when a device comes; hours
+    that pass before are skipped.
     """
 
     at_hours: tuple[Hour, ...] = Field(
         min_length=1, description='hours of the day, ascending, each as 17.5 or "17:30"'
     )
     begin_hour: Hour = Field(0.0, description='hour of the day at time 0: 7.5 or "7:30"')
-    day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")
+    day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day")
 
     @model_validator(mode="after")
     def _hours(self) -> Self:
@@ -41,8 +41,8 @@ class Daily(TimedPolicy):
 
     def until_s(self, start_s: float) -> float:
         today = math.floor(start_s / self.day_s)
-        # a day of the run begins at begin_hour: hours before that one come at its end
-        # 7:50 is no binary number of hours, but a whole number of seconds: a round begins with that session
+        # a day of the run begins at begin_hour: earlier hours come at its end
+        # 7:50 is not a binary number of hours, but a whole number of seconds: a round begins with that session
         hours_s = [round((hour - self.begin_hour) / HOURS * self.day_s, PLACES) for hour in self.at_hours]
         times_s = (day * self.day_s + hour_s for day in (today, today + 1, today + 2) for hour_s in hours_s)
         return min(time_s for time_s in times_s if time_s > start_s + AT_THE_HOUR * self.day_s)

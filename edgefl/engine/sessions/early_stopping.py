@@ -1,4 +1,4 @@
-"""End a session when its model has stopped getting better on samples that no device holds."""
+"""End a session when its model stops improving on samples that no device holds."""
 
 from typing import ClassVar
 
@@ -10,11 +10,11 @@ from edgefl.engine.sessions import BoundedPolicy, SessionState
 class EarlyStopping(BoundedPolicy):
     """A session ends when the score on the validation samples has not risen for `patience` tests.
 
-    Needs `learning.evaluation.validation`; the score is accuracy_validation, or what the task has in its place. With
-    `count: 1` the run ends so. The best score is of the session itself, as the next one may have other labels. To
-    keep the model that had it, set `record.models: best`.
+    Needs `learning.evaluation.validation`; the score is accuracy_validation, or the task's measure instead of it.
+    With `count: 1` this also ends the run. The best score is the session's own, as the next session may have other
+    labels. To keep the model that has it, set `record.models: best`.
 
-    Source: Prechelt, Early stopping - but when?, 1998 (UP, with tests in place of strips).
+    Source: Prechelt, Early stopping - but when?, 1998 (UP, with tests instead of strips).
     """
 
     asks_validation: ClassVar = True

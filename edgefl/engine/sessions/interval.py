@@ -1,4 +1,4 @@
-"""A session lasts a fixed time."""
+"""End a session after a fixed time."""
 
 from pydantic import Field
 
@@ -6,12 +6,12 @@ from edgefl.engine.sessions import TimedPolicy
 
 
 class FixedInterval(TimedPolicy):
-    """Every session lasts a fixed time from its first round on, whatever number of rounds that gives.
+    """Every session lasts a fixed time from its first round on, with any number of rounds.
 
     No round begins at or after its end; the one under way ends. The next session begins with the next round.
     """
 
-    length_s: float = Field(ge=1e-3, le=1e9, description="length of a session, s")
+    length_s: float = Field(ge=1e-3, le=1e9, description="length of a session")
 
     @property
     def reason(self) -> str:

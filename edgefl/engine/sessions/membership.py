@@ -1,4 +1,4 @@
-"""A session ends when enough devices have come and gone."""
+"""End a session when enough devices have come and gone."""
 
 from pydantic import Field
 
@@ -6,14 +6,14 @@ from edgefl.engine.sessions import BoundedPolicy, SessionState
 
 
 class Membership(BoundedPolicy):
-    """Ends once arrivals plus departures since the session began reach a share of its first members.
+    """A session ends once arrivals plus departures since its start reach a share of its first members.
 
-    The change is the symmetric difference of the two sets: a device that left and came back has not
-    changed anything. `max_rounds` bounds sessions in which nobody comes or goes.
+    The change is the symmetric difference of the two sets: a device that left and came back does not count.
+    `max_rounds` bounds sessions without arrivals and departures.
     """
 
     changed_share: float = Field(
-        0.3, gt=0, le=2, description="devices gone plus devices new, over devices at the start"
+        0.3, gt=0, le=2, description="departed plus new devices, over devices at the start"
     )
 
     def evidence_of(self, state: SessionState) -> str | None:

@@ -1,4 +1,4 @@
-"""A session lasts a fixed number of rounds."""
+"""End a session after a fixed number of rounds."""
 
 from pydantic import Field
 

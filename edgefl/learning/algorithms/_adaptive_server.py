@@ -15,23 +15,23 @@ class AdaptiveServer(FedAvg):
 
     m+ = beta1 m + (1 - beta1) Delta, v+ by each algorithm's rule, w+ = w + server_lr m+ / (sqrt(v+) + tau),
     m = 0 and v = tau^2 before the first round. Reddi et al., Adaptive Federated Optimization, ICLR 2021,
-    algorithm 2 (no bias correction). Their Delta weighs all devices alike, `weighting: equal`; by default it is by
-    data size as everywhere here (J 5), so that methods differ in nothing else.
+    algorithm 2 (no bias correction). Their Delta weights all devices equally, `weighting: equal`; the default is by
+    data size, as for all algorithms here (J 5), so that methods differ in nothing else.
 
     m and v restart with each session: both belong to a path that the opening model may not lie on. As tau
-    grows with server_lr = 2 tau, sqrt(v) is tau and beta1 = 0 is FedAvg.
+    grows with server_lr = 2 tau, sqrt(v) tends to tau, and beta1 = 0 is FedAvg.
     """
 
     uses: ClassVar[str] = "mean"
 
-    server_lr: float = Field(0.01, gt=0, le=1e9, description="eta: step of the server; tune it with tau")
-    beta1: ClassVar[float] = 0.9  # share of the mean of changes kept; Reddi et al.
+    server_lr: float = Field(0.01, gt=0, le=1e9, description="eta: the server's step size; tune it with tau")
+    beta1: ClassVar[float] = 0.9  # share of the mean change that is kept; Reddi et al.
     tau: float = Field(
         1e-3, ge=1e-12, le=1e9, description="adaptivity: changes far below it are not normalised"
     )
     weighting: Literal["data", "equal"] = Field(
         "data",
-        description="mean of the devices' changes: by data size (J 5), or all alike (Reddi et al., FLASH)",
+        description="weights of the mean of the devices' changes: by data size (J 5), or equal (Reddi et al., FLASH)",
     )
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
@@ -42,7 +42,7 @@ class AdaptiveServer(FedAvg):
         """Return v+ [M] from v [M] and Delta^2 [M]."""
 
     def change(self, updates: Updates) -> Tensor:
-        """Return [M] the mean change Delta."""
+        """Return the mean change Delta [M]."""
         return updates.mean_change() if self.weighting == "data" else (updates.rows - updates.start).mean(0)
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
@@ -54,9 +54,9 @@ class AdaptiveServer(FedAvg):
         return model + step, {"mean": mean, "square": square, **further}
 
     def denominator(self, square: Tensor, change: Tensor, state: ServerState) -> tuple[Tensor, ServerState]:
-        """Return what m+ is divided by, from v+ and Delta [M] each, and what else the state holds then."""
+        """Return the divisor of m+ from v+ and Delta, all [M], and further entries of the next state."""
         return square.sqrt() + self.tau, {}
 
     def rate(self, updates: Updates) -> float:
-        """Return eta for these updates."""
+        """Return the step size eta for these updates."""
         return self.server_lr

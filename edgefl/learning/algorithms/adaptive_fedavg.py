@@ -1,4 +1,4 @@
-"""FedAvg whose local learning rate follows the movement of the global model."""
+"""FedAvg with a local learning rate that follows how much the global model moves."""
 
 from typing import ClassVar
 
@@ -8,27 +8,27 @@ from edgefl.learning.tensors import Tensor
 
 
 class AdaptiveFedAvg(FedAvg):
-    """The server lowers the devices' learning rate while the global model settles, and raises it when it moves.
+    """Lower the devices' learning rate while the global model settles, and raise it when the model moves.
 
     Canonaco et al., Adaptive Federated Learning in Presence of Concept Drift, IJCNN 2021. After round t, with
-    moving averages that are corrected for their start (M^ = M / (1 - beta1^t), and so on):
+    bias-corrected moving averages (M^ = M / (1 - beta1^t), and so on):
     V = beta2 V + (1 - beta2) mean_j (w_j - M^_j)^2, around the last M^; then M = beta1 M + (1 - beta1) w;
-    R = beta3 R + (1 - beta3) V^ / (last V^), whose first ratio is 1. The next round has the rate
-    learning.local.lr x min(1, R^), or with `decay: inverse` learning.local.lr x min(1, R^ / (t + 1)).
+    R = beta3 R + (1 - beta3) V^ / (last V^), where the first ratio is 1. The next round has the rate
+    learning.local.lr x min(1, R^).
 
-    The paper was not at hand: formulas and betas are those of two public implementations, which agree but for the
-    decay. By default there is none here, since `learning.local.lr_schedule` has one for all algorithms. One thing
-    differs: they begin at M^ = 0, so that the first V is the size of the model; here M^ begins at the opening
-    model. Where nothing has moved, the ratio 0/0 is 1. All begins anew with each session.
+    We had no access to the paper: formulas and betas are those of two public implementations, which differ only in
+    an additional decay of the rate. It is left out, since `learning.local.lr_schedule` has one for all algorithms.
+    They start from M^ = 0, so that the first V is the size of the model; here M^ starts at the opening model. If
+    nothing has moved, the ratio 0/0 is 1. The state restarts with each session.
 
     beta3 = 1 keeps the rate: FedAvg.
     """
 
     uses: ClassVar[str] = "mean"
 
-    beta1: ClassVar[float] = 0.5  # share of the mean of models kept
-    beta2: ClassVar[float] = 0.5  # share of the variance around it kept
-    beta3: ClassVar[float] = 0.5  # share of the variance's ratio kept; 1: always the same rate
+    beta1: ClassVar[float] = 0.5  # share of the mean model that is kept
+    beta2: ClassVar[float] = 0.5  # share of the variance around it that is kept
+    beta3: ClassVar[float] = 0.5  # share of the variance's ratio that is kept; 1: a constant rate
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         zero, one = (start.new_full((), value).double() for value in (0.0, 1.0))

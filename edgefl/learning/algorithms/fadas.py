@@ -1,4 +1,4 @@
-"""AMSGrad at a server whose updates are stale, with smaller steps where they are very stale."""
+"""AMSGrad at the server, with smaller steps for very stale updates."""
 
 from typing import ClassVar
 
@@ -8,20 +8,22 @@ from edgefl.learning.tensors import Tensor
 
 
 class Fadas(FedAdam):
-    """The server steps by AMSGrad along the mean change Delta of a buffer, less far where an update is very stale.
+    """Step by AMSGrad along a buffer's mean change Delta, less far if an update is very stale.
 
     m+ = beta1 m + (1 - beta1) Delta, v+ = beta2 v + (1 - beta2) Delta^2, u+ = max(u, v+),
-    w+ = w + eta m+ / (sqrt(u+) + tau), and eta is server_lr, or where the largest staleness among the updates is
-    above `patience`, at most 1 / that staleness. Wang, Wang, Lu and Chen, FADAS, ICML 2024 (arXiv 2407.18365);
-    their updates weigh alike whatever their staleness, `rounds.server: {name: fedbuff, staleness: constant}`. Their v
-    begins at 0, here as for all adaptive servers v = u = tau^2; state restarts with each session.
+    w+ = w + eta m+ / (sqrt(u+) + tau). eta is server_lr, and at most 1 / the largest staleness among the updates if
+    that exceeds `patience`. Wang, Wang, Lu and Chen, FADAS, ICML 2024 (arXiv 2407.18365). Their updates have equal
+    weights at any staleness, `rounds.server: {name: fedbuff, staleness: constant}`. Their v starts at 0; here
+    v = u = tau^2, as for all adaptive servers. The state restarts with each session.
 
-    Rounds that do not overlap have no staleness: then only the maximum differs from `fedadam`.
+    With synchronous rounds there is no staleness, and only the maximum u distinguishes it from `fedadam`.
     """
 
     uses: ClassVar[str] = "updates"
 
-    patience: ClassVar[int | None] = 1  # tau_c, largest staleness at full step; None: the paper's plain FADAS
+    patience: ClassVar[int | None] = (
+        1  # tau_c, largest staleness with a full step; None is the paper's plain FADAS
+    )
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         state = super().init_state(start, last, members)

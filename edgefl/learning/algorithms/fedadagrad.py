@@ -9,15 +9,15 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedAdagrad(AdaptiveServer):
-    """The server steps by Adagrad: v+ = v + Delta^2, of the mean change Delta.
+    """Step by Adagrad along the mean change Delta: v+ = v + Delta^2.
 
     m+ = beta1 m + (1 - beta1) Delta, w+ = w + server_lr m+ / (sqrt(v+) + tau), from m = 0 and v = tau^2.
     Reddi et al., Adaptive Federated Optimization, ICLR 2021, algorithm 2. m and v restart with each session.
     As tau grows, server_lr = 2 tau and beta1 = 0 is FedAvg.
     """
 
-    server_lr: float = Field(0.1, gt=0, le=1e9, description="eta: step of the server; tune it with tau")
-    beta1: ClassVar[float] = 0.0  # share of the mean of changes kept; Reddi et al.
+    server_lr: float = Field(0.1, gt=0, le=1e9, description="eta: the server's step size; tune it with tau")
+    beta1: ClassVar[float] = 0.0  # share of the mean change that is kept; Reddi et al.
 
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
         return square + change_squared

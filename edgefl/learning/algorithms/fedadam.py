@@ -7,14 +7,14 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedAdam(AdaptiveServer):
-    """The server steps by Adam: v+ = beta2 v + (1 - beta2) Delta^2, of the mean change Delta.
+    """Step by Adam along the mean change Delta: v+ = beta2 v + (1 - beta2) Delta^2.
 
     m+ = beta1 m + (1 - beta1) Delta, w+ = w + server_lr m+ / (sqrt(v+) + tau), from m = 0 and v = tau^2.
     Reddi et al., Adaptive Federated Optimization, ICLR 2021, algorithm 2. m and v restart with each session.
     As tau grows, server_lr = (1 + sqrt(beta2)) tau and beta1 = 0 is FedAvg in a session's first round.
     """
 
-    beta2: ClassVar[float] = 0.99  # share of the mean of squared changes kept; Reddi et al.
+    beta2: ClassVar[float] = 0.99  # share of the mean squared change that is kept; Reddi et al.
 
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
         return self.beta2 * square + (1 - self.beta2) * change_squared

@@ -10,18 +10,18 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedAvgM(FedAvg):
-    """Server momentum: v+ = beta v + Delta, w+ = w + server_lr v+, with Delta the devices' mean change.
+    """Server momentum: v+ = beta v + Delta, w+ = w + server_lr v+; Delta is the devices' mean change.
 
     Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
     Classification, 2019. v restarts at 0 with each session: it points along a path that the opening model
-    may not lie on. beta = 0 and server_lr = 1 is FedAvg, with a codec on the way down too, where devices begin from
-    models of their own: what the server then averages are their changes, added to its model.
+    may not lie on. beta = 0 and server_lr = 1 is FedAvg. With a downlink codec, devices start from different models;
+    the server then adds the mean of their changes to its own.
     """
 
     uses: ClassVar[str] = "mean"
 
-    beta: float = Field(0.9, ge=0, lt=1, description="share of the server momentum kept")
-    server_lr: float = Field(1.0, gt=0, le=1e9, description="step of the server")
+    beta: float = Field(0.9, ge=0, lt=1, description="share of the server's momentum that is kept")
+    server_lr: float = Field(1.0, gt=0, le=1e9, description="the server's step size")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {"momentum": start.new_zeros(start.shape)}

@@ -1,4 +1,4 @@
-"""Several global models; a device whose loss jumps starts a new one."""
+"""Several global models; a jump in a device's loss starts a new one."""
 
 from typing import ClassVar
 
@@ -10,25 +10,25 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedDrift(Clustered):
-    """Devices train the model with the lowest loss; where even that is worse than last time by delta, a new one.
+    """Train the model with the lowest loss, or a new one if even that loss has risen by more than delta.
 
     FedDrift-Eager, Jothimurugesan et al., Federated Learning under Distributed Concept Drift, AISTATS 2023. A device
-    remembers the lowest of its losses over all models when it last took part. If it is now higher by more than
-    delta, the device has met a new concept. All devices that do so in a round train one new model, which begins
-    as the first session's opening model did; so do those that follow within the next `window` rounds: in
-    the paper all devices take part in each round, and drifts are looked for once per time step of many rounds,
-    so that one drift makes one model. With all `models` begun, they train the best that there is. The number of
-    models begun is at most `models`; models are never merged (that is FedDrift, not Eager).
+    remembers its lowest loss over all models from its last participation. If it is now higher by more than
+    delta, the device has met a new concept. All such devices of a round train one new model, which starts as the
+    first session's opening model; so do those of the next `window` rounds. In the paper all devices take part in
+    each round, and drift is detected once per time step of many rounds, so that one drift makes one model. Once
+    there are `models` models, these devices train the best one. Models are never merged (FedDrift does, Eager does
+    not).
 
-    A device receives all models begun, which `learning.cost.payload: exchanged` counts, and sends one; the first
-    opening model it is taken to know. Which one it trains, and its lowest loss, are columns of
-    devices.csv. Models go on from session to session. What a device remembers goes with it to the next cell, whose
-    models it may then take for a new concept: a loss does not tell whether the data or the models have changed.
+    A device receives all models started so far, which `learning.cost.payload: exchanged` counts, and sends one; it
+    is assumed to know the first opening model. The model it trains and its lowest loss are columns of devices.csv.
+    Models continue from session to session. A device takes its remembered loss to the next cell and may mistake
+    that cell's models for a new concept: a loss does not tell whether the data or the models have changed.
 
-    The rise of 1.0 is ours: a loss has no natural scale, and it wants to be set for each task. Left out: the test of
-    the authors' code, which asks whether the highest accuracy falls.
+    The default delta of 1.0 is ours: losses have no natural scale, so set it for each task. Left out: the test in
+    the authors' code, whether the highest accuracy falls.
 
-    Where no loss jumps, or with models = 1, it is FedAvg.
+    If no loss jumps, or with models = 1, it is FedAvg.
     """
 
     remembers: ClassVar = (LOWEST_LOSS,)
@@ -37,10 +37,10 @@ class FedDrift(Clustered):
         1.0,
         gt=0,
         le=1e9,
-        description="rise of the lowest loss that tells a new concept",
+        description="rise of the lowest loss that signals a new concept",
     )
-    models: int = Field(5, ge=1, le=100, description="most models that there can be")
-    window: ClassVar[int] = 20  # rounds in which devices that meet a new concept train the same new model
+    models: int = Field(5, ge=1, le=100, description="maximum number of models")
+    window: ClassVar[int] = 20  # rounds during which devices that meet a new concept train the same new model
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         import torch
@@ -54,7 +54,7 @@ class FedDrift(Clustered):
             "global": start,
             "begun": torch.ones(()),
             "round": torch.zeros(()),
-            # round in which the newest model was begun
+            # round in which the newest model was started
             "newest": torch.full((), -float(self.window)),
         }
 

@@ -1,4 +1,4 @@
-"""FLASH: an adaptive server that steps further when the devices' changes grow, and devices that stop early."""
+"""FLASH: an adaptive server that takes larger steps when the devices' changes grow, and early stopping."""
 
 from typing import ClassVar
 
@@ -10,34 +10,36 @@ from edgefl.learning.tensors import Tensor
 
 
 class Flash(FedAdam):
-    """Adam at the server, whose denominator shrinks by the disparity d of Delta^2 and v; early stopping on devices.
+    """Adam at the server, its denominator reduced by the disparity d of Delta^2 and v; early stopping on devices.
 
     Panchal et al., FLASH, ICML 2023, algorithm 1. Server, per coordinate, from the mean change Delta:
     m+ = beta1 m + (1 - beta1) Delta, v+ = beta2 v + (1 - beta2) Delta^2,
     beta3 = |v| / (|Delta^2 - v+| + |v|), d+ = beta3 d + (1 - beta3) (Delta^2 - v+),
     w+ = w + server_lr m+ / max(sqrt(v+) - d+ + tau, tau).
-    Line 21 has lost its minus sign in print; the proofs (equation 92) have it. They also take sqrt(v) - d to be
-    positive, which nothing in the algorithm ensures: d is a square beside a root, and exceeds it where changes
-    are large. So the denominator is held at tau, its value where nothing has ever moved. beta3 is 0/0 where v
-    and Delta are 0: then d stays.
+    Line 21 lacks its minus sign in print; the proofs (equation 92) have it. They also assume sqrt(v) - d to be
+    positive, which nothing in the algorithm ensures: d is a square, sqrt(v) a root, and d exceeds it if changes
+    are large. The denominator is therefore at least tau, its value if nothing has ever moved. If v and Delta are 0,
+    beta3 is 0/0 and d does not change.
 
-    The paper leaves open where it begins: m = d = 0 and v = tau^2, as its baselines (Reddi et al., ICLR 2021). All
-    three restart with each session, as theirs. Its Delta is the plain mean of the devices (line 16), `weighting:
-    equal`.
+    The paper does not give initial values; here m = d = 0 and v = tau^2, as in its baselines (Reddi et al., ICLR
+    2021). All three restart with each session. The paper's Delta is the plain mean over devices (line 16),
+    `weighting: equal`.
 
-    Devices keep `validation` of their samples apart and stop after epoch e if the mean loss on these fell by less
-    than gamma / e, at latest after `learning.local.epochs`. `learning.local.early_stopping`, which all algorithms
-    obey, takes the place of both. The paper sums the loss over samples; the mean does not depend on how many there
-    are.
+    Devices hold out the share `validation` of their samples and stop after epoch e if the mean loss on these fell by
+    less than gamma / e, and after `learning.local.epochs` at the latest. `learning.local.early_stopping`, which works
+    with all algorithms, replaces both. The paper sums the loss over samples; the mean does not depend on their
+    number.
 
-    disparity = 0 leaves d out: the server of FedAdam.
+    disparity = 0 leaves d out, which is the server of FedAdam.
     """
 
     uses: ClassVar[str] = "updates"
 
     disparity: ClassVar[float] = 1.0  # weight of d, 1 in FLASH
     gamma: float = Field(0.04, ge=0, le=1e3, description="threshold of early stopping; FLASH: 0.03 to 0.05")
-    validation: ClassVar[float] = 0.3  # share of a device's samples kept apart to stop early: F's 7:3 split
+    validation: ClassVar[float] = (
+        0.3  # share of a device's samples held out for early stopping: F's 7:3 split
+    )
 
     def keeps_apart(self) -> float:
         return self.validation

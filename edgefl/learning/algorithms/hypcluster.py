@@ -10,22 +10,22 @@ from edgefl.learning.tensors import Tensor
 
 
 class HypCluster(Clustered):
-    """C models, each trained by the devices whose training data it fits best.
+    """Keep C models; each device trains the one that fits its training data best.
 
     Mansour et al., Three Approaches for Personalization with Applications to Federated Learning, 2020. A device
-    receives all C models, which `learning.cost.payload: exchanged` counts, and sends one. Which one it trains, and
-    its loss, are the columns cluster and lowest_loss of devices.csv.
+    receives all C models, which `learning.cost.payload: exchanged` counts, and sends one. The model it trains and
+    its loss are the columns cluster and lowest_loss of devices.csv.
 
-    At first model 0 is the opening model; the others are it plus normal noise of `spread`, for models that
-    are all alike would stay so. The noise is a function of these parameters alone, not of the run's seed. The models
-    go on from session to session.
+    Model 0 starts as the opening model; the others add normal noise of `spread` to it, because equal models would
+    stay equal. The noise depends on these parameters only, not on the run's seed. The models continue from session
+    to session.
 
     C = 1 is FedAvg.
     """
 
     models: int = Field(2, ge=1, le=100, description="C: number of models")
-    spread: ClassVar[float] = 0.1  # standard deviation of the numbers by which the models differ at first
-    models_seed: ClassVar[int] = 0  # which draw of these numbers
+    spread: ClassVar[float] = 0.1  # standard deviation of the initial noise
+    models_seed: ClassVar[int] = 0  # seed of the initial noise
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         import torch

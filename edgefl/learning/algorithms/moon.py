@@ -10,18 +10,18 @@ from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.models import Outputs, OutputTerm
 from edgefl.learning.tensors import Tensor
 
-SHORTEST = 1e-8  # a representation of length zero has no direction: its cosines are zero
+SHORTEST = 1e-8  # floor of a representation's length; one of length zero has cosines of zero
 
 
 class Moon(FedAvg):
-    """Local loss plus mu times a contrast: near the received model's representation, far from the previous local's.
+    """Add mu times a contrast to the local loss: near the received model's representation, far from the previous one.
 
     Li, He and Song, MOON, CVPR 2021: with z, z_glob, z_prev the representations of a sample under the local,
     the received and the device's previous local model, the term is
-    -log(e^(s_glob/tau) / (e^(s_glob/tau) + e^(s_prev/tau))), s the cosine similarity to z. The
-    representation is the layer before the head; for logistic regression it is the logits. Received and
-    previous model are run in evaluation mode. The previous model follows its device, whatever the session
-    or cell; a device without one takes the received model, whose term has no gradient.
+    -log(e^(s_glob/tau) / (e^(s_glob/tau) + e^(s_prev/tau))), where s is the cosine similarity to z. The
+    representation is the layer before the head, or the logits for logistic regression. The received and the
+    previous model run in evaluation mode. The previous model follows its device through sessions and cells; a
+    device without one takes the received model, for which the term has no gradient.
 
     mu = 0 is FedAvg.
     """
@@ -58,7 +58,7 @@ class _Contrast(OutputTerm):
         return None, slope.unsqueeze(-1) * (towards - nearer_previous.unsqueeze(-1) * direction)
 
     def _compared(self, outputs: Outputs, references: Sequence[Outputs]) -> tuple[Tensor, Tensor, Tensor]:
-        """Return u [..., F]; d, the previous direction minus the received one; u.d, the difference of cosines."""
+        """Return u [..., F]; d, the previous direction minus the received one; and u.d, the difference of cosines."""
         direction, received, previous = (
             model.representation * _inverse_length(model).unsqueeze(-1) for model in (outputs, *references)
         )

@@ -1,4 +1,4 @@
-"""The bound that no method reaches: a model for each concept, both trained from the start."""
+"""An upper bound that no method reaches: a model for each concept, both trained from the start."""
 
 from typing import ClassVar
 
@@ -6,16 +6,16 @@ from edgefl.learning.algorithms.fedyogi import FedYogi
 
 
 class Oracle(FedYogi):
-    """FedYogi with two global models, one trained on the data before the drift and one on those after it.
+    """FedYogi with two global models, one trained on the data before the drift and one on the data after it.
 
     In every round each participant trains both, each on its samples as they are under that concept, whenever the
-    drift comes; a device is served and tested with the model of the concept that its data have. So nothing is
-    lost when the data change. No such method can be built: it knows all data in advance. Time and energy are booked
-    for the model of the device's present concept only, as if the other one came for free.
+    drift happens. A device is tested with the model of its current concept, so nothing is lost when the data
+    change. No real method can do this: it knows all data in advance. Time and energy are counted for the model of
+    the device's current concept only, as if the other one were free.
 
-    A later session's opening model goes to the model before the drift; the one after it goes on as it is.
+    A later session's opening model replaces the model before the drift; the one after the drift continues.
 
-    Panchal et al., FLASH, ICML 2023, section 5.1 (ORACLE, based on FedYogi). Without a drift it is refused.
+    Panchal et al., FLASH, ICML 2023, section 5.1 (ORACLE, based on FedYogi). It requires a drift.
     """
 
     uses: ClassVar[str] = "updates"

@@ -1,8 +1,8 @@
-"""Codecs: what travels in place of a whole change of a model, and how many bits that is.
+"""Codecs: encode a model's change for transfer, and count its bits.
 
-A codec is asked once in a round for all devices together. It gives back what the receiver decodes, its bits, and what
-each device remembers for its next round. It states how far what is decoded may be from the change, so that an error
-that is fed back, on the way down or as a residual, shrinks from round to round.
+A codec is called once a round for all devices together. It returns the decoded changes, their bits, and what each
+device remembers for its next round. It states a bound on the decoding error, so that errors that are fed back, on the
+downlink or as a residual, shrink from round to round.
 """
 
 import math
@@ -34,10 +34,10 @@ RESIDUAL = "residual"
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a change consists of.
+    """Sizes of a change.
 
-    shapes: of the model's tensors, which lie one behind the other in a change.
-    bits: of a number that is sent whole (`learning.cost.bits_per_parameter`).
+    shapes: shapes of the model's tensors, in their order within a change.
+    bits: bits of an uncompressed number (`learning.cost.bits_per_parameter`).
     """
 
     shapes: tuple[tuple[int, ...], ...]
@@ -45,17 +45,17 @@ class Sizes:
 
     @property
     def count(self) -> int:
-        """M, numbers in a change."""
+        """M, the number of values in a change."""
         return sum(math.prod(shape) for shape in self.shapes)
 
 
 @dataclass(frozen=True)
 class Coded:
-    """What k devices send, as the receiver decodes it.
+    """Messages of k devices, as the receiver decodes them.
 
-    rows: [k, M] decoded changes.
-    bits: [k] integers, bits of each device's message.
-    memory: what each device remembers if its message arrives, [k, n] by the names of `Codec.memory`.
+    rows: decoded changes [k, M].
+    bits: bits of each device's message, [k] integers.
+    memory: what each device remembers if its message arrives: name in `Codec.memory` -> [k, n].
     """
 
     rows: Tensor
@@ -65,10 +65,10 @@ class Coded:
 
 @dataclass(frozen=True)
 class Unbiased:
-    """What is decoded of a change v is v on average: E C(v) = v and E |C(v) - v|^2 <= omega |v|^2 for every v.
+    """Decoding without bias: E C(v) = v and E |C(v) - v|^2 <= omega |v|^2 for every change v.
 
-    Fed back as it is, its error grows from round to round where omega is above 1. Divided by 1 + omega it is a
-    contraction of delta 1 / (1 + omega): E |C(v) / (1 + omega) - v|^2 <= omega / (1 + omega) |v|^2. Mishchenko et
+    Fed back unchanged, the error grows from round to round if omega is above 1. Divided by 1 + omega, the codec is a
+    contraction with delta 1 / (1 + omega): E |C(v) / (1 + omega) - v|^2 <= omega / (1 + omega) |v|^2. Mishchenko et
     al., DIANA, 2019; Richtarik et al., EF21, NeurIPS 2021.
     """
 
@@ -76,32 +76,32 @@ class Unbiased:
 
     @property
     def damping(self) -> float:
-        """What is decoded is multiplied by this where its error is fed back."""
+        """Factor of decoded changes when their error is fed back."""
         return 1 / (1 + self.omega)
 
 
 @dataclass(frozen=True)
 class Contraction:
-    """What is decoded of a change v is nearer to v than 0 is: E |C(v) - v|^2 <= (1 - delta) |v|^2 for every v.
+    """Decoding that is nearer to the change than 0 is: E |C(v) - v|^2 <= (1 - delta) |v|^2 for every change v.
 
-    Its error may be fed back as it is.
+    Its error may be fed back unchanged.
     """
 
     delta: float
 
     @property
     def damping(self) -> float:
-        """What is decoded is multiplied by this where its error is fed back: by 1."""
+        """Factor of decoded changes when their error is fed back: 1."""
         return 1.0
 
 
 def damping_of(change: Tensor, variance: Tensor) -> Tensor:
-    """Return 1 / (1 + variance / |v|^2) of each change v, [k, 1]: the damping that leaves the least error.
+    """Return the damping with the smallest error, 1 / (1 + variance / |v|^2) of each change v, [k, 1].
 
-    At most omega / (1 + omega) of |v|^2 is left, as by the distortion of the worst change, and mostly much less.
+    The error is at most omega / (1 + omega) of |v|^2, as for the worst change, and usually much less.
 
     Args:
-        change: [k, M]. variance: [k, 1] E |C(v) - v|^2.
+        change: [k, M]. variance: E |C(v) - v|^2, [k, 1].
     """
     square = change.square().sum(1, keepdim=True)
     return (square / (square + variance)).where(square > 0, 1.0)
@@ -110,69 +110,67 @@ def damping_of(change: Tensor, variance: Tensor) -> Tensor:
 class Codec(Component):
     """Base of all codecs.
 
-    On the way up the change is what a device would send, less what it received; what it remembers follows it through
-    sessions and handovers like all that devices keep, and changes only with an update that is aggregated. On the
-    way down the change is the model less the one that the device received last, of which an update was aggregated, so
-    that nothing is lost that is not sent at once; there codecs have no memory, and what is decoded is damped by the
-    codec's distortion. A device that has none receives the whole model.
+    On the uplink the change is the model that a device would send, minus the one it received. A device's memory
+    follows it through sessions and handovers, and changes only with an update that is aggregated. On the downlink the
+    change is the model minus the last one that the device received and returned an aggregated update of, so that
+    whatever is not sent at once is sent later. There codecs have no memory, and decoded changes are damped by the
+    codec's distortion; a device without such a model receives the whole model.
 
-    A codec with a memory sees to it itself that what it makes of a change is a contraction.
+    A codec with a memory must itself ensure that its decoded changes are contractions.
     """
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
-        """Return the names of the vectors that each device remembers, and how long they are; they begin as zeros."""
+        """Return the vectors that each device remembers, name -> length; they start as zeros."""
         return {}
 
     @abstractmethod
     def encode(self, change: Tensor, memory: Mapping[str, Tensor], rng: Chance, sizes: Sizes) -> Coded:
-        """Code the changes of k devices, each by itself.
+        """Encode the changes of k devices, each independently.
 
         Args:
-            change: [k, M], not to be changed in place.
-            memory: what the devices remember, [k, n] each, likewise.
-            rng: of these devices, for what is left to chance.
-            sizes: of the model.
+            change: [k, M]; do not modify.
+            memory: the devices' memory, [k, n] each; do not modify.
+            rng: random numbers of these devices.
+            sizes: sizes of the model.
         """
 
     def distortion(self, sizes: Sizes) -> Unbiased | Contraction:
-        """Return how far what is decoded may be from a change, of encode() without a memory.
+        """Return the bound on the error of encode() without a memory.
 
-        Asked where errors are fed back: on the way down, and with error feedback.
+        Used where errors are fed back: on the downlink, and with error feedback.
 
         Raises:
-            EdgeflError: the codec does not state it.
+            EdgeflError: the codec states no bound.
         """
         raise EdgeflError(
-            f"{type(self).__name__} does not state how far what is decoded may be from a change, so its errors"
-            " cannot be fed back: let distortion() return Unbiased(omega) or Contraction(delta)"
+            f"{type(self).__name__} states no bound on its decoding error, so its errors cannot be fed back: let"
+            " distortion() return Unbiased(omega) or Contraction(delta)"
         )
 
     def damping(self, change: Tensor, sizes: Sizes) -> Tensor | float:
-        """Return the factor of what is decoded of changes [k, M] where errors are fed back: [k, 1], or one of all.
+        """Return the factor of decoded changes [k, M] when errors are fed back: [k, 1], or one number for all.
 
-        By default by the distortion's, which both ends know. A codec whose message has numbers that scale all others,
-        as a norm, may send them multiplied by what suits the change at hand: see `damping_of`.
+        By default that of the distortion, which both ends know. A codec whose message has a number that scales all
+        others, such as a norm, may multiply it by the best factor for each change: see `damping_of`.
         """
         return self.distortion(sizes).damping
 
     def damped(self, rows: Tensor, change: Tensor, sizes: Sizes) -> Tensor:
-        """Return decoded changes [k, M] as the receiver takes them where what they leave out is fed back."""
+        """Return decoded changes [k, M] multiplied by their damping, as used when errors are fed back."""
         by = self.damping(change, sizes)
         return rows if isinstance(by, float) and by == 1 else rows * by
 
 
 class FeedbackCodec(Codec):
-    """Base of codecs that may add to a change what earlier messages have left out (error feedback).
+    """Base of codecs with optional error feedback: what a message leaves out is added to the next change.
 
-    What a device wants to send is w = change + residual; what the codec makes of it is sent, and the residual becomes
-    w less that. So all that was sent and the residual add up to all changes. Seide et al., Interspeech 2014; Stich et
-    al., NeurIPS 2018. With feedback both ends damp what compress() gave if that is unbiased; its bits are the same.
-    `distortion` is that of compress().
+    A device compresses w = change + residual and keeps w minus the decoded message as the new residual, so all
+    messages and the residual add up to all changes. Seide et al., Interspeech 2014; Stich et al., NeurIPS 2018. With
+    feedback both ends damp the output of compress() if it is unbiased; its bits stay the same. `distortion` is that
+    of compress().
     """
 
-    error_feedback: bool = Field(
-        True, description="add what earlier messages have left out to the next change"
-    )
+    error_feedback: bool = Field(True, description="add what earlier messages left out to the next change")
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
         return {RESIDUAL: sizes.count} if self.error_feedback else {}
@@ -187,14 +185,14 @@ class FeedbackCodec(Codec):
 
     @abstractmethod
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
-        """Return what is decoded [k, M] of what devices want to send [k, M], and the bits of that, [k] integers."""
+        """Compress vectors [k, M]; return the decoded ones [k, M] and the bits of each message, [k] integers."""
 
 
 @dataclass(frozen=True)
 class _FedBack:
-    """A codec whose errors are fed back.
+    """A codec with errors that are fed back.
 
-    key: of `learning`. otherwise: what does without.
+    key: its key in `learning`. otherwise: how to do without, for error messages.
     """
 
     key: str
@@ -203,7 +201,7 @@ class _FedBack:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the codec states no distortion, whatever the model's sizes."""
+        """Whether the codec states no distortion for any model."""
         return type(self.codec).distortion is Codec.distortion
 
     def check(self, sizes: Sizes) -> None:
@@ -229,7 +227,11 @@ class _FedBack:
 
 
 def fed_back(uplink: Codec | None, downlink: Codec | None, *, differences: bool) -> list[_FedBack]:
-    """Return which codecs' errors are fed back; differences: devices send these, as `Algorithm.sends_differences`."""
+    """Return the codecs with errors that are fed back.
+
+    Args:
+        differences: `Algorithm.sends_differences`.
+    """
     found = [] if downlink is None else [_FedBack("downlink_codec", downlink, "leave it out")]
     if uplink is not None and differences:
         found.append(_FedBack("uplink_codec", uplink, "leave it out"))
@@ -239,10 +241,10 @@ def fed_back(uplink: Codec | None, downlink: Codec | None, *, differences: bool)
 
 
 def index_bits(chosen: Tensor, sizes: Sizes) -> Tensor:
-    """Count the bits that tell which numbers are sent, [k] integers: ceil(log2 M) each, none where all are.
+    """Count the bits of the indices of the numbers sent, [k] integers: ceil(log2 M) each, 0 if all are sent.
 
     Args:
-        chosen: [k, M] bool, the numbers that are sent.
+        chosen: the numbers sent, [k, M] bool.
     """
     many, count = chosen.sum(1), sizes.count
     bits = many * math.ceil(math.log2(count))

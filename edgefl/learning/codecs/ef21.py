@@ -1,4 +1,4 @@
-"""Send how a device's change differs from its last one."""
+"""Send the difference between a device's change and its last one."""
 
 from collections.abc import Mapping
 
@@ -12,14 +12,14 @@ ESTIMATE = "estimate"
 
 
 class Ef21(Codec):
-    """Keep an estimate of each device's change at both ends, and send where the present one differs most from it.
+    """Keep an estimate of each device's change at both ends, and send the numbers that differ most from it.
 
-    g_k+ = g_k + top-k of (change - g_k), which the server takes for the change: a number that is sent arrives whole.
-    Richtarik, Sokolov, Fatkhullin, EF21, NeurIPS 2021. The estimate is of the device's last update that was
-    aggregated. share = 1 is no codec at all, to the last bit; on the way down it is top_k.
+    g_k+ = g_k + top-k of (change - g_k), which the server uses as the change; numbers are sent uncompressed.
+    Richtarik, Sokolov, Fatkhullin, EF21, NeurIPS 2021. The estimate dates from the device's last aggregated update.
+    share = 1 is the same as no codec, bit for bit; on the downlink it is top_k.
     """
 
-    share: float = Field(0.1, gt=0, le=1, description="share of the numbers that are sent; at least one is")
+    share: float = Field(0.1, gt=0, le=1, description="share of the numbers to send; at least one is sent")
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
         return {ESTIMATE: sizes.count}

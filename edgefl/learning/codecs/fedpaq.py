@@ -7,23 +7,23 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedPaq(FeedbackCodec):
-    """Send each number as one of 2^bits values, evenly from the least to the greatest, rounded without bias.
+    """Round each number, without bias, to one of 2^bits values evenly spaced from the smallest to the largest.
 
-    Uniform quantisation; the two ends travel whole. Reisizadeh et al., FedPAQ, AISTATS 2020, take any unbiased
-    quantiser, and in their experiments that of QSGD (see qsgd). The variance is step^2 times the sum of p (1 - p), p
-    what a number is above the value below it, in steps. The two ends are exact, p (1 - p) is at most 1/4, and the
-    square of the range (greatest - least)^2 at most 2 |v|^2: so omega = (M - 2) / (2 (2^bits - 1)^2), which
-    a change of one number, its negative, and zeros reaches.
+    Uniform quantisation; the smallest and the largest number are sent uncompressed. Reisizadeh et al., FedPAQ,
+    AISTATS 2020, allow any unbiased quantiser and use that of QSGD in their experiments (see qsgd). The variance is
+    step^2 times the sum of p (1 - p), where p is the distance of a number from the value below it, in steps. The two
+    extremes are exact, p (1 - p) is at most 1/4, and the range squared, (largest - smallest)^2, at most 2 |v|^2.
+    Hence omega = (M - 2) / (2 (2^bits - 1)^2), reached by one number, its negative, and zeros.
 
-    Other changes are far below it: of a million numbers in 8 bits omega is 7.7, and the variance of normal ones
-    0.0003 of their square. So where errors are fed back, the two ends are sent multiplied by the damping of the
-    change at hand.
+    Other changes are far below it: for a million numbers in 8 bits omega is 7.7, but the variance of normal ones is
+    0.0003 of their square. When errors are fed back, the two extremes are therefore multiplied by the damping of
+    each change.
     """
 
     error_feedback: bool = Field(
-        False, description="add what earlier messages have left out to the next change; FedPAQ does not"
+        False, description="add what earlier messages left out to the next change; FedPAQ does not"
     )
-    bits: int = Field(8, ge=1, le=20, description="of each number")
+    bits: int = Field(8, ge=1, le=20, description="bits of each number")
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         least, step, scaled = self._scaled(wanted)
@@ -33,7 +33,7 @@ class FedPaq(FeedbackCodec):
         return rows, wanted.new_full((len(wanted),), bits).long()
 
     def _scaled(self, wanted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return each row's least number and step, [k, 1], and how many steps each number is above it, [k, M]."""
+        """Return each row's smallest number and step, [k, 1], and each number's distance from it in steps, [k, M]."""
         least, greatest = wanted.amin(1, keepdim=True), wanted.amax(1, keepdim=True)
         step = (greatest - least) / (2**self.bits - 1)
         return least, step, (wanted - least) / step.where(step > 0, 1.0)

@@ -1,4 +1,4 @@
-"""Send a change of low rank."""
+"""Send a low-rank approximation of a change."""
 
 import math
 from collections.abc import Mapping
@@ -14,19 +14,17 @@ FACTOR = "factor"
 class PowerSgd(Codec):
     """Send each tensor of a change as the product of two thin matrices, found by one step of the power method.
 
-    A tensor is taken as a matrix A, its first dimension by the others: P = orthonormal(A Q), Q = A' P, and what
-    arrives is P Q'. Q begins at random and is the next round's start. Tensors of one dimension, and those that are no
-    larger than their factors, travel whole. Vogels et al., PowerSGD, NeurIPS 2019, whose workers average P before Q
-    is made; here each device codes its change by itself.
+    A tensor is a matrix A, its first dimension by all others: P = orthonormal(A Q), Q = A' P, decoded as P Q'. Q
+    starts at random and is kept as the start of the next round. Tensors of one dimension, and those no larger than
+    their factors, are sent uncompressed. Vogels et al., PowerSGD, NeurIPS 2019, whose workers average P before they
+    compute Q; here each device encodes its change independently.
 
-    With an orthonormal Q of m rows and r columns at random, the error is on average at most 1 - r / m of |A|^2: what
-    arrives has the square |P' A|^2 >= |P' A Q|^2 = |A Q|^2, on average r / m |A|^2.
+    With a random orthonormal Q of m rows and r columns, the mean error is at most 1 - r / m of |A|^2: the sent
+    matrix has the square |P' A|^2 >= |P' A Q|^2 = |A Q|^2, on average r / m |A|^2.
     """
 
     rank: int = Field(2, ge=1, le=10_000, description="columns of the factors")
-    error_feedback: bool = Field(
-        True, description="add what earlier messages have left out to the next change"
-    )
+    error_feedback: bool = Field(True, description="add what earlier messages left out to the next change")
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
         factors = sum(self.rank * width for _, _, width in self._matrices(sizes))
@@ -40,7 +38,7 @@ class PowerSgd(Codec):
         numbers, kept = sizes.count, memory.get(FACTOR)
         if matrices and kept is not None:
             drawn = rng.normal(kept.shape[1])
-            # a factor that nothing was multiplied with keeps nothing: begin anew
+            # a factor of zeros stays zero: start again from a random one
             starts, nexts, place = drawn, kept.clone(), 0
             for begin, height, width in matrices:
                 some = slice(place, place + self.rank * width)
@@ -61,7 +59,7 @@ class PowerSgd(Codec):
         return Contraction(min((self.rank / width for _, _, width in self._matrices(sizes)), default=1.0))
 
     def _matrices(self, sizes: Sizes) -> list[tuple[int, int, int]]:
-        """Return where each tensor that is coded begins, its height and its width."""
+        """Return (start, height, width) of each tensor that is encoded."""
         found, begin = [], 0
         for shape in sizes.shapes:
             height, width = (shape[0], math.prod(shape[1:])) if len(shape) > 1 else (1, 1)
@@ -75,7 +73,7 @@ def _step(a: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
     """Return P and Q of the matrices a [k, n, m] after a step of the power method from q [k, m, r]."""
     import torch
 
-    # one after the other: products of many at once may be rounded otherwise
+    # one by one: a batched product may round differently
     factors = []
     for one, start in zip(a, q, strict=True):
         p = torch.linalg.qr(one @ torch.linalg.qr(start).Q).Q

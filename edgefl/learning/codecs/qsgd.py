@@ -10,32 +10,32 @@ from edgefl.learning.tensors import Tensor
 
 
 class Qsgd(FeedbackCodec):
-    """Send the norm of a change, and of each number its sign and one of s levels, rounded at random without bias.
+    """Send the norm of a change, and the sign and one of s levels of each number, rounded at random without bias.
 
-    A number v_i becomes |v| sign(v_i) l / s, with l one of the two integers around s |v_i| / |v|: the upper one with
-    probability p, what that is above the lower one. Alistarh et al., QSGD, NeurIPS 2017, with codes of fixed length:
-    ceil(log2(2 s + 1)) bits for a number, and the norm whole. The variance is (|v| / s)^2 times the sum of p (1 - p).
-    Left out: Elias' codes, whose length depends on the change.
+    A number v_i becomes |v| sign(v_i) l / s, where l is one of the two integers around s |v_i| / |v|: the upper one
+    with probability p, the distance from the lower one. Alistarh et al., QSGD, NeurIPS 2017, with codes of fixed
+    length: ceil(log2(2 s + 1)) bits for a number, and the norm uncompressed. The variance is (|v| / s)^2 times the
+    sum of p (1 - p). Left out: Elias codes, whose length depends on the change.
 
     omega, where M is the bucket's size if each bucket has a norm: p (1 - p) is at most x - x^2 up to
     x = s |v_i| / |v| = 1/2, and 1/4 beyond. With the Euclidean norm the squares of x sum to s^2, and equal numbers
-    are the worst: omega = sqrt(M) / s - 1, or M / (4 s^2) where s is above sqrt(M) / 2 (the paper, less sharp:
+    are the worst: omega = sqrt(M) / s - 1, or M / (4 s^2) if s is above sqrt(M) / 2 (the paper's looser bound:
     min(M / s^2, sqrt(M) / s)). With the largest magnitude one x is s, and the M - 1 others are at worst all
-    1 / (u + 1), with u = sqrt(1 + (M - 1) / s^2): omega = (u - 1) / 2. Where errors are fed back, the norms are sent
-    multiplied by the damping of the change at hand.
+    1 / (u + 1), with u = sqrt(1 + (M - 1) / s^2): omega = (u - 1) / 2. When errors are fed back, the norms are
+    multiplied by the damping of each change.
     """
 
     error_feedback: bool = Field(
-        False, description="add what earlier messages have left out to the next change; QSGD does not"
+        False, description="add what earlier messages left out to the next change; QSGD does not"
     )
     levels: int = Field(
-        7, ge=1, le=2**20, description="s: levels above 0; 7 are numbers of 4 bits, 127 of 8, 1 of 2"
+        7, ge=1, le=2**20, description="s: levels above 0; 1 takes 2 bits a number, 7 takes 4, 127 takes 8"
     )
     bucket: int | None = Field(
         512,
         ge=1,
         le=10**12,
-        description="numbers that have a norm of their own; none: one for the whole change",
+        description="numbers that share a norm; null: one norm for the whole change",
     )
     norm: Literal["two", "max"] = Field(
         "two", description="two: the Euclidean norm (the paper's theory); max: the largest magnitude"
@@ -53,7 +53,7 @@ class Qsgd(FeedbackCodec):
         return rows, wanted.new_full((many,), bits).long()
 
     def _scaled(self, wanted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return numbers by bucket [k, buckets, size], each bucket's norm, and s |v_i| / norm of each number."""
+        """Return the numbers by bucket [k, buckets, size], each bucket's norm, and s |v_i| / norm of each number."""
         many, count = wanted.shape
         size = min(self.bucket or count, count)
         buckets = -(-count // size)

@@ -1,4 +1,4 @@
-"""Send some changes that are chosen at random."""
+"""Send a random part of a change."""
 
 from pydantic import Field
 
@@ -17,15 +17,15 @@ SEED_BITS = 64
 
 
 class RandK(FeedbackCodec):
-    """Send a share of a change that each device chooses anew in each round, each number whole.
+    """Send a share of the numbers of a change, drawn for each device and round.
 
-    Stich et al., Sparsified SGD with Memory, NeurIPS 2018; Konecny et al., 2016. Both ends draw the places from a
-    seed of 64 bits. With error feedback it is a contraction, whose mean
-    error is 1 - share of the change's square. Without, what is sent is divided by its share: that is unbiased, with
-    omega = 1 / share - 1. share = 1 is no codec at all, to the last bit.
+    Stich et al., Sparsified SGD with Memory, NeurIPS 2018; Konecny et al., 2016. The numbers are sent uncompressed;
+    both ends draw their places from a seed of 64 bits. With error feedback it is a contraction with a mean error of
+    1 - share of the change's square. Without, the numbers are divided by the share, which is unbiased with
+    omega = 1 / share - 1. share = 1 is the same as no codec, bit for bit.
     """
 
-    share: float = Field(0.1, gt=0, le=1, description="share of the numbers that are sent; at least one is")
+    share: float = Field(0.1, gt=0, le=1, description="share of the numbers to send; at least one is sent")
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         count = kept(self.share, sizes)

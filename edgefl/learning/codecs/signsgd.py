@@ -1,16 +1,16 @@
-"""Send the sign of each change."""
+"""Send the sign of each number of a change."""
 
 from edgefl.learning.codecs import Chance, Contraction, FeedbackCodec, Sizes
 from edgefl.learning.tensors import Tensor
 
 
 class SignSgd(FeedbackCodec):
-    """Send one bit for each number, its sign, and the mean magnitude of all of them, by which it is multiplied.
+    """Send the sign of each number, one bit, and the mean magnitude of all numbers as their scale.
 
     Karimireddy et al., Error Feedback Fixes SignSGD, ICML 2019: the sign of 0 is +1, and the error of a change v is
-    |v|^2 - |v|_1^2 / M, at most 1 - 1 / M of |v|^2, as for a single number beside zeros. Without error feedback it is
-    Bernstein et al.'s signSGD, ICML 2018, with that scale; they take the sign of the majority, here they are averaged
-    by data size.
+    |v|^2 - |v|_1^2 / M, at most 1 - 1 / M of |v|^2, reached by a single number and zeros. Without error feedback it
+    is Bernstein et al.'s signSGD, ICML 2018, with that scale; they take the majority of the signs, here changes are
+    averaged by data size.
     """
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Send the largest changes alone."""
+"""Send only the largest numbers of a change."""
 
 from pydantic import Field
 
@@ -7,14 +7,14 @@ from edgefl.learning.tensors import Tensor
 
 
 class TopK(FeedbackCodec):
-    """Send the share of a change that is largest in magnitude, each number whole and with its place.
+    """Send the share of a change's numbers with the largest magnitudes, uncompressed and with their indices.
 
-    The largest of all tensors together (grace chooses within each tensor); of equal ones those that come first. Stich
-    et al., Sparsified SGD with Memory, NeurIPS 2018; without error feedback the error is the sum of the smallest
-    squares, at most (1 - share) of the change's. share = 1 is no codec at all, to the last bit.
+    They are the largest of all tensors together (grace chooses within each tensor); of equal ones the first. Stich
+    et al., Sparsified SGD with Memory, NeurIPS 2018. Without error feedback the error is the sum of the smallest
+    squares, at most (1 - share) of the change's. share = 1 is the same as no codec, bit for bit.
     """
 
-    share: float = Field(0.1, gt=0, le=1, description="share of the numbers that are sent; at least one is")
+    share: float = Field(0.1, gt=0, le=1, description="share of the numbers to send; at least one is sent")
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         chosen = largest(wanted.abs(), kept(self.share, sizes))
@@ -26,12 +26,12 @@ class TopK(FeedbackCodec):
 
 
 def kept(share: float, sizes: Sizes) -> int:
-    """Return how many numbers of a change a share is; at least one."""
+    """Return the number of values that a share of a change amounts to; at least one."""
     return max(1, round(share * sizes.count))
 
 
 def largest(magnitudes: Tensor, count: int) -> Tensor:
-    """Return [k, M] bool, which are the `count` largest numbers of each row; of equal ones those that come first."""
+    """Return a mask [k, M] of the `count` largest numbers of each row; of equal ones the first."""
     least = magnitudes.topk(count, dim=1, sorted=False).values.amin(1, keepdim=True)
     above, tied = magnitudes > least, magnitudes == least
     room = count - above.sum(1, keepdim=True)

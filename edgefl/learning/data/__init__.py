@@ -1,1 +1,1 @@
-"""Samples in memory, those of each device, and the batches that are drawn of them."""
+"""Samples in memory, the samples of each device, and mini-batches drawn from them."""

@@ -12,15 +12,15 @@ from edgefl.learning.memory import Need, require
 class Batches:
     """The mini-batches of K devices in one round.
 
-    rows: [K, steps, B] sample indices; 0 where padded.
-    weights: [K, steps, B] weights that sum to one per batch; 0 where padded.
-    sizes: [K, steps] samples without padding, which come first; 0 behind a device's last step.
-    steps: [K] local iterations of each device; 0 without data. Early stopping may end them before.
-    seeds: [K] seeds of a device's further random numbers in the round (dropout).
-    per_epoch: [K] iterations of one pass over a device's samples.
-    samples: of each device, indices of the samples that its batches are drawn from.
-    validation: of each device, samples that it keeps apart to see when to stop; empty: no device does.
-    views: [K, steps, B] in which way each sample is seen; None: as it is.
+    rows: sample indices [K, steps, B]; 0 for padding.
+    weights: weights [K, steps, B] that sum to one per batch; 0 for padding.
+    sizes: number of samples without padding, which come first [K, steps]; 0 after a device's last step.
+    steps: local iterations of each device [K]; 0 without data. Early stopping may end them sooner.
+    seeds: seed of each device's further random numbers in the round (dropout) [K].
+    per_epoch: iterations of one pass over a device's samples [K].
+    samples: for each device, indices of the samples that its batches are drawn from.
+    validation: for each device, samples held out for early stopping; empty without it.
+    views: view of each sample [K, steps, B]; None without augmentation.
     """
 
     rows: np.ndarray
@@ -34,7 +34,7 @@ class Batches:
     views: np.ndarray | None = None
 
     def processed(self, steps: np.ndarray) -> np.ndarray:
-        """Return [K] the number of samples in the first `steps` [K] batches of each device, without padding."""
+        """Return the number of samples [K], without padding, in the first `steps` [K] batches of each device."""
         counted = np.concatenate([np.zeros((len(self.sizes), 1), np.int64), self.sizes.cumsum(1)], axis=1)
         return counted[np.arange(len(steps)), steps]
 
@@ -49,22 +49,22 @@ def draw_batches(
 ) -> Batches:
     """Draw mini-batches without replacement, as a PyTorch DataLoader without drop_last does.
 
-    Each epoch shuffles the device's samples and cuts them into batches of B; the last one of an epoch may
-    be shorter. A device with fewer than B samples uses all of them in every step, and a device without
-    samples does no step.
+    Each epoch shuffles the device's samples and cuts them into batches of B; the last batch of an epoch may be
+    shorter. A device with fewer than B samples uses all of them in every step, and a device without samples does no
+    steps.
 
     Args:
         samples: per device, indices of its training samples.
         steps: per device, local iterations e.
         batch: B.
         generators: per device, its stream for this round.
-        smallest: samples that a batch needs: 2 for batch norm, which cannot train on one. The last batch
-            of an epoch is left out if it is smaller; a device with a single sample takes it twice.
-        validation: handed on unchanged, see `Batches`.
+        smallest: smallest size of a batch: 2 for batch norm, which cannot train on one sample. A smaller last batch
+            of an epoch is left out; a device with a single sample uses it twice.
+        validation: passed on, see `Batches`.
     """
     widest = max(smallest, min(batch, max(len(indices) for indices in samples)))
     count, longest = len(samples), max(1, max(steps))
-    # rows, which are there, and their weights, in double and in single precision
+    # rows, their mask, and their weights, in double and in single precision
     require(
         [
             Need(
@@ -110,13 +110,12 @@ def steps_per_epoch(samples: int, batch: int, smallest: int = 1) -> int:
 def keep_apart(
     samples: np.ndarray, share: float, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split a device's samples at random into those to train on and those kept apart, each in their order.
+    """Split a device's samples at random into training samples and held-out ones, each in their order.
 
     Args:
-        samples: [n] indices.
-        share: share of the samples that is kept apart, in [0, 1): at least one of two or more samples, and
-            never all.
-        generator: random numbers; equal ones give an equal split.
+        samples: indices [n].
+        share: share held out, in [0, 1): at least one of two or more samples, and never all.
+        generator: random numbers; equal generators give equal splits.
     """
     count = min(max(1, round(share * len(samples))), len(samples) - 1) if share and len(samples) else 0
     apart = np.zeros(len(samples), dtype=bool)

@@ -1,4 +1,4 @@
-"""Devices that hold a group of the data set each, whose samples are made when a device takes part."""
+"""Devices that each hold a group of the data set, generated when the device takes part."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class DealtByGroup(DeviceData):
-    """The group of each device. Samples are brought for the devices of a round, and stand until others are brought.
+    """The group of each device. The samples of a round's devices are loaded together and replaced by the next ones.
 
-    Which labels the devices of a session hold is not looked up, for that would make the samples of all of them: it is
-    all labels.
+    The labels of a session's devices are taken to be all labels, because looking them up would generate the samples
+    of all devices.
 
     Args:
-        pool: None: nobody trains, only sizes are asked for.
-        kept: [devices] share of its samples that each keeps; None: all.
+        pool: the samples; None if there is no training and only sizes are needed.
+        kept: share of its samples that each device keeps [devices]; None: all.
     """
 
     def __init__(
@@ -40,8 +40,8 @@ class DealtByGroup(DeviceData):
             groups = partition.groups_of(by_group.sizes, devices, streams)
             if groups is None:
                 raise EdgeflError(
-                    "this data set makes the samples of a group when its device takes part, and here a device holds"
-                    " samples of several: take natural, or a data set in memory (synthetic without"
+                    "this data set generates the samples of a group when its device takes part, but here a device"
+                    " holds samples of several groups: take natural, or a data set in memory (synthetic without"
                     " test_groups, huggingface without on_demand)"
                 )
         self._groups = groups
@@ -60,7 +60,7 @@ class DealtByGroup(DeviceData):
         return 0
 
     def bring(self, devices: Sequence[int]) -> None:
-        assert self._pool is not None  # who only asks for sizes trains nobody
+        assert self._pool is not None  # there is no training without a pool
         self._pool.bring(self._groups[list(devices)].tolist())
 
     def samples(self, device: int) -> np.ndarray:
@@ -81,15 +81,15 @@ class DealtByGroup(DeviceData):
         return _SizesOf(self._held, devices)
 
     def _of_device(self, device: int, rows: np.ndarray) -> np.ndarray:
-        """Return those of its group's samples that a device keeps."""
+        """Return the samples of its group that a device keeps."""
         return self._some(rows, int(self._held[device]), device, self.key)
 
 
 class _SizesOf(Mapping[int, int]):
-    """The number of samples of each of some devices, in order of id, without an object for each.
+    """Number of samples of some devices, in order of id, without an object for each.
 
     Args:
-        held: [all devices] samples.
+        held: number of samples of all devices [devices].
     """
 
     def __init__(self, held: np.ndarray, devices: Collection[int]) -> None:
@@ -105,12 +105,12 @@ class _SizesOf(Mapping[int, int]):
         return iter(sorted(self._devices))
 
     def total(self) -> int:
-        """Return the samples of all of these devices."""
+        """Return the number of samples of all these devices."""
         return int(self._held[np.fromiter(self._devices, np.int64, len(self._devices))].sum())
 
 
 def total(sizes: Mapping[int, int]) -> int:
-    """Return the samples of all devices together."""
+    """Return the number of samples of all devices together."""
     return sizes.total() if isinstance(sizes, _SizesOf) else sum(sizes.values())
 
 
@@ -125,7 +125,7 @@ def device_data_of(
     populations: Sequence[range] = (),
     pool: "SamplePool | None" = None,
 ) -> DeviceData:
-    """Deal the training samples to the devices: all at once, or a group to each where they are made on demand."""
+    """Deal the training samples to the devices: all at once, or a group to each if they are generated on demand."""
     if by_group is not None:
         return DealtByGroup(partition, by_group, classes, devices, streams, pool, inputs.kept)
     return DeviceData(partition, labels, devices, streams, inputs, populations)

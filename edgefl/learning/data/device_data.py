@@ -11,16 +11,16 @@ from edgefl.rng import Streams
 
 
 class DeviceData:
-    """The partition of the training data, dealt anew whenever the partition says so.
+    """The partition of the training data, dealt again when the partition requires it.
 
-    Standing populations keep their data: if the partition deals each session's samples anew, population g has
-    those of session g, for good. (What stands anyway is dealt to all devices together.)
+    Several populations keep their data: if the partition deals each session's samples again, population g permanently
+    has those of session g. (A partition that does not change is dealt to all devices together.)
 
     Args:
-        labels: [samples] of the training data.
-        devices: all devices of the run, present or not.
-        inputs: places and groups, for partitions that depend on them.
-        populations: device ids of each, in ascending order; one, or none given: all devices.
+        labels: labels of the training data [samples].
+        devices: number of devices of the run, present or not.
+        inputs: places and groups, for partitions that need them.
+        populations: device ids of each population, ascending; with one or none, it has all devices.
 
     Raises:
         EdgeflError: the partition cannot divide these data.
@@ -44,7 +44,7 @@ class DeviceData:
         self._key = -1
         self._samples: list[np.ndarray] = []
         with about("learning", "partition"):
-            self.deal(1)  # what cannot be served is refused before anything is written
+            self.deal(1)  # raises an error before anything is written
 
     def deal(self, session: int) -> None:
         """Deal the samples of a session to the devices."""
@@ -62,14 +62,14 @@ class DeviceData:
             self._key = key
 
     def _some(self, samples: np.ndarray, number: int, device: int, key: int) -> np.ndarray:
-        """Draw the samples that a device keeps, as many as are asked for."""
+        """Draw `number` samples that a device keeps."""
         if number == len(samples):
             return samples
         order = self._streams("samples kept", key, device).permutation(len(samples))
         return np.sort(samples[order[:number]])
 
     def _dealt(self, session: int, ids: range) -> list[np.ndarray]:
-        """Return what a session of these devices alone deals to them."""
+        """Return the samples that these devices get in a session of their own."""
         inputs = self._facts
         if inputs.positions_m is not None:
             inputs = replace(inputs, positions_m=inputs.positions_m[ids.start : ids.stop])
@@ -77,23 +77,23 @@ class DeviceData:
 
     @property
     def key(self) -> int:
-        """The key of the present deal: while it stays, devices hold the same data."""
+        """Key of the current deal; devices hold the same data as long as it is the same."""
         return self._key
 
     def bring(self, devices: Sequence[int]) -> None:
-        """Make ready the samples of these devices, which train now; here all samples are."""
+        """Load the samples of these devices for training; here all samples are in memory."""
 
     def samples(self, device: int) -> np.ndarray:
         """Return the indices of a device's training samples."""
         return self._samples[device]
 
     def labels(self, devices: Collection[int]) -> list[int]:
-        """Return the labels of all samples that these devices hold, ascending; empty if they hold none."""
+        """Return the labels of these devices' samples, ascending; empty without samples."""
         labels = [self._labels[self._samples[device]] for device in devices]
         return np.unique(np.concatenate(labels)).tolist() if labels else []
 
     def mix(self, devices: Sequence[int]) -> dict[int, int]:
-        """Return how many samples of each label these devices hold together."""
+        """Return the number of samples of each label that these devices hold together."""
         held = np.concatenate([self._labels[self._samples[device]] for device in devices])
         labels, counts = np.unique(held, return_counts=True)
         return dict(zip(labels.tolist(), counts.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Samples on the torch device that come and go: those of the groups whose devices train now."""
+"""Samples on the torch device of the groups that are training, generated on demand."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,11 +12,11 @@ from edgefl.learning.finite import require_finite
 
 
 class SamplePool:
-    """Keep in a split the samples of the groups that were asked for last, made anew each time.
+    """Keep the samples of the groups requested last in a split; generate them for each request.
 
     Args:
-        split: whose samples are replaced; it begins with those of group 0.
-        threads: that make samples; these do not depend on how many there are.
+        split: the split; its samples are replaced, and start as those of group 0.
+        threads: threads that generate samples; the samples do not depend on their number.
     """
 
     def __init__(self, by_group: SamplesByGroup, split: SplitInMemory, threads: int = 1) -> None:
@@ -26,10 +26,10 @@ class SamplePool:
         self._kinds = split.x.cpu().numpy()[:0], split.y.cpu().numpy()[:0]
 
     def bring(self, groups: Sequence[int]) -> None:
-        """Make the samples of these groups stand in the split, and no others, unless they do."""
+        """Put the samples of these groups, and no others, into the split, unless they are there."""
         if all(group in self._first for group in groups):
             return
-        self._split.replace(*self._kinds)  # the last ones go before others come: both may not fit the memory
+        self._split.replace(*self._kinds)  # remove the old ones first: both may not fit the memory
         ends = np.cumsum(self._sizes[list(groups)]).tolist()
         x, y = (np.empty((ends[-1], *kind.shape[1:]), kind.dtype) for kind in self._kinds)
 
@@ -45,5 +45,5 @@ class SamplePool:
         self._split.replace(x, y)
 
     def rows(self, group: int) -> np.ndarray:
-        """Return the places at which the samples of a group stand since they were brought."""
+        """Return the indices of a loaded group's samples in the split."""
         return np.arange(self._first[group], self._first[group] + self._sizes[group])

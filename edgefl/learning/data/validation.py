@@ -1,4 +1,4 @@
-"""Training samples that no device holds: settings are chosen on them, and reported on data that chose nothing."""
+"""Training samples that no device holds: settings are chosen on them and reported on separate test data."""
 
 from dataclasses import replace
 
@@ -10,17 +10,17 @@ from edgefl.rng import Streams
 
 
 def split_off(data: Data, share: float | None, kinds: np.ndarray | None = None) -> tuple[Data, Split | None]:
-    """Return the data with fewer training samples, and those taken from them; None: none are.
+    """Split validation samples off the training data; return the rest and these samples, or None without a share.
 
-    Of each group of the data set (a writer, a role), or without groups of each label, the share is taken, rounded, in
-    the order of the data. Which samples is a function of the data alone: all runs of a study, whatever their seeds,
-    choose and are tested on the same ones.
+    A rounded share is taken of each group of the data set (a writer, a role), or of each label if there are no
+    groups, in the order of the data. The samples depend on the data only: all runs of a study, with any seed, choose
+    on the same ones.
 
     Args:
-        kinds: [n] what stands for the training samples' labels; None: these are it.
+        kinds: values [n] to use instead of the training samples' labels; None: use the labels.
 
     Raises:
-        EdgeflError: the share is so small, or so large, that nothing is left on one side.
+        EdgeflError: the share is so small, or so large, that one side is empty.
     """
     if share is None:
         return data, None

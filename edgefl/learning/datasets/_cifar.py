@@ -12,7 +12,7 @@ from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._files import Archive, FileDataset, FileSet
 from edgefl.learning.datasets._images import image_data, labelled_images
 
-# what Python 2 wrote into these files, and nothing else: an array, its type, its bytes
+# only what Python 2 wrote into these files: an array, its type, its bytes
 ALLOWED = {
     ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
     ("numpy._core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
@@ -23,7 +23,7 @@ ALLOWED = {
 
 
 class Cifar(FileDataset):
-    """Base of CIFAR's data sets, whose files are batches of training samples, one of test samples, and label names.
+    """Base of CIFAR's data sets: batches of training samples, one of test samples, and a file of label names.
 
     LABELS, NAMES: keys of the labels in a batch, and of their names in the last file.
     """
@@ -43,7 +43,7 @@ class Cifar(FileDataset):
 
 
 def cifar_files(name: str, folder: str, archive: str, archive_md5: str, md5: Mapping[str, str]) -> FileSet:
-    """Return the files of one of the two data sets, in their order: training batches, test batch, label names."""
+    """Return the files of a CIFAR data set in order: training batches, test batch, label names."""
     home = "https://www.cs.toronto.edu/~kriz/"
     return FileSet(
         name=name,
@@ -54,17 +54,17 @@ def cifar_files(name: str, folder: str, archive: str, archive_md5: str, md5: Map
 
 
 class _Unpickler(pickle.Unpickler):
-    """An unpickler of arrays, lists, dictionaries, numbers and strings that refuses every other class or function."""
+    """Unpickle arrays, lists, dictionaries, numbers and strings; refuse every other class or function."""
 
     def find_class(self, module: str, name: str) -> Any:
         try:
             return ALLOWED[module, name]
         except KeyError:
-            raise ValueError(f"it wants to load {module}.{name}") from None
+            raise ValueError(f"it tries to load {module}.{name}") from None
 
 
 def unpickle(content: bytes) -> dict[bytes, Any]:
-    """Read the dictionary in a pickle of Python 2: keys and strings are bytes.
+    """Read the dictionary in a pickle of Python 2, in which keys and strings are bytes.
 
     Raises:
         Exception: not such a pickle, or one that would run code.
@@ -76,7 +76,7 @@ def unpickle(content: bytes) -> dict[bytes, Any]:
 
 
 def read_batch(batch: dict[bytes, Any], labels: bytes, classes: int) -> Split:
-    """Return the samples of a batch, [n, 3, 32, 32] uint8 and [n] int64, whose labels are under a key."""
+    """Return the samples of a batch, [n, 3, 32, 32] uint8 and [n] int64; `labels` is the key of the labels."""
     x = np.asarray(batch[b"data"]).reshape(-1, 3, 32, 32)
     return labelled_images(x, np.asarray(batch[labels]), (3, 32, 32), classes)
 

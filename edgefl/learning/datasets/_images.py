@@ -1,17 +1,17 @@
-"""Data sets of images: their mean and standard deviation belong to them."""
+"""Data sets of images, with their mean and standard deviation."""
 
 import numpy as np
 
 from edgefl.learning.datasets import Data, Split
 
-CHUNK = 4096  # images counted at a time: bincount widens them to int64
+CHUNK = 4096  # images counted at a time; bincount widens them to int64
 DIGITS = tuple("0123456789")
 
 
 def image_data(
     train: Split, test: Split, names: tuple[str, ...], *, group_names: tuple[str, ...] = ()
 ) -> Data:
-    """Make a data set of uint8 images [n, (channels,) height, width] of both splits."""
+    """Make a data set of uint8 images [n, (channels,) height, width]."""
     return Data(train, test, len(names), *moments(train.x), names, group_names)
 
 
@@ -21,7 +21,7 @@ def labelled_images(
     """Check and copy images [n, *shape] uint8 and their labels [n], `first` to `first` + classes - 1.
 
     Raises:
-        ValueError: they are of another type, shape or range.
+        ValueError: wrong type, shape or range.
     """
     if x.dtype != np.uint8 or x.shape[1:] != shape or y.shape != x.shape[:1] or y.dtype.kind not in "iu":
         raise ValueError(
@@ -29,7 +29,7 @@ def labelled_images(
         )
     if len(y) and not first <= y.min() <= y.max() < first + classes:
         raise ValueError(f"labels from {y.min()} to {y.max()}, expected {first} to {first + classes - 1}")
-    # a copy, because PyTorch warns of arrays that it must not write to
+    # a copy, because PyTorch warns about read-only arrays
     return Split(np.array(x, order="C"), y.astype(np.int64))
 
 

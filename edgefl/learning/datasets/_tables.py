@@ -1,4 +1,4 @@
-"""What data sets of one's own files share: labels from words, a part split off for testing, scaled inputs."""
+"""Shared parts of data sets from your own files: labels from words, a test split, scaled inputs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,20 +16,20 @@ from edgefl.rng import Streams
 Scale = Literal["columns", "all", "none"]
 SCALE: Any = Field(
     "columns",
-    description="by which mean and deviation of the training samples inputs are scaled: columns, each column of a"
-    " table by its own, and each channel of images [n, channels, height, width]; all, one for all numbers; none,"
-    " they are taken as they are, say as token numbers",
+    description="mean and deviation of the training samples that inputs are scaled by: columns, those of each column"
+    " of a table, or each channel of images [n, channels, height, width]; all, those of all numbers together; none,"
+    " no scaling, e.g. for token numbers",
 )
 Size = tuple[Annotated[int, Field(ge=1, le=1024)], Annotated[int, Field(ge=1, le=1024)]]
-SIZE: Any = Field((32, 32), description="[height, width] to which images are brought, pixels")
-AT_ONCE = 65_536  # samples summed together
+SIZE: Any = Field((32, 32), description="[height, width] to which images are resized, pixels")
+AT_ONCE = 65_536  # samples summed at a time
 
 
 def require_file(path: Path, remedy: str) -> None:
-    """Refuse a path at which there is nothing.
+    """Check that a path exists.
 
     Raises:
-        EdgeflError: says where it was looked for, and the remedy.
+        EdgeflError: it does not; names the place and the remedy.
     """
     if not path.exists():
         here = "" if path.is_absolute() else f" (looked beside the scenario and in {Path.cwd()})"
@@ -37,25 +37,25 @@ def require_file(path: Path, remedy: str) -> None:
 
 
 def labelled(values: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Number labels: 0 to C-1 if they are just these numbers, else words in alphabetical order.
+    """Number labels from 0 to C-1, integers by value and words in alphabetical order.
 
     Raises:
-        EdgeflError: they are measurements, not labels.
+        EdgeflError: the values are measurements, not labels.
     """
     names = sorted(set(values))
     if all(name.removeprefix("-").isdecimal() for name in names):
         names.sort(key=int)
     elif _are_numbers(names):
         raise EdgeflError(
-            f"the labels are numbers with fractions, such as {names[0]}, and no classes: with csv set targets:"
-            " numbers for a regression; in a .npz file let y be float32"
+            f"the labels are numbers with fractions, such as {names[0]}, not classes: for a regression set targets:"
+            " numbers with csv; in a .npz file make y float32"
         )
     number = {name: index for index, name in enumerate(names)}
     return np.array([number[value] for value in values], np.int64), tuple(names)
 
 
 def grouped(words: Sequence[str]) -> tuple[np.ndarray | None, tuple[str, ...]]:
-    """Number the groups of samples in alphabetical order; None and no names where there are none."""
+    """Number the groups of samples in alphabetical order; return (None, ()) without groups."""
     names = tuple(sorted(set(words)))
     number = {name: index for index, name in enumerate(names)}
     return (np.array([number[word] for word in words], np.int64) if words else None), names
@@ -68,14 +68,14 @@ def divided(
     share: float,
     stream: str,
 ) -> tuple[Split, Split]:
-    """Make the training and test samples of the inputs of both, or of one from which a share is split off.
+    """Make the training and test samples of two inputs, or split a share off a single one for testing.
 
     Args:
-        inputs: what they are called in messages, and the samples.
-        y, groups: of all inputs, one after another.
+        inputs: (name in messages, samples).
+        y, groups: of all inputs, concatenated.
 
     Raises:
-        EdgeflError: an input is not finite; it is named by its number before the split.
+        EdgeflError: a value is not finite; names the sample by its number before the split.
     """
     splits, begin = [], 0
     for what, x in inputs:
@@ -88,16 +88,17 @@ def divided(
 
 
 def split_off(split: Split, share: float, stream: str) -> tuple[Split, Split]:
-    """Split a share off for testing, at random but always the same; return (train, test).
+    """Split a random but constant share off for testing; return (train, test).
 
     Raises:
-        EdgeflError: nothing would be left on one side.
+        EdgeflError: one side would be empty.
     """
     count = len(split.y)
     tests = round(share * count)
     if not 0 < tests < count:
         raise EdgeflError(
-            f"a test_share of {share:g} leaves one side of {count} samples empty: take another, or more"
+            f"a test_share of {share:g} of {count} samples leaves none to train on or none to test on: choose another"
+            " share, or more samples"
         )
     order = Streams(0)("test samples", stream).permutation(count)
     return split.part(np.sort(order[tests:])), split.part(np.sort(order[:tests]))
@@ -110,26 +111,27 @@ def complete(
     groups: tuple[str, ...] = (),
     scale: Scale = "columns",
 ) -> Data:
-    """Make the data set; its inputs are scaled by means and deviations of the training inputs.
+    """Make the data set, with inputs scaled by means and deviations of the training inputs.
 
     Raises:
-        EdgeflError: there are no samples, or not even two classes.
+        EdgeflError: there are no samples, or fewer than two classes.
     """
     if not len(train.y) or not len(test.y):
-        raise EdgeflError("there are no samples to train on, or none to test on")
+        raise EdgeflError("there are no training samples, or no test samples")
     if len(names) < 2 and np.issubdtype(train.y.dtype, np.integer):
-        raise EdgeflError(f"there is one class only, {names[0]!r}: there is nothing to learn")
+        raise EdgeflError(f"there is only one class, {names[0]!r}: there is nothing to learn")
     return Data(train, test, len(names), *scaling(train.x, scale), names, groups)
 
 
 def scaling(x: np.ndarray, scale: Scale) -> tuple[np.ndarray, np.ndarray]:
-    """Return the float32 mean and deviation that samples [n, ...] are scaled by, in a shape that broadcasts over one.
+    """Return the float32 mean and deviation that scale samples [n, ...], in a shape that broadcasts over a sample.
 
-    A column, or channel, that is the same in all samples has the deviation 1: it becomes 0 and divides nothing by 0.
+    A column, or channel, that is constant over all samples has the deviation 1 and becomes 0.
 
     Args:
-        scale: `columns`: [features] of a table [n, features], [channels, 1, 1] of images [n, channels, height,
-            width]; other samples, such as grey images [n, height, width], as by `all`: scalars []. `none`: 0 and 1.
+        scale: `columns`: [features] for a table [n, features], [channels, 1, 1] for images [n, channels, height,
+            width], and as `all` for other samples, such as grey images [n, height, width]. `all`: scalars []. `none`:
+            0 and 1.
     """
     if scale == "none":
         return np.array(0, np.float32), np.array(1, np.float32)

@@ -1,4 +1,4 @@
-"""Texts as token numbers, and as data sets of published files."""
+"""Texts as token numbers, and data sets of published text files."""
 
 import re
 from abc import abstractmethod
@@ -27,13 +27,13 @@ class TextDataset(FileDataset):
     NAMES: ClassVar[tuple[str, ...]]
 
     vocabulary: int = Field(
-        30_522, ge=3, le=32_767, description="number of tokens, padding and unknown included"
+        30_522, ge=3, le=32_767, description="number of tokens, including padding and unknown"
     )
     length: ClassVar[int]
 
     @abstractmethod
     def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:
-        """Read the texts and their labels [n] int64 from a file's content; raise anything if it is another's."""
+        """Parse a file's content into texts and labels [n] int64; may raise any exception for another file."""
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         (train, y), (test, test_y) = self.read(paths, self.texts)
@@ -46,19 +46,19 @@ class TextDataset(FileDataset):
 
 
 def words(text: str) -> list[str]:
-    """Split a text into lower-case runs of letters and digits; an apostrophe within a word belongs to it."""
+    """Split a text into lower-case words of letters, digits and inner apostrophes."""
     return WORD.findall(text.lower())
 
 
 def vocabulary(texts: Iterable[str], size: int) -> dict[str, int]:
-    """Number the most frequent words: return word -> token.
+    """Number the most frequent words; return word -> token.
 
     Args:
         texts: the training texts.
-        size: number of tokens, padding (0) and unknown (1) included.
+        size: number of tokens, including padding (0) and unknown (1).
 
     Returns:
-        size - 2 words or fewer, numbered from 2 by falling frequency, ties in alphabetical order.
+        At most size - 2 words, numbered from 2 by decreasing frequency, ties in alphabetical order.
     """
     counts: Counter[str] = Counter()
     for text in texts:

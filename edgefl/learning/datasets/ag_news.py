@@ -1,4 +1,4 @@
-"""AG News: headlines and first sentences of news."""
+"""AG News: headlines and first sentences of news articles."""
 
 import csv
 import io
@@ -14,9 +14,9 @@ class AgNews(TextDataset):
     """120,000 training and 7,600 test texts as token numbers, 4 balanced classes.
 
     Samples are [length] int16: the most frequent words of the training texts (title and description) are
-    numbered from 2, 1 is any other word, 0 is padding. Source: Zhang, Zhao and LeCun, NIPS 2015, the files of
-    its authors. The session papers use the 30,522 word pieces of BERT in place of as many words, hence the
-    default vocabulary. Left out: word pieces.
+    numbered from 2, 1 is any other word, 0 is padding. Source: Zhang, Zhao and LeCun, NIPS 2015, the authors'
+    files. The session papers use the 30,522 word pieces of BERT, hence the default size of the vocabulary. Left out:
+    word pieces.
     """
 
     FILES = FileSet(
@@ -31,10 +31,10 @@ class AgNews(TextDataset):
     )
     NAMES = ("World", "Sports", "Business", "Sci/Tech")
 
-    length: ClassVar[int] = 128  # words of a text that are kept
+    length: ClassVar[int] = 128  # words kept of a text
 
     def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:
-        """Parse a csv file of class (1 to 4), title and description."""
+        """Parse a CSV file of class (1 to 4), title and description."""
         texts, labels = [], []
         for number, row in enumerate(csv.reader(io.StringIO(content.decode("utf-8"), newline="")), start=1):
             if len(row) != 3 or row[0] not in ("1", "2", "3", "4"):

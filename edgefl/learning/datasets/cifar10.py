@@ -7,8 +7,8 @@ class Cifar10(Cifar):
     """50,000 training and 10,000 test images, 3x32x32 uint8 (0 to 255), 10 balanced classes.
 
     Samples are [3, 32, 32], RGB; mean and standard deviation are per channel. Source: Krizhevsky, Learning
-    Multiple Layers of Features from Tiny Images, 2009, the version for Python, read by an unpickler that can
-    only build arrays. Torchvision's root is understood. Left out: augmentation.
+    Multiple Layers of Features from Tiny Images, 2009, the Python version, read by an unpickler that can only build
+    arrays. `root` may be torchvision's. Left out: augmentation.
     """
 
     FILES = cifar_files(

@@ -1,4 +1,4 @@
-"""CIFAR-100: small photographs of a hundred kinds of things."""
+"""CIFAR-100: small photographs of a hundred kinds of objects."""
 
 from edgefl.learning.datasets._cifar import Cifar, cifar_files
 
@@ -7,8 +7,8 @@ class Cifar100(Cifar):
     """50,000 training and 10,000 test images, 3x32x32 uint8 (0 to 255), 100 balanced classes.
 
     Samples are [3, 32, 32], RGB; mean and standard deviation are per channel. Source: Krizhevsky, Learning
-    Multiple Layers of Features from Tiny Images, 2009, the version for Python, read by an unpickler that can
-    only build arrays. Torchvision's root is understood. Left out: the 20 superclasses, and augmentation.
+    Multiple Layers of Features from Tiny Images, 2009, the Python version, read by an unpickler that can only build
+    arrays. `root` may be torchvision's. Left out: the 20 superclasses, and augmentation.
     """
 
     FILES = cifar_files(

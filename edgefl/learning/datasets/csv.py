@@ -16,20 +16,20 @@ Rows = list[list[str]]
 
 
 class Csv(Dataset):
-    """A CSV file with a line of column names: a column of targets, perhaps one of groups, and columns of numbers.
+    """A CSV file with a header line: a column of targets, optionally one of groups, and columns of numbers.
 
-    Groups (say, a person or a place) are for `partition: natural`. Without a file of their own, test samples are
-    split off at random, always the same ones. The numbers are scaled column by column (`scale`).
+    Groups (for example a person or a place) are for `partition: natural`. Without a file of test samples, a random
+    but constant share is split off for testing. Numbers are scaled column by column (`scale`).
     """
 
     path: Path = Field(description="the file; relative to the scenario's file")
-    label: str | None = Field(None, description="column of the targets; none: the last one")
+    label: str | None = Field(None, description="column of the targets; if left out, the last one")
     targets: Literal["labels", "numbers"] = Field(
-        "labels", description="labels: which class a sample is of; numbers: what a regression learns"
+        "labels", description="labels: the class of a sample; numbers: the value that a regression learns"
     )
-    group: str | None = Field(None, description="column of the groups; none: there are none")
+    group: str | None = Field(None, description="column of the groups; null: there are none")
     test_path: Path | None = Field(
-        None, description="file of the test samples, same columns; none: split off"
+        None, description="file of the test samples, with the same columns; if left out, they are split off"
     )
     test_share: float = Field(0.2, gt=0, lt=1, description="share split off for testing, without test_path")
     scale: Scale = SCALE
@@ -40,7 +40,7 @@ class Csv(Dataset):
 
     def check(self) -> None:
         for path in filter(None, (self.path, self.test_path)):
-            require_file(path, "a CSV file with a line of column names is wanted")
+            require_file(path, "name a CSV file with a line of column names")
 
     def load(self) -> Data:
         self.check()
@@ -56,7 +56,7 @@ class Csv(Dataset):
         heads = [(path, head, rows) for path, rows in parts]
         features = [column for column in range(len(head)) if column not in (label, group)]
         if not features:
-            raise EdgeflError(f"{self.path} has no column of numbers beside {', '.join(head)}")
+            raise EdgeflError(f"{self.path} has no column of numbers besides {', '.join(head)}")
         if self.targets == "labels":
             y, names = labelled([row[label] for _, rows in parts for row in rows])
         else:
@@ -85,7 +85,7 @@ def _read(path: Path) -> tuple[list[str], Rows]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise EdgeflError(f"{path} cannot be read as a CSV file ({error})") from error
     if len(head) < 2 or not rows:
-        raise EdgeflError(f"{path} needs a line of column names, at least two, and samples below it")
+        raise EdgeflError(f"{path} needs a line of at least two column names, and samples below it")
     return head, rows
 
 
@@ -97,13 +97,13 @@ def _numbers(path: Path, head: list[str], rows: Rows, columns: list[int]) -> np.
                 x[line, place] = float(row[column])
             except ValueError as error:
                 raise EdgeflError(
-                    f"{path}: column {head[column]!r} has {row[column]!r} in sample {line + 1}, which is no number;"
-                    " name columns of words as label or group, or leave them out of the file"
+                    f"{path}: column {head[column]!r} has {row[column]!r} in sample {line + 1}, which is not a"
+                    " number; set label or group to columns of words, or remove them from the file"
                 ) from error
     if not np.isfinite(x).all():
         line, place = np.argwhere(~np.isfinite(x))[0].tolist()
         raise EdgeflError(
             f"{path}: column {head[columns[place]]!r} has {rows[line][columns[place]]!r} in sample {line + 1}, which"
-            " is no finite number; fill gaps in first"
+            " is not a finite number; fill gaps first"
         )
     return x

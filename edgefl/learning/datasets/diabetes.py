@@ -1,4 +1,4 @@
-"""Diabetes: how a disease goes on within a year, from ten measurements; the samples come with edgefl."""
+"""Diabetes: progression of a disease within a year from ten measurements; the samples come with edgefl."""
 
 from pathlib import Path
 
@@ -14,12 +14,12 @@ OUTPUT = ("progression",)
 class Diabetes(Dataset):
     """353 training and 89 test patients, [10] float32 each; the target is a number, 25 to 346.
 
-    Age, sex, body mass index, mean blood pressure and six serum measurements; the target is a measure of how far the
-    disease is one year later. Each input is scaled by its mean and deviation over the training samples. The test
-    samples are drawn at random, always the same ones. Least squares on all training samples explain 52 % of the
-    variance of the test targets: that is what a linear model (`model: logistic`, which has one output here) comes to.
+    Age, sex, body mass index, mean blood pressure and six serum measurements; the target measures the progression of
+    the disease one year later. Each input is scaled by its mean and deviation over the training samples. The test
+    samples are a random but constant draw. Least squares on all training samples explains 52 % of the variance of the
+    test targets, which is the limit of a linear model (`model: logistic`, here with one output).
 
-    A small set, to see a regression run: 20 devices hold 17 or 18 patients each.
+    A small set to try a regression: 20 devices hold 17 or 18 patients each.
 
     Source: Efron, Hastie, Johnstone and Tibshirani, Least Angle Regression, Annals of Statistics 32, 2004, as
     `load_diabetes(scaled=False)` of scikit-learn has it (BSD 3-Clause, copyright the scikit-learn developers).

@@ -9,7 +9,7 @@ from edgefl.learning.datasets import Data
 from edgefl.learning.datasets._files import FileDataset, FileSet
 from edgefl.learning.datasets._idx import read_idx
 
-# of the training samples, whose bytes the md5 fixes
+# of the training samples; the md5 guarantees their bytes
 MEAN, STD = np.array(72.94035, np.float32), np.array(90.02118, np.float32)
 CLOTHES = (
     "T-shirt/top",

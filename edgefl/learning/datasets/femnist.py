@@ -19,12 +19,11 @@ TRAIN, TEST = "train/*.json", "test/*.json"
 class Femnist(FileDataset):
     """Images of handwritten digits, capitals and small letters with their writers, 28x28 uint8, 62 classes.
 
-    The samples are those that LEAF's preprocessing chose; all of them are about 800,000 of 3,550 writers. The
-    groups of the samples are the writers. Ink is dark on white paper, the opposite of EMNIST. Mean and standard
-    deviation are scalars over all pixels. Source: Caldas et al., LEAF, arXiv 1812.01097: .json files with
-    `users`, `num_samples` and `user_data` {user: {x: [784 numbers, 0 to 1 or 0 to 255], y: labels}} in the
-    folders `train` and `test`. LEAF draws samples at random, so there is no md5 to compare. Reading all of them
-    takes several gigabytes of memory for a while.
+    The samples are those chosen by LEAF's preprocessing, at most about 800,000 by 3,550 writers. Groups are the
+    writers. Ink is dark on white paper, the opposite of EMNIST. Mean and standard deviation are scalars over all
+    pixels. Source: Caldas et al., LEAF, arXiv 1812.01097: .json files with `users`, `num_samples` and `user_data`
+    {user: {x: [784 numbers, 0 to 1 or 0 to 255], y: labels}} in the folders `train` and `test`. LEAF draws samples at
+    random, so there is no md5 to check. Reading all of them briefly takes several gigabytes of memory.
     """
 
     FILES = FileSet(
@@ -56,10 +55,10 @@ class Femnist(FileDataset):
 
 
 def read_writers(content: bytes) -> dict[str, Split]:
-    """Parse one file: writer -> images [n, 28, 28] uint8 and labels [n] int64.
+    """Parse one file; return writer -> images [n, 28, 28] uint8 and labels [n] int64.
 
     Raises:
-        Exception: not such a file.
+        Exception: the content is not such a file.
     """
     document = json.loads(content)
     levels = {

@@ -13,33 +13,33 @@ from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.datasets._tables import SCALE, SIZE, Scale, Size, complete, divided, grouped, labelled
 from edgefl.learning.finite import require_finite
 
-SCALED_BY = 10_000  # samples, where not all are read
+SCALED_BY = 10_000  # samples, if not all are read
 
 
 class HuggingFace(Dataset):
-    """A data set of the Hugging Face Hub, or one on this machine, with a column of inputs and one of labels.
+    """A data set of the Hugging Face Hub, or in a local folder, with a column of inputs and one of labels.
 
-    Inputs are images, brought to one size, or lists of numbers of one length, scaled by channel or column (`scale`).
-    Needs the package `datasets`: `pip install edgefl-cosim[huggingface]`. A run downloads what is not there;
+    Inputs are images, resized to one size, or lists of numbers of equal length, scaled by channel or column
+    (`scale`). Needs the package `datasets`: `pip install edgefl-cosim[huggingface]`. A run downloads what is missing;
     `edgefl validate` does not.
     """
 
     path: str = Field(
         min_length=1, description="name on the Hub, e.g. ylecun/mnist, or a folder on this machine"
     )
-    config: str | None = Field(None, description="configuration of the data set; none: its only one")
+    config: str | None = Field(None, description="configuration of the data set; if left out, its only one")
     inputs: str = Field("image", description="column of the inputs")
     label: str = Field("label", description="column of the labels")
     group: str | None = Field(
-        None, description="column of the groups, for `partition: natural`; none: there are none"
+        None, description="column of the groups, for `partition: natural`; null: there are none"
     )
     on_demand: bool = Field(
         False,
-        description="a group's training samples are read from disk when its device takes part, for more than the"
-        " memory holds; inputs are then scaled by the first 10,000. Needs group and a test split",
+        description="read a group's training samples from disk when its device takes part, if they exceed the memory;"
+        " inputs are then scaled by the first 10,000. Needs group and a test split",
     )
     train: ClassVar[str] = "train"  # name of the training split
-    test: str | None = Field("test", description="name of the test split; none: a share is split off")
+    test: str | None = Field("test", description="name of the test split; null: a share is split off")
     test_share: float = Field(
         0.2, gt=0, lt=1, description="share split off for testing, without a test split"
     )
@@ -50,7 +50,7 @@ class HuggingFace(Dataset):
     def _knows_groups_and_tests(self) -> Self:
         if self.on_demand and not (self.group and self.test):
             raise ValueError(
-                "samples on demand are those of a group, and the tests are a split: name group and test"
+                "on_demand reads the samples of a group and needs a test split: set group and test"
             )
         return self
 
@@ -79,7 +79,7 @@ class HuggingFace(Dataset):
         return complete(train, test, label_names, group_names, self.scale)
 
     def _on_demand(self, train: Any, test: Any, y: np.ndarray, label_names: tuple[str, ...]) -> Data:
-        """Read the tests, and of the training samples labels, groups, and what inputs are scaled by."""
+        """Read the test samples, and the labels, groups and scale of the training samples."""
         groups, group_names = grouped([str(value) for value in train[self.group]])
         assert groups is not None
         mode = self._mode(train)
@@ -103,9 +103,11 @@ class HuggingFace(Dataset):
         wanted = [name for name in (self.train, self.test) if name]
         try:
             splits = [hub.load_dataset(self.path, self.config, split=name, **options) for name in wanted]
-        except Exception as error:  # of the network, of the Hub, of a name that is none
+        except Exception as error:  # from the network, the Hub, or a wrong name
             why = "" if download else " on this machine (a run would try to download it)"
-            raise EdgeflError(f"{self.path} cannot be had{why}: {type(error).__name__}: {error}") from error
+            raise EdgeflError(
+                f"{self.path} is not available{why}: {type(error).__name__}: {error}"
+            ) from error
         for column in filter(None, (self.inputs, self.label, self.group)):
             if column not in splits[0].column_names:
                 known = ", ".join(splits[0].column_names)
@@ -113,7 +115,7 @@ class HuggingFace(Dataset):
         return splits
 
     def _mode(self, split: Any) -> str | None:
-        """Return how all images are read, grey or in colour, as the first one is; None: inputs are no images."""
+        """Return the mode of all images, grey or colour as the first one, or None if inputs are not images."""
         first: Any = split[0][self.inputs] if len(split) else None
         if not hasattr(first, "convert"):
             return None
@@ -128,14 +130,14 @@ class HuggingFace(Dataset):
             x = np.array(split[self.inputs], np.float32)
         except (ValueError, TypeError) as error:
             raise EdgeflError(
-                f"column {self.inputs!r} of {self.path} has neither images nor lists of numbers of one length: texts"
-                " have to be made tokens first, and given as npz with scale: none"
+                f"column {self.inputs!r} of {self.path} has neither images nor lists of numbers of equal length:"
+                " convert texts to tokens, and use npz with scale: none"
             ) from error
         return x.reshape(len(x), -1) if x.ndim < 2 else x
 
 
 class _Groups:
-    """The groups' training samples, read when somebody asks for them. Labels tell them from other data."""
+    """Training samples by group, read on demand; labels serve as their checksum."""
 
     def __init__(
         self, dataset: HuggingFace, split: Any, mode: str | None, y: np.ndarray, groups: np.ndarray

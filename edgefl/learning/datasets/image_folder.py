@@ -1,4 +1,4 @@
-"""Your own images, in a folder for each class."""
+"""Your own images, one folder per class."""
 
 import math
 import warnings
@@ -18,7 +18,7 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
 class ImageFolder(Dataset):
     """Images in folders named after their classes: path/train/CAT/1.png and path/test/CAT/2.png, or path/CAT/1.png.
 
-    Without train and test, a share is split off for testing. All images are brought to one size, uint8 (0 to 255).
+    Without train and test, a share is split off for testing. All images are resized to one size, uint8 (0 to 255).
     """
 
     path: Path = Field(description="the folder; relative to the scenario's file")
@@ -28,7 +28,7 @@ class ImageFolder(Dataset):
     )
 
     def check(self) -> None:
-        wanted = "a folder with a folder of images for each class is wanted"
+        wanted = "name a folder with a folder of images for each class"
         require_file(self.path, wanted)
         if not self.path.is_dir():
             raise EdgeflError(f"{self.path} is a file: {wanted}")
@@ -40,7 +40,7 @@ class ImageFolder(Dataset):
         names = sorted({folder.name for root in roots for folder in _folders(root)})
         if len(names) < 2:
             raise EdgeflError(
-                f"{roots[0]} needs a folder of images for each class, at least two; it has {names}"
+                f"{roots[0]} needs a folder of images for each of at least two classes; it has {names}"
             )
         splits = [self._read(root, names) for root in roots]
         train, test = splits if separate else split_off(splits[0], self.test_share, "image_folder")
@@ -55,8 +55,10 @@ class ImageFolder(Dataset):
         ]
         count = sum(map(len, files_of))
         size = 3 * math.prod(self.size)
-        require([Need((), 2.0 * count * size, f"{count:,} images")])  # twice: one by one, and together
-        # more than 90 million pixels: Pillow warns, and takes a gigabyte
+        require(
+            [Need((), 2.0 * count * size, f"{count:,} images")]
+        )  # twice: single images, and all of them in one array
+        # above 90 million pixels Pillow warns, and takes a gigabyte
         bomb = Image.DecompressionBombWarning
         images, labels = [], []
         for label, files in enumerate(files_of):
@@ -64,15 +66,13 @@ class ImageFolder(Dataset):
                 try:
                     with warnings.catch_warnings(action="error", category=bomb), Image.open(file) as image:
                         fitted = image.convert("RGB").resize(self.size[::-1])
-                except Exception as error:  # whatever a damaged or foreign file makes of it
-                    raise EdgeflError(f"{file} is no image that can be read ({error})") from error
+                except Exception as error:  # a damaged or foreign file may raise anything
+                    raise EdgeflError(f"{file} cannot be read as an image ({error})") from error
                 pixels = np.asarray(fitted, np.uint8)
                 images.append(pixels.transpose(2, 0, 1))
                 labels.append(label)
         if not images:
-            raise EdgeflError(
-                f"{root}: there is no image in {', '.join(names)}; endings known: {', '.join(ENDINGS)}"
-            )
+            raise EdgeflError(f"{root}: no images in {', '.join(names)}; known endings: {', '.join(ENDINGS)}")
         return Split(np.stack(images), np.array(labels, np.int64))
 
 

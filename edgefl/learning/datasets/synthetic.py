@@ -1,4 +1,4 @@
-"""synthetic(alpha, beta): classification tasks that differ from device to device by a formula."""
+"""synthetic(alpha, beta): generated classification tasks that differ from device to device."""
 
 from dataclasses import replace
 from typing import Self
@@ -12,43 +12,43 @@ from edgefl.rng import Streams
 FEATURES, CLASSES = 60, 10
 LABELS = tuple(str(label) for label in range(CLASSES))
 SIZE_MEAN, SIZE_STD, SIZE_LEAST = 4.0, 2.0, 50  # of the log-normal sizes
-AT_ONCE = 1024  # samples that are drawn together
+AT_ONCE = 1024  # samples drawn at a time
 TEST_SHARE = 10  # one in ten samples of each group is for testing
 
 
 class Synthetic(Dataset):
-    """60 features, 10 classes; each group k has its own inputs and its own true model.
+    """60 features, 10 classes; each group k has its own input distribution and true model.
 
     u_k ~ N(0, alpha), B_k ~ N(0, beta), v_kj ~ N(B_k, 1), x ~ N(v_k, diag(j^-1.2)), W_k and b_k ~ N(u_k, 1),
-    y = argmax(W_k x + b_k). A group has 50 + floor(exp(N(4, 2))) samples, of which a tenth is for testing.
-    Groups are meant to be devices (`partition: natural`). Samples are [60] float32, not normalised.
+    y = argmax(W_k x + b_k). A group has 50 + floor(exp(N(4, 2))) samples, a tenth of them for testing. Groups are
+    meant as devices (`partition: natural`). Samples are [60] float32, not normalised.
 
-    beta tells how much the groups' inputs differ. alpha is meant to tell how much their models do, but u_k
-    shifts the logits of all classes alike, so no label depends on it; it is here because the papers name it.
+    beta sets how much the groups' inputs differ. alpha is meant to set how much their models differ, but u_k shifts
+    the logits of all classes equally, so no label depends on it; it is here because the papers name it.
 
-    Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.1, as its public
-    code does it: the second number of N is a standard deviation except for x, and 50 samples are added. FLASH
-    uses 30 groups, alpha = beta = 0.5. Data are a function of these parameters alone, not of the run's seed.
+    Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.1, as in its public
+    code: the second number of N is a standard deviation except for x, and 50 samples are added. FLASH uses 30 groups,
+    alpha = beta = 0.5. Data depend on these parameters only, not on the run's seed.
     """
 
     groups: int = Field(30, ge=1, le=10_000_000, description="number of groups, one per device")
     alpha: float = Field(
-        0.5, ge=0, le=1e3, description="spread of the models' means; without effect on the labels"
+        0.5, ge=0, le=1e3, description="spread of the models' means; has no effect on the labels"
     )
     beta: float = Field(0.5, ge=0, le=1e3, description="how much the groups' inputs differ")
-    data_seed: int = Field(0, ge=0, le=2**32 - 1, description="which draw of the data")
+    data_seed: int = Field(0, ge=0, le=2**32 - 1, description="seed of the data")
     test_groups: int | None = Field(
         None,
         ge=1,
         le=100_000,
-        description="only the first groups' test samples are the test data, and a group's training samples are made"
-        " when its device takes part: for more groups than the memory holds; none: all, made at once",
+        description="use the test samples of this many groups, and generate a group's training samples when its"
+        " device takes part, for more groups than fit in memory; null: use all groups, generated at once",
     )
 
     @model_validator(mode="after")
     def _no_more_tests_than_groups(self) -> Self:
         if self.test_groups is not None and self.test_groups > self.groups:
-            raise ValueError(f"test_groups {self.test_groups} are more than the {self.groups} groups")
+            raise ValueError(f"test_groups {self.test_groups} exceeds the {self.groups} groups")
         return self
 
     def load(self) -> Data:
@@ -64,19 +64,19 @@ class Synthetic(Dataset):
         return replace(Data.unscaled(groups.of(0), test, LABELS), by_group=groups)
 
     def drawn(self, group: int) -> Split:
-        """Return all samples of a group, those for testing too."""
+        """Return all samples of a group, including those for testing."""
         x, y = _draw(self.alpha, self.beta, Streams(self.data_seed)("synthetic", group))
         return Split(x, y, np.full(len(y), group))
 
     def least_bytes(self) -> int:
         if self.test_groups is not None:
             return 8 * self.groups
-        # drawn group by group, then joined, both in memory; with the label and the group of each sample
+        # drawn group by group and then joined, both in memory, with the label and group of each sample
         return 2 * self.groups * SIZE_LEAST * (FEATURES * 4 + 8 + 8)
 
 
 class _Groups:
-    """The groups' training samples, drawn when somebody asks for them: those that `load` draws all at once."""
+    """Training samples by group, drawn on demand; `load` draws the same samples at once."""
 
     content = ""
 
@@ -99,23 +99,23 @@ def _draw(alpha: float, beta: float, rng: np.random.Generator) -> tuple[np.ndarr
     weights, bias = rng.normal(model_mean, 1, (FEATURES, CLASSES)), rng.normal(model_mean, 1, CLASSES)
     deviation = np.sqrt(np.arange(1, FEATURES + 1) ** -1.2)
     x, y = np.empty((size, FEATURES), np.float32), np.empty(size, np.int64)
-    for begin in range(0, size, AT_ONCE):  # in doubles a group of 700,000 samples would take 300 MB more
+    for begin in range(0, size, AT_ONCE):  # in doubles, a group of 700,000 samples would take another 300 MB
         some = rng.standard_normal((min(AT_ONCE, size - begin), FEATURES))
         some *= deviation
         some += centre
         x[begin : begin + AT_ONCE] = some
-        # einsum and not @: the sums must not depend on how many threads a BLAS library takes
+        # einsum instead of @: the sums must not depend on the number of BLAS threads
         y[begin : begin + AT_ONCE] = (np.einsum("sf,fc->sc", some, weights) + bias).argmax(1)
     return x, y
 
 
 def _size(rng: np.random.Generator) -> int:
-    """Draw how many samples a group has, the first number of its stream."""
+    """Draw the number of samples of a group, the first number of its stream."""
     return SIZE_LEAST + int(np.exp(rng.normal(SIZE_MEAN, SIZE_STD)))
 
 
 def _last(drawn: Split) -> np.ndarray:
-    """Return which of a group's samples are for testing."""
+    """Return the mask of a group's test samples."""
     count = len(drawn.y)
     return np.arange(count) >= count - count // TEST_SHARE
 

@@ -1,4 +1,4 @@
-"""Tiny-ImageNet: photographs of two hundred kinds of things."""
+"""Tiny-ImageNet: photographs of two hundred kinds of objects."""
 
 import io
 import re
@@ -25,10 +25,10 @@ class TinyImagenet(FileDataset):
     """100,000 training and 10,000 test images, 3x64x64 uint8 (0 to 255), 200 balanced classes.
 
     Samples are [3, 64, 64], RGB (grey images are repeated in all channels); mean and standard deviation are per
-    channel. The labels are the sorted WordNet numbers, as folders are numbered by torchvision. The test images
-    are the validation images, because those called test have no labels. Source: Le and Yang, Stanford CS231N,
-    2015, in its folders or straight from the .zip; decoding all JPEGs takes about half a minute at each start.
-    Needs Pillow, which comes with matplotlib. Left out: bounding boxes, augmentation.
+    channel. The labels follow the sorted WordNet numbers, as in torchvision. The test images are the validation
+    images, because those called test have no labels. Source: Le and Yang, Stanford CS231N, 2015, in folders or
+    directly from the .zip; decoding all JPEGs takes about half a minute at each start. Needs Pillow, which comes with
+    matplotlib. Left out: bounding boxes, augmentation.
     """
 
     FILES = FileSet(
@@ -65,7 +65,7 @@ def _read(place: Path) -> Data:
 
 
 def _data(names: list[str], read: Callable[[str], bytes]) -> Data:
-    """Make the data set of the files with these names, by a function that reads one."""
+    """Make the data set from the names of its files and a function that reads one."""
     wnids = sorted(read(CLASSES).decode().split())
     label = {wnid: number for number, wnid in enumerate(wnids)}
     matches = [match for match in map(TRAIN_IMAGE.fullmatch, sorted(names)) if match]
@@ -95,7 +95,7 @@ def _decode(names: list[str], read: Callable[[str], bytes]) -> np.ndarray:
     for image, name in zip(x, names, strict=True):
         pixels = decode(read(name))
         if pixels.shape != (SIDE, SIDE, 3):
-            raise ValueError(f"{name}: {pixels.shape} in place of {SIDE}x{SIDE} RGB pixels")
+            raise ValueError(f"{name}: {pixels.shape} instead of {SIDE}x{SIDE} RGB pixels")
         image[...] = pixels.transpose(2, 0, 1)
     return x
 

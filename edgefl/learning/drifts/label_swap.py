@@ -1,4 +1,4 @@
-"""Labels change places two by two."""
+"""Labels swap in pairs."""
 
 from typing import ClassVar
 
@@ -9,10 +9,10 @@ from edgefl.learning.drifts import Drift
 
 
 class LabelSwap(Drift):
-    """Labels i and i + 1 change places for even i; with an odd number of labels, the last one stays.
+    """Swap labels i and i + 1 for even i; with an odd number of labels, the last one stays.
 
-    The inputs stay: a model that was right is wrong for every drifted sample (but those of the last label).
-    Panchal et al., FLASH, ICML 2023, section 5.1, after Tahmasbi et al., DriftSurf, 2020.
+    The inputs stay, so a model that was right is wrong for every drifted sample (except those of an unpaired last
+    label). Panchal et al., FLASH, ICML 2023, section 5.1, after Tahmasbi et al., DriftSurf, 2020.
     """
 
     of_classes: ClassVar = True

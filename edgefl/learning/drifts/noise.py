@@ -1,4 +1,4 @@
-"""Inputs get noise."""
+"""Noise on the inputs."""
 
 from typing import ClassVar
 
@@ -13,13 +13,13 @@ AT_ONCE = 4096  # samples
 
 
 class Noise(Drift):
-    """Gaussian noise on each input number, the same in every round; labels stay.
+    """Add Gaussian noise to the inputs, the same in every round; labels stay.
 
-    Images are rounded and kept within 0 to 255. For tokens, which are names and no quantities, there is none.
+    Images are rounded and clipped to 0 to 255. Tokens are refused, because they are not quantities.
     """
 
     std: ClassVar[float] = 0.5  # in standard deviations of the training inputs around their mean
-    data_seed: ClassVar[int] = 0  # which draw of the noise
+    data_seed: ClassVar[int] = 0  # seed of the noise
 
     def change(self, split: Split, classes: int) -> Split:
         if split.x.dtype != np.uint8 and not np.issubdtype(split.x.dtype, np.floating):

@@ -1,4 +1,4 @@
-"""Images turn by quarters."""
+"""Rotation of images by a quarter."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from edgefl.learning.drifts import Drift
 
 
 class Rotation(Drift):
-    """Images turn anticlockwise by a quarter, which loses no pixel; labels stay.
+    """Rotate images anticlockwise by a quarter, which loses no pixels; labels stay.
 
-    A drift of the inputs, P(x), in the terms of Gama et al., ACM Computing Surveys 2014. Angles between quarters
-    are left out: they would need interpolation and invent a background.
+    A drift of the inputs, P(x), in the terms of Gama et al., ACM Computing Surveys 2014. Left out: other angles,
+    which would need interpolation and an invented background.
     """
 
     def change(self, split: Split, classes: int) -> Split:

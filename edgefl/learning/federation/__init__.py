@@ -1,1 +1,1 @@
-"""A cell's learner: the stages of its sessions, its trainer, and what it keeps."""
+"""A cell's learner: the stages of its sessions, its trainer, and its state."""

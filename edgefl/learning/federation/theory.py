@@ -1,6 +1,6 @@
-"""What the convergence theory needs of a round, measured on the devices' data: J's Theorem 1.
+"""Measure the quantities of the convergence theory, J's Theorem 1, on the devices' data.
 
-Nothing of it moves simulated time, joules, or a random stream that training draws from.
+Measuring changes neither simulated time nor joules nor the random streams of training.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 AT_ONCE = 2048  # samples; bounds memory
 COLUMNS = (
     "theory_lr",
-    "theory_loss",  # F at the model that the round began with, over the participants' data
-    "theory_loss_after",  # at the one that it made
-    "theory_gradient2",  # |grad F|^2 at the first
+    "theory_loss",  # F at the model that the round started from, over the participants' data
+    "theory_loss_after",  # F at the model that the round made
+    "theory_gradient2",  # |grad F|^2 at the model that the round started from
     "theory_gradient2_devices",  # sum_k a_k |grad F_k|^2, a_k = D_k / D
     "theory_smoothness",  # largest |grad F_k(w') - grad F_k(w)| / |w' - w|: a lower bound of beta
     "theory_noise_steps",  # sum_k a_k e_k (1 - B_k / D_k) sigma_k^2 / B_k
@@ -33,16 +33,15 @@ COLUMNS = (
     "theory_steps_max",
 )
 
-SAMPLES = 32  # of each device, whose single gradients give the noise's variance
+SAMPLES = 32  # samples of each device from which the variance of the noise is estimated
 
 
 def measure(trainer: "Trainer", last: "TrainedRound", made: Tensor, at: "At") -> dict[str, float | None]:
-    """Measure a round: gradients of all participants' whole data at the model that it began with and at `made`.
+    """Measure a round: gradients of all participants' whole data at the model that it started from and at `made`.
 
-    sigma_k^2 is the variance of a device's per-sample gradients, estimated from SAMPLES of them. Measuring costs
-    wall time, about two passes over all participants' data, and neither simulated time nor energy. All participants
-    began with one model: what lets them begin with others is refused beside `learning.theory`. Empty where none has
-    data.
+    sigma_k^2 is the variance of a device's per-sample gradients, estimated from SAMPLES of them. Measuring takes wall
+    time, about two passes over all participants' data. All participants started from one model; settings with
+    several are refused together with `learning.theory`. Empty if no participant has data.
     """
     positions = last.trained
     if last.batches is None or not positions:
@@ -82,9 +81,9 @@ def of_gradients(
     """Return squared norms, and the largest secant slope of the devices' gradients and of their mean.
 
     Args:
-        before, after: gradients [M] of each device's loss at two models.
-        shares: a_k, which add up to one.
-        moved: distance of the models; 0: no slope.
+        before, after: gradients [M] of each device's loss at the two models.
+        shares: a_k, which sum to one.
+        moved: distance of the models; the slope is None if it is 0.
     """
     weights = torch.as_tensor(shares).to(before[0])
     mean = [weights @ torch.stack(list(some)) for some in (before, after)]
@@ -116,7 +115,7 @@ def _gradient(
 def _variance(
     module: nn.Module, layout: ModelLayout, model: Tensor, split: SplitInMemory, rows: Tensor
 ) -> float:
-    """Return the sample variance of the gradients of single samples, sum over the coordinates; 0 of one sample."""
+    """Return the sample variance of per-sample gradients, summed over coordinates; 0 for one sample."""
     if len(rows) < 2:
         return 0.0
     each = torch.stack([_gradient(module, layout, model, split, row[None])[1] for row in rows])

@@ -1,1 +1,1 @@
-"""Local training on devices, stacked or one by one: gradients, steps, and what they cost."""
+"""Local training on devices, stacked or one by one: gradients, steps, and their FLOPs."""

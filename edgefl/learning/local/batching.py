@@ -1,4 +1,4 @@
-"""The choice whether devices are trained stacked or one by one, and the memory for a stacked chunk."""
+"""Choose whether devices are trained stacked or one by one, and the memory for a stacked chunk."""
 
 from typing import Literal
 
@@ -9,11 +9,11 @@ from edgefl.learning.modules.layers import Recurrent
 
 Batching = Literal["auto", "stacked", "sequential"]
 
-# What a chunk of stacked devices may occupy: the same on every machine, as products of another shape are rounded
-# otherwise. On a CPU the batch and the models should stay in the cache, and there should be a chunk for every thread:
-# 5 MB are ten devices of logistic regression on 28x28 images. A GPU wants much work per launch, and has 8 GB or more.
+# Memory of a chunk of stacked devices: the same on every machine, because products of another shape round
+# differently. On a CPU the batch and the models should stay in the cache, and every thread should get a chunk: 5 MB
+# are ten devices of logistic regression on 28x28 images. A GPU needs much work per launch, and has 8 GB or more.
 CHUNK_BYTES = {"cpu": 5_500_000, "cuda": 4_000_000_000}
-STACKED_FROM = 10  # devices that must be together on a CPU before stacking them pays
+STACKED_FROM = 10  # smallest number of devices for which stacking pays on a CPU
 
 RECURRENT = (nn.RNNBase, Recurrent)
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -21,20 +21,20 @@ SHIPPED = ("torch.nn.", "edgefl.learning.models.")
 
 
 def choose(module: nn.Module, together: int, torch_device: torch.device) -> Literal["stacked", "sequential"]:
-    """Choose how `learning.local.batching: auto` trains the devices of a round: by rules, without any timing.
+    """Choose how `learning.local.batching: auto` trains the devices of a round, by rules without any timing.
 
-    Devices are trained one by one, everywhere:
-        - if the model has layers that neither PyTorch nor edgefl ships: vmap may not follow what they do;
-        - if it has recurrent layers or embedding bags, which vmap runs one by one itself, with detours;
+    Devices are trained one by one, on any processor:
+        - if the model has layers that neither PyTorch nor edgefl ships, because vmap may not support them;
+        - if it has recurrent layers or embedding bags, which vmap runs one by one itself, with overhead;
     and on a CPU:
         - if it has convolutions;
         - if fewer than 10 would be stacked, because fewer take part in the round or fit a chunk (each with its
           batch and what autograd keeps of it).
     Otherwise they are stacked.
 
-    Measured (PyTorch CPU build, one thread of a two-core machine that others used too, so +-20 %): time of a step
-    one by one over that of a step stacked, for rounds of 10 and of 100 devices; above 1 stacking is faster.
-    Those of mlp2 are of its way by autograd, which it goes with other losses than the cross-entropy, or in bfloat16.
+    Measured (PyTorch CPU build, one thread of a shared two-core machine, so +-20 %): time of a step one by one over
+    that of a stacked step, for rounds of 10 and of 100 devices; above 1 stacking is faster. Rows of mlp2 are for
+    autograd, which it uses with other losses than the cross-entropy, or in bfloat16.
 
     ====================================  =====  ============  ====  ====
     model                                 batch  fit a chunk     10   100
@@ -53,12 +53,12 @@ def choose(module: nn.Module, together: int, torch_device: torch.device) -> Lite
     svhn_cnn, journal                        32             1   1.0     -
     ====================================  =====  ============  ====  ====
 
-    Rounds of 4 devices: 0.6 to 1.0. On two threads the ratios are the same to within their noise, but for the 1.6
-    of cnn2, which is 0.8 there. An LSTM's stacked way is not measured, and no GPU's.
+    Rounds of 4 devices: 0.6 to 1.0. On two threads the ratios are the same within their noise, except for the 1.6 of
+    cnn2, which is 0.8 there. Stacked LSTMs and GPUs were not measured.
 
     Args:
         module: the model.
-        together: devices that would be stacked: a round's, or those that fit a chunk.
+        together: number of devices that would be stacked: those of a round, or those that fit a chunk.
     """
     layers = list(module.modules())
     if any(isinstance(layer, (*RECURRENT, nn.EmbeddingBag)) for layer in layers):

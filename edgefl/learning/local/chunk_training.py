@@ -1,4 +1,4 @@
-"""Local training of a chunk of devices, from the models they receive to the last step of each."""
+"""Local training of a chunk of devices, from the received models to the last step of each device."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,12 +12,12 @@ from edgefl.learning.local.gradients import Batch, GradientSteps, Kernel
 from edgefl.learning.local.local_task import LocalModels, LocalTask
 from edgefl.learning.local.update_rule import UpdateRule
 
-# Steps that are prepared together where devices may stop before they have done them all.
+# Steps prepared together if devices may stop early.
 AT_ONCE = 64
 
 
 class Worker:
-    """What one thread trains with: a kernel with a module of its own, a reader, and memory for a chunk."""
+    """Equipment of one training thread: a kernel with a copy of the module, a reader, and memory for a chunk."""
 
     def __init__(self, kernel: Kernel, train: SplitInMemory) -> None:
         if train.x.device.type == "cpu":
@@ -27,7 +27,7 @@ class Worker:
         self._rooms: dict[str, Tensor] = {}
 
     def room(self, name: str, count: int, size: int, like: Tensor) -> Tensor:
-        """Return a buffer [count, size] of this name, reused from chunk to chunk."""
+        """Return the buffer [count, size] with this name, reused from chunk to chunk."""
         room = self._rooms.get(name)
         if room is None or len(room) < count or room.device != like.device:
             room = self._rooms[name] = like.new_empty(count, size)
@@ -35,7 +35,7 @@ class Worker:
 
 
 class ChunkTraining:
-    """The local steps of a chunk of devices, those with the most steps first; results go into `models`."""
+    """Do the local steps of a chunk of devices, those with the most steps first; write results into `models`."""
 
     def __init__(self, worker: Worker, task: LocalTask, rule: UpdateRule, models: LocalModels) -> None:
         self._worker = worker
@@ -68,14 +68,14 @@ class ChunkTraining:
         if len(task.batches.validation):
             self._stopping = _EarlyStopping(worker, task, self._models, positions, self._rows)
         going, step = list(positions), 0
-        while going:  # once, unless devices stop early: then those who go on close ranks
+        while going:  # once, unless devices stop early; then the remaining rows are moved together
             going, step = self._train(going, step)
 
     def _train(self, positions: list[int], first: int) -> tuple[list[int], int]:
-        """Train devices from step `first` on, until all are done or one stops early.
+        """Train devices from step `first` until all are done or one stops early.
 
         Returns:
-            Places, among these devices, of those that go on, and the step from which they do.
+            Indices, among these devices, of those that continue, and their next step.
         """
         task, rows, state, personal = self._task, self._rows, self._state, self._personal
         algorithm, received = task.algorithm, task.received(positions)
@@ -93,12 +93,12 @@ class ChunkTraining:
         step, trained = first, len(positions)
         for step in range(first, end):
             active = int((steps > step).sum()) if fewest <= step else trained
-            if active < trained:  # views: the others have done their last step
+            if active < trained:  # views: the other devices are done
                 trained = active
                 local, state = local[:active], [vector[:active] for vector in state]
                 start = start if start.dim() == 1 else start[:active]
                 own = {name: vector[:active] for name, vector in own.items()}
-            if personal is not None:  # first, for it looks at the local models as they were before the step
+            if personal is not None:  # first, because it needs the local models before their step
                 personal.step(step, step - first, local, start, own)
             grads = self._rule.clipped(gradients(step - first, active))
             grads = algorithm.correct(grads, local, start, task.state, own)
@@ -127,9 +127,9 @@ class ChunkTraining:
 
 
 class _PersonalModels:
-    """The models that devices train beside their local ones, on the same mini-batches, with an own state.
+    """Personal models that devices train besides their local ones, on the same mini-batches, with their own state.
 
-    The algorithm names the points at which their gradients are taken; statistics move there.
+    The algorithm chooses the points at which gradients are computed; statistics are updated there.
     """
 
     def __init__(
@@ -145,18 +145,18 @@ class _PersonalModels:
         self._rows.copy_(task.personal(positions))
         self._points.copy_(self._rows)
         self._gradients: GradientSteps
-        # masks of dropout from streams of their own: those of the local models stay as they are without these
+        # dropout masks from separate streams, so that those of the local models do not change
         self._masks = {
             k: torch.Generator().manual_seed((int(task.batches.seeds[k]) + 1) % 2**63) for k in positions
         }
 
     def begin(self, positions: Sequence[int], steps: range) -> None:
-        """Prepare these devices, in the order of the rows, for some steps."""
+        """Prepare some steps of these devices, in the order of the rows."""
         masks = [self._masks[k] for k in positions] if self._worker.kernel.dropout else []
         self._gradients = _gradient_steps(self._worker, self._task, positions, steps, self._points, masks)
 
     def step(self, step: int, prepared: int, local: Tensor, start: Tensor, own: Mapping[str, Tensor]) -> None:
-        """Do a step of the first devices, before their local models [k, M] do theirs: of those prepared, this one."""
+        """Do a step of the first devices, the `prepared`-th of those prepared, before that of their local models."""
         algorithm, active = self._task.algorithm, len(local)
         layout = self._worker.kernel.layout
         personal, _ = layout.split(self._rows[:active])
@@ -168,19 +168,19 @@ class _PersonalModels:
         self._rule.step(step + 1, self._task.lr, personal, grads, state)
 
     def put(self, positions: Sequence[int]) -> None:
-        """Write the models into the round's result, with the statistics of the points."""
+        """Write the models into the round's result, with the statistics of their points."""
         layout = self._worker.kernel.layout
         layout.split(self._rows)[1].copy_(layout.split(self._points)[1])
         _put(self._result, positions, self._rows)
 
     def close(self, going: Sequence[int]) -> None:
-        """Keep only the rows that go on."""
+        """Keep only the rows that continue."""
         self._rows, self._state = in_front(self._rows, going), [in_front(one, going) for one in self._state]
         self._points = in_front(self._points, going)
 
 
 class _EarlyStopping:
-    """The question to the algorithm after each epoch of a device, whether to end its training."""
+    """Ask the algorithm after each epoch of a device whether its training ends."""
 
     def __init__(
         self, worker: Worker, task: LocalTask, models: LocalModels, positions: Sequence[int], rows: Tensor
@@ -196,7 +196,7 @@ class _EarlyStopping:
         self._before = {k: self._loss(k, rows[places[k]]) for k in self._samples}
 
     def going(self, positions: Sequence[int], step: int, rows: Tensor) -> list[int] | None:
-        """Return the places of the devices that go on after a step; None: none of them stops early."""
+        """Return the indices of the devices that continue after a step, or None if none stops early."""
         batches, done = self._task.batches, step + 1
         asked = [
             place
@@ -235,7 +235,7 @@ def _gradient_steps(
 ) -> GradientSteps:
     """Start the gradients of the devices' losses at rows [k, M + Q], for some steps."""
     batches = task.batches
-    # a step's batches lie together: [steps, k, B]
+    # batches of a step are contiguous: [steps, k, B]
     places = _together(positions)
     samples, weight = (
         torch.from_numpy(all_steps[places, steps.start : steps.stop].swapaxes(0, 1))
@@ -263,7 +263,7 @@ def _gradient_steps(
 
 
 def _state_of(worker: Worker, rule: UpdateRule, name: str, count: int, like: Tensor) -> list[Tensor]:
-    """Return the optimiser's state of some models, vectors [count, M] of zeros."""
+    """Return an optimiser state of zeros for some models, vectors [count, M]."""
     size = worker.kernel.layout.parameters.size
     names = [f"{name} state {i}" for i in range(rule.optimiser.vectors)]
     return [worker.room(each, count, size, like).zero_() for each in names]
@@ -281,13 +281,13 @@ def _put(result: Tensor, positions: Sequence[int], rows: Tensor) -> None:
 
 
 def _together(positions: Sequence[int]) -> slice | list[int]:
-    """Return positions as one slice where they lie together: it makes no copy."""
+    """Return contiguous positions as a slice, which avoids a copy."""
     span = range(positions[0], positions[-1] + 1)
     return slice(span.start, span.stop) if list(positions) == list(span) else list(positions)
 
 
 def in_front(rows: Tensor, positions: Sequence[int]) -> Tensor:
-    """Move the rows at ascending positions to the front: in place, as a second [K, M] may not fit; return them."""
+    """Move the rows at ascending positions to the front and return them; in place, as a second [K, M] may not fit."""
     if len(positions) < len(rows):
         for place, position in enumerate(positions):
             rows[place] = rows[position]

@@ -1,4 +1,4 @@
-"""Gradients of many devices, in three ways: written out by hand, stacked under vmap, one by one."""
+"""Gradients of many devices, computed in three ways: written out, stacked under vmap, or one by one."""
 
 import copy
 from abc import ABC, abstractmethod
@@ -23,8 +23,9 @@ from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.tasks import Task
 
 TESTED_AT_ONCE = 2048  # samples; bounds memory
-# On a CPU padding is left out of written-out products in steps of so many samples, for inputs of at least so many
-# numbers, in batches of at most so many samples: elsewhere BLAS chooses its way by the width, and rounds differently.
+# On a CPU written-out products leave out padding: in multiples of this many samples, for inputs of at least this many
+# numbers, in batches of at most this many samples. Otherwise BLAS chooses its kernel by the width and rounds
+# differently.
 NARROWED_BY, NARROWED_FROM, NARROWED_UP_TO = 16, 256, 128
 # (step, active) -> gradients [active, M] of the first devices of a chunk
 GradientSteps = Callable[[int, int], Tensor]
@@ -32,13 +33,13 @@ GradientSteps = Callable[[int, int], Tensor]
 
 @dataclass(frozen=True)
 class Batch:
-    """One mini-batch of each of k devices, on the torch device; or one for each of their steps, [steps, k, ...].
+    """One mini-batch of each of k devices on the torch device, or one for each of their steps, [steps, k, ...].
 
-    samples: [k, B] indices into the data; 0 where padded.
-    weight: [k, B] weights that sum to one per device; 0 where padded.
-    sizes: of each device, its samples without padding: the first ones.
-    generators: of each device, random numbers for its dropout masks.
-    views: [k, B] in which way each sample is seen; None: as it is.
+    samples: indices into the data [k, B]; 0 for padding.
+    weight: weights [k, B] that sum to one per device; 0 for padding.
+    sizes: number of each device's samples without padding, which come first.
+    generators: each device's random numbers for dropout masks.
+    views: view of each sample [k, B]; None without augmentation.
     """
 
     reader: SampleReader
@@ -50,7 +51,7 @@ class Batch:
     views: Tensor | None = None
 
     def at(self, step: int, active: int) -> "Batch":
-        """Return the mini-batches of the first devices in one of the steps."""
+        """Return the mini-batches of the first devices in one step."""
         return Batch(
             self.reader,
             self.samples[step, :active],
@@ -68,12 +69,12 @@ class Batch:
 
 
 class Kernel(ABC):
-    """Base of the three ways to compute a chunk's gradients; each owns a copy of the module, for one thread.
+    """Base of the three ways to compute a chunk's gradients, with a copy of the module for one thread.
 
     Batch statistics are updated in place, as in training mode.
     """
 
-    # devices whose gradients it can compute in one call; None: as many as fit memory
+    # devices in one call; None: as many as fit memory
     at_once: ClassVar[int | None] = None
 
     def __init__(
@@ -92,18 +93,18 @@ class Kernel(ABC):
         self._recurrent = any(isinstance(layer, RECURRENT) for layer in self.module.modules())
         self.dropout = hand_in_dropout(self.module)
         if self.dropout:
-            self.module.eval()(example)  # now each dropout knows its shape
+            self.module.eval()(example)  # gives each dropout its shape
         self.module.train()
         self._tested_at_once = images_at_once(module, example.shape, TESTED_AT_ONCE)
         self._prepare()
 
-    def _prepare(self) -> None:  # noqa: B027  # not all ways need anything
-        """Make ready what this way of computing gradients needs of its module."""
+    def _prepare(self) -> None:  # noqa: B027  # optional
+        """Prepare the module for this way of computing gradients."""
 
     def start(self, rows: Tensor, batches: Batch, terms: Sequence[OutputTerm]) -> GradientSteps:
-        """Start a chunk: return a function that computes the gradients at the models rows [k, M + Q] in a step.
+        """Start a chunk; return a function that computes a step's gradients at the models `rows` [k, M + Q].
 
-        The caller updates the models between the steps; the number of active devices may only fall.
+        The caller updates the models between steps; the number of active devices must not rise.
         """
 
         def gradients(step: int, active: int) -> Tensor:
@@ -117,11 +118,11 @@ class Kernel(ABC):
         """Compute the gradients [k, M] of one step."""
 
     def _autocast(self, torch_device: torch.device) -> torch.autocast:
-        # no cache: it would keep casts of parameters that change meanwhile
+        # no cache: it would keep casts of parameters that change between steps
         return torch.autocast(torch_device.type, torch.bfloat16, self._bf16, cache_enabled=False)
 
     def _masks(self, batch: Batch) -> dict[str, Tensor]:
-        """Draw dropout masks [k, B, *shape] by name, each device's from its own generator, without padding."""
+        """Draw dropout masks [k, B, *shape] by name, for each device from its own generator, without padding."""
         masks = {}
         for name, layer in self.dropout.items():
             assert layer.shape is not None
@@ -132,14 +133,14 @@ class Kernel(ABC):
         return masks
 
     def outputs(self, rows: Tensor, batch: Batch) -> Outputs:
-        """Compute the outputs [k, B, ...] of model [M + Q], or models [k, M + Q] by device, in evaluation mode."""
+        """Compute the outputs [k, B, ...] of a model [M + Q], or of one per device [k, M + Q], in evaluation mode."""
         x = batch.inputs()
         self.module.eval()
         with self._autocast(rows.device):
             if rows.dim() == 1:
                 flat = run(self.module, self.layout.views(rows), x.flatten(0, 1))
                 outputs = Outputs(*(part.unflatten(0, batch.samples.shape) for part in flat))
-            elif len(rows) == 1 or self._recurrent:  # vmap knows an LSTM only where gradients are asked for
+            elif len(rows) == 1 or self._recurrent:  # vmap supports an LSTM only with gradients
                 each = [
                     run(self.module, self.layout.views(row), own) for row, own in zip(rows, x, strict=True)
                 ]
@@ -150,7 +151,7 @@ class Kernel(ABC):
         return Outputs(*(part.float() for part in outputs))
 
     def loss(self, row: Tensor, reader: SampleReader, samples: Tensor) -> Tensor:
-        """Compute the mean loss [] of model [M + Q] over samples [n], in evaluation mode."""
+        """Compute the mean loss [] of a model [M + Q] over samples [n], in evaluation mode."""
         self.module.eval()
         total, tensors = row.new_zeros(()), self.layout.views(row)
         with self._autocast(row.device):
@@ -165,7 +166,7 @@ class Kernel(ABC):
 
 
 class ByHand(Kernel):
-    """Gradients that the model itself writes out, all devices of a chunk in one call."""
+    """Gradients written out by the model, for all devices of a chunk in one call."""
 
     def start(self, rows: Tensor, batches: Batch, terms: Sequence[OutputTerm]) -> GradientSteps:
         if self.model.writes_out() != "stepper":
@@ -200,11 +201,11 @@ class ByHand(Kernel):
 
 
 class Stacked(Kernel):
-    """Automatic differentiation under vmap, all devices of a chunk in one call."""
+    """Automatic differentiation under vmap, for all devices of a chunk in one call."""
 
     def _prepare(self) -> None:
         if self._bf16:
-            # vmap's batch norm makes weights of its input's type, which must be that of the statistics
+            # vmap's batch norm makes weights of its input's type, which must match the statistics
             for layer in self.module.modules():
                 if isinstance(layer, _BatchNorm):
                     layer.register_forward_pre_hook(lambda layer, inputs: (inputs[0].float(),))
@@ -217,7 +218,7 @@ class Stacked(Kernel):
         groups = [slice(None)] if not self.layout.statistics.names else _by_size(batch.sizes)
         result = rows.new_empty((len(rows), self.layout.parameters.size))
         for group in groups:
-            # batch norm must not see padding: devices with equally many samples go together
+            # batch norm must not see padding, so devices are grouped by their number of samples
             size = x.shape[1] if isinstance(group, slice) else batch.sizes[group[0]]
             parameters, statistics = self.layout.split(rows[group])
             with self._autocast(rows.device):
@@ -257,10 +258,9 @@ class Stacked(Kernel):
 
 
 class OneByOne(Kernel):
-    """Automatic differentiation of one device after the other.
+    """Automatic differentiation, one device after the other.
 
-    The module's parameters are views of the row under training, so nothing is copied in or out but the
-    gradient.
+    The module's parameters are views into the device's row, so only the gradient is copied.
     """
 
     at_once = 1
@@ -307,7 +307,7 @@ class OneByOne(Kernel):
 
 
 def _narrowed(batches: Batch) -> bool:
-    """Return whether batches are computed without padding that all devices have: where that pays."""
+    """Return whether to leave out padding that all devices have, which pays only in some cases."""
     on_cpu, widest = batches.samples.device.type == "cpu", batches.samples.shape[2]
     return on_cpu and batches.reader.numbers >= NARROWED_FROM and widest <= NARROWED_UP_TO
 
@@ -315,7 +315,7 @@ def _narrowed(batches: Batch) -> bool:
 def _first(
     references: Sequence[Sequence[Outputs]], devices: slice | list[int], size: int
 ) -> list[list[Outputs]]:
-    """Cut out the outputs of the first samples of some devices."""
+    """Return the outputs of the first samples of some devices."""
     return [[Outputs(*(part[devices, :size] for part in one)) for one in models] for models in references]
 
 

@@ -1,4 +1,4 @@
-"""What an algorithm's verbs are handed by name, which says what is missing where one asks for more."""
+"""Tensors that an algorithm's methods receive by name, with an error for unknown names."""
 
 from collections.abc import Mapping
 
@@ -8,18 +8,18 @@ from edgefl.config import registry
 from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Algorithm
 
-# where a verb may look, and how a name comes to be there
+# the kinds of tensors, and how to add a name to each
 OWN = "own vectors of its devices: name it in device_vectors"
 STATE = "values of the server's state: return it from init_state, join and aggregate"
-NOTES = "notes of the round: note it in receive or upload"
+NOTES = "notes of the round: return it from receive or upload"
 REMEMBERED = "notes that its devices remember: name it in remembers"
 
 
 class Handed(dict[str, Tensor]):
-    """Tensors by name; a name that is not there is an error about the algorithm, not a KeyError inside a verb.
+    """Tensors by name; an unknown name is an error about the algorithm, not a KeyError inside a method.
 
     Args:
-        among: one of the above.
+        among: one of the kinds above.
     """
 
     def __init__(self, algorithm: Algorithm, among: str, tensors: Mapping[str, Tensor]) -> None:
@@ -27,7 +27,7 @@ class Handed(dict[str, Tensor]):
         self._algorithm, self._among = registry.name_of("algorithms", algorithm), among
 
     def check(self, name: str) -> None:
-        """Raises EdgeflError, as asking for it does, if there is nothing of this name."""
+        """Raise an EdgeflError, as a look-up does, if the name is unknown."""
         if name not in self:
             self.__missing__(name)
 
@@ -35,7 +35,7 @@ class Handed(dict[str, Tensor]):
         where, _, remedy = self._among.partition(": ")
         known = f"only {', '.join(self)}" if self else "nothing"
         raise EdgeflError(
-            f"{self._algorithm} asks for {name!r} among the {where}, which hold {known}; {remedy} (a class that"
-            " extends another algorithm replaces what it sets or overrides, unless it takes that one's too)",
+            f"{self._algorithm} asks for {name!r} among the {where}, which have {known}; {remedy} (a class that"
+            " extends another algorithm replaces what it sets or overrides, unless it includes that one's too)",
             ("learning", "algorithm"),
         )

@@ -10,21 +10,21 @@ from edgefl.learning.algorithms import Algorithm, ServerState
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.models import OutputTerm
 
-# (epoch, loss, loss before) [k] each -> [k] whether devices stop, as `Algorithm.stop`
+# (epoch, loss, loss before) [k] each -> whether devices stop [k], as `Algorithm.stop`
 Stop = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class LocalTask:
-    """The local training that a round asks of its K devices. `positions` are theirs in the round, 0 to K-1.
+    """The local training of a round's K devices; `positions` are 0 to K-1.
 
-    start: [M + Q] the model that all received, or [K, M + Q] where each received its own.
+    start: the model that all devices received [M + Q], or the model of each [K, M + Q].
     own: positions -> the devices' own vectors by name, [k, M] each.
     previous: positions -> the devices' last local models, [k, M + Q].
-    personal: positions -> the personal models trained beside the local ones, [k, M + Q].
-    optimiser: positions -> state of the optimiser and steps so far, [k, V M + 1]; None: both begin anew.
+    personal: positions -> the personal models trained besides the local ones, [k, M + Q].
+    optimiser: positions -> state of the optimiser and steps so far, [k, V M + 1]; None: both restart.
     terms: further terms of the local loss.
-    stop: when devices stop early, in place of the algorithm's verb.
+    stop: early stopping that replaces the algorithm's.
     """
 
     start: Tensor
@@ -40,11 +40,11 @@ class LocalTask:
     stop: Stop | None = None
 
     def received(self, positions: Sequence[int]) -> Tensor:
-        """Return what these devices received: [M + Q] for all, or [k, M + Q]."""
+        """Return the model that these devices received, [M + Q] for all, or [k, M + Q]."""
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
     def has_terms(self) -> bool:
-        """Return whether the local loss has further terms, which look at the models' outputs."""
+        """Return whether the local loss has further terms of the models' outputs."""
         return bool(self.terms) or type(self.algorithm).term is not Algorithm.term
 
     def terms_of(self, positions: Sequence[int]) -> list[OutputTerm]:
@@ -58,11 +58,11 @@ class LocalTask:
 class LocalModels:
     """The models of K devices after local training.
 
-    rows: [K, M + Q] local models.
-    personal: [K, M + Q] personal models; None: the algorithm trains none.
-    steps: [K] local steps that each device did.
-    tested: [K] samples that each device ran forward only, to see when to stop.
-    optimiser: [K, V M + 1] state of the optimiser and steps so far; None: nobody keeps it.
+    rows: local models [K, M + Q].
+    personal: personal models [K, M + Q]; None if the algorithm trains none.
+    steps: local steps of each device [K].
+    tested: samples that each device ran forward only, for early stopping [K].
+    optimiser: state of the optimiser and steps so far [K, V M + 1]; None if it is not kept.
     """
 
     rows: Tensor
@@ -73,7 +73,7 @@ class LocalModels:
 
     @property
     def not_finite(self) -> list[int]:
-        """Return the positions of devices whose local or personal model is not finite."""
+        """Return the positions of devices with a local or personal model that is not finite."""
         finite = self.rows.sum(1).isfinite()
         if self.personal is not None:
             finite &= self.personal.sum(1).isfinite()

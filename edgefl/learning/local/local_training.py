@@ -31,26 +31,26 @@ from edgefl.learning.tasks import Task
 
 
 class LocalTraining:
-    """Local training of a round's participants: an optimiser's steps, its state new for every device and round.
+    """Local training of a round's participants by an optimiser.
 
-    The result is the same whoever trains, whatever else the machine does: model, data and settings alone say how
-    devices are cut into chunks, and each chunk is computed by one thread.
+    The result does not depend on the number of threads or the load of the machine: chunks of devices depend on model,
+    data and settings only, and each chunk is computed by one thread.
 
     Args:
-        model: the model; if it writes its gradients out, they are used in float32.
+        model: the model; its written-out gradients, if any, are used in float32.
         module: the model's module, on the torch device.
         train: the training data, on the torch device.
-        rule: how a gradient becomes a step.
-        batching: `stacked` takes the devices of a chunk together, `sequential` one after the other; for
-            `auto` see `batching.choose`.
+        rule: turns gradients into steps.
+        batching: `stacked` trains the devices of a chunk together, `sequential` one after the other; for `auto` see
+            `batching.choose`.
         bf16: whether products and convolutions are in bfloat16.
         memory_bytes: memory for a chunk of stacked devices; None: `CHUNK_BYTES`.
         threads: chunks trained at the same time; always 1 on a GPU.
-        task: what devices minimise; other than the cross-entropy by automatic differentiation only.
+        task: the task with the devices' loss; other losses than the cross-entropy need automatic differentiation.
 
     Attributes:
-        layout: where parameters and statistics lie in a model's vector.
-        smallest_batch: samples that a batch needs at least.
+        layout: layout of parameters and statistics in a model's vector.
+        smallest_batch: smallest size of a batch.
     """
 
     def __init__(
@@ -84,15 +84,15 @@ class LocalTraining:
 
     @torch.no_grad()
     def run(self, task: LocalTask, *, anew: bool = False) -> LocalModels:
-        """Train the local models of K devices; a device that does no step keeps what it received.
+        """Train the local models of K devices; a device without steps keeps the model that it received.
 
         Args:
-            anew: write them into memory of their own, as results of an earlier call are still needed; else they lie
-                where those do, and the next call without it overwrites them.
+            anew: whether to write into new memory because earlier results are still needed; otherwise results
+                overwrite those of the last call.
 
         Raises:
-            EdgeflError: `learning.local.batching` is stacked, and this model cannot be trained so; or a GPU's memory
-                is full: a chunk is not made smaller unasked, as that would round otherwise.
+            EdgeflError: `learning.local.batching` is stacked, but this model cannot be stacked; or a GPU's memory is
+                full (a smaller chunk would round differently, so it is not chosen automatically).
         """
         count = len(task.batches.rows)
         models = LocalModels(
@@ -107,7 +107,7 @@ class LocalTraining:
             self._run(kind, task, models)
         except torch.OutOfMemoryError as error:
             raise EdgeflError(
-                f"the GPU's memory does not hold {self._memory_bytes / 1e9:g} GB of devices at once: set less",
+                f"{self._memory_bytes / 1e9:g} GB of devices do not fit the GPU's memory: set less",
                 ("learning", "local", "memory_gb"),
             ) from error
         except (RuntimeError, NotImplementedError) as error:
@@ -121,7 +121,7 @@ class LocalTraining:
 
     @torch.no_grad()
     def losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
-        """Compute the mean losses [K, C] of models [C, M + Q] on each device's samples; 0 without."""
+        """Compute the mean losses [K, C] of models [C, M + Q] on each device's samples; 0 without samples."""
         (worker,) = self._workers_with(OneByOne, 1)
         losses = models.new_zeros(len(samples), len(models))
         for k, indices in enumerate(samples):
@@ -132,16 +132,16 @@ class LocalTraining:
 
     @property
     def state_size(self) -> int:
-        """Numbers of a device's state of the optimiser that is kept, its steps so far among them; 0: none is."""
+        """Length of a device's kept optimiser state, including its steps so far; 0 if none is kept."""
         vectors = self._rule.optimiser.vectors
         return vectors * self.layout.parameters.size + 1 if self._rule.keeps_state else 0
 
     def travel(self, steps: np.ndarray) -> np.ndarray:
-        """Return [K] the sum of the steps' weights in a device's change, as in `UpdateRule`."""
+        """Return the sum of the steps' weights in each device's change [K], as in `UpdateRule`."""
         return self._rule.travel(steps)
 
     def chunk(self, batch: int) -> int:
-        """Return how many stacked devices fit the memory for a chunk."""
+        """Return the number of stacked devices that fit the memory for a chunk."""
         # model, gradients twice, and the optimiser's state
         models = self.layout.size + (2 + self._rule.optimiser.vectors) * self.layout.parameters.size
         bytes_per_device = 4 * (models + batch * self._numbers_per_sample)
@@ -156,7 +156,7 @@ class LocalTraining:
         self._hands.work(train, list(self._chunks(task.batches, kind)))
 
     def _chunks(self, batches: Batches, kind: type[Kernel]) -> Iterator[list[int]]:
-        """Yield chunks of positions, by falling number of steps and else in order; results keep their places."""
+        """Yield chunks of positions by decreasing number of steps, then by position."""
         order = np.argsort(-batches.steps, kind="stable").tolist()
         size = kind.at_once or self.chunk(batches.rows.shape[2])
         for begin in range(0, len(order), size):
@@ -175,7 +175,7 @@ class LocalTraining:
 
     @cached_property
     def _numbers_per_sample(self) -> int:
-        """Numbers that a sample takes in memory: its input, and what autograd keeps."""
+        """Numbers in memory per sample: its input, and those kept by autograd."""
         inputs = int(np.prod(self._train.x.shape[1:]))
         if self._model.writes_out() and of_cross_entropy(self._task):
             return inputs
@@ -190,7 +190,7 @@ class LocalTraining:
         return rows[:count]
 
     def _workers_with(self, kind: type[Kernel], count: int) -> list[Worker]:
-        """Return `count` workers with kernels of this kind, made at the first call."""
+        """Return `count` workers with kernels of this kind, created on the first call."""
         workers = self._workers.setdefault(kind, [])
         if kind is Stacked and not workers:
             refuse_hidden_parameters(self._module, example(self._train.x))

@@ -1,4 +1,4 @@
-"""What a CPU computes in hardware, where training has to know it."""
+"""Hardware features of the CPU that matter for training."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ BF16 = {"avx512_bf16", "amx_bf16", "bf16"}
 
 
 def has_bf16() -> bool | None:
-    """Return whether this CPU has instructions for products in bfloat16; None: the system does not say.
+    """Return whether this CPU has instructions for products in bfloat16, or None if the system does not say.
 
-    PyTorch answers yes for every AVX-512 processor, as it can emulate them.
+    PyTorch says yes for every AVX-512 processor, because it can emulate them.
     """
     try:
         text = CPUINFO.read_text(encoding="utf-8", errors="replace")
@@ -24,8 +24,8 @@ def has_bf16() -> bool | None:
 
 
 def bf16_note() -> str | None:
-    """Return what the user of `learning.local.precision: bf16` on this CPU should know; None: nothing."""
-    slow = "training takes twice as long as with float32, ten times where it has no AVX-512 either"
+    """Return a note on `learning.local.precision: bf16` for this CPU, or None if it has the instructions."""
+    slow = "training takes twice as long as with float32, and ten times as long if it lacks AVX-512 too"
     match has_bf16():
         case True:
             return None

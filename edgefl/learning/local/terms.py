@@ -1,4 +1,4 @@
-"""Run a module on a batch, and add up the further terms of its loss."""
+"""Run a module on a batch, and sum the further terms of its loss."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from edgefl.learning.models import Outputs, OutputTerm
 
 
 def run(module: nn.Module, tensors: dict[str, Tensor] | None, x: Tensor) -> Outputs:
-    """Run a module on a batch [B, ...]: logits and representation; `tensors` replace the module's own."""
+    """Run a module on a batch [B, ...]; return logits and representation. `tensors` replace the module's own."""
     seen: list[Tensor] = []
     features = getattr(module, "features", None)
     hook = features.register_forward_hook(lambda m, args, out: seen.append(out)) if features else None

@@ -1,4 +1,4 @@
-"""How a gradient becomes a step: clipped, corrected by the algorithm, and taken by the optimiser."""
+"""Turn a gradient into a step: clip it, correct it by the algorithm, apply the optimiser."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ SHORTEST = 1e-6  # added to a norm, as PyTorch's clip_grad_norm_ does
 
 @dataclass(frozen=True)
 class UpdateRule:
-    """What all devices' local steps have in common; the default is plain SGD.
+    """Settings of all devices' local steps; the default is plain SGD.
 
     momentum, optimiser, weight_decay, clip_norm: as in the settings of learning.
     """
@@ -25,7 +25,7 @@ class UpdateRule:
     clip_norm: float | None = None
 
     def clipped(self, grads: Tensor) -> Tensor:
-        """Scale each device's gradient [k, M] down to the largest norm, in place; return it."""
+        """Scale gradients [k, M] down to the largest norm allowed, in place; return them."""
         if self.clip_norm is None:
             return grads
         norms = grads.square().sum(1).sqrt_().add_(SHORTEST)
@@ -33,17 +33,17 @@ class UpdateRule:
 
     @property
     def keeps_state(self) -> bool:
-        """Whether a device's next round goes on with the optimiser's state."""
+        """Whether a device's next round continues with the optimiser's state."""
         return self.optimiser.state == "kept" and self.optimiser.vectors > 0
 
     def step(
         self, number: int | Tensor, lr: float, local: Tensor, grads: Tensor, state: Sequence[Tensor]
     ) -> None:
-        """Move local models [k, M] by step 1, 2, ... of a round, or by one of each device, in place."""
+        """Update local models [k, M] in place by step 1, 2, ... of a round, or by each device's step [k, 1]."""
         self.optimiser.step(local, grads, state, Step(number, lr, self.momentum, self.weight_decay))
 
     def travel(self, steps: np.ndarray) -> np.ndarray:
-        """Return [K] the sum of the steps' weights in a device's change, a_k of `Trained`; nan: there are none."""
+        """Return the sum of the steps' weights in each device's change [K], a_k of `Trained`; NaN without weights."""
         weights = self.optimiser.weights(max(1, int(steps.max(initial=1))), self.momentum)
         if weights is None:
             return np.full(len(steps), np.nan)

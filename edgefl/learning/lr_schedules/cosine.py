@@ -6,10 +6,10 @@ from edgefl.learning.lr_schedules import LrSchedule
 
 
 class Cosine(LrSchedule):
-    """The rate falls along half a cosine: (1 + cos(pi progress)) / 2, slowly at first and at the end.
+    """Lower the rate along half a cosine, (1 + cos(pi progress)) / 2: slowly at first and at the end.
 
-    Loshchilov and Hutter, SGDR, ICLR 2017, equation 5: with `learning.local.lr_power` 1, the default,
-    `learning.local.lr_floor` is its smallest rate over the largest. Sessions are its restarts.
+    Loshchilov and Hutter, SGDR, ICLR 2017, equation 5. With `learning.local.lr_power` 1, the default,
+    `learning.local.lr_floor` is the paper's smallest rate over the largest. Sessions are its restarts.
     """
 
     def shape(self, round_: int, progress: float) -> float:

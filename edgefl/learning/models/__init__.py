@@ -1,4 +1,4 @@
-"""Models: a module, and its gradients for many devices at once."""
+"""Models: modules, and their gradients for many devices at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 from edgefl.config.component import Component
 
-if TYPE_CHECKING:  # a scenario is read without PyTorch, which takes longer to load than all else
+if TYPE_CHECKING:  # a scenario is read without PyTorch, which takes longer to load than everything else
     from torch import Tensor, nn
 
     from edgefl.learning.modules.parameters import TensorLayout
@@ -28,7 +28,7 @@ class Outputs(NamedTuple):
 class OutputTerm(ABC):
     """A term of the local loss that compares a model's outputs with those of other, constant models.
 
-    references: the other models, [M + Q] one for all devices, or [k, M + Q] a row for each; they run in
+    references: the other models, [M + Q] if all devices share one, or [k, M + Q] with a row for each; they run in
         evaluation mode.
     """
 
@@ -36,19 +36,19 @@ class OutputTerm(ABC):
 
     @abstractmethod
     def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
-        """Compute the term [..., B] for each sample, differentiably; any dimensions may precede the batch's.
+        """Compute the term for each sample [..., B], differentiably; any dimensions may precede the batch.
 
         Args:
-            outputs: of the model under training.
-            references: of each of the other models.
+            outputs: outputs of the model in training.
+            references: outputs of each of the other models.
         """
 
     def gradients(
         self, outputs: Outputs, references: Sequence[Outputs]
     ) -> tuple[Tensor | None, Tensor | None]:
-        """Compute the term's gradients by logits [..., B, C] and representation [..., B, F]; None is zero.
+        """Compute the term's gradients by logits [..., B, C] and representation [..., B, F]; None means zero.
 
-        By automatic differentiation; terms that small models meet in every step may write them out.
+        By automatic differentiation; a term that small models compute in every step may write them out.
         """
         import torch
 
@@ -60,8 +60,8 @@ class OutputTerm(ABC):
 
     def part(self, positions: slice) -> Self:
         """Return the term for some of the devices."""
-        # A copy without the constructor: this runs in every step that some devices no longer do, beside
-        # products of 0.3 ms, and `dataclasses.replace` would look at every field again.
+        # A copy without the constructor: this runs in every step after some devices have finished, next to products
+        # of 0.3 ms, and `dataclasses.replace` would process every field again.
         rows = tuple(r if r.dim() == 1 else r[positions] for r in self.references)
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__, references=rows)
@@ -83,13 +83,13 @@ Stepper = Callable[[int, int, Read], "Tensor"]
 class ChunkOfDevices:
     """k devices that are trained together, and all steps of their round.
 
-    layout: of the parameters in a row.
-    rows: [k, M] local models, which the caller moves between the steps.
-    y: [steps, k, B] labels.
-    weight: [steps, k, B] weights that sum to one per device; 0 marks padding.
-    scaling: (mean, s): inputs come raw and stand for (x - mean) s.
-    references: of each further term of the loss, its models, [M] or [k, M].
-    push: their gradients by the outputs; None: there are no such terms.
+    layout: layout of the parameters in a row.
+    rows: local models [k, M]; the caller updates them between steps.
+    y: labels [steps, k, B].
+    weight: weights [steps, k, B] that sum to one per device; 0 marks padding.
+    scaling: (mean, s); inputs are raw and stand for (x - mean) s.
+    references: models of each further term of the loss, [M] or [k, M].
+    push: gradients of these terms by the outputs; None without such terms.
     """
 
     layout: TensorLayout
@@ -103,7 +103,7 @@ class ChunkOfDevices:
 
 @dataclass(frozen=True)
 class Size:
-    """The numbers of a model without statistics: M parameters, and FLOPs of a sample forward and backward."""
+    """Size of a model without statistics: M parameters, and FLOPs of a sample's forward and backward pass."""
 
     parameters: int
     flops_per_sample: int
@@ -116,27 +116,27 @@ class Model(Component):
     `features` returns. In a module without them it is the logits.
     """
 
-    # the sizes at which the papers use the model; `edgefl describe` counts its parameters there
+    # the papers' input shape and classes, for which `edgefl describe` counts the parameters
     typical_input: ClassVar[tuple[int, ...]]
     typical_classes: ClassVar[int]
-    # whether the `gradients` that it writes out go for a loss with further terms, too
+    # whether its written-out `gradients` support further terms of the loss
     knows_terms: ClassVar[bool] = False
-    # whether its `stepper` takes inputs that end with the last sample of the devices read, without padding behind
+    # whether its `stepper` accepts inputs without padding behind the last sample of the devices read
     leaves_out_padding: ClassVar[bool] = False
-    # where it is faster on a CPU with images in channels-last order
+    # where it is faster on a CPU if images are in channels-last order
     channels_last_gain: ClassVar[Literal["none", "tests", "all"]] = "none"
 
     @abstractmethod
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         """Build a freshly initialised module for inputs [batch, *input_shape] and logits [batch, classes].
 
-        Training and evaluation mode differ by batch norm and `nn.Dropout` at most.
+        Training and evaluation mode differ at most in batch norm and `nn.Dropout`.
         """
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size | None:
-        """Return the size of a small model by its formula; None: it is built, and counted by running it.
+        """Return the size by a formula, or None if the model must be built and run to count it.
 
-        With it a scenario is validated without loading PyTorch, which takes longer than all else.
+        With a formula a scenario is validated without loading PyTorch, which takes longer than everything else.
         """
         return None
 
@@ -152,18 +152,18 @@ class Model(Component):
     ) -> Tensor:
         """Compute the gradients of each device's weighted loss, by automatic differentiation.
 
-        A model without statistics and dropout may write its gradients out by hand: local training then
-        takes these, for a whole chunk of devices at once.
+        A model without statistics and dropout may override this with written-out gradients, which local training then
+        uses for a whole chunk of devices at once.
 
         Args:
-            rows: [k, M] local models.
-            x: [k, B, *input_shape] normalised inputs; y: [k, B] labels.
-            weight: [k, B] weights that sum to one per device; 0 marks padding.
-            terms: of these k devices; each adds the sum over a device's samples of weight times itself. There are
-                some only for a model that `knows_terms`.
+            rows: local models [k, M].
+            x: normalised inputs [k, B, *input_shape]. y: labels [k, B].
+            weight: weights [k, B] that sum to one per device; 0 marks padding.
+            terms: further terms of the loss for these k devices, each summed over a device's samples by weight; only
+                for a model that `knows_terms`.
 
         Returns:
-            [k, M].
+            Gradients [k, M].
         """
 
         from torch.func import functional_call, grad, vmap
@@ -179,14 +179,12 @@ class Model(Component):
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
         """Start the written-out gradients of all steps of a chunk of devices, with further terms of the loss.
 
-        For models so small that the work around the products counts; others write out `gradients`, or
-        nothing.
+        For models so small that the overhead around the products matters; others write out `gradients`, or nothing.
 
         Returns:
-            (step, active, read) -> [active, M] gradients of the first `active` devices, whose number is
-            never larger than in the step before; the next call overwrites them. `read` gives raw inputs as
-            floats, of as many devices at a time as the model takes. Where the model leaves out padding, they
-            may be narrower than B.
+            (step, active, read) -> gradients [active, M] of the first `active` devices, whose number never rises; the
+            next call overwrites them. `read` returns raw inputs as floats, for as many devices at a time as the model
+            chooses. If the model leaves out padding, they may be narrower than B.
         """
         raise NotImplementedError
 
@@ -197,32 +195,32 @@ class Model(Component):
         read: ReadSome,
         scaling: tuple[float, float],
     ) -> Tensor:
-        """Compute the logits of samples by hand, for tests: as the module does in evaluation mode, and faster.
+        """Compute the logits of test samples as the module does in evaluation mode, written out and faster.
 
         Args:
             tensors: the module's parameters by name.
             count: B.
-            read: gives raw inputs as floats, of as many samples at a time as the model takes.
-            scaling: (mean, s): inputs stand for (x - mean) s.
+            read: returns raw inputs as floats, for as many samples at a time as the model chooses.
+            scaling: (mean, s); inputs stand for (x - mean) s.
 
         Returns:
-            [B, C].
+            Logits [B, C].
         """
         raise NotImplementedError
 
     @classmethod
     def writes_logits(cls) -> bool:
-        """Return whether this model computes its logits by hand."""
+        """Return whether this model overrides `logits`."""
         return cls.logits is not Model.logits
 
     @classmethod
     def writes_out(cls) -> Literal["stepper", "gradients"] | None:
-        """Return what this model writes out by hand; None: nothing."""
+        """Return the method in which this model writes out its gradients, or None if there is none."""
         if cls.stepper is not Model.stepper:
             return "stepper"
         return "gradients" if cls.gradients is not Model.gradients else None
 
     @classmethod
     def writes_out_terms(cls) -> bool:
-        """Return whether what this model writes out goes for a loss with further terms, too."""
+        """Return whether this model's written-out gradients support further terms of the loss."""
         return cls.writes_out() == "stepper" or cls.knows_terms

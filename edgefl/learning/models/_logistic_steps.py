@@ -1,4 +1,4 @@
-"""The gradients of logistic regression, written out."""
+"""Written-out gradients of logistic regression."""
 
 from itertools import chain
 
@@ -7,21 +7,21 @@ from torch import Tensor
 
 from edgefl.learning.models import ChunkOfDevices, Outputs, Read, ReadSome
 
-# The inputs that are read at a time on a CPU. They go through two products and are not needed again, so they should
-# stay in the second-level cache (1 to 2 MB) as far as they can: of five devices with 128 images of 28x28.
-# Further terms of the loss have so much work beside the products that they are computed for ten together.
+# Inputs read at a time on a CPU. Two products use them, and then they are not needed again, so as much of them as
+# possible should stay in the second-level cache (1 to 2 MB): five devices with 128 images of 28x28.
+# Further terms of the loss take so much work besides the products that ten devices are computed together.
 CPU_BLOCK_BYTES, CPU_BLOCK_BYTES_WITH_TERMS = 2_100_000, 4_100_000
-TESTED_BYTES = 1_600_000  # likewise in tests, where they go through one product
+TESTED_BYTES = 1_600_000  # the same for tests, in which one product uses the inputs
 
 
 class LogisticSteps:
-    """The gradients of a chunk by hand: delta = weight (softmax - onehot) by logits, then the chain rule.
+    """Written-out gradients of a chunk: delta = weight (softmax - onehot) by logits, then the chain rule.
 
-    Devices are computed in blocks, whose inputs stay in the cache from the first product to the second.
+    Devices are computed in blocks, so that inputs stay in the cache from the first product to the second.
 
-    Logits lie as [k, classes, B]: with weights kept [classes, inputs] both products run in BLAS's fast
-    orientation, and the softmax over a strided axis vectorises over the batch. Inputs stay raw: their
-    scaling (x - mean) s is linear too, so it is part of the products.
+    Logits are stored as [k, classes, B]: with weights as [classes, inputs] both products run in BLAS's fast
+    orientation, and the softmax over a strided axis vectorises over the batch. Inputs stay raw: their scaling
+    (x - mean) s is linear, so it is part of the products.
     """
 
     def __init__(self, chunk: ChunkOfDevices) -> None:
@@ -39,7 +39,7 @@ class LogisticSteps:
         self.cold = rows.new_zeros(steps, count, classes, batch)
         self.cold.scatter_(2, chunk.y.unsqueeze(2), -self.weight)
 
-        # reference models lie behind the local one: one product of all is faster than one of each
+        # reference models follow the local one: one product for all is faster than one for each
         self.models = [len(models) for models in references]
         total = 1 + sum(self.models)
         self.all_weights, self.all_bias = self.weights, self.bias
@@ -50,7 +50,7 @@ class LogisticSteps:
                 behind = slice(place * classes, (place + 1) * classes)
                 self.all_weights[:, behind], self.all_bias[:, behind] = layout.views(reference).values()
         self.offset = torch.empty_like(self.all_bias) if self.shift else self.all_bias
-        # zeros at first: what no product has written is weighted by 0, and has to be a number
+        # zeros at first: values that no product writes have the weight 0, but must be numbers
         self.logits = rows.new_zeros(count, total * classes, batch)
         self.delta = rows.new_empty(count, classes, batch)
 
@@ -70,7 +70,7 @@ class LogisticSteps:
         return self.gradient
 
     def _copy(self) -> None:
-        """Put the local models before the references, and the scaling's part into the products' offset."""
+        """Copy the local models before the references, and the scaling into the products' offset."""
         classes = self.bias.shape[1]
         if self.models:
             self.all_weights[:, :classes], self.all_bias[:, :classes] = self.weights, self.bias
@@ -78,7 +78,7 @@ class LogisticSteps:
             torch.add(self.all_bias, self.all_weights.sum(2), alpha=self.shift, out=self.offset)
 
     def _keep(self, active: int) -> None:
-        """Keep only the first devices, which go on."""
+        """Keep only the first devices, which continue."""
         self._active = active
         for name in ("gradient", "weights", "bias", "all_weights", "all_bias", "offset"):
             setattr(self, name, getattr(self, name)[:active])
@@ -89,11 +89,11 @@ class LogisticSteps:
 
 
 class _Block:
-    """Some devices of a chunk, in all steps.
+    """A block of devices of a chunk, in all steps.
 
-    Buffers and views are made once for all steps: beside two products of 0.03 ms a device, the time of every further
-    call to PyTorch would show. Both products leave out padding behind the last sample of all the block's devices,
-    where x ends; delta is 0 there.
+    Buffers and views are made once for all steps: next to two products of 0.03 ms a device, every further call to
+    PyTorch would be noticeable. Both products leave out padding behind the last sample of the block's devices, where
+    x ends; delta is 0 there.
     """
 
     def __init__(self, chunk: LogisticSteps, begin: int, end: int) -> None:
@@ -115,7 +115,7 @@ class _Block:
 
     def __call__(self, step: int, read: Read) -> None:
         x = read(step, self._begin, self._end)
-        if x is not self._x:  # mostly the same buffer with new content
+        if x is not self._x:  # usually the same buffer with new content
             self._x, self._flat = x, x.flatten(2)
             self._turned = self._flat.transpose(1, 2)
         width, weight, delta = x.shape[1], self._weight[step], self._delta
@@ -159,12 +159,12 @@ def logits_of(
     read: ReadSome,
     scaling: tuple[float, float],
 ) -> Tensor:
-    """Compute the logits [B, C] of `count` samples: in blocks, and lying as [C, B], for the same reasons as above."""
+    """Compute the logits [B, C] of `count` samples, in blocks and stored as [C, B] for the reasons given above."""
     mean, scale = scaling
     offset = torch.add(bias, weights.sum(1), alpha=-mean * scale)
     result = weights.new_empty(len(bias), count)
     at_once = max(1, TESTED_BYTES // (4 * weights.shape[1])) if weights.device.type == "cpu" else count
-    at_once = -(-count // -(-count // at_once))  # of equal lengths
+    at_once = -(-count // -(-count // at_once))  # equal blocks
     for begin in range(0, count, at_once):
         end = min(begin + at_once, count)
         x, out = read(begin, end).flatten(1), result[:, begin:end]

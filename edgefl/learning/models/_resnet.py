@@ -11,7 +11,7 @@ PROJECTION = (512, 256)
 
 
 class _BasicBlock(nn.Module):
-    """Two 3x3 convolutions beside a shortcut, which is a 1x1 convolution where the shape changes."""
+    """Two 3x3 convolutions and a shortcut, which is a 1x1 convolution if the shape changes."""
 
     def __init__(self, channels: int, filters: int, stride: int) -> None:
         super().__init__()
@@ -37,12 +37,12 @@ class _BasicBlock(nn.Module):
 def resnet(input_shape: tuple[int, ...], classes: int, blocks: Sequence[int]) -> nn.Module:
     """Build a residual network: stem, four stages of basic blocks, mean over the pixels, MLP head 512-512-256-C.
 
-    The stem is ImageNet's: 7x7 convolution of stride 2 and 3x3 pooling of stride 2. The head's first two
-    layers with a rectifier in between are the projection head of Li, He and Song, Model-Contrastive Federated
-    Learning, CVPR 2021; its 256 outputs are the representation.
+    The stem is ImageNet's: 7x7 convolution of stride 2 and 3x3 pooling of stride 2. The head's first two layers, with
+    a ReLU in between, are the projection head of Li, He and Song, Model-Contrastive Federated Learning, CVPR 2021;
+    its 256 outputs are the representation.
 
     Args:
-        blocks: basic blocks of each of the four stages.
+        blocks: number of basic blocks in each of the four stages.
     """
     channels, _, _ = image_shape(input_shape, least=1)
     layers = [

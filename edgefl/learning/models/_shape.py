@@ -1,4 +1,4 @@
-"""The input shapes and the head that modules have in common."""
+"""Input shapes and the head that modules have in common."""
 
 from collections import OrderedDict
 
@@ -12,7 +12,7 @@ def image_shape(input_shape: tuple[int, ...], least: int) -> tuple[int, int, int
 
     Args:
         input_shape: shape of one sample.
-        least: the smallest height and width that the model can take, pixels.
+        least: smallest height and width that the model can take, pixels.
 
     Raises:
         EdgeflError: the samples are not images, or too small.
@@ -26,25 +26,25 @@ def image_shape(input_shape: tuple[int, ...], least: int) -> tuple[int, int, int
 
 
 def grey_to_channel(input_shape: tuple[int, ...]) -> list[nn.Module]:
-    """Return a layer that adds the channel to [batch, height, width], in a list; an empty one if it is there."""
+    """Return a list with a layer that adds the channel to [batch, height, width]; empty if there is a channel."""
     return [nn.Unflatten(1, (1, input_shape[0]))] if len(input_shape) == 2 else []
 
 
 def require_tokens(input_shape: tuple[int, ...]) -> None:
-    """Refuse samples that are not token sequences.
+    """Check that samples are token sequences.
 
     Raises:
-        EdgeflError: a sample has not exactly one dimension.
+        EdgeflError: a sample does not have exactly one dimension.
     """
     if len(input_shape) != 1:
         raise _misfit("texts, [tokens]", input_shape)
 
 
 def with_head(features: nn.Module, head: nn.Linear, dropout: float = 0.0) -> nn.Sequential:
-    """Join features and head to a module with a representation.
+    """Join features and head into a module with a representation.
 
-    `module.features(x)` [batch, width] is the representation, `module.head` the layer that makes logits of
-    it; a dropout in between takes part in training only.
+    `module.features(x)` [batch, width] is the representation, `module.head` the layer from it to the logits; a
+    dropout between them is active in training only.
     """
     parts = [("features", features), *([("dropout", nn.Dropout(dropout))] if dropout else []), ("head", head)]
     return nn.Sequential(OrderedDict(parts))
@@ -52,7 +52,7 @@ def with_head(features: nn.Module, head: nn.Linear, dropout: float = 0.0) -> nn.
 
 def _misfit(wanted: str, input_shape: tuple[int, ...]) -> EdgeflError:
     return EdgeflError(
-        f"this model takes {wanted}; a sample of the data set is {list(input_shape)}: choose another model or"
+        f"this model takes {wanted}; a sample of the data set has shape {list(input_shape)}: choose another model or"
         " data set",
         ("learning", "model"),
     )

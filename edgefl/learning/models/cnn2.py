@@ -14,8 +14,8 @@ class Cnn2(Model):
     """3x3 convolutions of 32 and 64 filters without padding, 2x2 pooling, a hidden layer of 128, dropout.
 
     1,206,590 parameters for 28x28 images and 62 classes: FLASH's model for EMNIST, taken from Reddi et al.,
-    Adaptive Federated Optimization, ICLR 2021, appendix C. Representation: the hidden layer behind
-    its rectifier, before the second dropout.
+    Adaptive Federated Optimization, ICLR 2021, appendix C. Representation: the hidden layer after its ReLU, before
+    the second dropout.
     """
 
     typical_input: ClassVar = (28, 28)
@@ -33,7 +33,7 @@ class Cnn2(Model):
             nn.Conv2d(channels, 32, 3),
             nn.ReLU(),
             nn.Conv2d(32, 64, 3),
-            nn.MaxPool2d(2),  # before the rectifier: they commute, and it then has a quarter of the work
+            nn.MaxPool2d(2),  # before the ReLU: they commute, and the ReLU has a quarter of the work
             nn.ReLU(),
             nn.Dropout(self.dropout_pool),
             nn.Flatten(),

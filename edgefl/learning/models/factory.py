@@ -1,4 +1,4 @@
-"""Models of other libraries, by the function that makes them."""
+"""Models of other libraries, by a function that builds them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from edgefl.learning.models import Model
 if TYPE_CHECKING:
     from torch import nn
 
-CHANNELS = frozenset({"in_chans", "in_channels"})  # what timm calls their number, and torch.nn
+CHANNELS = frozenset({"in_chans", "in_channels"})  # the argument's name in timm and in torch.nn
 
 
 class Factory(Model):
-    """The module that a function makes: of timm, torchvision, or your own file.
+    """The module that a function returns: from timm, torchvision, or your own file.
 
-    `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18, in_chans: 1}}`. The function
-    is told `num_classes`. With `in_chans` or `in_channels` among its arguments, grey images [height, width] get a
-    channel. It is code from outside, so a scenario with it runs with --allow-code only.
+    `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18, in_chans: 1}}`. The function is
+    called with `num_classes` too. With `in_chans` or `in_channels` among its arguments, grey images [height, width]
+    get a channel. It is foreign code, so such a scenario needs --allow-code.
     """
 
     typical_input: ClassVar = (3, 32, 32)
     typical_classes: ClassVar = 10
 
-    function: str = Field(pattern=r"^[\w.]+:\w+$", description="module:function that makes the module")
+    function: str = Field(pattern=r"^[\w.]+:\w+$", description="module:function that returns the module")
     arguments: dict[str, Any] = Field(
-        {}, description="what the function is given by name, beside the classes"
+        {}, description="keyword arguments of the function, in addition to num_classes"
     )
 
     @field_validator("function")
@@ -44,7 +44,7 @@ class Factory(Model):
         given = {**self.arguments, "num_classes": classes}
         try:
             module = outside.load_function(self.function)(**given)
-        except Exception as error:  # whatever a function from outside does
+        except Exception as error:  # a foreign function may raise anything
             shown = ", ".join(f"{name}={value!r}" for name, value in given.items())
             raise EdgeflError(
                 f"{self.function}({clipped(shown, 200)}) fails: {type(error).__name__}: {clipped(str(error), 200)}",
@@ -52,7 +52,7 @@ class Factory(Model):
             ) from error
         if not isinstance(module, nn.Module):
             raise EdgeflError(
-                f"{self.function} makes a {type(module).__name__}, no nn.Module", ("learning", "model")
+                f"{self.function} returns a {type(module).__name__}, not an nn.Module", ("learning", "model")
             )
         if CHANNELS & self.arguments.keys() and len(input_shape) == 2:
             module.register_forward_pre_hook(_with_channel)  # a layer before it would rename its parameters
@@ -60,5 +60,5 @@ class Factory(Model):
 
 
 def _with_channel(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Give images [batch, height, width] their one channel."""
+    """Add the channel to images [batch, height, width]."""
     return given[0].unsqueeze(1), *given[1:]

@@ -1,4 +1,4 @@
-"""LeNet-5 as benchmarks of federated learning have it."""
+"""LeNet-5 as in benchmarks of federated learning."""
 
 from typing import ClassVar
 
@@ -11,8 +11,8 @@ from edgefl.learning.models._shape import grey_to_channel, image_shape, with_hea
 class Lenet(Model):
     """5x5 convolutions of 6 and 16 filters without padding, each pooled 2x2; hidden layers of 120 and 84.
 
-    LeCun et al., 1998, with rectifiers and max pooling: the "simple CNN" of NIID-Bench (Li et al., ICDE 2022) and of
-    MOON's encoder. 44,426 parameters for 28x28 images and 10 classes, 62,006 for colour ones of 32x32.
+    LeCun et al., 1998, with ReLU and max pooling: the "simple CNN" of NIID-Bench (Li et al., ICDE 2022) and of
+    MOON's encoder. 44,426 parameters for 28x28 images and 10 classes, 62,006 for colour images of 32x32.
     Representation: the layer of 84.
     """
 
@@ -25,7 +25,7 @@ class Lenet(Model):
         flat = 16 * (((height - 4) // 2 - 4) // 2) * (((width - 4) // 2 - 4) // 2)
         layers = [
             *grey_to_channel(input_shape),
-            # pooling first: it and a rectifier commute, which then has a quarter of the work
+            # pooling before the ReLU: they commute, and the ReLU has a quarter of the work
             *(nn.Conv2d(channels, 6, 5), nn.MaxPool2d(2), nn.ReLU()),
             *(nn.Conv2d(6, 16, 5), nn.MaxPool2d(2), nn.ReLU()),
             *(nn.Flatten(), nn.Linear(flat, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU()),

@@ -46,4 +46,6 @@ class Logistic(Model):
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         weights = prod(input_shape) * classes
-        return Size(weights + classes, flops_per_sample=4 * weights)  # a product forward, one by the weights
+        return Size(
+            weights + classes, flops_per_sample=4 * weights
+        )  # one product forward, one for the weights' gradient

@@ -1,4 +1,4 @@
-"""The two-layer LSTM for next characters."""
+"""The two-layer LSTM that predicts the next character."""
 
 from typing import ClassVar, Literal
 
@@ -16,22 +16,24 @@ LAYERS = 2
 class Lstm(Model):
     """Embedding of 8, two LSTM layers of 256, and a linear layer on the last output, or on that of each position.
 
-    820,522 parameters for 90 symbols and classes: FLASH's model for Shakespeare, taken from Reddi et al.,
-    Adaptive Federated Optimization, ICLR 2021, appendix C. Samples are token numbers of a text's
-    last characters; the class is the character that follows. Representation: the last output.
+    820,522 parameters for 90 symbols and classes: FLASH's model for Shakespeare, taken from Reddi et al., Adaptive
+    Federated Optimization, ICLR 2021, appendix C. Samples are token numbers of a text's last characters; the class is
+    the character that follows. Representation: the last output.
 
-    The source predicts a character at every position of the sequence: so do `outputs: every`, for the task
-    `every_token`. One thing is left out: padding is a symbol like any other, with an embedding that is learned.
+    The source predicts a character at every position of the sequence, as `outputs: every` does for the task
+    `every_token`. Left out: special treatment of padding, which is a symbol like any other, with a learned embedding.
     """
 
     typical_input: ClassVar = (80,)
     typical_classes: ClassVar = 90
 
-    vocabulary: int = Field(90, ge=2, le=10_000_000, description="number of embeddings; tokens are smaller")
+    vocabulary: int = Field(
+        90, ge=2, le=10_000_000, description="number of embeddings; all tokens must be smaller"
+    )
     embedding: ClassVar[int] = 8  # length of an embedding
-    hidden: int = Field(256, ge=1, le=100_000, description="units of each LSTM layer")
+    hidden: int = Field(256, ge=1, le=100_000, description="width of each LSTM layer")
     outputs: Literal["last", "every"] = Field(
-        "last", description="where a token is predicted: after the last position, or after every one"
+        "last", description="positions at which a token is predicted: the last or every one"
     )
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -44,7 +46,7 @@ class Lstm(Model):
 
 
 class _Embedding(nn.Embedding):
-    """The embedding of tokens [batch, length] of any number type (floats hold them exactly), [..., width]."""
+    """Embedding [..., width] of tokens [batch, length] of any number type (floats hold them exactly)."""
 
     def forward(self, tokens: Tensor) -> Tensor:
         return super().forward(tokens.long())
@@ -53,7 +55,7 @@ class _Embedding(nn.Embedding):
 class _LstmLayers(Recurrent):
     """LSTM layers from [batch, length, inputs] to the last layer's output after the last step, [batch, hidden].
 
-    With `every` it is the output after each step, [batch, length, hidden].
+    With `every`, to the output after each step, [batch, length, hidden].
 
     PyTorch's fused LSTM without the second, redundant bias of nn.LSTM (1,024 parameters per layer of 256).
     Initial weights are uniform within +-1/sqrt(hidden) as in nn.LSTM, with 1 added to the bias of the forget
@@ -80,8 +82,8 @@ class _LstmLayers(Recurrent):
         no_bias = x.new_zeros(4 * self.hidden)
         weights: list[Tensor] = []
         for first in range(0, len(self.weights), 3):
-            # one by one: a slice of a ParameterList makes new parameters, which stacked training does not move
+            # one by one: a slice of a ParameterList makes new parameters, which stacked training does not update
             weights += [self.weights[first + i] for i in range(3)] + [no_bias]
-        # cuDNN forgets what a backward pass needs unless it is told to train; there is no dropout to switch off
+        # only with train=True cuDNN keeps what a backward pass needs; there is no dropout to switch off
         outputs, _, _ = torch.lstm(x, (state, state), weights, True, LAYERS, 0.0, True, False, True)
         return outputs if self.every else outputs[:, -1]

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Mlp(Model):
-    """Hidden layers with rectifiers on the flattened input.
+    """Hidden layers with ReLU on the flattened input.
 
     The default is "MNIST 2NN" of McMahan et al., AISTATS 2017: two layers of 200, 199,210 parameters for 28x28 inputs
-    and 10 classes. Representation: the last hidden layer. `mlp2` is the same with one hidden layer, and quicker.
+    and 10 classes. Representation: the last hidden layer. `mlp2` is the same with one hidden layer, and faster.
     """
 
     typical_input: ClassVar = (28, 28)
@@ -41,6 +41,6 @@ class Mlp(Model):
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         widths = (prod(input_shape), *self.hidden, classes)
         products = [inputs * outputs for inputs, outputs in pairwise(widths)]
-        # products: all layers forward and by their weights, all but the first by their input too
+        # products: for all layers forward and the weights' gradient, for all but the first also the input's gradient
         flops = 4 * products[0] + 6 * sum(products[1:])
         return Size(sum(products) + sum(widths[1:]), flops_per_sample=flops)

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from edgefl.learning.modules.parameters import TensorLayout
 
 
-# Numbers in a matrix. PyTorch multiplies into such places one device after the other, 1 to 2 us for each; small
-# matrices are multiplied together and copied. With 60-128-10 that is quicker, with 784-128-10 it is not.
+# Numbers in a matrix. PyTorch multiplies into strided results one device at a time, 1 to 2 us each; smaller matrices
+# are multiplied together and copied, which is faster for 60-128-10 but not for 784-128-10.
 COPIED_UP_TO = 10_000
 
 
 class Mlp2(Model):
-    """One hidden layer with a rectifier on the flattened input.
+    """One hidden layer with ReLU on the flattened input.
 
-    FLASH's "2 layer fully connected model" for synthetic(alpha, beta). The paper names no width: 128 is ours,
-    9,098 parameters for 60 inputs and 10 classes. It also calls the task convex, which only `logistic`, the
-    model of Li et al., MLSys 2020, is. Representation: the hidden layer.
+    FLASH's "2 layer fully connected model" for synthetic(alpha, beta). The paper gives no width: 128 is ours, 9,098
+    parameters for 60 inputs and 10 classes. It also calls the task convex, which holds only for `logistic`, the model
+    of Li et al., MLSys 2020. Representation: the hidden layer.
     """
 
     typical_input: ClassVar = (60,)
@@ -45,7 +45,7 @@ class Mlp2(Model):
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         first, second = prod(input_shape) * self.hidden, self.hidden * classes
-        # products: both layers forward and by their weights, the second one by its input too
+        # products: for both layers forward and the weights' gradient, for the second also the input's gradient
         return Size(first + self.hidden + second + classes, flops_per_sample=4 * first + 6 * second)
 
     def gradients(
@@ -58,9 +58,9 @@ class Mlp2(Model):
         weight: Tensor,
         terms: Sequence[OutputTerm] = (),
     ) -> Tensor:
-        # By hand, because beside products this small most of a step was vmap's and autograd's own work: with
-        # 60-128-10 and batches of 10, ten devices take 0.5 ms in place of 2.9, one 0.34 in place of 1.7.
-        # With MOON's term a round of thirty takes 1.8 times as long as without it; by autograd it was 5.7 times.
+        # Written out, because with such small products vmap and autograd took most of a step: with 60-128-10 and
+        # batches of 10, ten devices take 0.5 ms instead of 2.9, one takes 0.34 instead of 1.7. With MOON's term a
+        # round of thirty takes 1.8 times as long as without it; by autograd it was 5.7 times.
         import torch
 
         result = torch.empty_like(rows)
@@ -85,7 +85,7 @@ class Mlp2(Model):
         behind = torch.bmm(delta, tensors["head.weight"])
         for gradient in by_hidden:
             behind += gradient
-        # the rectifier lets through where it was above 0
+        # the ReLU passes gradients where its output is above 0
         behind = torch.ops.aten.threshold_backward(behind, own.representation, 0)
         _multiply(behind.transpose(1, 2), inputs, by_first)
         torch.sum(behind, 1, out=by_first_bias)
@@ -93,7 +93,7 @@ class Mlp2(Model):
 
 
 def _outputs(tensors: Mapping[str, Tensor], inputs: Tensor) -> Outputs:
-    """Compute the outputs for inputs [k, B, n] of a model, or of one for each device, by its tensors."""
+    """Compute the outputs for inputs [k, B, n] from the tensors of one model, or of one per device."""
     import torch
 
     first, first_bias, head, head_bias = tensors.values()
@@ -105,7 +105,7 @@ def _outputs(tensors: Mapping[str, Tensor], inputs: Tensor) -> Outputs:
 
 
 def _multiply(left: Tensor, right: Tensor, result: Tensor) -> None:
-    """Write the products [k, n, m] of matrices into their places in rows."""
+    """Write the products [k, n, m] of matrices into `result`."""
     import torch
 
     if result[0].numel() > COPIED_UP_TO:

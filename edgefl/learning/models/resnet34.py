@@ -8,9 +8,8 @@ from edgefl.learning.models.resnet18 import Resnet18
 class Resnet34(Resnet18):
     """ResNet-34 with ImageNet's 7x7 stem and an MLP head 512-512-256-C.
 
-    For RGB images of any size 21,730,056 parameters with 200 classes: the journal paper, Table I
-    (Tiny-ImageNet). He et al., CVPR 2016; the head after Li, He and Song, CVPR 2021. Representation: the 256
-    inputs of the last layer.
+    21,730,056 parameters for RGB images of any size and 200 classes: the journal paper, Table I (Tiny-ImageNet). He
+    et al., CVPR 2016; the head follows Li, He and Song, CVPR 2021. Representation: the 256 inputs of the last layer.
     """
 
     typical_input: ClassVar = (3, 64, 64)

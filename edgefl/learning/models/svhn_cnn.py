@@ -8,7 +8,7 @@ from torch import nn
 from edgefl.learning.models import Model
 from edgefl.learning.models._shape import grey_to_channel, image_shape, with_head
 
-# convolutions before each of the three pooling layers: their numbers of filters
+# filters of the convolutions before each of the three pooling layers
 STAGES = {"journal": ((32, 32), (64, 64), (128,)), "early": ((32,), (64,), (128,))}
 HIDDEN = 256
 
@@ -16,15 +16,15 @@ HIDDEN = 256
 class SvhnCnn(Model):
     """3x3 convolutions in three stages that end in 2x2 pooling, then one hidden layer of 256 with dropout.
 
-    `journal`: 32, 32, pool, 64, 64, pool, 128, pool, with batch norm behind each convolution: 667,178
-    parameters for 3x32x32 images and 10 classes, the journal paper's Table I. The paper gives the count and
-    the FLOPs (91.04 per parameter, 60.7 million) and not the layers: these are the ones that meet the count
-    exactly and, with 59.4 million in the matrix products of one forward pass, the FLOPs.
+    `journal`: 32, 32, pool, 64, 64, pool, 128, pool, with batch norm after each convolution: 667,178 parameters for
+    3x32x32 images and 10 classes, the journal paper's Table I. The paper gives the count and the FLOPs (91.04 per
+    parameter, 60.7 million) but not the layers: these match the count exactly and, with 59.4 million in the matrix
+    products of one forward pass, the FLOPs.
 
-    `early`: 32, pool, 64, pool, 128, pool, no batch norm: listing 2 of the early version as printed,
-    620,362 parameters.
+    `early`: 32, pool, 64, pool, 128, pool, without batch norm: listing 2 of the early version as printed, 620,362
+    parameters.
 
-    Representation: the hidden layer behind its rectifier, before the dropout.
+    Representation: the hidden layer after its ReLU, before the dropout.
     """
 
     typical_input: ClassVar = (3, 32, 32)
@@ -46,7 +46,7 @@ class SvhnCnn(Model):
                     layers.append(nn.BatchNorm2d(filters))
                 layers.append(nn.ReLU())
                 channels = filters
-            # they commute, and behind the pooling the rectifier has a quarter of the work
+            # pooling before the ReLU: they commute, and the ReLU has a quarter of the work
             layers.insert(-1, nn.MaxPool2d(2))
         flat = channels * (height // 8) * (width // 8)
         layers += [nn.Flatten(), nn.Linear(flat, HIDDEN), nn.ReLU()]

@@ -18,17 +18,17 @@ INITIAL_RANGE = 0.5
 class TextBag(Model):
     """Mean of the words' embeddings, then one linear layer.
 
-    9,157,804 parameters for 4 classes: the journal paper, Table I (AG News); its 30,522 embeddings are the
-    number of word pieces of BERT. Samples are token numbers, of which 0 is padding and counts for nothing; a
-    text without words has the embedding 0. Initial weights are uniform within +-0.5 and the bias is 0, as in
-    PyTorch's tutorial on this model. Representation: the mean embedding.
+    9,157,804 parameters for 4 classes: the journal paper, Table I (AG News), with one embedding for each of BERT's
+    30,522 word pieces. Samples are token numbers; 0 is padding and ignored, and a text without words has the
+    embedding 0. Initial weights are uniform within +-0.5 and the bias is 0, as in PyTorch's tutorial on this model.
+    Representation: the mean embedding.
     """
 
     typical_input: ClassVar = (128,)
     typical_classes: ClassVar = 4
 
     vocabulary: int = Field(
-        30_522, ge=2, le=10_000_000, description="number of embeddings; tokens are smaller"
+        30_522, ge=2, le=10_000_000, description="number of embeddings; all tokens must be smaller"
     )
     width: ClassVar[int] = 300  # length of an embedding
 
@@ -42,9 +42,9 @@ class TextBag(Model):
     def gradients(  # type: ignore[override]  # it knows no terms
         self, module: nn.Module, layout: TensorLayout, rows: Tensor, x: Tensor, y: Tensor, weight: Tensor
     ) -> Tensor:
-        # By hand, because autograd first makes a dense gradient of all embeddings and then copies it into
-        # the result: twice as fast as that, device by device, and 2.6 times as fast as under vmap, which
-        # knows no batched embedding bag.
+        # Written out, because autograd first makes a dense gradient of all embeddings and then copies it into the
+        # result: twice as fast as that, device by device, and 2.6 times as fast as under vmap, which has no batched
+        # embedding bag.
         result = torch.zeros_like(rows)
         values, gradients = layout.views(rows), layout.views(result)
         tokens = x.long()
@@ -66,7 +66,7 @@ class TextBag(Model):
 
 
 class _Bag(nn.EmbeddingBag):
-    """The mean embedding [batch, width] of tokens [batch, length] of any number type (floats hold them exactly)."""
+    """Mean embedding [batch, width] of tokens [batch, length] of any number type (floats hold them exactly)."""
 
     def __init__(self, vocabulary: int, width: int) -> None:
         super().__init__(vocabulary, width, mode="mean", padding_idx=PADDING)

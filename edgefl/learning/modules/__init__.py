@@ -1,1 +1,1 @@
-"""PyTorch modules as the rest sees them: layers, parameters, facts about them, files."""
+"""PyTorch modules: layers, parameters, facts about them, and model files."""

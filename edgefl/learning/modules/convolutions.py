@@ -1,41 +1,41 @@
-"""Convolutions on a CPU: in which order of memory they read images, and how many images are tested at a time."""
+"""Convolutions on a CPU: the memory order of their images, and the number of images tested at a time."""
 
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-# What a model gains from channels-last order on a CPU: nothing, in tests alone, or in training one by one as well.
+# Where a model gains from channels-last order on a CPU: nowhere, in tests only, or in training one by one as well.
 Gain = Literal["none", "tests", "all"]
-# Pixels of the images that are tested at a time: 128 images of 32x32. What convolutions make of them should stay in
-# the cache, and memory above 32 MB comes from the system in fresh pages. Measured with 32 to 1,024 images.
+# Pixels of the images tested at a time: 128 images of 32x32. Outputs of convolutions should stay in the cache, and
+# memory above 32 MB comes from the system in new pages. Measured with 32 to 1,024 images.
 TESTED_PIXELS, TESTED_LEAST = 131_072, 8
 
 
 def wants_channels_last(gain: Gain, torch_device: torch.device, work: Literal["tests", "all"]) -> bool:
-    """Return whether convolutions read images in channels-last order, and not as they lie: where it is faster.
+    """Return whether convolutions should read images in channels-last order, because it is faster.
 
-    Measured, CPU time of a round as they lie over that in channels-last order, with AVX-512 and with AVX2: `svhn_cnn`
-    1.15 to 1.7, `cnn2` 1.1 to 1.2, `lenet` 1.1 to 1.4; in tests of 64 images 1.4 to 2.9, 1.5 to 2 and 1.3 to 1.5.
-    Residual networks are slower in training, 0.9 to 1.0; in tests ResNet-18 takes 1.05 to 1.25 times as long as they
-    lie. Models from outside are left as they are: one that calls `view` fails.
+    Measured speed-up of a round in CPU time, with AVX-512 and with AVX2: `svhn_cnn` 1.15 to 1.7, `cnn2` 1.1 to 1.2,
+    `lenet` 1.1 to 1.4; in tests of 64 images 1.4 to 2.9, 1.5 to 2 and 1.3 to 1.5. Residual networks are slower in
+    training, 0.9 to 1.0; in tests ResNet-18 gains 1.05 to 1.25. Foreign models keep their order, because those that
+    call `view` would fail.
 
     Args:
-        gain: of the model.
+        gain: the model's gain.
         work: tests, or training as well.
     """
     return torch_device.type == "cpu" and gain in ("all", work)
 
 
 def read_channels_last(module: nn.Module) -> None:
-    """Let all convolutions of a module read images in channels-last order; they hand them on in it."""
+    """Make all convolutions of a module read images in channels-last order, which their outputs then have too."""
     for layer in module.modules():
         if isinstance(layer, nn.Conv2d):
             layer.register_forward_pre_hook(_reordered)
 
 
 def images_at_once(module: nn.Module, shape: torch.Size, most: int) -> int:
-    """Return how many samples of this shape are tested at a time: the most, or on a CPU fewer with convolutions."""
+    """Return the number of samples of this shape tested at a time: `most`, or fewer for convolutions on a CPU."""
     weights = [layer.weight for layer in module.modules() if isinstance(layer, nn.Conv2d)]
     if not weights or weights[0].device.type != "cpu" or len(shape) < 2:
         return most
@@ -47,6 +47,6 @@ def _reordered(layer: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     if x.dim() != 4:
         return inputs
     if x.shape[1] == 1:
-        # of grey images both orders are the same: PyTorch reads in the strides which one is meant
+        # for grey images both orders are the same memory: PyTorch tells them apart by strides
         return x.contiguous().squeeze(1).unsqueeze(-1).permute(0, 3, 1, 2), *inputs[1:]
     return x.contiguous(memory_format=torch.channels_last), *inputs[1:]

@@ -1,4 +1,4 @@
-"""Layers that training treats apart: recurrent ones, and dropout whose mask is handed in."""
+"""Layers with special treatment in training: recurrent ones, and dropout with masks from outside."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from torch import Tensor, nn
 
 
 class Recurrent(nn.Module):
-    """Base of layers that run along a sequence, as PyTorch's `nn.RNNBase` do; a mark for `batching.choose`."""
+    """Base of layers that run along a sequence, like PyTorch's `nn.RNNBase`; a marker for `batching.choose`."""
 
 
 class _HandedDropout(nn.Module):
-    """Dropout whose mask is handed in, so that devices trained together and one by one draw the same.
+    """Dropout with a mask from outside, so that devices draw the same masks stacked and one by one.
 
-    mask: [B, *shape] of 0 and 1 / (1 - p), set before each training pass.
+    mask: 0 or 1 / (1 - p), [B, *shape], set before each training pass.
     """
 
     mask: Tensor
@@ -20,7 +20,7 @@ class _HandedDropout(nn.Module):
     def __init__(self, p: float) -> None:
         super().__init__()
         self.p = p
-        self.shape: tuple[int, ...] | None = None  # of one sample, known after a pass in evaluation mode
+        self.shape: tuple[int, ...] | None = None  # shape of a sample, known after a pass in evaluation mode
         self.register_buffer("mask", None, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -31,7 +31,7 @@ class _HandedDropout(nn.Module):
 
 
 def hand_in_dropout(module: nn.Module) -> dict[str, _HandedDropout]:
-    """Replace every `nn.Dropout` in a module; return the new layers by the names of their masks."""
+    """Replace every `nn.Dropout` in a module; return name of the mask -> new layer."""
     replaced: dict[str, _HandedDropout] = {}
     for prefix, parent in list(module.named_modules()):
         for name, child in list(parent.named_children()):

@@ -1,7 +1,7 @@
-"""Models as files: a module's tensors by name, in safetensors, with what is needed to use them.
+"""Models as safetensors files, with all that is needed to use them.
 
-A file is the whole `state_dict` of the module, what is frozen included, and its header holds one text, JSON under
-`edgefl`: inputs and their scaling, names of the labels, and where in the run the model was.
+A file has the whole `state_dict` of the module, including frozen parts. Its header has one entry, JSON under
+`edgefl`: inputs and their scaling, names of the labels, and the model's place in the run.
 """
 
 import json
@@ -24,18 +24,18 @@ from edgefl.errors import about as about_keys
 from edgefl.learning.modules.parameters import ModelLayout
 
 HEADER = "edgefl"
-SHOWN = 3  # names in an error
-MOST_INPUTS = 10**9  # numbers of a sample
+SHOWN = 3  # names in an error message
+MOST_INPUTS = 10**9  # numbers in a sample
 INITIAL = ("learning", "initial")
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a model takes, and what its outputs mean.
+    """Inputs of a model, and the meaning of its outputs.
 
-    shape: of a sample. mean, std: a model sees (x - mean) / std; float32, nested lists as of an array.
-    labels: names, in the order of the outputs.
-    target_mean, target_std: outputs stand for (target - mean) / std, where targets are numbers.
+    shape: shape of a sample. mean, std: a model sees (x - mean) / std; float32, as nested lists.
+    labels: names in the order of the outputs.
+    target_mean, target_std: outputs stand for (target - mean) / std if targets are numbers.
     """
 
     shape: tuple[int, ...]
@@ -47,10 +47,10 @@ class Inputs:
 
     @classmethod
     def of(cls, path: Path, about: Mapping[str, Any]) -> Self:
-        """Return what a file's header says under `inputs`, checked: files come from strangers, too.
+        """Parse and validate `inputs` of a file's header; files may be foreign.
 
         Raises:
-            EdgeflError: it says nothing of the kind, or more than the file can hold.
+            EdgeflError: it is missing or invalid, or has more outputs than the file can hold.
         """
         try:
             told = about["inputs"]
@@ -58,7 +58,7 @@ class Inputs:
             if len(shape) != len(told["shape"]) or math.prod(shape) > MOST_INPUTS:
                 raise ValueError(f"shape {quoted(str(told['shape']))}")
             labels = tuple(told["labels"])
-            # a model has a number, of four bytes, for each output at least
+            # a model has at least one number of four bytes for each output
             if not all(isinstance(name, str) for name in labels) or len(labels) > path.stat().st_size / 4:
                 raise ValueError(f"{len(labels)} labels")
             scales = {
@@ -73,14 +73,14 @@ class Inputs:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             why = f"no {error}" if isinstance(error, KeyError) else str(error)
             raise EdgeflError(
-                f"{path}: its header does not say what the model takes ({why}); take a file that a run has written"
+                f"{path}: its header does not describe the model's inputs ({why}); take a file written by a run"
             ) from error
 
 
 def whole_state(module: nn.Module, layout: ModelLayout, model: Tensor) -> dict[str, Tensor]:
-    """Return the module's `state_dict` with a model [M + Q] in it, on the CPU, each tensor with memory of its own."""
+    """Return the module's `state_dict` with a model [M + Q] in it, on the CPU, each tensor with separate memory."""
     views = layout.views(model)
-    # a tensor may have several names, of which the layout knows one
+    # a tensor may have several names; the layout has only one of them
     name_of = {id(tensor): name for name, tensor in [*module.named_parameters(), *module.named_buffers()]}
     kept = module.state_dict(keep_vars=True)
     return {
@@ -90,7 +90,7 @@ def whole_state(module: nn.Module, layout: ModelLayout, model: Tensor) -> dict[s
 
 
 def stacked_state(layout: ModelLayout, rows: Tensor) -> dict[str, Tensor]:
-    """Return what is trained or kept of several models [k, M + Q], on the CPU: name -> [k, *shape]."""
+    """Return the tensors of several models [k, M + Q] on the CPU: name -> [k, *shape]."""
     return {
         name: view.detach().cpu().clone(memory_format=torch.contiguous_format)
         for name, view in layout.views(rows).items()
@@ -101,15 +101,15 @@ def write(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any], i
     """Write a file of tensors; equal content gives equal bytes.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
-    # one entry: the order of several would be drawn anew by each process
+    # a single entry: the order of several would differ from process to process
     taken = asdict(inputs)
     if (inputs.target_mean, inputs.target_std) == (0.0, 1.0):
         taken = {name: value for name, value in taken.items() if not name.startswith("target_")}
     header = {HEADER: json.dumps({**about, "inputs": taken})}
     path.touch()
-    mode = path.stat().st_mode  # safetensors' own is for nobody else to read
+    mode = path.stat().st_mode  # safetensors makes files that only their owner can read
     try:
         save_file(dict(tensors), path, metadata=header)
         path.chmod(mode)
@@ -118,10 +118,10 @@ def write(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any], i
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """Return what a file's header says; empty: it is not one of edgefl's.
+    """Return edgefl's entry in a file's header; empty if there is none.
 
     Raises:
-        EdgeflError: it is no whole safetensors file, or its header is damaged.
+        EdgeflError: it is not a complete safetensors file, or its header is damaged.
     """
     with _reading(path), safe_open(path, framework="pt") as file:
         text = (file.metadata() or {}).get(HEADER, "{}")
@@ -131,7 +131,7 @@ def read_about(path: Path) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         raise EdgeflError(
-            f"{path}: what its header says under {HEADER!r} is no JSON object; take a file that a run has written"
+            f"{path}: {HEADER!r} in its header is not a JSON object; take a file written by a run"
         )
     return found
 
@@ -140,7 +140,7 @@ def read(path: Path) -> dict[str, Tensor]:
     """Return a file's tensors by name, on the CPU.
 
     Raises:
-        EdgeflError: it is no whole safetensors file.
+        EdgeflError: it is not a complete safetensors file.
     """
     with _reading(path):
         tensors: dict[str, Tensor] = load_file(path)
@@ -149,27 +149,27 @@ def read(path: Path) -> dict[str, Tensor]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Refuse what is no plain file, as a named pipe, which never ends, or cannot be read."""
+    """Check that a path is a plain file, not for example a pipe, and translate errors of reading it."""
     if not path.is_file():
-        raise EdgeflError(f"{path}: is no file; give a safetensors file")
+        raise EdgeflError(f"{path}: is not a file; give a safetensors file")
     try:
         yield
     except (OSError, SafetensorError) as error:
         raise EdgeflError(
-            f"{path}: cannot be read as safetensors ({error}); a PyTorch file becomes one by"
+            f"{path}: cannot be read as safetensors ({error}); convert a PyTorch file by"
             " safetensors.torch.save_file(module.state_dict(), path)"
         ) from error
 
 
 def begin_with(module: nn.Module, path: Path, *, partial: bool) -> None:
-    """Put a file's tensors into a module that is to be trained.
+    """Load a file's tensors into a module before training.
 
     Args:
-        partial: tensors that the file lacks, or has in another shape, stay as they are, and those that the module
-            lacks are left out; else either is an error.
+        partial: whether tensors that the file lacks, or has in another shape, stay unchanged, and those that the
+            module lacks are ignored; otherwise either is an error.
 
     Raises:
-        EdgeflError: the file does not fit, or holds numbers that are not finite.
+        EdgeflError: the file does not fit, or has numbers that are not finite.
     """
     if not path.exists():
         raise EdgeflError(f"{path}: no such file in {Path.cwd()}; {WHERE}", (*INITIAL, "path"))
@@ -177,17 +177,17 @@ def begin_with(module: nn.Module, path: Path, *, partial: bool) -> None:
         given = read(path)
         fitting = _fitting(module, given, path, partial=partial)
         own = module.state_dict()
-        for name in fitting:  # as the module will have them: a longer number may be infinite as a shorter one
+        for name in fitting:  # in the module's type: a large double may be infinite in single precision
             if own[name].is_floating_point() and not torch.isfinite(given[name].to(own[name].dtype)).all():
                 raise EdgeflError(f"{path}: {name} is not finite")
         module.load_state_dict({name: given[name] for name in fitting}, strict=False)
 
 
 def put_into(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, partial: bool = False) -> None:
-    """Put a trained model's tensors into a module, whatever they are; the rest of it stays if partial.
+    """Load a trained model's tensors into a module, finite or not; if partial, the rest of it stays unchanged.
 
     Raises:
-        EdgeflError: they do not fit the model that the run's scenario names.
+        EdgeflError: the tensors do not fit the model in the run's scenario.
     """
     if partial:
         given = {**module.state_dict(), **given}
@@ -196,36 +196,36 @@ def put_into(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, part
 
 
 def _fitting(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, partial: bool) -> list[str]:
-    """Return names of the tensors that a file and a module have alike: shape, and real or whole numbers.
+    """Return the names of tensors that a file and a module have with equal shape and kind of numbers.
 
     Raises:
-        EdgeflError: none fits, or, unless partial, not all do.
+        EdgeflError: none fits, or not all do without `partial`.
     """
     own = module.state_dict()
     fitting = [name for name in own if name in given and _like(own[name]) == _like(given[name])]
     if not fitting:
         raise EdgeflError(
-            f"{path}: no tensor of it fits the model, whose first ones are {_some(own, own)}; the file's are"
-            f" {_some(given, given)}: take the model that it is of"
+            f"{path}: none of its tensors fits the model, whose first ones are {_some(own, own)}; the file's are"
+            f" {_some(given, given)}: choose the model that the file belongs to"
         )
     lacking = [name for name in own if name not in given]
     strange = [name for name in given if name not in fitting]
     if (lacking or strange) and not partial:
         raise EdgeflError(
             f"{path}: does not fit the model: it lacks {_some(lacking, own)}, and has {_some(strange, given)}, which"
-            f" the model has not or as {_some([name for name in strange if name in own], own)}; take the model that"
-            " it is of, or, to begin with what fits, partial: true"
+            f" the model lacks or has as {_some([name for name in strange if name in own], own)}; choose the model"
+            " that the file belongs to, or set partial: true to load only what fits"
         )
     return fitting
 
 
 def _like(tensor: Tensor) -> tuple[torch.Size, bool, bool]:
-    """Return what must be alike; real numbers of any length become the model's, whole ones are a quantised file's."""
+    """Return what must be equal: floats of any precision are converted; integers belong to a quantised model."""
     return tensor.shape, tensor.is_floating_point(), tensor.is_complex()
 
 
 def _some(names: Collection[str], of: Mapping[str, Tensor]) -> str:
-    """Return names and shapes: those of another data set's model have the names and not the shapes."""
+    """Format names with shapes, since a model for another data set differs in shapes only."""
     shown = [f"{quoted(name)} {list(of[name].shape)}{_kind(of[name])}" for name in [*names][:SHOWN]]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(shown) + more or "nothing"

@@ -1,4 +1,4 @@
-"""Facts about a module, learned by looking at its layers or running an example through it."""
+"""Facts about a module, found by inspecting its layers or running an example through it."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from edgefl.errors import EdgeflError
 
-EXAMPLES = 2  # samples that show a module its shapes; batch norm wants more than one
+EXAMPLES = 2  # samples of an example; batch norm needs more than one
 
 
 def example(x: Tensor) -> Tensor:
@@ -18,21 +18,21 @@ def example(x: Tensor) -> Tensor:
 
 
 def numbers_kept(module: nn.Module, x: Tensor) -> int:
-    """Count the numbers that autograd keeps of a sample: layers' outputs and gradients; x is an `example`."""
+    """Count the numbers that autograd keeps per sample: outputs and gradients of layers; x is an `example`."""
     counted: list[int] = []
     _look(module, x, lambda layer, inputs, output: counted.append(output.numel()))
     return 2 * sum(counted) // EXAMPLES
 
 
 def smallest_batch(module: nn.Module) -> int:
-    """Return how many samples a training batch needs: batch norm needs two."""
+    """Return the smallest size of a training batch; batch norm needs two samples."""
     return 2 if any(isinstance(layer, _BatchNorm) for layer in module.modules()) else 1
 
 
 def refuse_wrong_bf16_gradients(module: nn.Module, x: Tensor) -> None:
-    """Refuse a module whose weight gradients in bfloat16 are wrong on a CPU.
+    """Check that a module's weight gradients in bfloat16 are right on a CPU.
 
-    oneDNN, as of PyTorch 2.13, reads foreign memory for some convolutions.
+    oneDNN, as of PyTorch 2.13, reads outside its memory for some convolutions.
 
     Raises:
         EdgeflError: the module has such a convolution.
@@ -56,17 +56,17 @@ def refuse_wrong_bf16_gradients(module: nn.Module, x: Tensor) -> None:
 
 @torch.enable_grad()
 def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
-    """Refuse to stack a module that finds some parameters elsewhere than where they are put in its place.
+    """Check that stacked training reaches all parameters of a module.
 
-    Stacked training hands a module the devices' parameters by name, one by one training changes its own. A
-    parameter that it wraps anew while it runs, as a slice of an nn.ParameterList does, would stay what it was
-    in the first way and learn in the second.
+    Stacked training passes the devices' parameters by name, while sequential training updates the module's own. A
+    parameter that the module wraps again while it runs, as a slice of an nn.ParameterList does, would be trained in
+    sequential training only.
 
     Args:
         x: an `example`.
 
     Raises:
-        EdgeflError: a parameter has a gradient in one way and none in the other.
+        EdgeflError: a parameter has a gradient in one of them only.
     """
     training = module.training
     module.eval()
@@ -79,9 +79,9 @@ def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
     module.train(training)
     if hidden := sorted(reached[0] ^ reached[1]):
         raise EdgeflError(
-            f"devices with this model cannot be trained stacked: {', '.join(hidden)} would not be trained, as the"
-            " module makes new parameters of them while it runs (a slice of an nn.ParameterList does); take them"
-            " one by one, or choose sequential",
+            f"devices with this model cannot be trained stacked: {', '.join(hidden)} would not be trained, because"
+            " the module makes new parameters of them while it runs (as a slice of an nn.ParameterList does); index"
+            " them one by one, or choose sequential",
             ("learning", "local", "batching"),
         )
 
@@ -90,7 +90,7 @@ def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
 def _look(
     module: nn.Module, x: Tensor, seen: Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]
 ) -> None:
-    """Run x through the module in evaluation mode; `seen` gets each layer with its inputs and output."""
+    """Run x through the module in evaluation mode; call `seen` with each layer, its inputs and its output."""
     hooks = [layer.register_forward_hook(seen) for layer in module.modules() if not list(layer.children())]
     training = module.training
     module.eval()(x)

@@ -1,7 +1,7 @@
 """Models as flat vectors: the models of a round are the rows of a matrix.
 
-The vector holds the M trainable parameters w and, behind them, Q statistics: the buffers that batch norm
-and the like keep beside them. Algorithms work on the parameters; statistics are averaged, never stepped.
+A vector has the M trainable parameters w, followed by Q statistics, the buffers of batch norm and similar layers.
+Algorithms work on the parameters; statistics are only averaged.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class TensorLayout:
-    """The layout of a module's tensors in its part of the flat vector, in the module's own order."""
+    """Layout of a module's tensors in a part of the flat vector, in the module's order."""
 
     names: tuple[str, ...]
     shapes: tuple[torch.Size, ...]
@@ -26,9 +26,9 @@ class TensorLayout:
 
     @classmethod
     def of_statistics(cls, module: nn.Module) -> "TensorLayout":
-        """Return the layout of a module's statistics: buffers of floats that are saved with it.
+        """Return the layout of a module's statistics, its persistent float buffers.
 
-        Left out: counters, such as batch norm's number of batches, which only a cumulative average reads.
+        Left out: counters such as batch norm's number of batches, which only a cumulative average uses.
         """
         return cls._of((name, b) for name, b in _saved_buffers(module) if b.is_floating_point())
 
@@ -39,7 +39,7 @@ class TensorLayout:
 
     @property
     def size(self) -> int:
-        """Numbers in this part of the vector: M for parameters, Q for statistics."""
+        """Length of this part of the vector: M for parameters, Q for statistics."""
         return sum(prod(shape) for shape in self.shapes)
 
     def flatten(self, module: nn.Module) -> Tensor:
@@ -49,7 +49,7 @@ class TensorLayout:
         return torch.cat(pieces) if pieces else torch.empty(0)
 
     def views(self, rows: Tensor) -> dict[str, Tensor]:
-        """Return views of rows [..., size]: each tensor by name, [..., *shape], sharing memory."""
+        """Return views into rows [..., size]: name -> tensor [..., *shape], sharing memory."""
         pieces = rows.split([prod(shape) for shape in self.shapes], dim=-1)
         return {
             name: piece.unflatten(-1, shape) if shape else piece.squeeze(-1)
@@ -59,14 +59,14 @@ class TensorLayout:
 
 @dataclass(frozen=True)
 class ModelLayout:
-    """The layout of a module's whole vector, [M + Q]: parameters, then statistics."""
+    """Layout of a module's whole vector [M + Q]: parameters, then statistics."""
 
     parameters: TensorLayout
     statistics: TensorLayout
 
     @classmethod
     def of(cls, module: nn.Module) -> "ModelLayout":
-        """Return the layout of all that is trained or kept in a module."""
+        """Return the layout of a module's parameters and statistics."""
         return cls(TensorLayout.of(module), TensorLayout.of_statistics(module))
 
     @property
@@ -77,11 +77,11 @@ class ModelLayout:
     def flatten(self, module: nn.Module) -> Tensor:
         """Return a copy [M + Q] of a module's tensors."""
         parameters = self.parameters.flatten(module)
-        # a module without statistics has no buffer that would say on which torch device they belong
+        # a module without statistics has no buffer that would tell the torch device
         return torch.cat([parameters, self.statistics.flatten(module).to(parameters)])
 
     def views(self, rows: Tensor) -> dict[str, Tensor]:
-        """Return views of rows [..., M + Q]: each tensor by name, [..., *shape], sharing memory."""
+        """Return views into rows [..., M + Q]: name -> tensor [..., *shape], sharing memory."""
         parameters, statistics = self.split(rows)
         return {**self.parameters.views(parameters), **self.statistics.views(statistics)}
 

@@ -1,4 +1,4 @@
-"""Local optimisers: how devices' models move along their gradients, step by step."""
+"""Local optimisers: turn gradients into steps of the devices' models."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ __all__ = ["Optimiser", "Step"]
 
 @dataclass(frozen=True)
 class Step:
-    """A step of local training, as the settings have it.
+    """Settings of a step of local training.
 
-    number: in the round, from 1 on; where state is kept, [k, 1] of each device, counted from its first round on.
+    number: number of the step in the round, from 1; with kept state, [k, 1] counted from each device's first round.
     lr: learning rate of the round. momentum, weight_decay: of the scenario.
     """
 
@@ -31,33 +31,34 @@ class Step:
 class Optimiser(Component):
     """Base of all local optimisers.
 
-    A device's state begins with zeros in every round, as FedAvg's momentum does. With `state: kept` it begins with
-    what the device's last update that arrived left, steps are counted on, and it follows the device from cell to cell
-    while its data stay; nothing of it is ever sent. Learning rate, momentum and weight decay are settings of all
-    optimisers (`learning.local.lr`, `momentum`, `weight_decay`). Devices are stacked, and none sees another: rows are
-    independent.
+    A device's state starts as zeros in every round, as FedAvg's momentum does. With `state: kept` it continues from
+    the device's last update that arrived, as does the number of steps, and follows the device from cell to cell as
+    long as its data stay; it is never sent. Learning rate, momentum and weight decay are settings of all optimisers
+    (`learning.local.lr`, `momentum`, `weight_decay`). Devices are stacked as independent rows.
     """
 
-    # vectors [M] of each device's state
+    # number of vectors [M] in a device's state
     vectors: ClassVar[int] = 0
 
     state: Literal["fresh", "kept"] = Field(
-        "fresh", description="what a device's round begins with: zeros, or the state of its last one"
+        "fresh",
+        description="state at the start of a device's round: fresh, zeros; kept, the state of its last round",
     )
 
     @abstractmethod
     def step(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
-        """Move local models by one step, in place, and bring their state up to date, in place.
+        """Update local models and their state by one step, in place.
 
         Args:
-            local: [k, M] models.
-            grads: [k, M] gradients as the algorithm corrected them, without weight decay; used up.
-            state: [k, M] each of `vectors` vectors.
+            local: models [k, M].
+            grads: gradients [k, M] as corrected by the algorithm, without weight decay; may be overwritten.
+            state: `vectors` tensors [k, M].
         """
 
     def weights(self, steps: int, momentum: float) -> np.ndarray | None:
-        """Return [steps] the weight that the gradient of the last step, of the one before, ... has in the change.
+        """Return the weights [steps] of the gradients in the change, from the last step to the first.
 
-        None: the change is no weighted sum of gradients (times lr), and algorithms that count on one are refused.
+        Or None if the change is not a weighted sum of gradients (times lr); algorithms that need one are then
+        refused.
         """
         return None

@@ -8,14 +8,14 @@ from edgefl.learning.tensors import Tensor
 
 
 class Adam(Optimiser):
-    """Steps by the mean of gradients over the root of the mean of their squares, both without their bias.
+    """Step by the mean of gradients over the root of the mean of their squares, both bias-corrected.
 
     Kingma and Ba, ICLR 2015. beta1 is `learning.local.momentum`: m = momentum m + (1 - momentum) g and
-    v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon), m^ and v^ divided by 1 - beta^step. Weight decay
-    is added to the gradient. Both means restart each round (but with `state: kept`), and so does the correction of
-    their bias: the first step of a round is of size lr in every coordinate, whatever the gradient. Left out: amsgrad.
+    v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon), with m^ and v^ divided by 1 - beta^step. Weight
+    decay is added to the gradient. Both means and their bias correction restart each round, except with `state:
+    kept`: the first step of a round has size lr in every coordinate for any gradient. Left out: AMSGrad.
 
-    Take a smaller `learning.local.lr` than for SGD.
+    Choose a smaller `learning.local.lr` than for SGD.
     """
 
     vectors: ClassVar = 2
@@ -34,7 +34,7 @@ class Adam(Optimiser):
     def _move(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
         import torch
 
-        # sums in place of means, first / (1 - beta1) and second / (1 - beta2), take the fewest passes over memory
+        # sums instead of means, first / (1 - beta1) and second / (1 - beta2), take the fewest passes over memory
         first, second = state
         beta1, beta2 = step.momentum, self.beta2
         torch.add(grads, first, alpha=beta1, out=first)
@@ -45,7 +45,7 @@ class Adam(Optimiser):
             below = torch.sqrt(second, out=grads).add_(self.epsilon * root)
             local.addcdiv_(first, below, value=-step.lr * mean * root)
             return
-        number = step.number.double()  # each device has come to a step of its own
+        number = step.number.double()  # steps differ between devices
         means = ((1 - beta1) / (1 - beta1**number)).to(local)
         roots = ((1 - beta2**number) / (1 - beta2)).sqrt().to(local)
         below = torch.sqrt(second, out=grads).div_(roots).add_(self.epsilon)

@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class Sgd(Optimiser):
-    """Gradient steps with momentum: u = momentum u + g, w -= lr u, as PyTorch's SGD without dampening.
+    """Step with momentum: u = momentum u + g, w -= lr u, as PyTorch's SGD without dampening.
 
     Weight decay is added to the gradient, g + weight_decay w. `learning.local.momentum` 0 is plain SGD.
     """
@@ -31,6 +31,6 @@ class Sgd(Optimiser):
         local.sub_(moves, alpha=step.lr)
 
     def weights(self, steps: int, momentum: float) -> np.ndarray:
-        followed = np.arange(1, steps + 1) + self.nesterov  # 1 + rho + ... has so many terms
+        followed = np.arange(1, steps + 1) + self.nesterov  # number of terms of 1 + rho + ...
         weights: np.ndarray = (1 - momentum**followed) / (1 - momentum)
         return weights

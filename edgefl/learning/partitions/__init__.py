@@ -1,4 +1,4 @@
-"""Partitions: how training samples are divided among the devices, session by session."""
+"""Partitions: divide the training samples among the devices, session by session."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ __all__ = ["NO_INPUTS", "Partition", "PartitionInputs", "Staying", "by_device"]
 
 @dataclass(frozen=True)
 class PartitionInputs:
-    """Facts that some partitions need besides the labels; None where a fact is not known.
+    """Facts that some partitions need besides the labels; None if unknown.
 
-    groups: [n] int64, the origin of each training sample (`Split.groups`).
-    positions_m: [N, 2] places of the devices at time 0, m.
-    sites_m: [cells, 2] places of the base stations, m.
-    kept: [N] share of the samples dealt to each device that it keeps; None: all.
+    groups: origin of each training sample (`Split.groups`), [n] int64.
+    positions_m: positions of the devices at time 0, m, [N, 2].
+    sites_m: positions of the base stations, m, [cells, 2].
+    kept: share of the samples dealt to each device that it keeps, [N]; None: all.
     """
 
     groups: np.ndarray | None = None
@@ -28,7 +28,7 @@ class PartitionInputs:
     kept: np.ndarray | None = None
 
     def home_sites(self) -> np.ndarray | None:
-        """Return [N] the base station nearest to each device at time 0; None: places are not known."""
+        """Return the base station nearest to each device at time 0, [N], or None if positions are unknown."""
         if self.positions_m is None or self.sites_m is None:
             return None
         apart = self.positions_m[:, None] - self.sites_m
@@ -41,8 +41,8 @@ NO_INPUTS = PartitionInputs()
 class Partition(Component):
     """Base of all partitions.
 
-    Sessions count from 1. A partition only deals out training samples: a session is tested on the whole
-    test data of its labels.
+    Sessions count from 1. A partition only deals training samples; a session is tested on all test data of its
+    labels.
     """
 
     @abstractmethod
@@ -62,34 +62,34 @@ class Partition(Component):
         streams: Streams,
         inputs: PartitionInputs = NO_INPUTS,
     ) -> list[np.ndarray]:
-        """Deal the samples of a session's labels out to all devices of the population, present or not.
+        """Deal the samples of a session's labels to all devices of the population, present or not.
 
         Args:
-            labels: [n] int64 labels of the training samples; C = max + 1.
+            labels: labels of the training samples, [n] int64; C = max + 1.
             devices: N, at least 1.
-            inputs: of samples and devices; most partitions need none.
+            inputs: facts about samples and devices; most partitions need none.
 
         Returns:
             N sorted int64 arrays of indices into `labels`, none empty, no index twice.
 
         Raises:
-            EdgeflError: more devices than samples can serve, or a fact that is needed is not known.
+            EdgeflError: there are too many devices for the samples, or a fact is missing.
         """
 
     @abstractmethod
     def key(self, session: int) -> int:
-        """Return the key of a session's draw: with equal keys `assign` returns equal arrays.
+        """Return the key of a session's draw; for equal keys `assign` returns equal arrays.
 
-        With another key devices hold other data, and what they remember of the last ones is gone.
+        With another key devices hold other data, and forget what they remember of the last ones.
         """
 
     def groups_of(self, sizes: np.ndarray, devices: int, streams: Streams) -> np.ndarray | None:
-        """Return [devices] the group of the data set of which each device holds all samples; None: none does so.
+        """Return the group that each device holds all samples of, [devices], or None if devices do not hold groups.
 
-        Where samples are made group by group on demand, this deals them, and `assign` is not asked.
+        If samples are generated group by group on demand, this is called instead of `assign`.
 
         Args:
-            sizes: [groups] training samples of each group.
+            sizes: number of training samples of each group, [groups].
 
         Raises:
             EdgeflError: more devices than groups.
@@ -98,14 +98,14 @@ class Partition(Component):
 
     @property
     def stands(self) -> bool:
-        """Whether each device keeps its samples through all sessions."""
+        """Whether devices keep their samples through all sessions."""
         return self.key(1) == self.key(2)
 
 
 class Staying(Partition):
-    """Base of partitions that deal all labels out once: samples follow their device through all sessions.
+    """Base of partitions that deal all labels once; samples follow their device through all sessions.
 
-    Which of the labels a session really has depends on the devices that are present.
+    The labels of a session depend on the devices that are present.
     """
 
     def key(self, session: int) -> int:
@@ -135,13 +135,13 @@ class Staying(Partition):
     def owners(
         self, labels: np.ndarray, devices: int, streams: Streams, inputs: PartitionInputs
     ) -> np.ndarray:
-        """Return [n] the device that holds each sample, -1: none does; the arguments are those of `assign`."""
+        """Return the device that holds each sample [n], -1 if none does; arguments as for `assign`."""
         raise NotImplementedError
 
 
 def by_device(samples: np.ndarray, owner: np.ndarray, devices: int) -> list[np.ndarray]:
-    """Group samples [n] by their owner [n] (0 to devices-1): one array per device, in the order given."""
-    # short numbers are sorted five times as fast
+    """Group samples [n] by their owner [n] (0 to devices-1): one array per device, in the given order."""
+    # short integers are sorted five times as fast
     order = np.argsort(owner.astype(np.uint16) if devices <= 1 << 16 else owner, kind="stable")
     ends = np.cumsum(np.bincount(owner, minlength=devices))
     return np.split(samples[order], ends[:-1])

@@ -11,33 +11,31 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.partitions import NO_INPUTS, Partition, PartitionInputs
 from edgefl.rng import Streams
 
-LISTED = 12  # the most feasible overlaps that an error message writes out
+LISTED = 12  # largest number of feasible overlaps in an error message
 ROUNDING = 1e-9  # labels; 3 labels written as 2.9999999999999996 are 3
-SLACK = 0.01  # labels; lets a third be written as 0.3333
+SLACK = 0.01  # labels; allows 0.3333 for a third
 
 
 class RecurringLabels(Partition):
-    """Two label sets A and B in turn, or all labels all the time.
+    """Two alternating label sets A and B, or all labels in every session.
 
-    With an `overlap`, sessions 1, 3, 5, ... have the labels A and sessions 2, 4, 6, ... the labels B. The two
-    sets are equally large, share overlap x C labels and together are all C labels. Each session deals its
-    samples out anew: its population is a new one (D_k^(s) in the journal paper), and its devices remember
-    nothing. With `devices.populations: 2` the devices with the labels A are other ones than those with B; both
-    keep their data, and in turn have a session.
+    With an `overlap`, sessions 1, 3, 5, ... have the labels A and sessions 2, 4, 6, ... the labels B. The two sets
+    are equally large, share overlap x C labels and together are all C labels. Each session deals its samples again:
+    its population is new (D_k^(s) in the journal paper), and its devices remember nothing. With `devices.populations:
+    2` different devices have the labels A and B; both populations keep their data and take turns.
 
-    Without an overlap, the samples are dealt out once and follow their device through all sessions; which of
-    the labels a session then really has depends on the devices that are present.
+    Without an overlap, samples are dealt once and follow their device through all sessions; the labels of a session
+    then depend on the devices that are present.
 
-    Two equal sets of C labels can only share a number of labels that is even if C is and odd if C is. Other
-    overlaps are refused. The journal paper's 0.8 on the four labels of AG News is such a case: 3.2 labels. It is
-    read as two (overlap 0.5), sets of three: nothing but two is
-    feasible beside none (four would be no change of labels at all, where the paper's Previous falls to 52 %),
-    the paper wants a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set cut to whole
-    ones are three.
+    Two equal sets of C labels can only share an even number of labels if C is even, and an odd number if C is odd.
+    Other overlaps are refused. The journal paper's 0.8 of the four labels of AG News is such a case: 3.2 labels. It
+    is read as two (overlap 0.5), with sets of three: besides two only zero is feasible (with four the labels would
+    never change, but the paper's Previous falls to 52 %), the paper wants a few labels "unique to each set", and
+    (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to three.
 
-    The session papers' authors ran theirs with `label_order: ascending` and `overlap_of: set`: of C labels in
-    order, a set has G = floor(C / (2 - overlap)), and the two share floor(overlap x G), so with C = 10 and 0.2
-    labels 0 to 4 and 4 to 8, and label 9 is never used; where they would share none, they are the two halves.
+    The session papers' authors ran theirs with `label_order: ascending` and `overlap_of: set`: of C labels in order,
+    a set has G = floor(C / (2 - overlap)), and the two share floor(overlap x G); with C = 10 and 0.2 these are labels
+    0 to 4 and 4 to 8, and label 9 is never used. If they would share none, they are the two halves.
 
     Source: the journal paper, section VI, Label Distribution.
     """
@@ -46,17 +44,17 @@ class RecurringLabels(Partition):
         None,
         ge=0,
         lt=1,
-        description="share of all labels that consecutive sessions have in common; empty: data stay with the"
-        " device, all labels in every session",
+        description="share of all labels that consecutive sessions have in common; if left out, devices keep their"
+        " data and every session has all labels",
     )
     overlap_of: Literal["all", "set"] = Field(
         "all",
-        description="what the overlap is a share of: all labels, which the two sets together are (J), or one set's,"
-        " rounded down; then labels may be left over",
+        description="labels that the overlap is a share of: all, the union of the two sets (J), or one set's, rounded"
+        " down; then some labels may not be used",
     )
     label_order: Literal["random", "ascending"] = Field(
         "random",
-        description="order in which labels go to the two sets: drawn by the seed, or as they are numbered",
+        description="order in which labels are assigned to the two sets: random by the seed, or ascending",
     )
 
     def key(self, session: int) -> int:
@@ -72,12 +70,12 @@ class RecurringLabels(Partition):
         return np.sort(ordered[first] if session % 2 else ordered[second])
 
     def _by_all(self, num_classes: int) -> tuple[slice, slice]:
-        """Return the places of the two sets' labels: one set from each end, meeting in the shared ones."""
+        """Return the slices of the two sets' labels: one set from each end, overlapping in the shared labels."""
         size = (num_classes + self._shared(num_classes)) // 2
         return slice(size), slice(num_classes - size, None)
 
     def _by_set(self, num_classes: int) -> tuple[slice, slice]:
-        """Return the places of the two sets' labels, whose number and overlap are rounded down."""
+        """Return the slices of the two sets' labels, with size and overlap rounded down."""
         assert self.overlap is not None
         size = floor(num_classes / (2 - self.overlap) + ROUNDING)
         shared = floor(size * self.overlap + ROUNDING)
@@ -109,15 +107,15 @@ class RecurringLabels(Partition):
     def deal(
         self, labels: np.ndarray, pool: np.ndarray, devices: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Deal the samples at `pool`, ascending indices into the labels, out to the devices as `assign` does."""
+        """Deal the samples `pool`, ascending indices into the labels, to the devices as `assign` does."""
 
 
 def shared_labels(overlap: float, num_classes: int, feasible: range, what: str) -> int:
-    """Return how many labels two sets share.
+    """Return the number of labels that two sets share.
 
     Args:
-        overlap: wanted, as a share of all labels.
-        feasible: numbers of labels that can be shared.
+        overlap: requested overlap, as a share of all labels.
+        feasible: feasible numbers of shared labels.
         what: what is divided, for the message.
 
     Raises:
@@ -138,27 +136,27 @@ def shared_labels(overlap: float, num_classes: int, feasible: range, what: str) 
 def deal_evenly(
     owner: np.ndarray, samples: np.ndarray, devices: np.ndarray, rng: np.random.Generator
 ) -> None:
-    """Give samples to devices at random, in place, the same number to each up to one.
+    """Deal samples to devices at random, in place; counts differ by at most one.
 
-    Which devices get the one more is random, so that the totals over many labels stay close.
+    The devices that get one more are drawn at random, so that totals over many labels stay close.
 
     Args:
-        owner: [n] owners of all samples, changed at `samples`.
-        samples: indices of the samples to give.
-        devices: who shares them, at least one.
+        owner: owners of all samples [n], modified at `samples`.
+        samples: indices of the samples to deal.
+        devices: devices that share them, at least one.
     """
     turn = rng.permutation(devices)
     owner[rng.permutation(samples)] = turn[np.arange(len(samples)) % len(turn)]
 
 
 def require_samples(samples: int, devices: int, per_device: int = 1) -> None:
-    """Refuse more devices than the samples of a session can serve.
+    """Check that a session has `per_device` samples for each device.
 
     Raises:
-        EdgeflError: fewer than `per_device` samples for each device.
+        EdgeflError: it has fewer.
     """
     if samples < devices * per_device:
         raise EdgeflError(
-            f"{samples} samples in the session do not give {devices} devices {per_device} each:"
-            " take fewer devices or a larger data set"
+            f"{samples} samples in the session are too few for {devices} devices with {per_device} each:"
+            " choose fewer devices or a larger data set"
         )

@@ -1,4 +1,4 @@
-"""By zone: a device has the labels of the place that it comes from."""
+"""By zone: a device has the labels of its home zone."""
 
 from typing import Literal
 
@@ -12,23 +12,23 @@ from edgefl.rng import Streams
 
 
 class ByZone(Staying):
-    """Labels belong to zones; a device has the labels of its home, where it was at time 0, wherever it moves.
+    """Assign labels to zones; a device has the labels of its home, the zone of its position at time 0.
 
-    Zones are `sectors` of equal angle around the origin (the first base station; zone 0 begins east and goes
-    north), `rings` around it with equally many devices, or the `cells` of the layout (the nearest base station
-    at time 0). The labels, in random order, form a circle that the zones divide: zone z of Z begins at label
-    z C / Z and has `labels_per_zone` labels from there, so neighbouring zones share labels if that is more than
-    C / Z. Each label's samples are shared evenly by the devices of the zones that have it: counts differ by at
-    most one. Labels of zones without devices are not used.
+    Zones are `sectors` of equal angle around the origin (the first base station; zone 0 begins east and goes north),
+    `rings` around it with equally many devices, or the `cells` of the layout (the nearest base station at time 0).
+    The labels, in random order, form a circle that the zones divide: zone z of Z begins at label z C / Z and has
+    `labels_per_zone` labels from there, so neighbouring zones share labels if that is more than C / Z. The devices of
+    all zones with a label share its samples; counts differ by at most one. Labels of zones without devices are not
+    used.
     """
 
-    zones: Literal["sectors", "rings", "cells"] = Field("sectors", description="sectors, rings or cells")
-    count: int = Field(4, ge=1, le=10_000, description="number of sectors or rings; cells count themselves")
+    zones: Literal["sectors", "rings", "cells"] = Field("sectors", description="kind of zones")
+    count: int = Field(4, ge=1, le=10_000, description="number of sectors or rings; ignored for cells")
     labels_per_zone: int | None = Field(
         None,
         ge=1,
         le=1_000_000,
-        description="labels of each zone; empty: the zones divide the labels, none has two zones",
+        description="number of labels in each zone; if left out, the zones divide the labels without overlap",
     )
 
     def owners(
@@ -36,7 +36,7 @@ class ByZone(Staying):
     ) -> np.ndarray:
         zone_of, zones = self._homes(inputs)
         if len(zone_of) != devices:
-            raise EdgeflError(f"{len(zone_of)} positions are known of {devices} devices")
+            raise EdgeflError(f"positions of {len(zone_of)} of {devices} devices are known")
         known = self._labels(int(labels.max()) + 1, zones, streams)
         rng = streams("partition", 0)
         owner = np.full(len(labels), -1)
@@ -47,15 +47,15 @@ class ByZone(Staying):
         return owner
 
     def _homes(self, inputs: PartitionInputs) -> tuple[np.ndarray, int]:
-        """Return [N] the zone of each device's home, and the number of zones."""
+        """Return each device's home zone [N], and the number of zones."""
         if inputs.positions_m is None or (self.zones == "cells" and inputs.sites_m is None):
             raise EdgeflError("labels by zone need devices with positions and, for cells, base stations")
         x, y = inputs.positions_m.T
         absent = np.flatnonzero(np.isnan(x))
         if len(absent):
             raise EdgeflError(
-                f"device {absent[0]} is not in the area at time 0, as {len(absent)} of {len(x)}, and has no zone:"
-                " take a mobility model whose devices are all there then, or another partition"
+                f"device {absent[0]} ({len(absent)} of {len(x)} in all) is not in the area at time 0 and has no zone:"
+                " choose a mobility model with all devices present then, or another partition"
             )
         if self.zones == "cells":
             homes = inputs.home_sites()
@@ -69,14 +69,12 @@ class ByZone(Staying):
         return rank * self.count // len(rank), self.count
 
     def _labels(self, classes: int, zones: int, streams: Streams) -> np.ndarray:
-        """Return [zones, C] bool: which labels each zone has."""
+        """Return the mask of each zone's labels, [zones, C] bool."""
         if self.labels_per_zone is None and zones > classes:
             raise EdgeflError(f"{zones} zones cannot divide {classes} labels: give labels_per_zone")
         if self.labels_per_zone is not None and self.labels_per_zone > classes:
-            raise EdgeflError(
-                f"labels_per_zone {self.labels_per_zone} exceeds the {classes} labels there are"
-            )
+            raise EdgeflError(f"labels_per_zone {self.labels_per_zone} exceeds the {classes} labels")
         begin = np.arange(zones + 1) * classes // zones
         width = np.diff(begin) if self.labels_per_zone is None else np.full(zones, self.labels_per_zone)
-        place = streams("label_sets").permutation(classes)  # of each label on the circle
+        place = streams("label_sets").permutation(classes)  # place of each label on the circle
         return (place - begin[:-1, None]) % classes < width[:, None]

@@ -1,4 +1,4 @@
-"""Dirichlet: each label is spread unevenly over the devices."""
+"""Dirichlet: spread each label unevenly over the devices."""
 
 import numpy as np
 from pydantic import Field
@@ -8,26 +8,25 @@ from edgefl.learning.partitions._label_sets import RecurringLabels, require_samp
 
 
 class Dirichlet(RecurringLabels):
-    """For each label, the shares of the N devices are drawn from Dir(alpha, ..., alpha).
+    """Draw the N devices' shares of each label from Dir(alpha, ..., alpha).
 
-    A device's share of a label is Beta(alpha, (N-1) alpha) with mean 1/N; small alpha puts a label on a
-    few devices, large alpha approaches equal shares. The draws of different labels are independent, so
-    device sizes differ too. Every sample of the session's labels goes to exactly one device. Counts are
-    shares x samples, rounded up or down at random such that their mean is exact.
+    A device's share of a label is Beta(alpha, (N-1) alpha) with mean 1/N; small alpha puts a label on a few devices,
+    large alpha approaches equal shares. Labels are drawn independently, so device sizes differ too. Every sample of
+    the session's labels goes to exactly one device. Counts are shares x samples, rounded up or down at random such
+    that their mean is exact.
 
-    A device with fewer than `min_samples` then gets single random samples, each from the device that holds
-    most at that moment.
+    A device with fewer than `min_samples` then gets random samples one by one, each from the device with the most
+    samples at that moment.
 
-    Source: the journal paper, section VI ("they are distributed among the active devices"); Yurochkin et
-    al., ICML 2019; `DirichletPartitioner(self_balancing=False)` of flwr-datasets. Two things differ from
-    the last: it rounds cumulative counts down, which gives the last device up to half a sample extra of every
-    label, and it redraws everything until the smallest device is large enough, which prefers even draws
-    and fails often where alpha is small (alpha 0.1, 100 devices, 5 labels of 6,000 samples: a draw leaves 3
-    devices empty on average). Hsu et al., 2019, draw the label mix of each device, all devices of
-    one size: `dirichlet_mix`.
+    Source: the journal paper, section VI ("they are distributed among the active devices"); Yurochkin et al., ICML
+    2019; `DirichletPartitioner(self_balancing=False)` of flwr-datasets. The latter differs in two points: it rounds
+    cumulative counts down, which gives the last device up to half a sample extra of every label, and it repeats the
+    draw until the smallest device is large enough, which favours even draws and often fails for small alpha (alpha
+    0.1, 100 devices, 5 labels of 6,000 samples: a draw leaves 3 devices empty on average). Hsu et al., 2019, draw
+    each device's label mix, with devices of equal size: `dirichlet_mix`.
     """
 
-    alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")
+    alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; smaller is more uneven")
     min_samples: int = Field(1, ge=1, le=1_000_000_000, description="smallest number of samples of a device")
 
     def deal(
@@ -42,16 +41,16 @@ class Dirichlet(RecurringLabels):
         return by_device(pool, owner, devices)
 
     def _owners(self, samples: int, devices: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw [samples] the owners of one label's samples, ascending."""
+        """Draw the owners of one label's samples, ascending, [samples]."""
         upto = np.cumsum(rng.dirichlet(np.full(devices, self.alpha)))[:-1] * samples
-        # one offset for all cuts: the count between two cuts is their distance, rounded without bias
+        # one offset for all cuts, so that the count between two cuts is their distance rounded without bias
         cuts = np.floor(upto + rng.random())
         return np.searchsorted(cuts, np.arange(samples), side="right")
 
     def _top_up(self, owner: np.ndarray, devices: int, rng: np.random.Generator) -> None:
         """Move samples, in place, until each device has its minimum.
 
-        The largest holder has more than the minimum as long as another has less, so this ends.
+        This ends, because the largest device has more than the minimum as long as another one has less.
         """
         counts = np.bincount(owner, minlength=devices)
         for device in np.flatnonzero(counts < self.min_samples):

@@ -1,4 +1,4 @@
-"""Dirichlet label mix: each device draws its own mix of labels, and all hold as many samples."""
+"""Dirichlet label mix: each device draws its own mix of labels; all have the same number of samples."""
 
 import numpy as np
 from pydantic import Field
@@ -7,22 +7,25 @@ from edgefl.learning.partitions._label_sets import RecurringLabels, require_samp
 
 
 class DirichletMix(RecurringLabels):
-    """Each device draws a mix of the labels from Dir(alpha, ..., alpha), and its samples by this mix.
+    """Draw each device's mix of labels from Dir(alpha, ..., alpha), and its samples by this mix.
 
     All devices have the same number of samples; `dirichlet` spreads each label instead, and sizes differ. Devices
-    draw in random order without replacement; from a label that is used up, a device's rest is drawn from its other
-    labels, by their shares in its mix. Where most samples are dealt out, the last devices take what is left.
-    Where labels are not equally frequent, their alphas are in proportion, with mean alpha.
+    draw in random order without replacement; if a label is used up, the rest is drawn from the device's other labels
+    by their shares in its mix. If most samples are dealt, the last devices get the remaining ones. If labels are not
+    equally frequent, their alphas are proportional to their frequencies, with mean alpha.
 
     Source: Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
     Classification, 2019, who write Dir(alpha p) with p summing to 1: their alpha is this one times the number of
-    labels. FLASH takes alpha 0.1 and 0.6 for CIFAR, 500 devices of 100 samples, after Reddi et al., ICLR 2021, whose
-    alpha is that of each label.
+    labels. FLASH uses alpha 0.1 and 0.6 for CIFAR, 500 devices of 100 samples, after Reddi et al., ICLR 2021, whose
+    alpha is per label.
     """
 
-    alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven a mix")
+    alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; smaller is more uneven")
     samples: int | None = Field(
-        None, ge=1, le=10**9, description="samples of each device; none: all samples, divided equally"
+        None,
+        ge=1,
+        le=10**9,
+        description="samples of each device; if left out, all samples are divided equally",
     )
 
     def deal(
@@ -45,12 +48,12 @@ class DirichletMix(RecurringLabels):
 
 
 def _drawn(mix: np.ndarray, count: int, left: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw how many samples of each label [C] make `count`, by shares [C], with no more than are left [C] of each."""
+    """Draw the number of samples of each label [C], `count` in all, by shares [C] and at most the rest [C]."""
     taken = np.zeros_like(left)
     while (missing := count - int(taken.sum())) > 0:
         rest = left - taken
         shares = np.where(rest > 0, mix, 0.0)
-        if not shares.sum() > 0:  # nothing of its mix is left
+        if not shares.sum() > 0:  # its labels are used up
             shares = rest.astype(float)
         taken += np.minimum(rng.multinomial(missing, shares / shares.sum()), rest)
     return taken

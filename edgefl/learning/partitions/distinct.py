@@ -8,10 +8,10 @@ from edgefl.rng import Streams
 
 
 class Distinct(Staying):
-    """Each device has a random set of labels of its own, and all samples of these.
+    """Give each device a random set of labels that no other device has, with all their samples.
 
-    The sets together are all labels and differ in size by at most one: 10 devices have one label each of 10,
-    ten each of 100. Source: the journal paper, appendix E; the early version, section 6.
+    The sets together are all labels and differ in size by at most one: 10 devices have one label each out of 10, and
+    ten each out of 100. Source: the journal paper, appendix E; the early version, section 6.
     """
 
     def owners(
@@ -20,8 +20,8 @@ class Distinct(Staying):
         classes = int(labels.max()) + 1
         if devices > classes:
             raise EdgeflError(
-                f"{classes} labels do not give {devices} devices one of their own each: take at most {classes}"
-                " devices or a data set of more labels"
+                f"{classes} labels are too few for {devices} devices with different labels: choose at most {classes}"
+                " devices or a data set with more labels"
             )
         owner_of_label = np.empty(classes, np.int64)
         owner_of_label[streams("label_sets").permutation(classes)] = np.arange(classes) % devices

@@ -9,12 +9,12 @@ from edgefl.rng import Streams
 
 
 class Half(Staying):
-    """The first half of the devices has a random half of the labels, the second half has the others.
+    """Give the first half of the devices a random half of the labels, and the second half the others.
 
-    Each label's samples are shared evenly by the devices that have it: counts differ by at most one. Of an odd
-    number of devices the first half is the larger one, of an odd number of labels theirs is the smaller. Every
-    sample goes to exactly one device. With devices 0 to 4 and 5 to 9 in turn, the early version's pattern,
-    sessions have one half of the labels or the other.
+    The devices that have a label share its samples; counts differ by at most one. With an odd number of devices the
+    first half is larger; with an odd number of labels its half is smaller. Every sample goes to exactly one device.
+    If devices 0 to 4 and 5 to 9 take turns, the early version's pattern, sessions have one half of the labels or the
+    other.
 
     Source: the journal paper, appendix E; the early version, section 6.
     """
@@ -35,11 +35,11 @@ class Half(Staying):
         for label in range(classes):
             samples = rng.permutation(np.flatnonzero(labels == label))
             have = [half for half, known in zip(halves, (first, second), strict=True) if label in known]
-            # a label of both sets is cut in two halves first, whatever the sizes of the populations
+            # a label of both sets is first divided in half, for any sizes of the populations
             for half, part in zip(have, np.array_split(samples, len(have)), strict=True):
                 deal_evenly(owner, part, half, rng)
         return owner
 
     def _common(self, classes: int) -> int:
-        """Return how many labels both halves have."""
+        """Return the number of labels that both halves have."""
         return 0

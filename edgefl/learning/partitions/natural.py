@@ -11,15 +11,15 @@ from edgefl.rng import Streams
 
 
 class Natural(Staying):
-    """Each device holds all training samples of one group of the data set.
+    """Give each device all training samples of one group of the data set.
 
-    With fewer devices than groups, random groups or the largest ones take part, and the samples of the others
-    are not used. For data sets that know who a sample comes from: Shakespeare (roles), FEMNIST (writers),
-    synthetic (devices). Source: McMahan et al., AISTATS 2017; FLASH, section 5.1.
+    With fewer devices than groups, random groups or the largest ones are used, and the samples of the others are not.
+    For data sets that know the origin of a sample: Shakespeare (roles), FEMNIST (writers), synthetic (devices).
+    Source: McMahan et al., AISTATS 2017; FLASH, section 5.1.
     """
 
     choice: Literal["random", "largest"] = Field(
-        "random", description="which groups become devices: random, or largest (device 0 is the largest)"
+        "random", description="groups that become devices: random, or the largest (device 0 is the largest)"
     )
     min_samples: int = Field(
         1, ge=1, le=1_000_000_000, description="groups with fewer training samples are left out"
@@ -31,7 +31,7 @@ class Natural(Staying):
         if inputs.groups is None:
             raise EdgeflError(
                 "the natural partition needs a data set that names the origin of each sample: shakespeare,"
-                " femnist or synthetic; others can be divided by dirichlet or iid"
+                " femnist or synthetic; for others choose dirichlet or iid"
             )
         counts = np.bincount(inputs.groups)
         device_of = np.full(len(counts), -1)
@@ -42,8 +42,8 @@ class Natural(Staying):
         groups = np.flatnonzero(sizes >= self.min_samples)
         if len(groups) < devices:
             raise EdgeflError(
-                f"{len(groups)} groups of at least {self.min_samples} training samples do not make {devices}"
-                f" devices: take at most {len(groups)}"
+                f"{len(groups)} groups of at least {self.min_samples} training samples are too few for {devices}"
+                f" devices: choose at most {len(groups)}"
             )
         if self.choice == "largest":
             return groups[np.argsort(-sizes[groups], kind="stable")][:devices]

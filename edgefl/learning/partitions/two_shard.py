@@ -1,4 +1,4 @@
-"""Two shards: each device has two pieces of different labels."""
+"""Two shards: each device has two shards of different labels."""
 
 from typing import ClassVar
 
@@ -11,20 +11,19 @@ from edgefl.rng import Streams
 
 
 class TwoShard(Staying):
-    """Labels are bundled, bundles are cut into equal shards, and each device gets two of different bundles.
+    """Bundle labels, cut bundles into equal shards, and give each device two shards of different bundles.
 
-    The 2N shards of N devices are spread over the bundles as evenly as possible; a shard holds as many samples
-    of each of its bundle's labels as the bundle's other shards, up to one. With 10 devices and 10 labels a
-    bundle is one label in two shards, and a device has two labels; with 100 labels a bundle is ten random
-    labels, and a device has twenty. Which shards a device gets is random. Every sample goes to exactly one
-    device. Bundles differ in size by at most one label.
+    The 2N shards of N devices are spread over the bundles as evenly as possible; shards of a bundle have the same
+    number of samples of each label, up to one. With 10 devices and 10 labels a bundle is one label in two shards, and
+    a device has two labels; with 100 labels a bundle is ten random labels, and a device has twenty. Devices get
+    random shards. Every sample goes to exactly one device. Bundles differ in size by at most one label.
 
-    Source: the journal paper, appendix E, and the early version, section 6, for 10 devices; McMahan et al.,
-    AISTATS 2017, for more. There, shards are cut from the samples sorted by label, and a device may get two of
-    the same label.
+    Source: the journal paper, appendix E, and the early version, section 6, for 10 devices; McMahan et al., AISTATS
+    2017, for more. There, shards are cut from the samples sorted by label, and a device may get two of the same
+    label.
     """
 
-    bundles: ClassVar[int] = 10  # no more than there are labels
+    bundles: ClassVar[int] = 10  # at most the number of labels
 
     def owners(
         self, labels: np.ndarray, devices: int, streams: Streams, inputs: PartitionInputs
@@ -33,8 +32,8 @@ class TwoShard(Staying):
         bundles = min(self.bundles, classes)
         if bundles < 2 or 2 * devices < bundles:
             raise EdgeflError(
-                f"{devices} devices with two shards each cannot hold {bundles} bundles of {classes} labels: take"
-                f" {-(-bundles // 2)} devices or more, and 2 bundles or more"
+                f"{devices} devices with two shards each cannot hold {bundles} bundles of {classes} labels: choose"
+                f" at least {-(-bundles // 2)} devices and 2 bundles"
             )
         rng = streams("partition", 0)
         bundle_of_label = np.empty(classes, np.int64)
@@ -49,11 +48,11 @@ class TwoShard(Staying):
 
 
 def _pairs(shards: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Deal the bundles of 2N shards at random, [N, 2], never two of the same bundle to a device.
+    """Deal the bundles of 2N shards at random, [N, 2], never the same bundle twice to a device.
 
-    A device with twice the same bundle a exchanges a shard with a random device that has none of a. There is
-    one, as long as no bundle has more than N shards: with two of a here, the other N - 1 devices have at most
-    N - 2. Each exchange leaves one such device fewer, so this ends.
+    A device with bundle a twice swaps a shard with a random device without a. There is one as long as no bundle has
+    more than N shards: with two of a here, the other N - 1 devices have at most N - 2. Each swap leaves one such
+    device fewer, so this ends.
     """
     pairs = rng.permutation(shards).reshape(-1, 2)
     while len(doubles := np.flatnonzero(pairs[:, 0] == pairs[:, 1])):

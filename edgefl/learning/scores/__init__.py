@@ -1,1 +1,1 @@
-"""How good models are: on test data, on devices' own, by further metrics."""
+"""Scores of models on test data and on devices' own data, and further metrics."""

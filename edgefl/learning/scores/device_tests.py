@@ -1,4 +1,4 @@
-"""Test data of each device: like its training data, and changed with them when they drift."""
+"""Test data of each device, distributed and drifting like its training data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from edgefl.rng import Streams
 
 @dataclass(frozen=True)
 class Scores:
-    """The accuracy and mean loss of K devices, [K] each, nan for a device without test data; their test samples."""
+    """Accuracy and mean loss of K devices, [K] each, NaN without test data, and their numbers of test samples."""
 
     accuracy: np.ndarray
     loss: np.ndarray
@@ -23,28 +23,28 @@ class Scores:
 
     @classmethod
     def of(cls, parts: Sequence["Scores"]) -> "Scores":
-        """Join the scores of different devices; there may be none."""
+        """Concatenate the scores of different devices; `parts` may be empty."""
         none = np.zeros(0)
         columns = zip(*((one.accuracy, one.loss, one.samples) for one in parts), strict=True)
         return cls(*(np.concatenate(column) for column in columns)) if parts else cls(none, none, none)
 
     @property
     def known(self) -> np.ndarray:
-        """[K] whether each device has test data."""
+        """Whether each device has test data, [K]."""
         return np.isfinite(self.accuracy)
 
     def mean(self) -> tuple[float, float, float]:
-        """Return mean accuracy, mean loss and the accuracy's deviation over the devices (F, equations 1 and 3)."""
+        """Return mean accuracy, mean loss and the accuracy's standard deviation over devices (F, equations 1, 3)."""
         accuracy, loss = self.accuracy[self.known], self.loss[self.known]
         return float(accuracy.mean()), float(loss.mean()), float(accuracy.std())
 
     def worst_tenth(self) -> float:
-        """Return the mean accuracy of the tenth of the devices that have the lowest, rounded up."""
+        """Return the mean accuracy of the worst tenth of the devices, rounded up."""
         accuracy = np.sort(self.accuracy[self.known])
         return float(accuracy[: -(-len(accuracy) // 10)].mean()) if len(accuracy) else float("nan")
 
     def columns(self, suffix: str = "") -> dict[str, tuple[float | None, ...]]:
-        """Return accuracy and loss of each device, None where it has no test data."""
+        """Return accuracy and loss of each device, None without test data."""
         return {
             f"{name}{suffix}": tuple(
                 value if known else None for value, known in zip(values.tolist(), self.known, strict=True)
@@ -53,7 +53,7 @@ class Scores:
         }
 
     def by_samples(self) -> float:
-        """Return the accuracy over all devices' test samples together: a device with more samples weighs more."""
+        """Return the accuracy over all devices' test samples, so that devices with more samples weigh more."""
         known = self.known
         if not known.any():
             return float("nan")
@@ -63,15 +63,15 @@ class Scores:
 class DeviceTests:
     """The test samples of all devices, dealt with the training data.
 
-    A device whose training samples are all of one group of the data set (a writer, a role) is tested on the
-    group's test samples. Any other gets test samples with the label mix of its training samples, drawn without
-    replacement; two devices may hold the same ones. A device is tested on the concept that its data have.
+    A device with training samples of a single group of the data set (a writer, a role) is tested on the group's test
+    samples. Any other device gets test samples with the label mix of its training samples, drawn without replacement;
+    two devices may have the same ones. A device is tested on the concept of its current data.
 
     Args:
-        labels: [n] of the test data, before any drift.
-        groups: [n] of the test data; None where the data set does not say.
-        train_labels, train_groups: of the training data, likewise.
-        count: samples of each device; None: as many, in proportion, as there are training samples.
+        labels: labels of the test data before any drift, [n].
+        groups: groups of the test data, [n]; None if the data set has none.
+        train_labels, train_groups: the same of the training data.
+        count: test samples of each device; None: in proportion to its training samples.
     """
 
     def __init__(
@@ -126,19 +126,19 @@ class DeviceTests:
 
 
 def apportioned(shares: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Divide a count by shares [n] that sum to 1, to whole numbers [n]; the largest remainders are rounded up."""
+    """Divide a count into integers [n] by shares [n] that sum to 1; the largest remainders are rounded up."""
     exact = shares * count
     whole = np.floor(exact + 1e-9).astype(np.int64)
-    # ties in random order, or small labels would always lose to the first ones
+    # ties in random order, so that small labels do not always lose to the first ones
     order = np.lexsort((rng.random(len(shares)), -(exact - whole)))
     whole[order[: count - int(whole.sum())]] += 1
     return whole
 
 
 def score(tester: ModelTester, models: Tensor, test: SplitInMemory, samples: Sequence[np.ndarray]) -> Scores:
-    """Test a model [M + Q] on the samples of each of K devices, or a model of each, [K, M + Q].
+    """Test a model [M + Q], or one per device [K, M + Q], on the samples of each of K devices.
 
-    Losses are those of the task alone.
+    Losses are those of the task, without further terms.
     """
     count = len(samples)
     sizes = np.array([len(part) for part in samples], np.int64)
@@ -162,7 +162,7 @@ def score(tester: ModelTester, models: Tensor, test: SplitInMemory, samples: Seq
 def _per_sample(
     tester: ModelTester, model: Tensor, test: SplitInMemory, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return [n] the score of each of these samples, of classes whether it is right, and [n] its loss."""
+    """Return the score of each sample [n], for classes 1 if it is right, and its loss [n]."""
     task = test.task
 
     def found(outputs: Tensor, y: Tensor) -> tuple[np.ndarray, np.ndarray]:

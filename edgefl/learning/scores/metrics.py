@@ -1,4 +1,4 @@
-"""Further metrics of the global model on the test data, by name: columns of rounds.csv beside accuracy and loss."""
+"""Further metrics of the global model on the test data, columns of rounds.csv besides accuracy and loss."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -25,12 +25,12 @@ def measure(
 
 
 def _top5(logits: Tensor, y: Tensor) -> float:
-    """Return the share of samples whose label has one of the five largest logits [n, C], C > 5."""
+    """Return the share of samples with their label among the five largest logits [n, C], C > 5."""
     return float((logits.topk(BEST, dim=1).indices == y[:, None]).any(1).double().mean())
 
 
 def _macro_f1(logits: Tensor, y: Tensor) -> float:
-    """Return the mean over the labels that occur of F1 = 2 TP / (2 TP + FP + FN)."""
+    """Return the mean of F1 = 2 TP / (2 TP + FP + FN) over the labels that occur."""
     found, scores = logits.argmax(1), []
     for label in torch.unique(y).tolist():
         right = float(((found == label) & (y == label)).sum())
@@ -39,10 +39,10 @@ def _macro_f1(logits: Tensor, y: Tensor) -> float:
 
 
 def _auc(logits: Tensor, y: Tensor) -> float:
-    """Return the mean over the labels that occur of the area under the ROC curve, one label against the others.
+    """Return the mean area under the ROC curve of one label against the others, over the labels that occur.
 
-    It is the probability that a sample of the label has a larger softmax output for it than one of another label has;
-    equal ones count half (Hanley and McNeil, 1982). NaN where there is one label only.
+    It is the probability that a sample of the label has a larger softmax output for it than a sample of another
+    label; equal outputs count half (Hanley and McNeil, 1982). NaN if only one label occurs.
     """
     outputs, areas = logits.softmax(1), []
     for label in torch.unique(y).tolist():
@@ -52,14 +52,14 @@ def _auc(logits: Tensor, y: Tensor) -> float:
             return float("nan")
         _, place, count = torch.unique(outputs[:, label], return_inverse=True, return_counts=True)
         ends = count.cumsum(0).double()
-        ranks = (ends - (count - 1) / 2)[place]  # the mean rank of equal ones, from 1 on
+        ranks = (ends - (count - 1) / 2)[place]  # mean rank of equal outputs, from 1
         area = float(ranks[mine].sum()) - positives * (positives + 1) / 2
         areas.append(area / (positives * negatives))
     return sum(areas) / len(areas)
 
 
 def _perplexity(logits: Tensor, y: Tensor) -> float:
-    """Return exp of the mean cross-entropy: among how many equally likely labels the model is as unsure."""
+    """Return exp of the mean cross-entropy: the number of equally likely labels with the same uncertainty."""
     return float(CLASSIFICATION.loss(logits, y, "mean").exp())
 
 

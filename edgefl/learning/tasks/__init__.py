@@ -1,4 +1,4 @@
-"""Tasks: what a model's outputs are held against. Loss and score of each stand in one file, and nowhere else."""
+"""Tasks: compare a model's outputs with targets. Loss and score of a task are defined in its file only."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -16,16 +16,16 @@ Reduction = Literal["none", "mean", "sum"]
 
 
 class Task(Component):
-    """Base of all tasks: a loss, which devices minimise, and a score, by which models are judged.
+    """Base of all tasks: a loss, which devices minimise, and a score, which measures how good models are.
 
-    Both are means over samples. A score is at most 1, and the more the better; what is better the lower it is belongs
-    into the loss. Tables name their columns by it: with `score = "r2"` a run has r2, r2_std and r2_start where
-    another has accuracy, accuracy_std and accuracy_start.
+    Both are means over samples. A score is at most 1, and higher is better; a quantity for which lower is better
+    belongs in the loss. Columns of tables are named after the score: with `score = "r2"` a run has r2, r2_std and
+    r2_start instead of accuracy, accuracy_std and accuracy_start.
     """
 
-    # name of the score in tables, as Python names things
+    # name of the score in tables, a Python identifier
     score: ClassVar[str] = "score"
-    # whether a target is one of C classes, as an integer: what is made for classes alone is else refused
+    # whether a target is one of C classes, an integer; otherwise components that need classes are refused
     of_classes: ClassVar[bool] = False
     # whether there is a target at each position of a sample, and a model's outputs are [B, length, C]
     per_position: ClassVar[bool] = False
@@ -34,10 +34,10 @@ class Task(Component):
 
     @abstractmethod
     def check(self, data: Data) -> None:
-        """Check that targets are such as this task learns.
+        """Check that the targets fit this task.
 
         Raises:
-            EdgeflError: says what they are instead, and what to do.
+            EdgeflError: they do not; names their type and the remedy.
         """
 
     @abstractmethod
@@ -46,21 +46,21 @@ class Task(Component):
 
     @abstractmethod
     def scores(self, outputs: Tensor, y: Tensor) -> Tensor:
-        """Compute the score [B] of samples, likewise."""
+        """Compute the score [B] of samples; arguments as for `losses`."""
 
     def fitted(self, data: Data) -> Self:
-        """Return the task with what it takes from the data, such as the targets' scale."""
+        """Return the task fitted to the data, for example to the targets' scale."""
         return self
 
     def kinds(self, y: np.ndarray) -> np.ndarray:
-        """Return [n] int64 from 0 on, of which kind samples are: what their label is in classification.
+        """Return the kind of each sample, from 0, [n] int64; in classification its label.
 
-        Partitions deal samples by it, and a session is tested on the kinds that its devices hold.
+        Partitions deal samples by kind, and a session is tested on the kinds that its devices hold.
         """
         return np.zeros(len(y), np.int64)
 
     def loss(self, outputs: Tensor, y: Tensor, reduction: Reduction) -> Tensor:
-        """Compute the loss of samples, reduced over them; none: [B]."""
+        """Compute the loss of samples, reduced over them, or [B] without a reduction."""
         losses = self.losses(outputs, y)
         return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
 

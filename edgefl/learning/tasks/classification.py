@@ -1,4 +1,4 @@
-"""To which of C classes a sample belongs."""
+"""Classification: a sample belongs to one of C classes."""
 
 from typing import ClassVar
 
@@ -9,13 +9,13 @@ from edgefl.learning.datasets import Data
 from edgefl.learning.tasks import Reduction, Task
 from edgefl.learning.tensors import Tensor
 
-VECTOR = 16  # float32 numbers that the widest processors take at once
+VECTOR = 16  # float32 numbers in the widest processors' vectors
 
 
 class Classification(Task):
-    """The class of a sample: cross-entropy, and accuracy, the share of samples whose largest output is the label's.
+    """The class of a sample: cross-entropy, and accuracy, the share of samples with the largest output at the label.
 
-    Targets are [n] integers, 0 to C-1; a model has C outputs, the logits.
+    Targets are integers from 0 to C-1, [n]; a model has C outputs, the logits.
     """
 
     score: ClassVar = "accuracy"
@@ -33,8 +33,8 @@ class Classification(Task):
                     else "numbers are learned with learning.task: regression"
                 )
                 raise EdgeflError(
-                    f"the {name} targets are {y.dtype} {list(y.shape)}: for classes a target is one label per"
-                    f" sample, an integer from 0 on ({instead})"
+                    f"the {name} targets are {y.dtype} {list(y.shape)}: classes need one label per sample, an"
+                    f" integer from 0 ({instead})"
                 )
             if len(y) and not 0 <= int(y.min()) <= int(y.max()) < data.num_classes:
                 raise EdgeflError(
@@ -57,13 +57,13 @@ class Classification(Task):
             return super().loss(outputs, y, reduction)
         if outputs.shape[1] >= VECTOR and outputs.is_contiguous():
             return functional.cross_entropy(outputs, y, reduction=reduction)
-        # classes before samples: a softmax along less than a vector takes up to ten times as long
+        # classes before samples: a softmax over less than a vector is up to ten times slower
         losses = functional.cross_entropy(outputs.t()[None], y[None], reduction=reduction)
         return losses[0] if reduction == "none" else losses
 
     @classmethod
     def is_cross_entropy(cls) -> bool:
-        """Return whether the loss is this one: small models have its gradients written out."""
+        """Return whether the loss is the cross-entropy, for which small models have written-out gradients."""
         return cls.losses is Classification.losses
 
     def scores(self, outputs: Tensor, y: Tensor) -> Tensor:

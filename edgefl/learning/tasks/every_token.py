@@ -1,4 +1,4 @@
-"""Which word, or character, comes next, at each position of a text."""
+"""Prediction of the next word, or character, at each position of a text."""
 
 import math
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from edgefl.learning.tensors import Tensor
 
 
 class EveryToken(Task):
-    """The token that follows each one of a text: cross-entropy, accuracy and perplexity, each a mean over positions.
+    """The next token at each position of a text: cross-entropy, accuracy and perplexity, means over positions.
 
-    A sample is a piece of text [length], its targets the number of the next token at each position, [n, length]
-    integers; a model has outputs at each position, [batch, length, C], as `lstm` with `outputs: every` has. Texts are
-    equally long, so that a mean over samples is one over positions too. Partitions deal samples by their last target,
-    as those of `next_token`.
+    A sample is a piece of text [length], its targets are the next token at each position, [n, length] integers; a
+    model has outputs at each position, [batch, length, C], like `lstm` with `outputs: every`. Texts have equal
+    length, so means over samples are also means over positions. Partitions deal samples by their last target, as for
+    `next_token`.
 
     Source: Reddi et al., Adaptive Federated Optimization, ICLR 2021, appendix C.
     """
@@ -33,7 +33,7 @@ class EveryToken(Task):
             if not np.issubdtype(y.dtype, np.integer) or y.ndim != 2 or y.shape != x.shape:
                 raise EdgeflError(
                     f"the {name} targets are {y.dtype} {list(y.shape)}, and the samples {list(x.shape)}: every_token"
-                    " wants an integer at each position of a text, both [n, length] (of one target per text it is"
+                    " needs an integer at each position of a text, both [n, length] (for one target per text choose"
                     " learning.task: next_token)"
                 )
             if y.size and not 0 <= int(y.min()) <= int(y.max()) < data.num_classes:
@@ -55,4 +55,4 @@ class EveryToken(Task):
         return (outputs.argmax(-1) == y).double().mean(1)
 
     def further(self, loss: float) -> Mapping[str, float]:
-        return {"perplexity": math.exp(min(loss, 700.0))}  # of more, exp is no float
+        return {"perplexity": math.exp(min(loss, 700.0))}  # exp of more overflows

@@ -1,4 +1,4 @@
-"""Which of several labels a sample has: none, some or all."""
+"""Multi-label classification: a sample has none, some or all of several labels."""
 
 from typing import ClassVar
 
@@ -11,12 +11,12 @@ from edgefl.learning.tensors import Tensor
 
 
 class MultiLabel(Task):
-    """Whether a sample has each of L labels: binary cross-entropy, mean over labels, and F1, mean over samples.
+    """The labels of a sample out of L: binary cross-entropy, mean over labels, and F1, mean over samples.
 
-    Targets are [n, L] float32, 1 where a sample has a label and 0 where not; a model has L outputs, logits, and finds
-    a label whose logit is above 0. A sample's F1 is 2 |found and true| / (|found| + |true|), 1 where both are none
-    (scikit-learn's `f1_score(average="samples", zero_division=1)`). Partitions deal samples by the first label that
-    each has; those without any are a further kind.
+    Targets are [n, L] float32, 1 if a sample has a label and 0 if not; a model has L outputs, logits, and predicts a
+    label if its logit is above 0. A sample's F1 is 2 |predicted and true| / (|predicted| + |true|), and 1 if both are
+    empty (scikit-learn's `f1_score(average="samples", zero_division=1)`). Partitions deal samples by their first
+    label; those without labels are a further kind.
     """
 
     score: ClassVar = "f1"
@@ -26,12 +26,12 @@ class MultiLabel(Task):
             y = split.y
             if y.ndim != 2 or y.dtype != np.float32 or not np.isin(y, (0, 1)).all():
                 raise EdgeflError(
-                    f"the {name} targets are {y.dtype} {list(y.shape)}: several labels are [n, L] float32, 1 where"
-                    " a sample has a label and 0 where not"
+                    f"the {name} targets are {y.dtype} {list(y.shape)}: multi_label needs [n, L] float32, 1 if a"
+                    " sample has a label and 0 if not"
                 )
             if y.shape[1] != data.num_classes:
                 raise EdgeflError(
-                    f"the {name} targets have {y.shape[1]} labels, num_classes is {data.num_classes}"
+                    f"the {name} targets have {y.shape[1]} labels, but num_classes is {data.num_classes}"
                 )
 
     def kinds(self, y: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Which word, or character, comes next."""
+"""Prediction of the next word, or character."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from edgefl.learning.tasks.classification import Classification
 
 
 class NextToken(Classification):
-    """The token that follows a text: cross-entropy, accuracy, and perplexity, exp of the mean loss.
+    """The token after a text: cross-entropy, accuracy, and perplexity, exp of the mean loss.
 
-    A sample is a piece of text, its target the number of the next token; a model has an output per token. Perplexity
-    says among how many equally likely tokens the model is as unsure: that of one that knows nothing is their number.
+    A sample is a piece of text, its target the next token; a model has an output per token. Perplexity is the number
+    of equally likely tokens with the same uncertainty: for an untrained model about the number of tokens.
     """
 
     columns: ClassVar = ("perplexity",)
 
     def further(self, loss: float) -> Mapping[str, float]:
-        return {"perplexity": math.exp(min(loss, 700.0))}  # of more, exp is no float
+        return {"perplexity": math.exp(min(loss, 700.0))}  # exp of more overflows

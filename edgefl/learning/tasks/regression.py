@@ -1,4 +1,4 @@
-"""A number for each sample."""
+"""Regression: a number for each sample."""
 
 from typing import ClassVar, Self
 
@@ -13,22 +13,22 @@ from edgefl.learning.tensors import Tensor
 
 
 class Regression(Task):
-    """A number for each sample: mean squared error, and R2, the share of the targets' variance that is explained.
+    """A number for each sample: mean squared error, and R2, the explained share of the targets' variance.
 
-    Targets are [n] numbers, float32; a model has one output, which stands for (target - mean) / deviation of the
-    training targets, so that rates do not depend on units: the loss is in units of their variance. A model's R2 is
-    1 - mean squared error / variance of all test targets: 0 is that of their mean, and a bad model's is below. On
-    some of the test data, say a device's own, the error is still divided by the variance of all of them.
+    Targets are [n] float32; a model has one output, which stands for (target - mean) / deviation of the training
+    targets, so that learning rates do not depend on units and the loss is in units of their variance. R2 is 1 - mean
+    squared error / variance of all test targets: 0 for their mean, and negative for a bad model. On a part of the
+    test data, such as a device's own, the error is still divided by the variance of all test targets.
 
-    Partitions deal samples by `kinds`: samples of neighbouring targets, equally many of each kind.
+    Partitions deal samples by `kinds`: samples with neighbouring targets, equally many of each kind.
     """
 
     score: ClassVar = "r2"
 
-    parts: ClassVar[int] = 10  # kinds of samples by the size of their targets, dealt as labels are
+    parts: ClassVar[int] = 10  # number of kinds, dealt like labels
     _mean: float = PrivateAttr(0.0)
     _std: float = PrivateAttr(1.0)
-    _variance: float = PrivateAttr(1.0)  # of the test targets, in units of that of the training targets
+    _variance: float = PrivateAttr(1.0)  # of the test targets, relative to the training targets' variance
     _edges: tuple[float, ...] = PrivateAttr(())
 
     def check(self, data: Data) -> None:
@@ -36,8 +36,8 @@ class Regression(Task):
             y = split.y
             if y.ndim != 1 or not np.issubdtype(y.dtype, np.floating):
                 raise EdgeflError(
-                    f"the {name} targets are {y.dtype} {list(y.shape)}: regression wants one number per sample,"
-                    " float32 (labels are learned with learning.task: classification)"
+                    f"the {name} targets are {y.dtype} {list(y.shape)}: regression needs one number per sample,"
+                    " float32 (for labels choose learning.task: classification)"
                 )
             require_finite(y, f"the {name} targets")
         if data.num_classes != 1:

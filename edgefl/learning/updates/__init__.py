@@ -1,1 +1,1 @@
-"""What travels and waits: updates, what travels in their place, and the model that they make."""
+"""Updates, their transfer and codecs, and the model that they are aggregated into."""

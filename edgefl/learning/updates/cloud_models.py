@@ -1,4 +1,4 @@
-"""The models that cells have sent to a cloud over them, and their mean."""
+"""The models that cells have sent to the cloud, and their mean."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,13 +8,13 @@ from torch import Tensor
 
 
 class CloudModels:
-    """What the cloud knows of its cells: the last model of each, and how many samples are behind it.
+    """The last model of each cell at the cloud, and the number of samples behind it.
 
-    Behind a model are the devices whose updates are in it since the last one that the cell sent, each with its data:
-    with everybody in every round, the data of the cell. One without any is not kept.
+    The samples are those of the devices with updates in the model since the cell last sent one: with all devices in
+    every round, the data of the cell. A model without samples is not kept.
 
     Args:
-        torch_device: where the models are.
+        torch_device: device of the models.
     """
 
     def __init__(self, torch_device: torch.device) -> None:
@@ -28,19 +28,19 @@ class CloudModels:
         self._heard.setdefault(cell, {}).update(samples)
 
     def send(self, cell: int, model: Tensor) -> int:
-        """Take a cell's model [M + Q]; return how many samples are behind it."""
+        """Receive a cell's model [M + Q]; return the number of samples behind it."""
         samples = sum(self._heard.pop(cell, {}).values())
         if samples:
             self._models[cell], self._samples[cell] = model, samples
         return samples
 
     def mean(self, cells: Sequence[int]) -> Tensor:
-        """Return [M + Q] the mean of the last models of these cells, weighted by samples; of one cell, its model."""
+        """Return the mean of the last models of these cells, weighted by samples, [M + Q]."""
         first, *others = cells
         if not others:
             return self._models[first]
         whole = sum(self._samples[cell] for cell in cells)
-        # one after the other, so that every processor rounds alike
+        # one after the other, so that every processor rounds the same
         mean = self._models[first] * (self._samples[first] / whole)
         for cell in others:
             mean = mean + self._models[cell] * (self._samples[cell] / whole)
@@ -55,7 +55,7 @@ class CloudModels:
         return {str(cell): model for cell, model in self._models.items()}, facts
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Replace the state by what `state` gave."""
+        """Restore a state returned by `state`."""
         self._models = {int(cell): model.to(self._torch_device) for cell, model in tensors.items()}
         self._samples = dict(facts["samples"])
         self._heard = {cell: dict(of) for cell, of in facts["heard"]}

@@ -1,4 +1,4 @@
-"""What devices do in a round of training, and what they keep of it."""
+"""The devices' part in a round of training, and the vectors that they keep."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,16 +23,16 @@ from edgefl.learning.updates.updates import LocalResult, TrainedRound
 LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
 STATISTICS = "statistics"
-OPTIMISER = "optimiser"  # its state, and steps so far
+OPTIMISER = "optimiser"  # state of the optimiser, and steps so far
 
 
 class DeviceSide:
-    """The devices' part of an algorithm: their training, what they send, and the vectors that they keep.
+    """The devices' part of an algorithm: their training, their uploads, and the vectors that they keep.
 
     Args:
-        devices: where these vectors are.
-        transfers: what travels in place of what they receive and send.
-        release: what they do to updates before these travel.
+        devices: storage of these vectors.
+        transfers: encodes what devices receive and send.
+        release: clips and noises updates before they are sent.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class DeviceSide:
 
     @property
     def keeps_statistics(self) -> bool:
-        """Whether each device has statistics of its own, as nothing is exchanged."""
+        """Whether devices keep their own statistics, because nothing is exchanged."""
         return self._algorithm.vectors_up == 0 and self._training.layout.statistics.size > 0
 
     def with_statistics(self, models: Tensor, ids: Sequence[int], of: Tensor) -> Tensor:
-        """Return models [M] or [k, M] with the statistics of this model, or of the devices if they keep them."""
+        """Append statistics to models [M] or [k, M]: those of `of`, or the devices' own if they keep them."""
         _, statistics = self._training.layout.split(of)
         if self.keeps_statistics:
             statistics = self._devices.rows(STATISTICS, ids, statistics)
@@ -72,7 +72,7 @@ class DeviceSide:
         stop: Stop | None,
         state: ServerState,
     ) -> LocalTask:
-        """Return the local training of these devices, which begin with a model [M + Q], or one of each."""
+        """Return the local training of these devices, which start from one model [M + Q], or one each [k, M + Q]."""
         algorithm = self._algorithm
         like, _ = self._training.layout.split(start.reshape(-1, start.shape[-1])[0])
 
@@ -107,9 +107,9 @@ class DeviceSide:
     def upload(
         self, trained: TrainedRound, state: ServerState, chance: RoundChance
     ) -> tuple[Sent | None, dict[str, Tensor]]:
-        """Return what all devices send, zeros without data, and what they remember of it if it arrives.
+        """Return the uploads of all devices, zeros without data, and what they remember if these arrive.
 
-        None: they send their local models, which needs no memory.
+        The upload is None if devices send their local models, which needs no memory.
         """
         algorithm, positions, optimiser = self._algorithm, trained.trained, trained.models.optimiser
         changes = self._transfers.changes_upload or self._release.changes_upload or algorithm.changes_upload()
@@ -144,7 +144,7 @@ class DeviceSide:
     def result(
         self, trained: TrainedRound, received: Received, sent: Sent | None, tested: np.ndarray
     ) -> LocalResult:
-        """Return what each device has done, for the server's books."""
+        """Return each device's work, for the tables."""
         models, count = trained.models, len(trained.ids)
         scalars = {
             name: note.double().cpu().numpy() for notes in trained.notes for name, note in notes.items()
@@ -162,15 +162,15 @@ class DeviceSide:
         )
 
     def own(self, ids: Sequence[int], like: Tensor) -> Handed:
-        """Return the vectors [k, M] that the algorithm keeps on these devices; zeros where there are none yet."""
+        """Return the vectors [k, M] that the algorithm keeps on these devices; zeros if there are none yet."""
         zero = torch.zeros_like(like)
         vectors = {name: self._devices.rows(name, ids, zero) for name in self._algorithm.device_vectors}
         return Handed(self._algorithm, OWN, vectors)
 
     def trained_personal(self, round_: TrainedRound) -> Tensor:
-        """Return the own models [K, M + Q] of a round's devices after training, before any is aggregated.
+        """Return the own models [K, M + Q] of a round's devices after training, before aggregation.
 
-        Personal models where the algorithm makes them, else local models.
+        These are personal models if the algorithm has them, otherwise local models.
         """
         algorithm, layout, models = self._algorithm, self._training.layout, round_.models
         if not algorithm.has_personal():
@@ -182,7 +182,7 @@ class DeviceSide:
         return torch.cat([own, statistics], dim=1)
 
     def holders(self, ids: Sequence[int]) -> list[int]:
-        """Return those of these devices that keep a model of their own, of the data that they hold."""
+        """Return those of these devices that keep their own model, trained on their current data."""
         algorithm = self._algorithm
         if not algorithm.keeps_own_model():
             return []
@@ -191,7 +191,7 @@ class DeviceSide:
         return [ids[k] for k in np.flatnonzero(np.any(keeps, axis=0)).tolist()]
 
     def noted(self, round_: TrainedRound, positions: Sequence[int]) -> Notes:
-        """Return the notes of these devices, those of `Received` and those of `Sent`."""
+        """Return the notes of these devices, from `Received` and `Sent`."""
         noted = notes_at(positions, round_.notes[0]) | notes_at(positions, round_.notes[1])
         return Handed(self._algorithm, NOTES, noted)
 
@@ -218,7 +218,7 @@ class DeviceSide:
         sent: Tensor,
         state: ServerState,
     ) -> None:
-        """Let these devices, whose update arrived, keep their vectors of this round."""
+        """Store the vectors of this round for these devices, after their updates have arrived."""
         algorithm, personal = self._algorithm, round_.models.personal
         ids = [round_.ids[k] for k in positions]
         if algorithm.keeps_local_model:

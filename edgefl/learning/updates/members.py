@@ -17,8 +17,7 @@ from edgefl.learning.updates.device_states import DeviceStates
 class SessionMembers:
     """Devices of a session (id -> number of samples), weighted by their data.
 
-    A vector that the algorithm does not name in `device_vectors` is an error: none was ever kept, and it would count
-    as 0 for ever.
+    A vector that is not in the algorithm's `device_vectors` is an error: it is never stored, so it would always be 0.
     """
 
     def __init__(
@@ -30,7 +29,7 @@ class SessionMembers:
         self._like = like
 
     @cached_property
-    def _ids(self) -> list[int]:  # of a million, only where an algorithm asks
+    def _ids(self) -> list[int]:  # may be a million, so only on demand
         return list(self._samples)
 
     @cached_property
@@ -54,7 +53,7 @@ class SessionMembers:
 class RoundReceivers:
     """The devices of a round; `tested` counts the samples that each ran forward for `losses`.
 
-    What the algorithm names neither in `device_vectors` nor among what devices remember is an error, as above.
+    A name that is neither in `device_vectors` nor in `remembers` is an error, as above.
     """
 
     def __init__(

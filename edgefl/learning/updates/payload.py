@@ -8,14 +8,14 @@ class Payload:
     """The size of a transfer, in bits.
 
     bits_per_parameter: bits of each number.
-    exchanged: whether a transfer carries all vectors that the algorithm exchanges; else one model (J).
+    exchanged: whether a transfer carries all vectors that the algorithm exchanges, instead of one model (J).
     """
 
     bits_per_parameter: int = 32
     exchanged: bool = True
 
     def bits(self, parameters: int, statistics: int, vectors: int) -> int:
-        """Return the bits of a transfer of vectors of M parameters, and Q statistics; nothing at all is 0 bits."""
+        """Return the bits of a transfer of vectors of M parameters, and Q statistics; 0 without vectors."""
         if not vectors:
             return 0
         return self.bits_per_parameter * ((vectors if self.exchanged else 1) * parameters + statistics)

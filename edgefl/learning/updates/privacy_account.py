@@ -1,4 +1,4 @@
-"""The account of what devices' updates tell, kept with what else devices keep."""
+"""The privacy account of devices' updates, stored with the devices' vectors."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,11 +17,11 @@ _UPDATES = "updates charged"
 
 
 class Release:
-    """What is let out of updates: all, or what is left of them clipped and noised, with an account of each device.
+    """Release updates: unchanged, or clipped and noised with an account for each device.
 
     Args:
-        settings: None: updates are let out as they are, without an account.
-        devices: where each device's number of charged updates is, of the data that it holds.
+        settings: privacy settings; None: updates are released unchanged, without an account.
+        devices: storage of each device's number of charged updates of its current data.
 
     Attributes:
         changes_upload: whether `limited` changes rows.
@@ -35,30 +35,30 @@ class Release:
         self.changes_upload = settings is not None
         if settings and layout.statistics.size:
             raise EdgeflError(
-                "the statistics of batch norm leave devices without noise: take a model without them",
+                "batch norm's statistics would be sent without noise: choose a model without them",
                 ("learning", "privacy"),
             )
 
     def limited(self, rows: Tensor, start: Tensor, ids: Sequence[int], chance: RoundChance) -> Tensor:
-        """Return what these devices, which had received `start`, let out of what they would send [k, M]."""
+        """Return these devices' uploads [k, M] as released; `start` are the models that they received."""
         return (
             self._privacy.limited(rows, start, chance.of_devices("privacy", ids)) if self._privacy else rows
         )
 
     def averaged(self, rows: Tensor, shares: Tensor, chance: RoundChance) -> Tensor:
-        """Return updates [K, M] whose mean by shares [K] is what the server lets out."""
+        """Return updates [K, M] with noise such that their mean by shares [K] may be released by the server."""
         return self._privacy.mean_noised(rows, shares, chance.of_server("privacy")) if self._privacy else rows
 
     def columns(
         self, ids: Sequence[int], trained: np.ndarray
     ) -> tuple[Mapping[str, np.ndarray], Mapping[str, str]]:
-        """Return the account's columns if these updates are let out, and the stage after which each column holds.
+        """Return the account's columns if these updates are released, and the stage after which each column holds.
 
         Args:
-            trained: [k] bool, whether a device did a local step.
+            trained: whether each device did a local step, [k] bool.
 
         Returns:
-            [k] values by name, and stage by name; a column without values is told by `uploaded`.
+            Values [k] by name, and stage by name; `uploaded` returns columns that have no values here.
         """
         if self._privacy is None:
             return {}, {}
@@ -67,11 +67,11 @@ class Release:
         return {EPSILON: self._privacy.epsilon(self._updates(ids) + trained)}, {EPSILON: AGGREGATION}
 
     def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
-        """Charge an upload of each of these devices, in this order; return the account's columns then.
+        """Charge an upload of each of these devices, in this order; return the account's columns afterwards.
 
         Args:
-            ids: a device may be named more than once.
-            samples: that each holds; without any, what it sends tells nothing.
+            ids: device ids, possibly repeated.
+            samples: number of samples of each device; without samples, an upload reveals nothing.
         """
         if self._privacy is None:
             return {}
@@ -89,6 +89,6 @@ class Release:
             self._devices.keep(_UPDATES, ids, counts.float()[:, None])
 
     def _updates(self, ids: Sequence[int]) -> np.ndarray:
-        """Return [k] how many updates of each device, of the data that it holds, have been charged."""
+        """Return the number of charged updates of each device's current data, [k]."""
         counts: np.ndarray = self._devices.rows(_UPDATES, ids, torch.zeros(1))[:, 0].cpu().numpy()
         return counts

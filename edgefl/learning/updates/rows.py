@@ -1,4 +1,4 @@
-"""Select rows of devices' vectors, and cut them into blocks."""
+"""Select rows of devices' vectors, and divide them into blocks."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ AT_ONCE_BYTES = 256_000_000  # of devices' vectors in one call of `upload` or `k
 
 
 def blocks(count: int, like: Tensor, most: int = AT_ONCE_BYTES) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of pieces of `count` rows as long as those of `like`, each within `most` bytes."""
+    """Yield (begin, end) of blocks of `count` rows as long as those of `like`, each of at most `most` bytes."""
     size = max(1, most // (4 * max(1, like.shape[-1])))
     for begin in range(0, count, size):
         yield begin, min(begin + size, count)

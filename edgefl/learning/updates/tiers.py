@@ -1,4 +1,4 @@
-"""Models of tiers of devices, and the global model as their mean."""
+"""Models of the tiers of devices, and the global model as their mean."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,9 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class TierModels:
-    """The latest model of each tier, the fastest first.
+    """The latest model of each tier, the fastest tier first.
 
-    models: [tiers, M + Q]. made: [tiers] how many each has made.
+    models: [tiers, M + Q]. made: number of models that each tier has made, [tiers].
     """
 
     models: Tensor
@@ -18,20 +18,20 @@ class TierModels:
 
     @classmethod
     def of(cls, model: Tensor, tiers: int) -> "TierModels":
-        """Return tiers that all have the same model and have made none."""
+        """Return tiers that share a model and have not made any yet."""
         return cls(model.repeat(tiers, 1), torch.zeros(tiers, dtype=torch.int64))
 
     def with_one(self, tier: int, model: Tensor) -> "TierModels":
-        """Return these with a tier's next model [M + Q]."""
+        """Return the tiers with the next model [M + Q] of one tier."""
         models, made = self.models.clone(), self.made.clone()
         models[tier] = model
         made[tier] += 1
         return TierModels(models, made)
 
     def mean(self) -> Tensor:
-        """Return [M + Q] the mean in which each model weighs as many as the opposite tier has made.
+        """Return the mean of the models [M + Q], weighted by the number of models of the opposite tier.
 
-        Chai et al., FedAT, SC 2021: the slowest tier's model, made least often, weighs as the fastest one's count.
+        Chai et al., FedAT, SC 2021: the slowest tier's model is weighted by the fastest tier's count.
         """
         weights = self.made.flip(0).to(self.models)
         return (weights / weights.sum()) @ self.models

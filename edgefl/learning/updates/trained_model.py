@@ -1,4 +1,4 @@
-"""A model under training, with all that its algorithm keeps at the server and on the devices."""
+"""A model in training, with the state of its algorithm at the server and on the devices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,12 +28,12 @@ from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.updates.updates import LocalResult, TrainedRound, Update, joined, parts, rebased, towards
 from edgefl.rng import Streams
 
-# stale updates count as fresh ones
+# stale updates count like fresh ones
 PLAIN = Staleness("constant")
 
 
 class Diverged(Exception):
-    """The error that a device's model, or (None) the aggregated model, is no longer finite."""
+    """Error: a device's model, or the aggregated model (None), is no longer finite."""
 
     def __init__(self, device: int | None) -> None:
         super().__init__(device)
@@ -44,20 +44,20 @@ class TrainedModel:
     """A model that is trained from round to round: the global one, or a probe's auxiliary one.
 
     Args:
-        devices: where devices keep their vectors; a probe brings its own, so that it leaves no trace.
-        model: [M + Q] the model to begin with.
-        transfers: what travels in place of models; None: these, each number in 32 bits.
-        streams: of its own, for what is left to chance; None: nothing may be.
-        release: what is let out of updates; None: all.
+        devices: storage of the devices' vectors; a probe has its own, so that it leaves no trace.
+        model: the initial model [M + Q].
+        transfers: encodes transfers; None: models are sent unencoded, each number in 32 bits.
+        streams: random streams of this model; None if there must be no randomness.
+        release: clips and noises updates; None: updates are released unchanged.
 
     Attributes:
-        side: the devices' part of it.
-        model: [M + Q] the model; replaced, never changed in place.
+        side: the devices' part of the algorithm.
+        model: the model [M + Q]; replaced, never changed in place.
         state: the algorithm's state at the server.
-        starting: devices that were there when the session began, and of which no update has arrived since.
-        waiting: device -> the update that it has trained and no aggregation has taken, the latest round's last.
-        version: aggregations so far, so that an update can tell the model that it began from.
-        tiers: where devices have tiers, the latest model of each; None: none has made one in this session.
+        starting: devices of the session's start with no update that has arrived yet.
+        waiting: device -> its trained update that has not been aggregated, in order of training.
+        version: number of aggregations so far, which identifies the model that an update started from.
+        tiers: the latest model of each tier; None without tiers, or if no tier has made one in this session.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class TrainedModel:
         self._state = Handed(self._algorithm, STATE, state)
 
     def open(self, model: Tensor, samples: Mapping[int, int]) -> None:
-        """Begin a session with this model and these devices (id -> number of samples)."""
+        """Start a session with this model and these devices (id -> number of samples)."""
         parameters, _ = self._training.layout.split(model)
         self.model = model
         self.state = self._algorithm.init_state(parameters, self.state, self._members(samples))
@@ -102,9 +102,9 @@ class TrainedModel:
         self.tiers = None
 
     def join(self, newcomers: Sequence[int], samples: Mapping[int, int]) -> None:
-        """Take in devices that join the session (id -> number of samples, of all its devices with these).
+        """Add devices that join the session; `samples` maps all its devices, including these, to their samples.
 
-        To the last bit, doing it twice is doing it once.
+        A repeated call changes nothing, not a bit.
         """
         joining = self._members({id_: samples[id_] for id_ in newcomers})
         self.state = self._algorithm.join(self.state, self._members(samples), joining)
@@ -116,7 +116,7 @@ class TrainedModel:
         return self._transfers.expected_bits(parameters, self.state, chance)
 
     def compared(self, terms: Sequence[OutputTerm]) -> int:
-        """Return how many other models run forward on each sample of a step, for further terms of the local loss."""
+        """Return the number of other models run forward on each sample, for further terms of the local loss."""
         previous = self.model.unsqueeze(0) if self._algorithm.keeps_local_model else None
         own = self._algorithm.term(self.model, previous)
         return sum(len(term.references) for term in (*terms, *filter(None, (own,))))
@@ -132,16 +132,16 @@ class TrainedModel:
         *,
         drops: bool = False,
     ) -> LocalResult:
-        """Do the local training of a round; each device's update waits until it is aggregated or trained anew.
+        """Do the local training of a round; each device's update waits until it is aggregated or trained again.
 
         Args:
             ids: the participants, sorted.
             batches: mini-batches of the participants.
             lr: learning rate, which the algorithm may change.
             terms: further terms of the local loss.
-            stop: when devices stop early, in place of the algorithm's verb.
-            at: the round's place in the run, for what is left to chance.
-            drops: whether updates that are not finite are dropped by the server; what they hold is then left out.
+            stop: early stopping that replaces the algorithm's.
+            at: the round's place in the run, for random streams.
+            drops: whether the server drops updates that are not finite; their values are then left out.
 
         Raises:
             Diverged: a local model is not finite, and not dropped.
@@ -161,7 +161,7 @@ class TrainedModel:
         if lost and not drops:
             raise Diverged(ids[lost[0]])
         for rows in (models.rows, models.personal):
-            if lost and rows is not None:  # nothing that changes uploads meets what is no number
+            if lost and rows is not None:  # keep NaN away from codecs and noise
                 rows[lost] = start if start.dim() == 1 else start[lost]
         trained = TrainedRound(ids, batches, lr, self.version, start, models, notes=(received.notes, {}))
         sent, memory = self.side.upload(trained, self.state, chance)
@@ -174,7 +174,7 @@ class TrainedModel:
         return replace(result, not_finite=tuple(ids[k] for k in lost))
 
     def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
-        """Charge uploads that began to the account of what is let out; return its columns then."""
+        """Charge uploads that have begun to the account of noise; return its columns afterwards."""
         return self._release.uploaded(ids, samples)
 
     def aggregate(
@@ -184,17 +184,17 @@ class TrainedModel:
         staleness: Staleness = PLAIN,
         at: tuple[int | str, ...] = (),
     ) -> None:
-        """Aggregate the updates that wait of these devices, without those that have no data.
+        """Aggregate the waiting updates of these devices, except those without data.
 
-        Updates of one round that began from today's model and weigh 1 are taken as they are; others are joined, and
-        for the server rebased on it and weighed. Where devices received other models than were meant, the server
-        takes each device's change alone. Devices keep what they have really trained.
+        Updates of one round that started from the current model with weight 1 are used unchanged; others are joined,
+        rebased on the current model and weighted for the server. If coding changed the models that devices
+        received, the server uses each device's change only. Devices keep the models that they actually trained.
 
         Args:
-            arrived: ids of the devices whose update arrived.
+            arrived: ids of devices with an update that arrived.
             samples: id -> number of samples, of all devices of the session.
-            staleness: what stale updates count.
-            at: the aggregation's place in the run, for what is left to chance.
+            staleness: weights of stale updates.
+            at: the aggregation's place in the run, for random streams.
 
         Raises:
             Diverged: the new model is not finite.
@@ -214,7 +214,7 @@ class TrainedModel:
         together = all(update.round is round_ for update in taken)
         if not (as_they_are and together):
             round_, positions = joined(taken), list(range(len(taken)))
-        # a second [K, M] may not fit the memory; but rows of which others wait must stay where they are
+        # a second [K, M] may not fit the memory; but rows with other waiting updates must not be moved
         shared = any(update.round is round_ for update in self.waiting.values())
 
         def put(rows: Tensor, positions: Sequence[int]) -> Tensor:
@@ -262,30 +262,30 @@ class TrainedModel:
         self.starting -= set(ids)
 
     def adopt(self, model: Tensor, *, as_next: bool) -> None:
-        """Go on with another model [M + Q], which counts as the next one, or stands for the one just made."""
+        """Replace the model by another one [M + Q], as the next version or instead of the one just made."""
         self.model = model
         self.version += as_next
 
     def deployed(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> Tensor:
-        """Return the model with which the server serves these devices: [M + Q] for all, or [k, M + Q].
+        """Return the model that the server deploys to these devices, [M + Q] for all, or [k, M + Q].
 
         Args:
-            samples: of each device, indices of its training samples; empty where the algorithm serves all alike.
+            samples: indices of each device's training samples; empty if the algorithm deploys one model to all.
         """
         parameters, _ = self._training.layout.split(self.model)
         models = self._algorithm.deployed(parameters, self.state, self._receivers(ids, samples))
         return self.side.with_statistics(models, ids, self.model)
 
     def waiting_round(self, ids: Sequence[int]) -> TrainedRound:
-        """Return the round of these devices' updates, which they have trained together."""
+        """Return the round in which these devices trained their updates together."""
         (round_,) = {id(self.waiting[id_].round): self.waiting[id_].round for id_ in ids}.values()
         return round_
 
     def personal(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> Tensor | None:
-        """Return the models [k, M + Q] with which these devices are tested; None: all with the global one.
+        """Return the models [k, M + Q] that these devices are tested with, or None if all use the global one.
 
         Args:
-            samples: of each device, indices of its training samples.
+            samples: indices of each device's training samples.
         """
         algorithm, layout = self._algorithm, self._training.layout
         if not algorithm.has_personal():
@@ -297,10 +297,10 @@ class TrainedModel:
         return torch.cat([models, statistics], dim=1)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the model, the algorithm's state, and updates that can no longer be trained again, for `restore`.
+        """Return the model, the algorithm's state, and the updates that cannot be trained again, for `restore`.
 
-        Those of the latest round can, as long as the model that it began from is today's; not those of a round that
-        came back by `restore`, which has no batches.
+        Those of the latest round can, as long as the model that it started from is the current one; those of a
+        restored round cannot, since it has no batches.
         """
         tensors = {"model": self.model, "starting": torch.tensor(sorted(self.starting), dtype=torch.int64)}
         tensors |= {f"state/{name}": vector for name, vector in self.state.items()}
@@ -316,7 +316,7 @@ class TrainedModel:
         return tensors
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Replace model and state by what `tensors` gave."""
+        """Restore model and state returned by `tensors`."""
         here = {name: tensor.to(self.model.device) for name, tensor in tensors.items()}
         self.model, self.starting = here.pop("model"), frozenset(here.pop("starting").tolist())
         self.version = int(here.pop("version", 0))

@@ -1,4 +1,4 @@
-"""What travels between server and devices in a round: whole models, or what codecs make of them, up and down."""
+"""Transfers between server and devices in a round: whole models, or models encoded on the uplink or downlink."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,25 +17,25 @@ from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
 
-HELD = "model received"  # what a device has received last, in a round whose update was aggregated
+HELD = "model received"  # the last model that a device received in a round with an aggregated update
 
 
 class Transfers:
-    """The models that travel, what codecs make of them, and what devices keep for that.
+    """Encode transfers of models, and store what devices keep for their codecs.
 
-    Further vectors of an algorithm, such as SCAFFOLD's control variates, and statistics are sent whole.
+    Further vectors of an algorithm, such as SCAFFOLD's control variates, and statistics are sent unencoded.
 
     Args:
-        layout: of a model with its statistics.
-        payload: bits of a transfer.
-        devices: where devices keep what codecs remember.
-        uplink, downlink: codec of each way; None: models travel whole.
+        layout: layout of a model with its statistics.
+        payload: size of a transfer.
+        devices: storage of the codecs' memory.
+        uplink, downlink: codec of each direction; None: models are sent unencoded.
 
     Attributes:
-        changes_upload: whether the server decodes something else than devices send.
+        changes_upload: whether the server decodes something different from what devices send.
 
     Raises:
-        EdgeflError: a codec whose errors are fed back does not state them, or no damping bounds them.
+        EdgeflError: a codec with error feedback states no bound on its error, or no damping bounds it.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Transfers:
     def down(
         self, received: Received, ids: Sequence[int], chance: RoundChance
     ) -> tuple[Received, Tensor | None]:
-        """Return what devices have of the models sent to them, and the models that were meant; None: the same."""
+        """Return the models as decoded by devices, and the original models, or None if these are equal."""
         codec, count = self._downlink, self._sizes.count
         if codec is None:
             return received, None
@@ -75,16 +75,16 @@ class Transfers:
             start[some], bits[some] = _decoded(coded.rows, last, whole[some]), coded.bits
         meant = received.start
         if meant.dim() == 1 and torch.equal(start, whole):
-            start = meant  # one for all, after all
+            start = meant  # one model for all
         vectors = self._algorithm.vectors_down if received.vectors is None else received.vectors
         return replace(received, start=start, bits=bits + self._others(vectors)), meant
 
     def up(
         self, sent: Sent, start: Tensor, ids: Sequence[int], chance: RoundChance
     ) -> tuple[Sent, Mapping[str, Tensor]]:
-        """Return what the server has of what devices send, which had received `start`, and what they remember of it.
+        """Return the uploads as decoded by the server, and the codec's new memory; devices had received `start`.
 
-        They remember it, [k, n] by name, if it is aggregated: see `keep`.
+        Devices store this memory, [k, n] by name, if the update is aggregated: see `keep`.
         """
         codec = self._uplink
         if codec is None:
@@ -105,34 +105,34 @@ class Transfers:
         return Sent(rows, sent.notes, bits), coded.memory
 
     def keep(self, ids: Sequence[int], memory: Mapping[str, Tensor], start: Tensor) -> None:
-        """Let these devices, whose update is aggregated, keep their memory of `up`, and what they received."""
+        """Store the memory of `up` and the received model for these devices, when their update is aggregated."""
         for name, rows in memory.items():
             self._devices.keep(_kept(name), ids, rows)
         if self._downlink is not None:
             self._devices.keep(HELD, ids, start.expand(len(ids), -1))
 
     def down_bits(self, received: Received, count: int) -> np.ndarray:
-        """Return [count] the bits that devices receive."""
+        """Return the bits that devices receive, [count]."""
         stated, usual = received.vectors, self._algorithm.vectors_down
         return self._bits(np.full(count, usual) if stated is None else stated.cpu().numpy(), received.bits)
 
     def up_bits(self, sent: Sent | None, count: int) -> np.ndarray:
-        """Return [count] the bits that devices send; None: their local models."""
+        """Return the bits that devices send, [count]; `sent` is None for their local models."""
         return self._bits(np.full(count, self._algorithm.vectors_up), sent.bits if sent else None)
 
     def expected_bits(self, like: Tensor, state: ServerState, chance: RoundChance) -> tuple[int, int]:
         """Return the bits that a device would receive and send in its first round.
 
         Args:
-            like: [M] a model.
-            state: the server's.
+            like: a model [M].
+            state: the server's state.
         """
         down = self._bits(np.array([self._algorithm.expected_down(state)]), None)
         up = self._bits(np.array([self._algorithm.vectors_up]), self._expected_up(like, chance))
         return int(down[0]), int(up[0])
 
     def _expected_up(self, like: Tensor, chance: RoundChance) -> Tensor | None:
-        """Return [1] the bits of a change of normal numbers, like `like` [M]; None: they do not depend on numbers."""
+        """Return the bits [1] of a change of normal numbers like `like` [M], or None if all changes have the same."""
         codec = self._uplink
         if codec is None:
             return None
@@ -150,16 +150,16 @@ class Transfers:
         return stated.cpu().numpy().astype(np.int64) + statistics_bits
 
     def _others(self, vectors: Tensor | int) -> Tensor | int:
-        """Return the bits of vectors beside the model, sent whole where they count."""
+        """Return the bits of vectors besides the model, sent unencoded, if they count."""
         return (vectors - 1) * self._sizes.bits * self._sizes.count if self._payload.exchanged else 0
 
     def _difference(self, key: str, codec: Codec, change: Tensor, rng: Chance) -> Coded:
-        """Code differences to what the receiver has: of what is left out the next one is the memory."""
+        """Encode differences to the receiver's state; the next difference includes what this one leaves out."""
         memory = {
             name: change.new_zeros(len(change), size) for name, size in codec.memory(self._sizes).items()
         }
         coded = self._encoded(key, codec, change, memory, rng)
-        # with a memory, what is decoded is damped already
+        # with a memory, decoded changes are damped already
         rows = coded.rows if memory else codec.damped(coded.rows, change, self._sizes)
         return Coded(rows, coded.bits)
 
@@ -170,9 +170,9 @@ class Transfers:
         right = coded.rows.shape == change.shape and coded.bits.shape == change.shape[:1]
         if not right or set(coded.memory) != set(memory):
             raise EdgeflError(
-                f"encode() gave rows {tuple(coded.rows.shape)}, bits {tuple(coded.bits.shape)} and a memory of"
-                f" {sorted(coded.memory)} for changes {tuple(change.shape)} and {sorted(memory)}: a row and a number"
-                " for each device, and what memory() names",
+                f"encode() returned rows {tuple(coded.rows.shape)}, bits {tuple(coded.bits.shape)} and a memory of"
+                f" {sorted(coded.memory)} for changes {tuple(change.shape)} and {sorted(memory)}: return a row and a"
+                " number for each device, and the names of memory()",
                 ("learning", key),
             )
         return coded
@@ -180,7 +180,7 @@ class Transfers:
     def _counts_itself(self, key: str) -> EdgeflError:
         name = registry.name_of("algorithms", self._algorithm)
         return EdgeflError(
-            f"{name} says itself how many bits travel: leave the codec out, or take another algorithm",
+            f"{name} counts the bits of its transfers itself: leave the codec out, or choose another algorithm",
             ("learning", key),
         )
 
@@ -190,5 +190,5 @@ def _kept(name: str) -> str:
 
 
 def _decoded(change: Tensor, base: Tensor, whole: Tensor) -> Tensor:
-    """Return base + change; to the last bit `whole`, whose change it is, wherever it has arrived as it was."""
+    """Return base + change, but exactly `whole` wherever its change was decoded without error."""
     return torch.where(change == whole - base, whole, base + change)

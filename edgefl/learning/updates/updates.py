@@ -1,4 +1,4 @@
-"""What devices have trained, as values: a round's results, and each device's update until a server takes it."""
+"""Results of a round of local training, and each device's update until it is aggregated."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,17 +17,17 @@ _MEANT = "uncoded"  # name of `TrainedRound.meant` in snapshots
 
 @dataclass(frozen=True)
 class TrainedRound:
-    """The local training of K devices, in order of id; no later training changes it.
+    """The local training of K devices, in order of id; later training does not change it.
 
-    batches: what they were trained on; None where the round comes from a snapshot.
-    lr: learning rate; in a round that is joined of several, [K] one of each device.
-    version: of the model that the round began from, counted by `TrainedModel`.
-    start: [M + Q] or [K, M + Q] what the devices received.
-    meant: [M] or [K, M] the models that the server meant them to receive; None: those of `start`.
+    batches: the mini-batches; None if the round comes from a snapshot.
+    lr: learning rate; in a round joined from several, one per device [K].
+    version: version of the model that the round started from, as in `TrainedModel`.
+    start: the models that devices received, [M + Q] or [K, M + Q].
+    meant: the models before the downlink codec, [M] or [K, M]; None: those of `start`.
     models: local models of the devices.
-    sent: [K, M] what they upload; None: their local models.
-    notes: those of `Received` and those of `Sent`.
-    memory: [K, n] by name, what each device whose update is aggregated keeps of its upload and its optimiser.
+    sent: uploads [K, M]; None: the local models.
+    notes: notes of `Received` and `Sent`.
+    memory: what each device keeps of its upload and optimiser if its update is aggregated, [K, n] by name.
     """
 
     ids: Sequence[int]
@@ -43,26 +43,25 @@ class TrainedRound:
 
     @property
     def rows(self) -> Tensor:
-        """[K, M + Q] local models."""
+        """Local models, [K, M + Q]."""
         return self.models.rows
 
     @property
     def trained(self) -> list[int]:
-        """Positions of the devices that did a local step; without data there is none."""
+        """Positions of the devices that did a local step, which are those with data."""
         return np.flatnonzero(self.models.steps).tolist()
 
     def received_by(self, positions: Sequence[int]) -> Tensor:
-        """Return what the devices at these positions received: [M + Q], or [n, M + Q]."""
+        """Return the models that the devices at these positions received, [M + Q], or [n, M + Q]."""
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
     def undone(self, positions: Sequence[int], sent: Tensor, received: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what these devices sent [k, M], and from which start, as if they had received what was meant.
+        """Return uploads [k, M] and their start, as if devices had received the models without a downlink codec.
 
-        So the server sees each device's change from the model that it sends: what a device has not received yet goes
-        into no mean.
+        Each device's change is thereby relative to the server's model, and the error of the codec enters no mean.
 
         Args:
-            received: [M] or [k, M] what they had received.
+            received: the models that devices received, [M] or [k, M].
         """
         start = self.meant
         if start is None:
@@ -71,7 +70,7 @@ class TrainedRound:
         return rebased(sent, received, start, sent.new_ones(len(sent)), received=True), start
 
     def part(self, positions: Sequence[int]) -> "TrainedRound":
-        """Return copies of what the devices at these positions trained."""
+        """Return a copy of the part of the round at these positions."""
         shared = {"start": self.start, _MEANT: self.meant}
         of_all = {"lr", "version"} | {k for k, one in shared.items() if one is not None and one.dim() == 1}
         tensors = self.tensors().items()
@@ -99,7 +98,7 @@ class TrainedRound:
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor]) -> "TrainedRound":
-        """Make a round again from what `tensors` gave."""
+        """Make a round from the result of `tensors`."""
         received, sent, memory = (
             {name.removeprefix(begin): tensors[name] for name in tensors if name.startswith(begin)}
             for begin in ("notes 0/", "notes 1/", "memory/")
@@ -124,28 +123,28 @@ class TrainedRound:
 
 @dataclass(frozen=True)
 class Update:
-    """What one device has trained and no server has taken yet: a position in its round."""
+    """A device's update that has not been aggregated yet: a position in its round."""
 
     round: TrainedRound
     position: int
 
     @property
     def is_empty(self) -> bool:
-        """Whether the device did no local step, as it has no data."""
+        """Whether the device did no local step because it has no data."""
         return not self.round.models.steps[self.position]
 
 
 @dataclass(frozen=True)
 class LocalResult:
-    """What each of K devices did in a round of local training, in order of id.
+    """The work of K devices in a round of local training, in order of id.
 
-    round: what they have trained.
-    samples: [K] samples in the mini-batches of their steps, without padding.
-    tested: [K] samples run forward only, for `stop` and `receive`, and by each model that a term compares with.
-    down_bits, up_bits: [K] bits that it received and sends.
-    scalars: those notes of the algorithm that are one number per device, and columns of an account, [K] each.
-    after: columns of an account that hold once the device's part is over -> the stage after which they do.
-    not_finite: devices whose update is no number.
+    round: the trained round.
+    samples: samples in the mini-batches of their steps, without padding, [K].
+    tested: samples run forward only, for `stop` and `receive` and by models that a term compares with, [K].
+    down_bits, up_bits: bits received and sent, [K].
+    scalars: notes of the algorithm with one number per device, and columns of the account of noise, [K] each.
+    after: column of that account -> the stage after which it holds.
+    not_finite: devices with an update that is not finite.
     """
 
     round: TrainedRound
@@ -159,12 +158,12 @@ class LocalResult:
 
     @property
     def steps(self) -> np.ndarray:
-        """[K] local steps that each device did."""
+        """Local steps of each device, [K]."""
         return self.round.models.steps
 
 
 def parts(updates: Sequence[Update]) -> list[TrainedRound]:
-    """Return copies of what these updates hold, as a part of each of their rounds; the rounds in order."""
+    """Return copies of these updates as parts of their rounds, in order of rounds."""
     places: dict[int, list[int]] = {}
     for update in updates:
         places.setdefault(id(update.round), []).append(update.position)
@@ -173,9 +172,9 @@ def parts(updates: Sequence[Update]) -> list[TrainedRound]:
 
 
 def joined(updates: Sequence[Update]) -> TrainedRound:
-    """Return updates of several rounds as those of one round, each with what its device received.
+    """Join updates of several rounds into one round, in which each device keeps the model that it received.
 
-    Its version is that of the earliest model that one of them began from.
+    The round's version is the earliest one that an update started from.
     """
     pieces = parts(updates)
     tensors = [one.tensors() | {"start": one.start.expand_as(one.rows)} for one in pieces]
@@ -193,13 +192,13 @@ def joined(updates: Sequence[Update]) -> TrainedRound:
 
 
 def rebased(sent: Tensor, start: Tensor, model: Tensor, weights: Tensor, *, received: bool) -> Tensor:
-    """Return what K devices sent as if all had begun from today's model w, each change with its weight.
+    """Return uploads of K devices as if all had started from the current model w, with weighted changes.
 
-    row' = w + weight (row - start), or with `received` False, w + weight (row - w). A row that began from w and has
-    the weight 1 stays as it is, to the last bit.
+    row' = w + weight (row - start), or with `received` False, w + weight (row - w). A row that started from w with
+    weight 1 stays exactly the same.
 
     Args:
-        sent: [K, M] what they sent. start: [M] or [K, M] what they had received. model: w, likewise. weights: [K].
+        sent: uploads [K, M]. start: models received, [M] or [K, M]. model: w, [M] or [K, M]. weights: [K].
     """
     base = (start if received else model).expand_as(sent)
     same = (weights == 1) & (base == model).all(1)
@@ -207,9 +206,6 @@ def rebased(sent: Tensor, start: Tensor, model: Tensor, weights: Tensor, *, rece
 
 
 def towards(statistics: Tensor, today: Tensor, weights: Tensor) -> Tensor:
-    """Return devices' statistics [K, Q] as they count: averaged, not learned, they go a share of the way.
-
-    The share is their weight, at most the whole way. today: [Q] those of today's model.
-    """
+    """Move the current model's statistics `today` [Q] towards those of devices [K, Q] by their weight, at most 1."""
     way = weights.clamp_max(1.0).unsqueeze(1)
     return torch.where(way == 1, statistics, today + way * (statistics - today))

@@ -1,4 +1,4 @@
-"""Warm starts: how the model that opens a session is made."""
+"""Warm starts: make the model that opens a session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Final:
 
 @dataclass(frozen=True)
 class Saved:
-    """What is kept of an ended session z > P: its last model, and its gradient G_z if it has one."""
+    """A saved session z > P: its last model, and its gradient G_z if it has one."""
 
     session: int
     model: Tensor  # [M + Q] w^(z, T+1)
@@ -37,47 +37,47 @@ class Saved:
 
 @dataclass(frozen=True)
 class OpeningModel:
-    """The model [M + Q] that a session begins with, and the weight of each saved session in it."""
+    """The model [M + Q] that a session starts with, and the weight of each saved session in it."""
 
     model: Tensor
     weights: dict[int, float]
 
 
 class WarmStart(Component):
-    """Base of all warm starts. Sessions 1 to P, the pilot, begin with the last model, whatever the warm start."""
+    """Base of all warm starts. The pilot sessions 1 to P start with the last model, with any warm start."""
 
-    # whether it is made for classes alone, and refused for other tasks
+    # whether it needs classes, and is refused for other tasks
     of_classes: ClassVar[bool] = False
 
-    # whether sessions P + 1 and P + 2 are trained as by `previous`: there is no model to choose from, then one, and
-    # the local loss has no further term
+    # whether sessions P + 1 and P + 2 are the same as with `previous`: there are no saved models, then one, and the
+    # local loss has no further term
     first_two_as_previous: ClassVar[bool] = False
 
     @property
     def keeps_first_two(self) -> bool:
-        """Whether sessions P + 1 and P + 2 are both kept, once the latter has ended."""
+        """Whether sessions P + 1 and P + 2 are both kept after the latter has ended."""
         return False
 
     def of_model(self, layout: TensorLayout) -> Self:
-        """Return the warm start of a model whose parameters [M] lie so; asked once, before any other verb."""
+        """Return the warm start for a model with this layout of parameters [M]; called once, before other methods."""
         return self
 
     @property
     def probes(self) -> int:
-        """V, the number of gradient rounds at the start of each session after the pilot ones."""
+        """V, the number of probe rounds at the start of each session after the pilot sessions."""
         return 0
 
     @property
     def probe_participants(self) -> float:
-        """The share of the devices present that are sampled, once per session, for its probe rounds, in (0, 1]."""
+        """Share of the present devices sampled once per session for its probe rounds, in (0, 1]."""
         return 1.0
 
     def pilot(self, finals: Sequence[Final], initial: Tensor) -> Tensor:
-        """Make w_pilot [M + Q] from the P pilot sessions; asked once, and only if there are probes.
+        """Make w_pilot [M + Q] from the P pilot sessions; called once, and only with probes.
 
         Args:
-            finals: of sessions 1 to P.
-            initial: [M + Q] the run's first, untrained model.
+            finals: final models of sessions 1 to P.
+            initial: the run's first, untrained model [M + Q].
         """
         raise NotImplementedError
 
@@ -90,9 +90,9 @@ class WarmStart(Component):
         """Make the model that opens a session s > P.
 
         Args:
-            current: [M + Q] the global model as the last session left it.
-            saved: those of sessions P+1 .. s-1 that `retain` kept, oldest first; may be empty.
-            gradient: [M] G_s, if this warm start probes and a probe's update has arrived.
+            current: the global model at the end of the last session [M + Q].
+            saved: sessions among P+1 .. s-1 that `retain` kept, oldest first; may be empty.
+            gradient: G_s [M], if this warm start probes and a probe's update has arrived.
         """
 
     def retain(self, saved: Sequence[Saved]) -> list[Saved]:
@@ -100,11 +100,11 @@ class WarmStart(Component):
         return list(saved)
 
     def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:
-        """Make a further term of the local loss in the training rounds of a session s > P; None: no such term.
+        """Make a further term of the local loss in the training rounds of a session s > P, or return None.
 
         Args:
-            previous: [M + Q] the last model of session s - 1; zeros in a session that `learning.after_pilot: restart`
-                begins, which has none.
-            known: [C] bool, the classes of session s - 1; then all False.
+            previous: the last model of session s - 1 [M + Q]; zeros if `learning.after_pilot: restart` starts the
+                session without one.
+            known: classes of session s - 1 [C] bool; then all False.
         """
         return None

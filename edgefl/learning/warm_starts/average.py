@@ -15,7 +15,7 @@ class Average(WarmStart):
     first_two_as_previous: ClassVar = True
 
     history: int | None = Field(
-        None, ge=1, le=1_000_000, description="H: sessions kept, the newest ones; none: all"
+        None, ge=1, le=1_000_000, description="H: number of newest sessions kept; null: all"
     )
 
     @property
@@ -27,7 +27,7 @@ class Average(WarmStart):
 
         if not saved:
             return OpeningModel(current, {})
-        if len(saved) == 1:  # itself, and not a sum with zeros: -0.0 stays
+        if len(saved) == 1:  # unchanged, because a sum with zeros would change -0.0
             return OpeningModel(saved[0].model, {saved[0].session: 1.0})
         mean = torch.stack([z.model for z in saved]).mean(0)
         return OpeningModel(mean, {z.session: 1.0 / len(saved) for z in saved})

@@ -1,4 +1,4 @@
-"""Continue from the last session's model, and keep what it has learned by distillation."""
+"""Continue from the last session's model, and preserve its knowledge by distillation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,17 +12,16 @@ from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
 
 
 class Continuous(WarmStart):
-    """Baseline of the session papers: starts as `previous`, and distils the previous model while training.
+    """Baseline of the session papers: start like `previous`, and distil the previous model while training.
 
-    The local loss is cross-entropy + coefficient x KL(q || p): p and q are the softmax outputs, over the
-    classes of the previous session alone, of the model under training and of that session's last model (in
-    evaluation mode). After the class-semantic relation distillation of Dong et al., Federated
-    Class-Incremental Learning, CVPR 2022, which mixes the labels of new classes into q. coefficient = 0 is
-    `previous`.
+    The local loss is cross-entropy + coefficient x KL(q || p): p and q are the softmax outputs, over the classes of
+    the previous session only, of the model in training and of that session's last model (in evaluation mode). After
+    the class-semantic relation distillation of Dong et al., Federated Class-Incremental Learning, CVPR 2022, which
+    also mixes the labels of new classes into q. coefficient = 0 is `previous`.
 
-    With `classes: all`, q and p are over all classes, and a session that `learning.after_pilot: restart` begins
-    distils a model of zeros, for which all classes are equally likely: so the session papers were run. There,
-    `continuous` takes the place of the algorithm: give `learning.algorithm: fedavg` beside it.
+    With `classes: all`, q and p are over all classes, and a session started by `learning.after_pilot: restart`
+    distils a model of zeros, for which all classes are equally likely; the session papers were run this way. There,
+    `continuous` replaces the algorithm: combine it with `learning.algorithm: fedavg`.
     """
 
     of_classes: ClassVar = True
@@ -53,7 +52,7 @@ class Continuous(WarmStart):
 @dataclass(frozen=True)
 class _Distillation(OutputTerm):
     coefficient: float
-    classes: Tensor  # [c] indices of the known classes
+    classes: Tensor  # indices of the known classes, [c]
 
     def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
         from torch.nn import functional

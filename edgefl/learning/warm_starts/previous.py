@@ -8,7 +8,7 @@ from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
 
 
 class Previous(WarmStart):
-    """The baseline of the session papers: no change at a session boundary."""
+    """Baseline of the session papers: no change of the model between sessions."""
 
     first_two_as_previous: ClassVar = True
 

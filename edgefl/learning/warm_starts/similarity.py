@@ -1,4 +1,4 @@
-"""Saved models, weighted by how alike their sessions' gradients are to this session's."""
+"""Saved models, weighted by the similarity of their sessions' gradients to this session's."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ if TYPE_CHECKING:
 
     from edgefl.learning.modules.parameters import TensorLayout
 
-# `scale: auto`: a session at the typical distance weighs e^-10 of one at distance 0
+# `scale: auto`: weight of a session at the typical distance is e^-10 of that at distance 0
 AUTO_EXPONENT = 10.0
 
 
 class Similarity(WarmStart):
     """Dynamic initial model construction: the journal paper, Algorithm 1.
 
-    The pilot model is the mean of the last models of sessions 1 to P (J 16; P is `pilot_sessions`). Each
-    later session s trains V probe rounds from it, G_s = w_grad - w_pilot (J 17), and from session P + 2
-    on begins with sum_z mu_z w_z, mu = softmax(-R |G_s - G_z|) over the saved sessions z (J 18, 19).
-    R = 0 is `average`, R to infinity the single most similar session. Probe rounds cost time and energy;
-    their algorithm starts afresh and leaves no trace, so that G_s depends on the devices' data alone. Their
-    devices are sampled once per session from all that are there, whatever the selector (line 16); if all of
-    them have left before the last probe round, they are sampled anew.
+    The pilot model is the mean of the last models of sessions 1 to P (J 16; P is `pilot_sessions`). Each later
+    session s trains V probe rounds from it, G_s = w_grad - w_pilot (J 17), and from session P + 2 on starts with
+    sum_z mu_z w_z, mu = softmax(-R |G_s - G_z|) over the saved sessions z (J 18, 19). R = 0 is `average`, R to
+    infinity the most similar session only. Probe rounds cost time and energy; their algorithm starts from scratch and
+    leaves no trace, so that G_s depends on the devices' data only. Their devices are sampled once per session from
+    all present devices, with any selector (line 16); if all of them leave before the last probe round, they are
+    sampled again.
 
-    Beyond the paper: R = auto is 10 over the median distance between all gradients at hand, saved or new; it
-    needs no unit. `check` spends one more probe round, once two sessions are saved, in which the devices find
-    the loss of the constructed and of the previous model on one mini-batch each; the session begins with the
-    better one.
+    Beyond the paper: R = auto is 10 over the median distance between all gradients, saved and new, and needs no unit.
+    With `check`, one more probe round, once two sessions are saved, measures the loss of the constructed and the
+    previous model on one mini-batch of each device; the session starts with the better one.
     """
 
     first_two_as_previous: ClassVar = True
@@ -44,29 +43,29 @@ class Similarity(WarmStart):
     )
     distance: Literal["two_norm", "cosine", "unit_tensors"] = Field(
         "two_norm",
-        description="between gradients: |G - G'|, 1 - cos(G, G'), or unit_tensors: of each tensor of weights, without"
-        " biases, |G/|G| - G'/|G'||, averaged over these tensors: 0 to 2, whatever the model and learning rate",
+        description="between gradients: |G - G'|, 1 - cos(G, G'), or unit_tensors: |G/|G| - G'/|G'|| averaged over"
+        " the tensors of weights, without biases: 0 to 2 for any model and learning rate",
     )
-    probe_rounds: int = Field(1, ge=1, le=1_000_000, description="V: gradient rounds per session")
+    probe_rounds: int = Field(1, ge=1, le=1_000_000, description="V: probe rounds per session")
     probe_share: float = Field(
         1.0,
         ge=1e-6,
         le=1,
-        description="share of the devices present at a session's start that are sampled for its probe rounds",
+        description="share of the devices present at a session's start to sample for its probe rounds",
     )
     pilot_model: Literal["mean", "ema", "good", "random"] = Field(
         "mean",
-        description="of the pilot sessions: mean (J 16), ema (J 30), mean of the good ones (I), or the run's"
-        " untrained first model (N, ablation)",
+        description="pilot model from the pilot sessions: mean (J 16), ema (J 30), good, the mean of the good ones"
+        " (I), or the run's untrained first model (N, ablation)",
     )
-    ema_beta: float = Field(0.5, ge=0, lt=1, description="beta of ema: weight of what is older (J 30)")
-    good_share: ClassVar[float] = 0.9  # of the best pilot session's accuracy, with which one is good; I
-    history: int | None = Field(None, ge=1, le=1_000_000, description="H: sessions kept; none: all")
+    ema_beta: float = Field(0.5, ge=0, lt=1, description="beta of ema: weight of older sessions (J 30)")
+    good_share: ClassVar[float] = 0.9  # share of the best pilot session's accuracy that is good; I
+    history: int | None = Field(None, ge=1, le=1_000_000, description="H: number of sessions kept; null: all")
     retention: Literal["last", "diverse"] = Field(
-        "last", description="which H: the newest, or those whose gradients lie furthest apart"
+        "last", description="sessions to keep: the newest, or those with gradients furthest apart"
     )
-    check: bool = Field(False, description="keep the previous model where a check finds it better")
-    _weights: tuple[slice, ...] = PrivateAttr((slice(None),))  # where tensors of weights lie
+    check: bool = Field(False, description="keep the previous model if a check finds it better")
+    _weights: tuple[slice, ...] = PrivateAttr((slice(None),))  # slices of the tensors of weights
 
     def of_model(self, layout: TensorLayout) -> Self:
         ends = list(accumulate(prod(shape) for shape in layout.shapes))
@@ -99,7 +98,7 @@ class Similarity(WarmStart):
                 return initial
             case "good":
                 best = max(final.accuracy for final in finals)
-                enough = min(best, self.good_share * best)  # a score may be below 0
+                enough = min(best, self.good_share * best)  # a score may be negative
                 return models[[final.accuracy >= enough for final in finals]].mean(0)
             case "ema":
                 last = len(models) - 1
@@ -119,7 +118,7 @@ class Similarity(WarmStart):
         comparable = [z for z in saved if z.gradient is not None]
         if gradient is None or not comparable:
             return OpeningModel(current, {})
-        if len(comparable) == 1:  # the softmax of one is 1, whatever its distance
+        if len(comparable) == 1:  # the softmax of a single distance is 1
             return OpeningModel(comparable[0].model, {comparable[0].session: 1.0})
         gradients = _gradients(comparable)
         distances = torch.stack([self.between(z, gradient) for z in gradients])
@@ -143,7 +142,7 @@ class Similarity(WarmStart):
         return torch.linalg.vector_norm(gradient - other)
 
     def scale_for(self, gradients: Sequence[Tensor]) -> float:
-        """Return R, the scale of distances between these gradients."""
+        """Return R for distances between these gradients."""
         import torch
 
         if self.scale != "auto":
@@ -161,7 +160,7 @@ class Similarity(WarmStart):
         return kept
 
     def _least_needed(self, kept: Sequence[Saved]) -> int:
-        """Return the index to drop: without a gradient, else the oldest, or the older of the two most alike."""
+        """Return the index to drop: one without a gradient, or the oldest, or the older of the two most similar."""
         for index, z in enumerate(kept):
             if z.gradient is None:
                 return index
@@ -173,12 +172,12 @@ class Similarity(WarmStart):
 
 
 def _unit(tensor: Tensor) -> Tensor:
-    """Return a tensor over its two-norm; zeros stay zeros."""
+    """Divide a tensor by its 2-norm; zeros stay zeros."""
     from torch.nn import functional
 
     return functional.normalize(tensor, dim=0)
 
 
 def _gradients(saved: Sequence[Saved]) -> list[Tensor]:
-    """Return the gradients G_z of those sessions that have one: at least one update of their probes arrived."""
+    """Return the gradients G_z of the sessions that have one, because an update of their probes arrived."""
     return [z.gradient for z in saved if z.gradient is not None]

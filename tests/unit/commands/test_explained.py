@@ -121,7 +121,7 @@ def test_kinds_and_components_are_listed_with_a_meaning() -> None:
     assert [line.split()[0] for line in listed(None)] == list(registry.KINDS)
     for kind in registry.KINDS:
         assert [line.split()[0] for line in listed(kind)] == registry.names(kind)
-    assert "uniform            Devices drawn without replacement" in listed("selectors")
+    assert "uniform            Draw devices without replacement" in listed("selectors")
 
 
 def test_an_installed_package_that_does_not_work_spoils_no_list(monkeypatch: pytest.MonkeyPatch) -> None:

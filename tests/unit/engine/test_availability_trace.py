@@ -90,10 +90,10 @@ finish_time 9 | {"7": {"active": [1], "inactive": [12], "finish_time": 9}}
 active[0] is true | {"7": {"active": [true], "inactive": [2], "finish_time": 9}}
 active[0] is -1 | {"7": {"active": [-1], "inactive": [2], "finish_time": 9}}
 active is 1 | {"7": {"active": 1, "inactive": [2], "finish_time": 9}}
-longer than 0 | {"7": {"active": [], "inactive": [], "finish_time": 0}}
+above 0 | {"7": {"active": [], "inactive": [], "finish_time": 0}}
 1e-300 s | {"7": {"active": [0], "inactive": [5e-324], "finish_time": 1e-300}}
 NaN | {"7": {"active": [NaN], "inactive": [2], "finish_time": 9}}
-'7' is there twice | {"7": {"active": [1], "inactive": [2], "finish_time": 9}, "7": {}}
+'7' occurs twice | {"7": {"active": [1], "inactive": [2], "finish_time": 9}, "7": {}}
 """
 
 

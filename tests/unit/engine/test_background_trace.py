@@ -110,13 +110,13 @@ HEAD = "time_s,cell,uplink_load\n"
         (HEAD, "load.csv: has no row"),
         (HEAD + "0,all,0.5\n0,all,0.6\n", "load.csv:3: all cells is at 0 s after 0 s: sort its rows by time"),
         (HEAD + "0,1,0.5\n9,1,0.5\n8,1,0.6\n", "load.csv:4: cell 1 is at 8 s after 9 s"),
-        (HEAD + "5,all,0.5\n", "load.csv:2: all cells begins at 5 s: its first row has to be at 0"),
+        (HEAD + "5,all,0.5\n", "load.csv:2: all cells begins at 5 s: its first row must be at 0"),
         (HEAD + "0,all,1.5\n", "load.csv:2: uplink_load is 1.5: a load is a share of time, 0 to 1"),
         (HEAD + "0,all,-0.1\n", "uplink_load is -0.1"),
         (HEAD + "0,all,nan\n", "load.csv:2: uplink_load is 'nan': write a number"),
         (HEAD + "noon,all,0.1\n", "load.csv:2: time_s is 'noon': write a number"),
-        (HEAD + "0,north,0.1\n", "load.csv:2: cell is 'north': write its number, or all"),
-        (HEAD + "0,all\n", "load.csv:2: 2 cells, and 3 columns"),
+        (HEAD + "0,north,0.1\n", "load.csv:2: cell is 'north': write its number or all"),
+        (HEAD + "0,all\n", "load.csv:2: 2 cells but 3 columns"),
     ],
 )
 def test_a_wrong_table_names_the_line(tmp_path: Path, text: str, message: str) -> None:

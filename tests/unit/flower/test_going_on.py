@@ -131,7 +131,8 @@ def test_a_strategy_with_more_than_data_begins_anew_and_says_so(tmp_path: Path) 
     scenario = edgefl.load_scenario(tmp_path / "left.yaml", ["sessions.count=1"])
     learner = flower.learner(apps.app(), Best(**ONE), initial=apps.INITIAL)
     with pytest.warns(
-        UserWarning, match=r"begin anew: Best.net is a torch.nn.* give the strategy state_dict"
+        UserWarning,
+        match=r"an interrupted run will restart: Best.net is a torch.nn.* give the strategy state_dict",
     ):
         run = edgefl.simulate(scenario, tmp_path / "run", learner=learner)
     assert '"resumable": false' in (run / "run.json").read_text()

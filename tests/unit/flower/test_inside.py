@@ -215,8 +215,8 @@ def test_it_keeps_the_contract_of_learners() -> None:
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (lambda: flower.learner(apps.app(), new.FedAvg(**ONE)), "give initial="),
-        (lambda: flower.learner(apps.app(), object()), "object is no Flower strategy"),
+        (lambda: flower.learner(apps.app(), new.FedAvg(**ONE)), "pass initial="),
+        (lambda: flower.learner(apps.app(), object()), "object is not a Flower strategy"),
         pytest.param(
             lambda: flower.learner(
                 apps.app(), new.FedAvg(**{**ONE, "min_train_nodes": 9}), initial=apps.INITIAL
@@ -234,7 +234,7 @@ def test_it_keeps_the_contract_of_learners() -> None:
         ),
         (
             lambda: flower.learner(apps.old_app(), old.FedAvg(**ONE_OLD), config={"lr": 0.1}),
-            "on_fit_config_fn of its own",
+            "its own evaluate_fn and on_fit_config_fn",
         ),
     ],
 )

@@ -197,8 +197,8 @@ def test_counters_keep_their_type_and_are_not_averaged() -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"warm_start": Continuous()}, "trains or checks otherwise than a strategy can"),
-        ({"warm_start": Similarity(check=True)}, "trains or checks otherwise"),
+        ({"warm_start": Continuous()}, "a strategy does not support its training or check"),
+        ({"warm_start": Similarity(check=True)}, "a strategy does not support its training or check"),
         ({"warm_start": Similarity(pilot_model="good")}, "needs accuracies"),
         ({"pilot_sessions": 0}, "at least 1"),
     ],

@@ -293,9 +293,9 @@ class Lost(Ridge):
     ("learner", "message"),
     [
         (Guessing, "draw from Assignment.streams"),
-        (Counted, "let evaluate() change nothing"),
+        (Counted, "change nothing in evaluate()"),
         (Forgetful, "into state()"),
-        (Wavering, "give the same columns in all rounds"),
+        (Wavering, "return the same columns in all rounds"),
         (Untold, "JSON does not give back"),
         (Lost, "stages() of a restored learner"),
         (BAD[2][0], "iterations of device 0 is -1"),

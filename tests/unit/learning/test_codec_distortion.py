@@ -212,9 +212,7 @@ class Boundless(Qsgd):
         ("downlink_codec", False, "fedavg", "or leave it out"),
     ],
 )
-@pytest.mark.parametrize(
-    ("cls", "words"), [(Silent, "does not state how far"), (Boundless, "no damping bounds")]
-)
+@pytest.mark.parametrize(("cls", "words"), [(Silent, "states no bound"), (Boundless, "no damping bounds")])
 def test_what_states_no_bound_is_refused_where_its_errors_are_fed_back(
     way: str, feedback: bool, algorithm: str, remedy: str | None, cls: type[Qsgd], words: str
 ) -> None:

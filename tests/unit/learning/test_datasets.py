@@ -249,7 +249,7 @@ def test_a_failed_download_names_places_and_remedies(tmp_path: Path, small: File
         f"system {small.system}: no readable folder",
         f"download: {small.url}: ",
         "`apt-get install dataset-small`",
-        "set EDGEFL_DATA to a folder that holds small/, Small/raw/ or the files",
+        "set EDGEFL_DATA to a folder with small/, Small/raw/ or the files",
     ):
         locate(small, download=True)
 

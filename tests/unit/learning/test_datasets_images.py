@@ -195,7 +195,7 @@ def test_tiny_imagenet(packed: bool, world: Path, monkeypatch: pytest.MonkeyPatc
         ({"val/val_annotations.txt": b"val_0.JPEG\n"}, "val_annotations.txt: not image names"),
         ({"val/val_annotations.txt": b"val_7.JPEG\tn02124075\n"}, "val_7.JPEG"),
         ({"val/images/val_0.JPEG": b"<html>"}, "cannot identify image"),
-        ({"val/images/val_0.JPEG": jpeg(7, side=32)}, "(32, 32, 3) in place of 64x64"),
+        ({"val/images/val_0.JPEG": jpeg(7, side=32)}, "(32, 32, 3) instead of 64x64"),
     ],
 )
 def test_malformed_tiny_imagenet(change: dict[str, bytes], reason: str, world: Path) -> None:

@@ -67,7 +67,7 @@ def test_dirichlet_deals_every_available_sample_to_one_device(
     available = partition.session_labels(session, classes, streams)
     samples = np.flatnonzero(np.isin(labels, available))
     if len(samples) < devices * min_samples:
-        with refused_at("", f"{len(samples)} samples", f"{devices} devices {min_samples}"):
+        with refused_at("", f"{len(samples)} samples", f"{devices} devices with {min_samples}"):
             partition.assign(labels, devices, session, streams)
         return
     assigned = partition.assign(labels, devices, session, streams)

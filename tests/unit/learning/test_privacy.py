@@ -227,4 +227,4 @@ def test_selection_by_loss_is_noted(tmp_path) -> None:  # type: ignore[no-untype
     notes: list[str] = []
     keys = ["learning.privacy={clip: 1}", "rounds.selector={name: oort, count: 3}", "sessions.rounds=1"]
     simulate(load_scenario(RUN, keys), tmp_path / "run", device="cpu", on_note=notes.append)
-    assert any("oort chooses by what devices report of their data" in note for note in notes)
+    assert any("oort chooses by devices' reports about their data" in note for note in notes)

@@ -107,9 +107,9 @@ def test_many_corners() -> None:
 @pytest.mark.parametrize(
     ("rings", "message"),
     [
-        ([[(0, 0), (1, 1)]], "three corners at least"),
+        ([[(0, 0), (1, 1)]], "at least three corners"),
         ([[(i, i**2) for i in range(20_001)]], "20,001 corners are more than 20,000: simplify"),
-        ([[(0, 0), (1, 1), (0, 0)]], "three corners at least"),
+        ([[(0, 0), (1, 1), (0, 0)]], "at least three corners"),
         ([[(0, 0), (1, 1), (2, 2)]], "no area"),
         ([[(0, 0), (2, 0), (1, 0)]], "no area"),
         ([[(0, 0), (4, 4), (4, 0), (0, 3)]], "sides of the polygon cross between y = 0 and 3 m"),

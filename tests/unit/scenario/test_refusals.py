@@ -52,7 +52,7 @@ rounds.selector.count | 400 | devices={density_per_km2: 20}; rounds.selector={na
 rounds.selector.count | 4 exceeds devices.count 6 / 2 populations | devices.populations=2; rounds.selector={name: uniform, count: 4}
 rounds.server.buffer | 7 exceeds the number of devices, 6 | FEDBUFF=7
 rounds.server.concurrency | 7 exceeds | FEDBUFF=4; rounds.server.concurrency=7
-rounds.server.concurrency | rounds.selector.count says | FEDBUFF=4; rounds.server.concurrency=5; rounds.selector={name: uniform, count: 2}
+rounds.server.concurrency | rounds.selector.count already says | FEDBUFF=4; rounds.server.concurrency=5; rounds.selector={name: uniform, count: 2}
 rounds.min_updates | 5 exceeds rounds.server.buffer 4 | FEDBUFF=4; rounds.min_updates=5
 rounds.over_selection | all | rounds.over_selection=2
 rounds.over_selection | uniform | rounds.selector={name: uniform, count: 6}; rounds.over_selection=2
@@ -169,7 +169,7 @@ radio | shadowing | radio={preset: journal, path_loss: free_space, propagation: 
 radio | does not end | radio={preset: journal, budget: {server_power_dbm: -40, noise_figure_db: 20}}; cell.radius_m=5000
 radio | t310_s | radio={preset: journal, link: {rates: cqi}}
 radio.monitoring | t310_s | radio={preset: journal, monitoring: {t311_s: 3}}
-radio.monitoring | 0.4 at least | radio={monitoring: {t310_s: 1, t311_s: 0.2}}
+radio.monitoring | at least 0.4 | radio={monitoring: {t310_s: 1, t311_s: 0.2}}
 radio.link | downlink_layers | radio={preset: journal, link: {downlink_layers: 2}}
 radio.link | uplink_smallest_part | radio={preset: journal, link: {uplink_smallest_part: 0.5}}
 radio | uplink_smallest_part | radio={budget: {uplink_power_over_share: per_resource_block}, link: {uplink_smallest_part: 0.5}}

@@ -47,13 +47,13 @@ class NoNumber(TopK):
 @pytest.mark.parametrize(
     ("codec", "feedback", "words"),
     [
-        (Unstated, False, "is not stated"),
-        (Unstated, True, "does not state"),
+        (Unstated, False, "is missing"),
+        (Unstated, True, "states no bound"),
         (TooSure, False, "the mean error is"),
         (TooSure, True, "the mean error is"),
-        (Biased, False, "on average another change"),
+        (Biased, False, "mean decoded change is not the change"),
         (TooNear, True, "the mean error is"),
-        (NoNumber, True, "a delta is above 0"),
+        (NoNumber, True, "delta must be above 0"),
     ],
 )
 def test_a_codec_that_states_less_than_its_error_is_told(

@@ -206,19 +206,22 @@ def local() -> type[Component]:
         (Nobody, "Nobody: members.1. is empty: name at least one device"),
         (Remembering, "Remembering: positions_m.. depends on what was asked before"),
         (Heavy, "Heavy: weights sum to 2.0: make it 1, or leave them empty"),
-        (Backwarded, "Backwarded: retain.. gave sessions .3, 2.: keep some of the saved ones, oldest first"),
-        (InPlace, "InPlace: .*changed a tensor in place that it was only lent"),
-        (Drifting, "Drifting: the model moves in a first round in which no device has moved"),
+        (
+            Backwarded,
+            "Backwarded: retain.. returned sessions .3, 2.: keep some of the saved ones, oldest first",
+        ),
+        (InPlace, "InPlace: .*modified an argument in place"),
+        (Drifting, "Drifting: the model moves in a first round although no local model has moved"),
         (Generous, "Generous: shares must sum to at most the whole band"),
-        (Levelling, "Levelling: shares changed flows.snr: it is only lent"),
+        (Levelling, "Levelling: shares.. modified flows.snr: work on a copy"),
         (Louder, "Louder: path loss must not fall with distance"),
         (Undescribed, "Undescribed.mystery: give it a description"),
-        (BadDefault, "BadDefault: a default breaks its own bounds"),
-        (Loose, "Loose accepts unknown parameters: forbid them as its base class does"),
-        (Soft, "Soft can be changed after it was made: keep it frozen as its base class is"),
+        (BadDefault, "BadDefault: a default is outside its bounds"),
+        (Loose, "Loose accepts unknown parameters: forbid them like its base class"),
+        (Soft, "Soft can be modified after construction: keep it frozen like its base class"),
         (Undocumented, "Undocumented: write a docstring"),
         (Unscaled, "Unscaled: logits.. are not those of the module"),
-        (NoKind, "NoKind is no component: extend one of edgefl.engine.selectors.Selector, "),
+        (NoKind, "NoKind is not a component: extend one of edgefl.engine.selectors.Selector, "),
         (local, "Local cannot be named in a scenario: cannot load"),
     ],
 )
@@ -232,7 +235,7 @@ def test_what_breaks_a_contract_is_told_the_remedy(
 
 
 def test_an_instance_is_refused_with_the_remedy() -> None:
-    remedy = r"give the class, check\(EqualShare, ...\), and its parameters by name: not an instance"
+    remedy = r"pass the class, check\(EqualShare, ...\), and its parameters by name, not an instance"
     with pytest.raises(ContractError, match=remedy):
         check(EqualShare())
 

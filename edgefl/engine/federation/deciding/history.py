@@ -1,4 +1,4 @@
-"""History of a cell's participants, kept by its server for the decider."""
+"""A server's record of past participants, for its decider."""
 
 from collections.abc import Sequence
 
@@ -12,23 +12,23 @@ REPORTS = {"loss": REPORTED_LOSS, "norm": REPORTED_NORM}
 
 
 class History:
-    """Columns [devices]: each device's known work, and its last part of a round."""
+    """Values of each device [devices]: its work, if known, and its last part of a round."""
 
     def __init__(self, devices: int) -> None:
-        self.known = np.zeros(devices, dtype=bool)  # whether the learner has given its expected work
+        self.known = np.zeros(devices, dtype=bool)  # whether the learner has reported a device's work
         self.held, self.samples, self.down_bits, self.up_bits = np.zeros((4, devices))
         self.loss, self.norm, self.duration_s, self.joules, self.turn = np.full((5, devices), np.nan)
         self.taken, self.completed = np.zeros((2, devices))
 
     def expect(self, told: Expected, extra_bits: int) -> None:
-        """Record the work that the learner expects of devices."""
+        """Store the work that the learner expects of devices."""
         ids = np.asarray(told.ids, dtype=np.intp)
         self.known[ids] = True
         self.held[ids], self.samples[ids] = told.held, told.samples
         self.down_bits[ids], self.up_bits[ids] = told.down_bits, np.asarray(told.up_bits) + extra_bits
 
     def note(self, local: LocalRound, parts: Sequence[Part], turn: int, extra_bits: int) -> None:
-        """Record a finished round, the `turn`-th; parts in the order of the round's ids."""
+        """Store a completed round, number `turn`; parts are in the order of the round's ids."""
         ids = np.asarray(local.ids, dtype=np.intp)
         self.samples[ids], self.down_bits[ids] = local.samples, local.down_bits
         self.up_bits[ids] = np.asarray(local.up_bits) + extra_bits
@@ -41,10 +41,10 @@ class History:
         np.add.at(self.completed, ids[arrived], 1)
         for name, column in REPORTS.items():
             if column in local.scalars:
-                told = np.array(local.scalars[column], dtype=float)  # None: nan
+                told = np.array(local.scalars[column], dtype=float)  # None becomes nan
                 there = arrived & np.isfinite(told)
                 getattr(self, name)[ids[there]] = told[there]
 
     def age(self, ids: np.ndarray, turn: int) -> FloatArray:
-        """Return rounds [ids] since each device's last part; inf if it had none."""
+        """Return [ids] the rounds since each device's last part, or inf if it had none."""
         return np.where(np.isnan(self.turn[ids]), np.inf, turn - self.turn[ids])

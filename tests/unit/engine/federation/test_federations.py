@@ -193,7 +193,7 @@ def test_a_run_with_an_empty_cell_completes_and_says_so(tmp_path: Path) -> None:
     about = json.loads((run / "run.json").read_text())
     assert about["status"] == "completed"
     notes = [
-        note for note in about["notes"] if "stopped in session 1: it had no device since 0.000 s" in note
+        note for note in about["notes"] if "stopped in session 1: it has had no device since 0.000 s" in note
     ]
     assert 4 <= len(notes) <= 6
     assert len((run / "ledger.csv").read_text().splitlines()) == 1 + 3

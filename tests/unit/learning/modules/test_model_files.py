@@ -67,7 +67,7 @@ def test_a_part_of_a_file_begins_a_model(tmp_path: Path) -> None:
     ("content", "partial", "nouns"),
     [
         (b"PK\x03\x04", True, ("cannot be read as safetensors", "module.state_dict()")),
-        ({"else": torch.zeros(1)}, True, ("no tensor", "'weight'")),
+        ({"else": torch.zeros(1)}, True, ("none of its tensors", "'weight'")),
         ({"weight": torch.zeros(2, 4), "bias": torch.zeros(2)}, True, ("'weight' [3, 4]", "'weight' [2, 4]")),
         ({"weight": torch.full((3, 4), torch.nan), "bias": torch.zeros(3)}, False, ("weight is not finite",)),
         # as a float32 it is infinite
@@ -93,7 +93,7 @@ def test_what_is_no_model_is_refused(
         ({"weight": torch.ones(3, 4, dtype=torch.int8)}, "'weight' [3, 4] of int8"),
         ({"weight": torch.ones(3, 4, dtype=torch.complex64)}, "'weight' [3, 4] of complex64"),
         ({"weight": torch.ones(1)}, "'weight' [1]"),
-        ({}, "no tensor"),
+        ({}, "none of its tensors"),
     ],
 )
 def test_tensors_of_another_kind_do_not_become_the_models(
@@ -128,7 +128,7 @@ def test_shorter_and_longer_real_numbers_are_read(tmp_path: Path) -> None:
 def test_a_header_that_is_no_object_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "x.safetensors"
     save_file({"weight": torch.zeros(3)}, path, metadata={"edgefl": text})
-    with refused_at(str(path), "no JSON object"):
+    with refused_at(str(path), "not a JSON object"):
         model_files.read_about(path)
 
 
@@ -167,5 +167,5 @@ def test_what_a_strangers_header_says_is_checked(wrong: dict[str, Any], tmp_path
 def test_what_is_no_file_is_not_waited_for(make: Any, tmp_path: Path) -> None:
     make(path := tmp_path / "x.safetensors")
     for read in (model_files.read, model_files.read_about):
-        with refused_at(str(path), "no file"):
+        with refused_at(str(path), "not a file"):
             read(path)
