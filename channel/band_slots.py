@@ -1,4 +1,4 @@
-"""Run the flows that share a band from slot to slot; `shared_band` knows which flows are there, and when."""
+"""Slot-by-slot transfer of the flows that share a band; `shared_band` decides which flows are active, and when."""
 
 import math
 from collections.abc import Callable, Hashable, Sequence
@@ -13,15 +13,15 @@ from edgefl.channel.interference import Interfered
 from edgefl.channel.schedulers import Flows, Scheduler
 from edgefl.channel.units import FloatArray
 
-# Blocks of fading that a flow keeps, so that planning anew draws nothing anew
+# Blocks of fading that a flow caches, so that replanning redraws nothing
 _KEPT_BLOCKS = 3
-# What rounding may add to a sum of shares
+# Tolerance of a sum of shares
 _SHARE_ROUNDING = 1e-9
 
 
 @dataclass
 class BandFlow:
-    """One transfer in a shared band; the numbers that change are in BandState."""
+    """One transfer in a shared band; its progress is in BandState."""
 
     id: Hashable
     payload_bits: float
@@ -29,17 +29,17 @@ class BandFlow:
     snr: float  # mean, on the whole band with full power
     fading: Fading
     static_power: float | None  # |h|^2 of a link that does not fade
-    background: bool = False  # traffic that is not of learning
-    neighbours: float = 0.0  # what each share of the other transmitters adds to the noise, over it
+    background: bool = False  # not a transfer of learning
+    neighbours: float = 0.0  # interference over noise per share that other transmitters use
     blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
 
     def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
-        """Read [count] |h|^2 within one block, over noise and interference if there is any.
+        """Return [count] |h|^2 within one block, divided by 1 + interference over noise if there is any.
 
-        The blocks from `now` on are kept, and the one read last.
+        Blocks from `now` on stay cached.
 
         Args:
-            others: by how many times what is heard of other transmitters is above what the link knows.
+            others: factor on the interference that the link's fading states.
         """
         if self.static_power is not None:
             return np.full(count, self.static_power)
@@ -54,7 +54,7 @@ class BandFlow:
         return signal[slots] if over_noise is None else signal[slots] / (1.0 + others * over_noise[slots])
 
     def _block(self, first_slot: int) -> tuple[FloatArray, FloatArray | None]:
-        """Read a block of |h|^2, and of the interference over the noise if there is any."""
+        """Return a block of |h|^2, and of interference over noise if there is any."""
         if isinstance(self.fading, Interfered):
             return self.fading.parts(first_slot, BLOCK)
         return self.fading.power(first_slot, BLOCK), None
@@ -62,7 +62,7 @@ class BandFlow:
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of flows, of which each has a part of the band: its weight over those of all that have a flow.
+    """Groups of flows that divide the band by their weights; a group without flows gets nothing.
 
     of: id of a flow -> its group, from 0 on. weights: [groups] > 0.
     """
@@ -71,10 +71,10 @@ class Groups:
     weights: Sequence[float]
 
     def parts(self, of: npt.NDArray[np.intp]) -> list[tuple[npt.NDArray[np.intp], float]]:
-        """Return the rows of each group that has some, and its part of the band.
+        """Return the rows of each group that has flows, and its part of the band.
 
         Args:
-            of: [n] the group of each flow.
+            of: [n] group of each flow.
         """
         there = np.unique(of).tolist()
         together = math.fsum(self.weights[group] for group in there)
@@ -83,22 +83,22 @@ class Groups:
 
 @dataclass
 class BandState:
-    """What the flows have at a slot boundary, [n] each; average and airtime are NaN until a flow begins."""
+    """State of [n] flows at a slot boundary; average and airtime are NaN until a flow begins."""
 
     slot: int
-    sent: float  # slots of use, of all shares together and since the beginning
-    got: FloatArray  # of the need
+    sent: float  # slots in use since the beginning, summed over shares
+    got: FloatArray  # part of `need` that has been served
     average: FloatArray  # bits/s/Hz served, for schedulers with memory
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
-    sent_of: FloatArray  # [groups] as sent; each share counts by its power, as a part of one full power
+    sent_of: FloatArray  # [groups] like `sent`, but each share counts by its power over the full power
 
     def with_new(self) -> "BandState":
-        """Add a flow that has moved nothing yet."""
+        """Append a flow that has sent nothing yet."""
         got, average = np.append(self.got, 0.0), np.append(self.average, np.nan)
         return replace(self, got=got, average=average, airtime=np.append(self.airtime, np.nan))
 
     def without(self, rows: Sequence[int]) -> "BandState":
-        """Take some flows out."""
+        """Remove flows."""
         got, average = np.delete(self.got, rows), np.delete(self.average, rows)
         return replace(self, got=got, average=average, airtime=np.delete(self.airtime, rows))
 
@@ -112,10 +112,10 @@ class BandRules:
     groups: Groups | None = None
 
     def begin(self, flows: Sequence[BandFlow], state: BandState) -> tuple[BandState, FloatArray | None]:
-        """Let new flows begin; return the state, and the shares if the scheduler holds them.
+        """Start new flows; return the state, and the shares if the scheduler keeps them constant.
 
         Raises:
-            ValueError: the scheduler gives wrong shares, or no flow would end within MAX_SLOTS.
+            ValueError: the scheduler returns invalid shares, or no flow would end within MAX_SLOTS.
         """
         view = self._view(flows, state)
         if self.scheduler.per_slot:
@@ -132,9 +132,9 @@ class BandRules:
             return replace(state, average=average, airtime=airtime), None
 
         shares = self._checked(self._shares(self._parts(flows), view), len(flows))
-        # no less than the mean rates (Jensen)
+        # an upper bound on the mean rates (Jensen)
         rates = self.carrier.frame.mean * self.carrier.share_rate(shares, view.snr)
-        # where rates come in steps, flows below the lowest wait for better times
+        # with a rate table, flows below the lowest step wait for a better channel
         if self.carrier.steps is None and not np.any(
             view.remaining_bits <= MAX_SLOTS * self.carrier.unit_bits * rates
         ):
@@ -144,7 +144,7 @@ class BandRules:
     def run(
         self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
-        """Go on to slot `stop`, in the block of state.slot, or the first end; return the state and ended rows."""
+        """Advance to slot `stop`, in the block of state.slot, or the first end; return the state and ended rows."""
         if shares is None:
             return self._run_by_slot(flows, state, stop, now)
         in_use = int(np.count_nonzero(shares))
@@ -153,7 +153,7 @@ class BandRules:
         rates = shares[:, None] * self.carrier.efficiency(snr[:, None] * power)
         if not self.carrier.frame.plain:
             rates *= self.carrier.frame.weights_from(state.slot, power.shape[1])
-        # carried on in order, so that rounding does not depend on where a run begins
+        # summed in order, so that rounding does not depend on where a run begins
         rates[:, 0] += state.got
         totals = np.cumsum(rates, axis=1)
         need = _need(flows)
@@ -167,19 +167,19 @@ class BandRules:
         return replace(state, slot=state.slot + last + 1, sent=sent, got=got, sent_of=sent_of), ended
 
     def _of(self, flows: Sequence[BandFlow]) -> npt.NDArray[np.intp]:
-        """Return [n] the group of each flow; without groups all are of one."""
+        """Return the group [n] of each flow; 0 without groups."""
         if self.groups is None:
             return np.zeros(len(flows), dtype=np.intp)
         return np.array([self.groups.of(flow.id) for flow in flows], dtype=np.intp)
 
     def _parts(self, flows: Sequence[BandFlow]) -> list[tuple[npt.NDArray[np.intp], float]]:
-        """Return the rows of the flows of each group, and its part of the band."""
+        """Return each group's rows and its part of the band."""
         if self.groups is None:
             return [(np.arange(len(flows)), 1.0)]
         return self.groups.parts(self._of(flows))
 
     def _shares(self, parts: Sequence[tuple[npt.NDArray[np.intp], float]], view: Flows) -> FloatArray:
-        """Let the scheduler share the band, or within each of several groups its part of it."""
+        """Ask the scheduler for shares of the band, or of each group's part of it."""
         if len(parts) < 2:
             return self.scheduler.shares(view)
         shares = np.zeros(len(view))
@@ -190,7 +190,7 @@ class BandRules:
     def _sent_of(
         self, sent_of: FloatArray, of: npt.NDArray[np.intp], shares: FloatArray, airtime: float
     ) -> FloatArray:
-        """Return [groups] what each has sent when these shares have been in use for an airtime more."""
+        """Return `sent_of` [groups] after these shares have been in use for another `airtime`."""
         if self.groups is None:
             return sent_of
         by_power = (shares > 0).astype(float) if self.carrier.power == "full" else shares
@@ -199,15 +199,15 @@ class BandRules:
     def _power(
         self, flows: Sequence[BandFlow], first_slot: int, count: int, now: int, in_use: int
     ) -> FloatArray:
-        """Read [n, count] the power of flows, while this many shares are in use everywhere."""
-        # with full power on a share as large as one of these, another is heard the more, the smaller it is
+        """Return the power [n, count] of flows while `in_use` shares are in use in every cell."""
+        # full power on one of n shares: interference on that share is n times as strong
         others = in_use if self.carrier.power == "full" else 1
         return np.stack([flow.power(first_slot, count, now, others) for flow in flows])
 
     def _run_by_slot(
         self, flows: Sequence[BandFlow], state: BandState, stop: int, now: int
     ) -> tuple[BandState, list[int]]:
-        """Do what `run` does, with a scheduler that decides in every slot."""
+        """Implement `run` for a scheduler that decides in every slot."""
         power = self._power(flows, state.slot, stop - state.slot, now, 1)
         snr = _snr(flows, 1)[:, None] * power
         efficiency = np.ascontiguousarray(self.carrier.efficiency(snr).T)
@@ -225,7 +225,7 @@ class BandRules:
             shares = self._shares(parts, view)
             first = shares.argmax()
             if shares[first] == 1.0 and np.count_nonzero(shares) == 1:
-                # one flow has the whole band: nearly always, and a third of the time
+                # one flow has the whole band: the common case, and three times as fast
                 served, rate = first, efficiency[i, first]
                 sent += weight
             else:
@@ -233,7 +233,7 @@ class BandRules:
                 shares = self._checked(shares, len(flows))
                 in_use = int(np.count_nonzero(shares))
                 shared = power[:, i]
-                if self.carrier.power == "full":  # others are heard the more, the more shares are in use
+                if self.carrier.power == "full":  # interference grows with the shares in use
                     shared = self._power(flows, view.slot, 1, now, in_use)[:, 0]
                 rate = self.carrier.share_rate(shares, _snr(flows, in_use) * shared)
                 sent += weight * in_use
@@ -244,7 +244,7 @@ class BandRules:
             missing = need[served] - got[served]
             view.remaining_bits[served] = missing * unit_bits
             if memory is not None:
-                # a special slot forgets as much as it lasts
+                # a special slot counts by its length
                 decay = memory**weight
                 average *= decay
                 average[served] += (1.0 - decay) * rate
@@ -254,17 +254,17 @@ class BandRules:
         return BandState(state.slot + power.shape[1], sent, got, average, airtime, sent_of), []
 
     def _checked(self, shares: FloatArray, flows: int) -> FloatArray:
-        """Return the shares if they are valid: one per flow, >= 0, and together not more than the band."""
+        """Return the shares if they are valid: one per flow, >= 0, and summing to at most 1."""
         if shares.shape != (flows,) or not np.all(shares >= 0):
             raise ValueError(f"{self.scheduler} must give each of {flows} flows a share >= 0, got {shares}")
         if shares.sum() > 1.0 + _SHARE_ROUNDING:
-            raise ValueError(f"{self.scheduler} gives away {shares.sum()} of the band, more than there is")
+            raise ValueError(f"{self.scheduler} must give shares that sum to at most 1, got {shares.sum()}")
         return shares
 
     def _view(self, flows: Sequence[BandFlow], state: BandState) -> Flows:
-        """Show the flows at a slot boundary to a scheduler."""
+        """Return the scheduler's view of the flows at a slot boundary."""
         static_power = [flow.static_power for flow in flows]
-        # a scheduler that decides in every slot sees each flow alone, the others one share for each flow
+        # a scheduler that decides in every slot rates each flow alone; others assume a share per flow
         in_use = 1 if self.scheduler.per_slot else len(flows)
         return Flows(
             self.carrier,
@@ -277,7 +277,7 @@ class BandRules:
 
 
 def check_neighbours(neighbours: float, carrier: Carrier) -> None:
-    """Refuse interference that is not a power, or does not grow with the number of shares.
+    """Raise if interference is not a power, or does not grow with the number of shares.
 
     Raises:
         ValueError: it is negative or not finite, or the carrier's power is not `full`.
@@ -285,11 +285,13 @@ def check_neighbours(neighbours: float, carrier: Carrier) -> None:
     if not 0 <= neighbours < math.inf:
         raise ValueError(f"neighbours must be >= 0 and finite, got {neighbours}")
     if neighbours and carrier.power != "full":
-        raise ValueError(f"with power {carrier.power} neighbours belong into the snr, got {neighbours}")
+        raise ValueError(
+            f"with power {carrier.power} put interference into snr, not neighbours, got {neighbours}"
+        )
 
 
 def _snr(flows: Sequence[BandFlow], in_use: int) -> FloatArray:
-    """Return [n] the SNR on the whole band with full power, while this many shares are in use everywhere."""
+    """Return the SNR [n] on the whole band with full power while `in_use` shares are in use in every cell."""
     return np.array([flow.snr / (1.0 + in_use * flow.neighbours) for flow in flows])
 
 

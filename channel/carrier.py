@@ -1,4 +1,4 @@
-"""What the rate of a transfer depends on, apart from its link."""
+"""The carrier: bandwidth, slots, frame and rate rules of a transfer, everything but its link."""
 
 import math
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from edgefl.channel.units import FloatArray, Values
 
 __all__ = ["Carrier"]
 
-# 28 hours of 0.5 ms slots; a transfer that would take longer is refused
+# 28 hours of 0.5 ms slots; longer transfers raise an error
 MAX_SLOTS = 200_000_000
 
 
@@ -31,18 +31,18 @@ Rules = tuple[float | None, Steps | None, Weights | None]
 
 @dataclass(frozen=True)
 class Carrier:
-    """A band in one direction, or a share of it, and the rules of its rates; checked once, when it is made.
+    """A band in one direction, or a share of it, with its rate rules; checked on construction.
 
     Args:
         bandwidth_hz: W, > 0.
         slot_s: tau, > 0.
-        weights: [period] of a TDD frame, see `edgefl.channel.tdd`; None: every slot in full.
-        cap: highest spectral efficiency in bits/s/Hz, > 0; None: no limit.
+        weights: [period] of a TDD frame, see `edgefl.channel.tdd`; None uses every slot in full.
+        cap: highest spectral efficiency in bits/s/Hz, > 0, or None for no limit.
         power: how power is spread over a share of the band, see `edgefl.channel.share.PowerRule`.
-        steps: the rates are those of NR's CQI table; None: Shannon's, up to the cap.
-        goodput: payload bits over the bits that these rates count, above 0 to 1: what control channels, reference
-            signals, headers and retransmissions leave.
-        taps: independent parts of the band that a slot averages over, see `edgefl.channel.diversity`; the rates are
+        steps: NR's CQI table; None takes Shannon's rate, up to the cap.
+        goodput: payload bits per bit of these rates, in (0, 1]: what control channels, reference signals, headers
+            and retransmissions leave.
+        taps: independent parts of the band that a slot averages over, see `edgefl.channel.diversity`; rates are
             then those of the band's mean SNR.
 
     Raises:
@@ -74,21 +74,21 @@ class Carrier:
 
     @cached_property
     def frame(self) -> Frame:
-        """The TDD frame; without weights one that always serves."""
+        """The TDD frame; without weights, one that serves in every slot."""
         return frame_of(self.weights)
 
     @property
     def rules(self) -> Rules:
-        """What says how much a slot at some SNR carries per Hz: the same for all shares of a band."""
+        """Cap, steps and weights, which all shares of a band have in common."""
         return self.cap, self.steps, self.weights
 
     @property
     def unit_bits(self) -> float:
-        """Bits that a rate of 1 bit/s/Hz moves in a full slot, W tau."""
+        """Bits that 1 bit/s/Hz carries in a full slot, W tau."""
         return self.unit_bits_of(1.0)
 
     def unit_bits_of(self, share: Values) -> Values:
-        """Count the bits that 1 bit/s/Hz on a share b of this band moves in a full slot, b W tau; shape of b."""
+        """Return the bits that 1 bit/s/Hz on a share b of this band carries in a full slot, b W tau; shape of b."""
         bits = share * self.bandwidth_hz * self.slot_s
         return bits if self.goodput == 1.0 else bits * self.goodput
 
@@ -98,7 +98,7 @@ class Carrier:
         return self.steps is None and self.taps == 1
 
     def part(self, share: float) -> "Carrier":
-        """Take a share, > 0, of this band; the one taken last is kept, as a round has equal shares."""
+        """Return the carrier of a share, > 0, of this band; caches the last, since shares of a round are equal."""
         last = self._last_part.get(share)
         if last is None:
             self._last_part.clear()
@@ -120,7 +120,7 @@ class Carrier:
         return payload_bits / self.unit_bits
 
     def needs(self, payload_bits: FloatArray, share: FloatArray) -> FloatArray:
-        """Compute [transfers] `need` of payloads on shares of this band.
+        """Compute `need` [transfers] of payloads on shares of this band.
 
         Raises:
             ValueError: a payload is negative or not finite, or a share is not positive.
@@ -132,13 +132,13 @@ class Carrier:
         return payload_bits / self.unit_bits_of(share)
 
     def efficiency(self, snr: npt.ArrayLike) -> FloatArray:
-        """Compute min(log2(1 + snr), cap) or the table's rate, in one full slot in bits/s/Hz; same shape."""
+        """Compute min(log2(1 + snr), cap) or the table's rate in one full slot, bits/s/Hz; same shape."""
         if self.steps is not None:
             return self.steps.efficiency(snr)
         return spectral_efficiency(snr, self.cap)
 
     def mean_efficiency(self, snr: npt.ArrayLike) -> FloatArray:
-        """Average `efficiency` over Rayleigh fading, or that of a band with taps; same shape, bits/s/Hz."""
+        """Average `efficiency` over the fading, Rayleigh or with taps; same shape, bits/s/Hz."""
         if self.steps is not None:
             return self.steps.mean_efficiency(snr, self.taps)
         if self.taps > 1:
@@ -153,8 +153,8 @@ class Carrier:
         """Compute the rate of a share in one full slot, in bits/s per Hz of this band.
 
         Args:
-            share: b, within 0 and 1.
-            snr: SNR on this band with full power, in the slot; broadcasts with share.
+            share: b, 0 to 1.
+            snr: SNR in the slot on this band with full power; broadcasts with share.
         """
         part = np.asarray(share, dtype=float)
         return part * self.efficiency(self.share_snr(part, snr))
@@ -165,12 +165,12 @@ class Carrier:
         return part * self.mean_efficiency(self.share_snr(part, snr))
 
     def refuse_endless(self, need: float, snr: float) -> None:
-        """Refuse a transfer that cannot end, before its slots are read.
+        """Raise if a transfer cannot end, before reading its slots.
 
         Raises:
             ValueError: at the highest mean rate the transfer would take more than MAX_SLOTS.
         """
-        # log2(1 + snr) is no less than the ergodic rate (Jensen), and always at hand
+        # log2(1 + snr) is an upper bound on the ergodic rate (Jensen) and cheap
         rate = math.log1p(snr) / math.log(2.0)
         rate = self.frame.mean * (rate if self.cap is None else min(rate, self.cap))
         if need > MAX_SLOTS * rate:
@@ -178,17 +178,17 @@ class Carrier:
 
 
 def check_snr(snr: float) -> None:
-    """Refuse an SNR at which no transfer ends.
+    """Raise if no transfer can end at an SNR.
 
     Raises:
-        ValueError: it is not positive, or not finite.
+        ValueError: the SNR is not positive and finite.
     """
     if not 0 < snr < math.inf:
         raise ValueError(f"snr must be positive and finite for a transfer to end, got {snr}")
 
 
 def endless(why: str, max_slots: int) -> str:
-    """Write the message about a transfer that does not end."""
+    """Return the message about a transfer that does not end."""
     return (
         f"the transfer does not end within {max_slots} slots ({why}): give it more bandwidth or power, "
         "a smaller payload, or a shorter distance"

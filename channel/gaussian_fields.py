@@ -1,4 +1,4 @@
-"""Gaussian random fields over the plane that can be read at any place, in any order."""
+"""Gaussian random fields over the plane, readable at any place and in any order."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -12,31 +12,31 @@ import numpy.typing as npt
 from edgefl.channel.units import FloatArray
 
 Float32Array = npt.NDArray[np.float32]
-# How correlation falls over the distance d: exp(-d / d_corr), or exp(-(d / d_corr)^2)
+# Correlation at distance d: exp(-d / d_corr), or exp(-(d / d_corr)^2)
 CorrelationLaw = Literal["exponential", "gaussian"]
 
-# Grid nodes per correlation distance. This, ROUGHENING and MARGIN are part of the definition of the fields:
-# other values give other fields from the same key.
+# Grid nodes per correlation distance. NODES, ROUGHENING and MARGIN define the fields: other values give other
+# fields from the same key.
 NODES = 8
-# Correlation distances between one edge of the area and, around the torus, the other
+# Distance from one edge of the area around the torus to the other, in correlation distances
 MARGIN = 10
-# Power of the interpolation's own filter that is taken out of the nodes' spectrum beforehand; see the class
+# Power of the interpolation's filter that is divided out of the nodes' spectrum; see the class
 ROUGHENING = 1.5
-# One set of fields may take this much memory.
+# Memory limit of one set of fields
 MAX_BYTES = 2**29
-# Fields, and rows of nodes, that are written to the table together; fewer fields where they are large
+# Fields and rows of nodes written to the table together; fewer fields if they are large
 _FIELDS_AT_ONCE, _ROWS_AT_ONCE = 8, 4
 _BYTES_AT_ONCE = 2**26
-# Per node of a torus, while a field's law and then its values are made: arrays that are there at the same time
+# Peak memory per node of a torus: while making a field's law, then its values
 _LAW_BYTES, _GRID_BYTES = 25, 10
 
 
 @dataclass(frozen=True)
 class Common:
-    """A field that many share: the random numbers that make it, and its share of their variance.
+    """A field that others have in common: its random key, and its share of their variance.
 
-    Each field becomes sqrt(share) common + sqrt(1 - share) own, which leaves it standard normal, with the same
-    correlation over distance; any two of them have the correlation `share` at the same place.
+    Each field becomes sqrt(share) common + sqrt(1 - share) own. It stays standard normal, with the same
+    correlation over distance; any two fields have the correlation `share` at the same place.
     """
 
     key: int
@@ -45,32 +45,31 @@ class Common:
     def __post_init__(self) -> None:
         _check_key(self.key)
         if not 0 <= self.share <= 1:
-            raise ValueError(f"share must be within 0 and 1, got {self.share}")
+            raise ValueError(f"share must be between 0 and 1, got {self.share}")
 
 
 class GaussianFields:
     """Fields, one per key: standard normal at every place, correlation exp(-d/d_corr) or exp(-(d/d_corr)^2).
 
-    They are independent of each other, or have a part in common.
+    They are independent, or have a common part.
 
-    The value at a place is a function of key, stream, place, and the radius of the area: not of what else is
-    read. Every field has a torus of independent normals in a square grid, NODES per d_corr, filtered so that
-    it gets the correlation (circulant embedding, one FFT), and is bilinear in between, divided by the
-    standard deviation that the interpolation leaves (0.90 at the least), which is known: it is exactly
-    standard normal everywhere, and continuous.
+    The value at a place depends on key, stream, place and the radius of the area, and on no other read. A field
+    is a torus of independent normals on a square grid, NODES per d_corr, filtered to the correlation (circulant
+    embedding, one FFT). Between nodes it is bilinear, divided by the known standard deviation after
+    interpolation (at least 0.90): it is exactly standard normal everywhere, and continuous.
 
     Interpolation also smooths, by |sinc|^2 per axis of the spectrum, which raises the correlation of near
-    places. ROUGHENING takes most of this out of the nodes' spectrum beforehand. What is left, computed:
-    averaged over places and directions the correlation is above exp(-d/d_corr) by less than 0.012 from
-    0.15 d_corr on, by less than 0.025 below; single pairs of places deviate by 0.035 rms, 0.1 at most. A
+    places. ROUGHENING removes most of this from the nodes' spectrum beforehand. The computed remainder:
+    averaged over places and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012 from
+    0.15 d_corr on, and by less than 0.025 below; single pairs of places deviate by 0.035 rms, 0.1 at most. A
     `gaussian` field is smooth, and within 0.003 of its law for all pairs of places.
 
-    The two laws differ most over short ways: an exponential field is rough, and where it crosses a threshold it
-    crosses back and forth as often as the grid lets it; a gaussian one crosses a threshold u
+    The two laws differ most over short distances: an exponential field is rough, and near a threshold it
+    crosses as often as the grid permits; a gaussian one crosses a threshold u
     sqrt(2) / (pi d_corr) exp(-u^2 / 2) times per metre (Rice).
 
-    Memory: 4 bytes x fields x (2 NODES radius / d_corr + 3)^2, made at the first read. 19 fields over a disc
-    of 600 m with d_corr 10 m take 70 MB, and about 1 s to make.
+    Memory: 4 bytes x fields x (2 NODES radius / d_corr + 3)^2, allocated at the first read. 19 fields over a
+    disc of 600 m with d_corr 10 m take 70 MB and about 1 s.
     """
 
     def __init__(
@@ -83,14 +82,15 @@ class GaussianFields:
         common: Common | None = None,
         law: CorrelationLaw = "exponential",
     ) -> None:
-        """
+        """Define the fields; they are made at the first read.
+
         Args:
             keys: [F] 128-bit key of each field's random numbers.
             correlation_m: d_corr, > 0.
             area_radius_m: places lie within this distance of the origin, > 0.
-            stream: tells fields of the same key apart, 0 to 2^64 - 1.
-            common: what the fields share; None: they are independent.
-            law: how the correlation falls over the distance.
+            stream: distinguishes fields of the same key, 0 to 2^64 - 1.
+            common: what the fields have in common, or None if they are independent.
+            law: correlation over distance.
 
         Raises:
             ValueError: an argument is out of range, or the fields would take more than MAX_BYTES.
@@ -122,7 +122,7 @@ class GaussianFields:
             )
 
     def equals(self, other: "GaussianFields") -> bool:
-        """Tell whether another field has equal values everywhere."""
+        """Return whether other fields have equal values everywhere."""
         mine, its = (
             (one.keys, one.correlation_m, one.area_radius_m, one._stream, one._common, one._correlation_law)
             for one in (self, other)
@@ -136,33 +136,33 @@ class GaussianFields:
 
     @property
     def making_bytes(self) -> tuple[int, int]:
-        """Memory that is needed for a moment: to make the law of the nodes, and then, beside the table, values."""
+        """Temporary memory: to make the nodes' law, and then, besides the table, the values."""
         size = _torus(self.width)
         together = self._at_once - 1 + (self._common is not None)
         return _LAW_BYTES * size**2, (_GRID_BYTES + 4 * together) * size**2
 
     @property
     def law(self) -> "_NodeLaw":
-        """How the nodes are correlated."""
+        """Law of the nodes' correlation."""
         return _node_law(self.width, self._correlation_law)
 
     def fill(self, table: Float32Array) -> None:
-        """Write the values at the nodes, [width, width, F] row by row; all fields of a node lie side by side."""
+        """Write the values at the nodes, [width, width, F] row by row; all fields of a node are adjacent."""
         for first, some in self._in_turn():
-            # some rows of several fields at a time stay in the cache: a tenth of the time of one by one
+            # a few rows of several fields at a time stay in the cache: ten times as fast as one by one
             for row in range(0, self.width, _ROWS_AT_ONCE):
                 rows = slice(row, row + _ROWS_AT_ONCE)
                 for number in range(len(some)):
                     table[rows, :, first + number] = some[number][rows]
 
     def fill_some(self, nodes: npt.NDArray[np.intp], table: Float32Array) -> None:
-        """Write the values at some nodes [n], which are counted row by row: [n, F]."""
+        """Write the values [n, F] at some nodes [n], numbered row by row."""
         for first, some in self._in_turn():
             for number in range(len(some)):
                 table[:, first + number] = some[number][np.divmod(nodes, self.width)]
 
     def _in_turn(self) -> Iterator[tuple[int, list[Float32Array]]]:
-        """Yield values at the nodes, [width, width] each, of some fields at a time, and the number of the first."""
+        """Yield the number of the first of a few fields, and their values at the nodes, [width, width] each."""
         common = self._common
         shared: Float32Array | None = None
         if common:
@@ -171,7 +171,7 @@ class GaussianFields:
             shared *= np.float32(math.sqrt(common.share))
         for first in range(0, len(self.keys), self._at_once):
             some = [self._grid(key) for key in self.keys[first : first + self._at_once]]
-            # what is linear at the nodes is linear in between: sharing costs nothing when fields are read
+            # interpolation is linear, so mixing at the nodes costs nothing at reads
             if shared is not None:
                 for number in range(len(some)):
                     some[number] *= own
@@ -181,12 +181,12 @@ class GaussianFields:
 
     @property
     def _at_once(self) -> int:
-        """How many fields are made before they are written together."""
+        """Number of fields made before they are written together."""
         most = min(_FIELDS_AT_ONCE, len(self.keys))
         return max(1, min(most, _BYTES_AT_ONCE // (4 * _torus(self.width) ** 2)))
 
     def _grid(self, key: int) -> Float32Array:
-        """[width, width] values at the nodes of the field of one key alone."""
+        """Return the values [width, width] at the nodes of one key's own field."""
         from scipy import fft
 
         amplitude, width = self.law.amplitude, self.width
@@ -194,7 +194,7 @@ class GaussianFields:
         rng = np.random.Generator(np.random.Philox(key=key, counter=self._stream << 192))
         noise = rng.standard_normal((size, size), dtype=np.float32)
         spectrum = fft.rfft2(noise)
-        del noise  # of as much memory as what comes of it
+        del noise  # as large as the spectrum
         spectrum *= amplitude
         values: Float32Array = fft.irfft2(spectrum, s=(size, size), overwrite_x=True)
         return values[:width, :width]
@@ -206,9 +206,9 @@ def _check_key(key: int) -> None:
 
 
 def check_area(positions_m: FloatArray, area_radius_m: float) -> None:
-    """Raises ValueError, with the remedy, if a position [n, 2] is farther than this from the origin."""
+    """Raise ValueError if a position [n, 2] is farther than `area_radius_m` from the origin."""
     square = positions_m[:, 0] ** 2 + positions_m[:, 1] ** 2
-    # a position that was put exactly on the edge may lie beyond it by rounding
+    # a position exactly on the edge may round to beyond it
     inside = square <= area_radius_m**2 * (1.0 + 1e-9)
     if not inside.all():
         worst = positions_m[np.argmin(inside)]
@@ -220,15 +220,15 @@ def check_area(positions_m: FloatArray, area_radius_m: float) -> None:
 
 @dataclass(frozen=True)
 class _NodeLaw:
-    """How a torus of white noise becomes the nodes of a field."""
+    """Filter that turns a torus of white noise into the nodes of a field."""
 
     amplitude: Float32Array  # [size, size // 2 + 1] over the frequencies of rfft2
     side: float  # correlation of neighbouring nodes
-    diagonal: float  # of nodes across a cell
+    diagonal: float  # correlation of nodes across a grid cell
 
 
 def _torus(width: int) -> int:
-    """Return how many nodes the torus of a field has along an axis."""
+    """Return the number of nodes along an axis of a field's torus."""
     from scipy import fft
 
     return int(fft.next_fast_len(width + MARGIN * NODES, real=True))
@@ -242,17 +242,17 @@ def _node_law(width: int, law: CorrelationLaw) -> _NodeLaw:
     # the nearest copies on the torus; all others are more than MARGIN correlation distances away
     lag = np.arange(size + 1) / NODES
     power_of_lag = 1.0 if law == "exponential" else 2.0
-    # in place throughout: each of these arrays is as large as several fields
+    # all in place: each of these arrays is as large as several fields
     of_lags = np.hypot(lag[:, None], lag)
     of_lags **= power_of_lag
     np.exp(np.negative(of_lags, out=of_lags), out=of_lags)
-    # a copy's lag is that from the torus's other end: what takes the time, the exponentials, is computed once
+    # a copy's lag is that from the torus's other end: the expensive exponentials are computed once
     here, copy = slice(size), slice(size, 0, -1)
     correlation = of_lags[here, here] + of_lags[here, copy]
     for y in (here, copy):
         correlation += of_lags[copy, y]
     del of_lags
-    # rounding may leave a Gaussian's highest frequencies, which are next to nothing, below zero
+    # rounding may push a Gaussian's highest frequencies, which are near zero, below it
     power = np.maximum(fft.rfft2(correlation).real, 0.0)
     del correlation
     smoothing = np.sinc(fft.fftfreq(size))[:, None] ** 2 * np.sinc(fft.rfftfreq(size)) ** 2

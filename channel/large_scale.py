@@ -1,4 +1,4 @@
-"""Large-scale gain as a function of place: path loss, line of sight and shadowing that a place keeps."""
+"""Large-scale gain as a function of place: path loss, line of sight and shadowing."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,35 +18,35 @@ LineOfSight = Literal["always", "never", "probabilistic", "soft"]
 
 # Streams of a site's key
 _LOS_SHADOWING, _NLOS_SHADOWING, _LOS_STATE = 0, 1, 2
-# Places x sites that are worked on at a time: a dozen arrays of them stay in a core's second-level cache.
+# Places x sites per chunk: a dozen arrays of this size fit into a core's second-level cache
 _CHUNK = 36864
 
 
 class LargeScale:
-    """Gain from any place to each site, -(path loss + shadowing) in dB; nothing depends on time or order.
+    """Gain from any place to each site, -(path loss + shadowing) in dB; independent of time and order.
 
-    A place keeps its line of sight and its shadowing towards a site, so that whoever stands there, or comes
-    back, finds the same. Both are functions of the sites' keys, the place and the radius of the area.
+    Line of sight and shadowing towards a site are fixed at each place, so a device that returns finds them
+    unchanged. Both are functions of the sites' keys, the place and the radius of the area.
 
-    - Path loss: the model's, at the 2D distance, held at min_distance_m below it (`is_held`).
+    - Path loss: the model's at the 2D distance; closer places take that at min_distance_m (`is_held`).
     - Line of sight `probabilistic`: in sight where Phi(G) < P_LoS(distance) for a standard normal field G
       with correlation exp(-dx/50 m) (UMi). Each place is in sight with exactly the model's probability, and
       neighbouring places agree. P_LoS is tabulated: within 1e-5, 2e-4 where it has a kink or jumps.
-    - Line of sight `soft`: with a smooth field instead, of correlation exp(-(dx/50 m)^2), and loss and shadowing
+    - Line of sight `soft`: the field is smooth, with correlation exp(-(dx/50 m)^2), and loss and shadowing
       change from one state to the other over some metres (38.901, 7.6.3.3): the two gains are mixed. The report
-      gives a distance and no shape; a rough field goes back and forth at each change, and nothing is gradual.
-      QuaDRiGa's law (`Comb300`) is Gaussian up to the correlation distance, too.
+      gives a distance but no shape; a rough field would switch back and forth at each change instead of
+      gradually. QuaDRiGa's law (`Comb300`) is also Gaussian up to the correlation distance.
     - Shadowing: one field with correlation exp(-dx/d_corr) per state, times the state's deviation
-      (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); at a change of state it changes over
-      to the other field. See `GaussianFields` for how close it comes.
-    - Between sites: shadowing of a place towards any two sites has the correlation that `common` states, in
-      either state: what stands around a device is in the way of all sites. Without it sites are
-      independent, as the links to different base stations are in 38.901; 0.5 is customary in system
-      simulations (36.942, 36.814: 0.5 between sites, 1 between sectors of a site; SEAMCAT's z = a x + b y
-      with a^2 = b^2 = 1/2). The field G of line of sight has a correlation of its own, that of `los_common`: a
-      place then sees both of two sites with probability Phi2(Phi^-1(P_1), Phi^-1(P_2); share), and each with
-      exactly its own. 38.901 has none: it decides line of sight for each site by itself (7.6.3.3), for drops of
-      links rather than for ways between cells, on which whichever site comes into sight is 20 to 30 dB ahead.
+      (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); a change of state switches to the other
+      field. `GaussianFields` states the accuracy.
+    - Between sites: shadowing of a place towards any two sites has the correlation of `common`, in either
+      state: obstacles around a device shadow all sites. Without it sites are independent, as the links to
+      different base stations are in 38.901; 0.5 is customary in system simulations (36.942, 36.814: 0.5
+      between sites, 1 between sectors of a site; SEAMCAT's z = a x + b y with a^2 = b^2 = 1/2). The field G of
+      line of sight has its own correlation, `los_common`: a place then sees both of two sites with probability
+      Phi2(Phi^-1(P_1), Phi^-1(P_2); share), and each with exactly its own. 38.901 has none: it decides line of
+      sight for each site independently (7.6.3.3), for drops of links rather than for paths between cells, on
+      which any site that comes into sight is 20 to 30 dB stronger.
 
     With wrap-around, distances are those to the nearest copy of a site, while shadowing and line of sight
     belong to the place in the area and do not repeat.
@@ -73,25 +73,25 @@ class LargeScale:
         same_places: "LargeScale | None" = None,
         few_places: bool = False,
     ) -> None:
-        """
+        """Check the arguments and define the fields.
+
         Args:
             sites_m: [S, 2] positions of the base stations.
-            model: path loss and the constants that belong to it, e.g. `edgefl.channel.path_loss.umi.UMi()`.
+            model: path loss and its constants, e.g. `edgefl.channel.path_loss.umi.UMi()`.
             min_distance_m: closer places take the path loss of this distance.
             area_radius_m: places lie within this distance of the origin.
             keys: [S] one 128-bit key per site.
-            line_of_sight: everywhere, nowhere, or by the model's probability, with a change at once or soft.
-            shadowing_std_db: its deviation in both states, 0: there is none; None: the model's.
-            common: what the shadowing towards all sites shares; None: nothing.
-            los_common: what their line of sight shares, likewise.
-            wraparound: of the layout that the sites are; None: the world ends.
-            same_places: another one of the same keys, say for devices at another height: they share the memory
-                of what places keep.
-            few_places: whether few places are read, the same again and again, as of devices that stand still.
+            line_of_sight: everywhere, nowhere, or by the model's probability, with hard or soft changes.
+            shadowing_std_db: deviation in both states, 0 for no shadowing; None takes the model's.
+            common: common part of the shadowing towards all sites, or None if sites are independent.
+            los_common: common part of their line of sight, likewise.
+            wraparound: of the sites' layout; None without wrap-around.
+            same_places: a `LargeScale` with the same keys, e.g. for devices at another height, to share fields with.
+            few_places: whether the same few places are read again and again, as for devices that stand still.
 
         Raises:
             ValueError: an argument is out of range, a distance that can occur is outside the model's range,
-                the model has no shadowing, or the fields would take too much memory.
+                the model has no shadowing, or the fields need too much memory.
         """
         self.sites_m = _checked_sites(sites_m, len(keys))
         if not 0 < area_radius_m < math.inf:
@@ -105,7 +105,7 @@ class LargeScale:
         self.area_radius_m = area_radius_m
         self.min_distance_m = min_distance_m
         self._wraparound = wraparound
-        # in the frame where distances are taken, by axis: [2, S]
+        # [2, S] by axis, in the frame in which distances are computed
         self._sites = self._framed(self.sites_m)
         self._sites_single = self._sites.astype(np.float32)
         self._height_m = bs_height_m - ut_height_m
@@ -132,7 +132,7 @@ class LargeScale:
                 shadow = layer(_shadowing_correlation_m(model, in_sight), stream, "exponential", common)
             return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow, self._lines)
 
-        # those that occur; if both, in sight first
+        # the states that occur, line of sight first
         sights = [True] * (line_of_sight != "never") + [False] * (line_of_sight != "always")
         self._states = tuple(map(state, sights))
         self._always_in_sight = line_of_sight == "always"
@@ -152,7 +152,7 @@ class LargeScale:
         return self.fields.memory_bytes
 
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:
-        """Gain to every site, for measurements: in single precision.
+        """Return the gain to every site in single precision, for measurements.
 
         Within 1e-3 dB of `links_to`: coordinates of 1 km round by 6e-5 m. Line of sight is the same.
 
@@ -160,7 +160,7 @@ class LargeScale:
             positions_m: [n, 2].
 
         Returns:
-            [n, S] gain in dB, negative; site by site in memory, so that what compares sites runs along places.
+            [n, S] gain in dB, negative; contiguous by site, for comparisons of sites over places.
 
         Raises:
             ValueError: a position is beyond the area.
@@ -173,7 +173,7 @@ class LargeScale:
         return gain_db.T
 
     def line_of_sight(self, positions_m: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """[n, S] whether each site is in line of sight from positions [n, 2].
+        """Return [n, S] whether each site is in line of sight from positions [n, 2].
 
         Raises:
             ValueError: a position is beyond the area.
@@ -186,14 +186,14 @@ class LargeScale:
         return in_sight
 
     def links_to(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Gain and distance from each position to one site of its own, for links: in double precision.
+        """Return gain and distance from each position to its site in double precision, for links.
 
         Args:
             positions_m: [n, 2].
             sites: [n] indices into sites_m.
 
         Returns:
-            [n] gain in dB, negative, and [n] 2D distance in m (to the nearest copy), as it is.
+            [n] gain in dB, negative, and [n] actual 2D distance in m (to the nearest copy).
 
         Raises:
             ValueError: a position is beyond the area, or there is no such site.
@@ -202,7 +202,7 @@ class LargeScale:
         framed, values = self._framed(positions), self.fields.one_at(positions, chosen)
         margin = None
         if self._los_layer is not None:
-            # the state is decided in single precision, as in gain_db, so that both agree
+            # decide the state in single precision, as gain_db does, so that both agree
             single = self._log_square(framed.astype(np.float32) - self._sites_single[:, chosen])
             margin = self._margin(single, values)
         return self._links(framed, chosen, margin, values)
@@ -210,7 +210,7 @@ class LargeScale:
     def links_among(
         self, positions_m: npt.ArrayLike, sites: npt.ArrayLike
     ) -> tuple[FloatArray, FloatArray, Float32Array]:
-        """Return `links_to`, and [n, S] `gain_db` of the positions, in little more than the time of one."""
+        """Return `links_to` and `gain_db` [n, S] of the positions, in little more than the time of one."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._framed(positions), self.fields.at(positions).swapaxes(1, 2)
         log_square = self._log_square(self._apart(framed.astype(np.float32)))
@@ -226,16 +226,15 @@ class LargeScale:
         margin: Float32Array | None,
         values: Float32Array,
     ) -> tuple[FloatArray, FloatArray]:
-        """[n] gain and distance of links to one site each, with the margin and the fields' values there."""
+        """Return gain and distance [n] of links to one site each, from the margin and the fields' values."""
         square = self._square_distance(framed - self._sites[:, chosen])
         distance_m = np.sqrt(square)
         return -self._loss_db(self._log_of(square), margin, values), distance_m
 
     def is_held(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """[n] whether links of this 2D distance have the path loss of min_distance_m, which they are closer than."""
-        return distance_m < self.min_distance_m * (
-            1.0 - 5e-6
-        )  # one put at the minimum may lie below by rounding
+        """Return [n] whether links of these 2D distances are closer than min_distance_m and take its path loss."""
+        # a device placed at the minimum may round to below it
+        return distance_m < self.min_distance_m * (1.0 - 5e-6)
 
     def _checked(self, positions_m: npt.ArrayLike) -> FloatArray:
         positions = np.asarray(positions_m, dtype=float)
@@ -255,7 +254,7 @@ class LargeScale:
         return positions, chosen.astype(np.intp)
 
     def _chunks(self, positions: FloatArray) -> Iterator[tuple[slice, Float32Array, Float32Array]]:
-        """Rows of the positions; ln d3D^2 [S, rows], values of fields [layers, S, rows]."""
+        """Yield rows of the positions, their ln d3D^2 [S, rows], and field values [layers, S, rows]."""
         framed = self._framed(positions).astype(np.float32)
         step = max(1, _CHUNK // len(self.sites_m))
         self.fields.read_first(positions)
@@ -265,22 +264,22 @@ class LargeScale:
             yield rows, log_square, self.fields.at(positions[rows]).swapaxes(1, 2)
 
     def _apart(self, framed: Float32Array) -> Float32Array:
-        """[2, S, n] displacements of points [2, n] from all sites."""
+        """Return displacements [2, S, n] of points [2, n] from all sites."""
         return framed[:, None] - self._sites_single[:, :, None]
 
     def _farthest_m(self) -> float:
-        """No place of the area is farther than this from a site."""
+        """Return an upper bound on the distance from a place of the area to a site."""
         if self._wraparound:
             return self._wraparound.largest_distance_m
         return self.area_radius_m + float(np.hypot(*self.sites_m.T).max())
 
     def _framed(self, points_m: FloatArray) -> FloatArray:
-        """[2, n] points by axis, in the frame of the wrap-around if there is one."""
+        """Return points [2, n] by axis, in the frame of the wrap-around if there is one."""
         axes = np.ascontiguousarray(points_m.T)
         return self._wraparound.aligned_axes(axes) if self._wraparound else axes
 
     def _square_distance(self, axes: Floats) -> Floats:
-        """Squared 2D distance of displacements [2, ...] in that frame, which are overwritten."""
+        """Return squared 2D distances of displacements [2, ...] in that frame; overwrites them."""
         if self._wraparound:
             return self._wraparound.square_distance(axes)
         axes *= axes
@@ -288,17 +287,17 @@ class LargeScale:
         return axes[0]
 
     def _log_square(self, axes: Floats) -> Floats:
-        """ln d3D^2 of displacements, held at the minimum distance; overwrites them."""
+        """Return ln d3D^2 of displacements, at least the minimum distance's; overwrites them."""
         return self._log_of(self._square_distance(axes))
 
     def _log_of(self, square: Floats) -> Floats:
-        """As `_log_square`, of squared 2D distances, which are overwritten."""
+        """Return `_log_square` of squared 2D distances; overwrites them."""
         np.maximum(square, self.min_distance_m**2, out=square)
         square += self._height_m**2
         return np.log(square, out=square)
 
     def _margin(self, log_square: Float32Array, values: Float32Array) -> Float32Array | None:
-        """By how many standard deviations places are in sight, or not if negative; None: all are, or none."""
+        """Return by how many standard deviations places are in sight (negative: not), or None if all or none are."""
         if self._los_layer is None:
             return None
         margin = self._thresholds.at(log_square)

@@ -1,7 +1,7 @@
-"""Hexagonal layouts of base stations, and the world that repeats itself around them.
+"""Hexagonal layouts of base stations, with or without wrap-around.
 
-Distances are 2D, in m. Cells are the hexagons around the sites: circumradius isd / sqrt(3), two of their six
-edges lie left and right.
+Distances are 2D, in m. Cells are the hexagons around the sites: circumradius isd / sqrt(3), with vertical edges
+left and right.
 """
 
 import math
@@ -21,7 +21,7 @@ _DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
 
 
 def site_count(rings: int) -> int:
-    """Sites of a hexagonal layout: 1, 7, 19 for 0, 1, 2 rings.
+    """Return the number of sites of a hexagonal layout: 1, 7, 19 for 0, 1, 2 rings.
 
     Raises:
         ValueError: rings is negative.
@@ -32,7 +32,7 @@ def site_count(rings: int) -> int:
 
 
 def hexagonal_sites(rings: int, isd_m: float) -> FloatArray:
-    """Sites on a triangular grid: one in the centre, and full rings around it.
+    """Place sites on a triangular grid: one in the centre, and full rings around it.
 
     Args:
         rings: 0, 1, 2 give 1, 7, 19 sites.
@@ -40,7 +40,7 @@ def hexagonal_sites(rings: int, isd_m: float) -> FloatArray:
 
     Returns:
         [S, 2] positions in m: the centre first, then ring by ring, each counter-clockwise from the x axis.
-        The first sites do not depend on how many rings follow.
+        The first sites do not depend on the number of rings.
 
     Raises:
         ValueError: rings is negative or isd_m not positive.
@@ -57,7 +57,7 @@ def hexagonal_sites(rings: int, isd_m: float) -> FloatArray:
 
 
 def displacement_m(positions_m: npt.ArrayLike, sites_m: npt.ArrayLike) -> FloatArray:
-    """[n, S, 2] from each site to each position, without wrap-around.
+    """Return displacements [n, S, 2] from each site to each position, without wrap-around.
 
     Args:
         positions_m: [n, 2].
@@ -68,15 +68,15 @@ def displacement_m(positions_m: npt.ArrayLike, sites_m: npt.ArrayLike) -> FloatA
 
 @dataclass(frozen=True)
 class Wraparound:
-    """A hexagonal layout that repeats itself in all directions, so that no cell is at the edge.
+    """A hexagonal layout that repeats in all directions, so that no cell is at the edge.
 
     The cluster of S sites is copied by the translations of a triangular lattice with step isd sqrt(S), here
     ((rings + 1) a + rings b) and its rotations by 60 degrees, for the neighbour directions a, b of a site.
-    A position sees the nearest copy of every site. The world is a torus: every site sees the same
+    A position sees the nearest copy of every site. The world is a torus: every site has the same
     distances to all others.
 
     Source: Panwar and Sivalingam, 2017, with the usual six copies around the cluster. Here the nearest of
-    all copies is found, so that positions may lie anywhere.
+    all copies counts, so positions may lie anywhere.
     """
 
     rings: int
@@ -93,15 +93,15 @@ class Wraparound:
 
     @property
     def largest_distance_m(self) -> float:
-        """No position is farther than this from the nearest copy of a site: step / sqrt(3)."""
+        """Largest distance from a position to the nearest copy of a site, step / sqrt(3)."""
         return self.step_m / math.sqrt(3.0)
 
     def displacement_m(self, positions_m: npt.ArrayLike, sites_m: npt.ArrayLike) -> FloatArray:
-        """[n, S, 2] from the nearest copy of each site to each position.
+        """Return displacements [n, S, 2] from the nearest copy of each site to each position.
 
         Args:
             positions_m: [n, 2], anywhere.
-            sites_m: [S, 2], those of `hexagonal_sites(rings, isd_m)` in any order, or some of them.
+            sites_m: [S, 2], sites of `hexagonal_sites(rings, isd_m)`, all or some, in any order.
         """
         along, across = self.aligned_axes(np.moveaxis(displacement_m(positions_m, sites_m), -1, 0))
         along, across = along - np.rint(along), across - np.rint(across)
@@ -114,7 +114,7 @@ class Wraparound:
         return np.stack([cos * x - sin * y, sin * x + cos * y], axis=-1)
 
     def aligned_axes(self, axes_m: FloatArray) -> FloatArray:
-        """Points or displacements [2, ...] in m, in units of the lattice's rectangle, step x sqrt(3) step."""
+        """Convert points or displacements [2, ...] in m to units of the lattice's rectangle, step x sqrt(3) step."""
         cos, sin = self._axis
         x, y = axes_m
         step = self.step_m
@@ -124,11 +124,11 @@ class Wraparound:
         return axes
 
     def square_distance(self, axes: Floats) -> Floats:
-        """Squared distance in m^2 modulo the lattice, of displacements [2, ...] in `aligned_axes` units; overwrites.
+        """Return squared distances in m^2 modulo the lattice, of `axes` [2, ...] in `aligned_axes` units; overwrites.
 
-        The triangular lattice is a rectangular one and a second one shifted by half a rectangle. The nearest
-        point of the first is found by rounding, which leaves at most 1/2 per axis; then the nearest point of
-        the second is (1/2, 1/2).
+        The triangular lattice is a rectangular one and a copy shifted by half a rectangle. Rounding finds the
+        nearest point of the first and leaves at most 1/2 per axis; the nearest point of the second is then
+        (1/2, 1/2).
         """
         axes -= np.rint(axes)
         np.abs(axes, out=axes)

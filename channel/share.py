@@ -1,7 +1,4 @@
-"""A share of the band: the SNR on it, and the rate it carries.
-
-Who gets which share is the matter of `edgefl.channel.schedulers`.
-"""
+"""SNR and rate on a share of the band; `edgefl.channel.schedulers` decides the shares."""
 
 import math
 from typing import Literal, get_args
@@ -13,9 +10,9 @@ from edgefl.channel.units import FloatArray, Values, db_to_linear
 
 __all__ = ["ergodic_rate", "noise_w", "share_snr", "spectral_efficiency"]
 
-# How a transmitter spreads its power over its share of the band. `full`: all of it goes into the share, whatever
-# that is, so that half the band has twice the SNR (the journal paper; in the downlink the server does so towards
-# every device at once). `per_resource_block`: evenly over the whole band, and the SNR is the same on every share.
+# How a transmitter spreads its power. `full`: all power goes into its share of the band, so half the band has twice
+# the SNR (the journal paper; in the downlink the server does so towards every device at once).
+# `per_resource_block`: power is even over the whole band, and the SNR is the same on every share.
 PowerRule = Literal["full", "per_resource_block"]
 _POWER_RULES = get_args(PowerRule)
 
@@ -33,13 +30,13 @@ def noise_w(
     noise_figure_db: float = 0.0,
     interference_margin_db: npt.ArrayLike = 0.0,
 ) -> FloatArray:
-    """Noise N0 W F M in a share of the band: a link's mean SNR is P psi over it, before fading with E|h|^2 = 1.
+    """Compute the noise N0 W F M in a share of the band: a link's mean SNR is P psi over it, with E|h|^2 = 1.
 
     Args:
         noise_psd_w_hz: noise power spectral density N0.
         bandwidth_hz: [devices] W, share of the band, or one for all.
         noise_figure_db: F >= 0, noise that the receiver adds.
-        interference_margin_db: M >= 0, [devices] or one for all: noise and interference over noise.
+        interference_margin_db: M >= 0, [devices] or one for all: noise plus interference over noise.
 
     Returns:
         [devices] W.
@@ -55,7 +52,7 @@ def noise_w(
         raise ValueError(f"noise_psd_w_hz and bandwidth_hz must be > 0, got {noise_psd_w_hz} and {bandwidth}")
     if not (noise_figure_db >= 0 and np.all(margin_db >= 0)):
         raise ValueError(
-            "noise_figure_db and interference_margin_db must be >= 0, they only raise the noise, "
+            "noise_figure_db and interference_margin_db must be >= 0, since they only raise the noise, "
             f"got {noise_figure_db} and {margin_db}"
         )
     noise: FloatArray = noise_psd_w_hz * bandwidth * db_to_linear(noise_figure_db + margin_db)
@@ -63,11 +60,11 @@ def noise_w(
 
 
 def spectral_efficiency(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
-    """min(log2(1 + snr), cap) in bits/s/Hz; same shape.
+    """Compute min(log2(1 + snr), cap) in bits/s/Hz; same shape.
 
     Args:
         snr: linear, >= 0.
-        cap: what the highest modulation carries, > 0, e.g. 7.4 for 256-QAM at code rate 0.93; None: no limit.
+        cap: efficiency of the highest modulation, > 0, e.g. 7.4 for 256-QAM at code rate 0.93, or None for no limit.
 
     Raises:
         ValueError: the cap is not positive.
@@ -80,9 +77,9 @@ def spectral_efficiency(snr: npt.ArrayLike, cap: float | None = None) -> FloatAr
 
 
 def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
-    """Mean of min(log2(1 + snr g), cap) over Rayleigh fading, g ~ Exp(1).
+    """Compute the mean of min(log2(1 + snr g), cap) over Rayleigh fading, g ~ Exp(1).
 
-    Without a cap e^x E1(x) / ln 2 with x = 1/snr. With it, as P(log2(1 + snr g) > t) = e^(-x (2^t - 1)),
+    Without a cap it is e^x E1(x) / ln 2 with x = 1/snr. With it, as P(log2(1 + snr g) > t) = e^(-x (2^t - 1)),
 
         integral_0^cap e^(-x (2^t - 1)) dt = e^x (E1(x) - E1(x 2^cap)) / ln 2.
 
@@ -94,12 +91,12 @@ def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
         [devices] bits/s/Hz, exact to about 1e-14 relative from vanishing to huge SNR.
 
     Raises:
-        ValueError: an SNR is negative or not a number, the cap is not positive.
+        ValueError: an SNR is negative or not a number, or the cap is not positive.
 
     Source: Alouini and Goldsmith, IEEE Trans. Veh. Technol. 1999.
     """
     if isinstance(snr, float):
-        # one transfer asks for one number: a tenth of the time
+        # a single transfer passes a float: ten times as fast
         return np.float64(_ergodic_rate_of(snr, cap))
     gamma = np.asarray(snr, dtype=float)
     if not np.all(gamma >= 0):
@@ -111,24 +108,24 @@ def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):
             top = np.expm1(check_cap(cap) * _LN2)
             nats = nats - np.exp(-x * top) * scaled_exp1(x * (1.0 + top))
-        # infinite SNR: a difference of infinities above
+        # at infinite SNR the line above subtracts infinities
         nats = np.where(x == 0, cap * _LN2, nats)
     return nats / _LN2
 
 
 def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full") -> FloatArray:
-    """SNR on a share of the band: snr / b with full power, snr per resource block; 0 for a share of 0.
+    """Compute the SNR on a share of the band: snr / b with full power, snr per resource block; 0 for a share of 0.
 
     Args:
-        share: b, within 0 and 1.
+        share: b, 0 to 1.
         snr: SNR on the whole band with full power; broadcasts with share.
 
     Raises:
-        ValueError: there is no such power rule.
+        ValueError: the power rule is unknown.
     """
     check_power_rule(power)
     if isinstance(share, float) and isinstance(snr, float):
-        # one transfer asks for one number: a tenth of the time
+        # a single transfer passes a float: ten times as fast
         return np.float64((snr / share if power == "full" else snr) if share > 0 else 0.0)
     part, whole = np.broadcast_arrays(np.asarray(share, dtype=float), np.asarray(snr, dtype=float))
     rest = part if power == "full" else np.ones_like(part)
@@ -139,7 +136,7 @@ def check_cap(cap: float) -> float:
     """Return a cap if it is valid.
 
     Raises:
-        ValueError: it is not positive.
+        ValueError: the cap is not positive.
     """
     if not cap > 0:
         raise ValueError(f"cap must be > 0 bits/s/Hz, or None for no limit, got {cap}")
@@ -147,20 +144,20 @@ def check_cap(cap: float) -> float:
 
 
 def check_power_rule(rule: str) -> None:
-    """Refuse an unknown power rule.
+    """Raise if a power rule is unknown.
 
     Raises:
-        ValueError: there is no such rule.
+        ValueError: the rule is unknown.
     """
     if rule not in _POWER_RULES:
         raise ValueError(f"power must be one of {', '.join(_POWER_RULES)}, got {rule!r}")
 
 
 def scaled_exp1(x: FloatArray) -> FloatArray:
-    """e^x E1(x) for x >= 0, exact to about 1e-15 relative."""
+    """Compute e^x E1(x) for x >= 0, exact to about 1e-15 relative."""
     from scipy import special
 
-    # e^x overflows and E1 underflows for large x: each branch sees only arguments it can take
+    # e^x overflows and E1 underflows for large x: each branch gets only arguments within its range
     near = x < _FRACTION_FROM
     if near.all():
         return np.exp(x) * special.exp1(x)
@@ -173,7 +170,7 @@ def scaled_exp1(x: FloatArray) -> FloatArray:
 
 
 def exp1_tail(x: Values) -> Values:
-    """r in e^x E1(x) = 1 / (x + 1 - r) for x >= 30: 1/(x+3 - 4/(x+5 - 9/(x+7 - ...))).
+    """Compute r in e^x E1(x) = 1 / (x + 1 - r) for x >= 30: 1/(x+3 - 4/(x+5 - 9/(x+7 - ...))).
 
     Source: the even part of Abramowitz and Stegun, 5.1.22.
     """
@@ -184,10 +181,10 @@ def exp1_tail(x: Values) -> Values:
 
 
 def _ergodic_rate_of(snr: float, cap: float | None) -> float:
-    """`ergodic_rate` of one number."""
+    """Compute `ergodic_rate` of one number."""
     if not snr >= 0:
         raise ValueError(f"snr must be >= 0, got {snr}")
-    # an SNR of which the inverse overflows carries nothing
+    # an SNR whose inverse overflows carries nothing
     x = 1.0 / snr if snr > 0 else math.inf
     nats = _scaled_exp1_of(x)
     if cap is not None:

@@ -1,8 +1,8 @@
 """Time-division duplex: the share of each slot that serves the downlink and the uplink.
 
-A direction is described by weights, one per slot of a period: 1 for a slot of its own, 0 for one of the other
-direction, a share of the symbols for a special slot. The slot's absolute index modulo the period picks the
-weight. Without weights (None) every slot serves the transfer: the journal paper's separate intervals.
+A direction has weights, one per slot of a period: 1 for its own slots, 0 for those of the other direction, the
+share of its symbols for a special slot. The slot's absolute index modulo the period selects the weight. Without
+weights (None) every slot serves the transfer, as in the journal paper's separate intervals.
 """
 
 import math
@@ -20,7 +20,7 @@ from edgefl.channel.units import FloatArray
 __all__ = ["Direction", "Frame", "Pattern", "frame_of"]
 
 Direction = Literal["downlink", "uplink"]
-# [period] share of each slot; a tuple, so that tables can be kept for it
+# [period] share of each slot; hashable, so that tables can be cached by it
 Weights = tuple[float, ...]
 
 SYMBOLS_PER_SLOT = 14
@@ -28,7 +28,7 @@ SYMBOLS_PER_SLOT = 14
 
 @dataclass(frozen=True)
 class Pattern:
-    """A frame of downlink (D), uplink (U) and special (S) slots that repeats from slot 0 on.
+    """A frame of downlink (D), uplink (U) and special (S) slots, repeated from slot 0 on.
 
     Args:
         pattern: one letter per slot, e.g. DDDSU.
@@ -59,7 +59,7 @@ class Pattern:
                 )
 
     def weights(self, direction: Direction) -> Weights:
-        """[period] share of each slot that serves a direction; DDDSU downlink: 1, 1, 1, 10/14, 0."""
+        """Return the share [period] of each slot that serves a direction; DDDSU downlink: 1, 1, 1, 10/14, 0."""
         if direction not in get_args(Direction):
             raise ValueError(f"direction must be one of {', '.join(get_args(Direction))}, got {direction!r}")
         downlink, _, uplink = self._special_symbols()
@@ -74,40 +74,41 @@ class Pattern:
             if downlink + guard + uplink == SYMBOLS_PER_SLOT:
                 return downlink, guard, uplink
         raise ValueError(
-            "special must be the symbols of downlink, guard and uplink, "
+            "special must give the symbols of downlink, guard and uplink, "
             f"which sum to {SYMBOLS_PER_SLOT}, such as 10:2:2, got {self.special!r}"
         )
 
 
 class Frame:
-    """One direction's weights with their sums. Airtime is a sum of weights: time in slots of full use.
+    """One direction's weights with their sums. Airtime is a sum of weights, in full slots.
 
-    `frame_of` makes one and keeps it.
+    Get one from `frame_of`, which caches it.
     """
 
     def __init__(self, weights: Weights) -> None:
-        """
+        """Check the weights and sum them.
+
         Args:
-            weights: [period] each within 0 and 1, not all 0.
+            weights: [period] each 0 to 1, not all 0.
 
         Raises:
             ValueError: a weight is out of range, or all are 0.
         """
         if not weights or not all(0 <= weight <= 1 for weight in weights) or not any(weights):
             raise ValueError(
-                f"weights must be shares of a slot within 0 and 1, at least one of them > 0, got {weights}"
+                f"weights must be shares of a slot between 0 and 1, at least one of them > 0, got {weights}"
             )
         self.weights = weights
         self.period = len(weights)
         self.plain = all(weight == 1 for weight in weights)
-        # airtime before slot 0, 1, ..., period of the period
+        # airtime before slots 0, 1, ..., period
         self._before = list(accumulate(weights, initial=0.0))
         self._airtime = self._before[-1]
-        self._tiled = np.empty(0)  # the weights from slot 0 on, as far as they were asked for
+        self._tiled = np.empty(0)  # weights from slot 0 on, as far as requested
         self.mean = self._airtime / self.period
 
     def weights_from(self, first_slot: int, count: int) -> FloatArray:
-        """List [count] weights of the slots first_slot, first_slot + 1, ..., read-only."""
+        """Return the weights [count] of slots first_slot, first_slot + 1, ..., read-only."""
         first = first_slot % self.period
         if first + count > len(self._tiled):
             self._tiled = np.tile(np.asarray(self.weights, dtype=float), -(-(first + count) // self.period))
@@ -115,7 +116,7 @@ class Frame:
         return self._tiled[first : first + count]
 
     def weights_at(self, slots: npt.NDArray[np.int64]) -> FloatArray:
-        """Look up the weights of these slots; same shape."""
+        """Return the weights of slots; same shape."""
         return np.asarray(self.weights)[slots % self.period]
 
     def airtime(self, first_slot: int, slots: int) -> float:
@@ -124,19 +125,19 @@ class Frame:
         return periods * self._airtime + self._before[rest] - self._before[first_slot % self.period]
 
     def slots(self, first_slot: int, airtime: float) -> int:
-        """Find the smallest number of slots from first_slot on whose airtime is at least `airtime`, to rounding."""
+        """Return the smallest number of slots from first_slot on that have at least this airtime, to rounding."""
         phase = first_slot % self.period
         until = airtime + self._before[phase]
-        # whole periods, so that a rest within 0 (excluded) and a period (included) remains
+        # whole periods, so that the rest is in (0, period]
         periods = math.ceil(until / self._airtime) - 1
         rest = until - periods * self._airtime
         if rest <= 0 < periods:  # the quotient was rounded up
             periods, rest = periods - 1, self._airtime
-        rest = min(rest, self._airtime)  # or the product down: no slots behind the last one that serves
+        rest = min(rest, self._airtime)  # or the product was rounded down: end with the last serving slot
         return max(0, periods * self.period + bisect_left(self._before, rest, 0, self.period) - phase)
 
     def slots_many(self, first_slot: npt.ArrayLike, airtime: FloatArray) -> npt.NDArray[np.int64]:
-        """Find `slots` of many: [transfers]."""
+        """Return `slots` [transfers] of many transfers."""
         phase = np.asarray(first_slot) % self.period
         before = np.asarray(self._before)
         until = airtime + before[phase]
@@ -148,13 +149,13 @@ class Frame:
         return np.maximum(0, periods * self.period + within - phase)
 
     def autocorrelation(self) -> FloatArray:
-        """[period + 1] R(j) = mean over n of w_n w_(n+j), for j = 0 .. period."""
+        """Return R(j) = mean over n of w_n w_(n+j), [period + 1] for j = 0 .. period."""
         w = np.asarray(self.weights)
         return np.array([np.mean(w * np.roll(w, -j)) for j in range(self.period + 1)])
 
 
 def frame_of(weights: npt.ArrayLike | None) -> Frame:
-    """Look up the frame of some weights; None: every slot in full.
+    """Return the frame of some weights; without weights, every slot serves in full.
 
     Raises:
         ValueError: a weight is out of range, or all are 0.
@@ -175,9 +176,9 @@ _ALWAYS = Frame((1.0,))
 
 @dataclass(frozen=True)
 class OnTime:
-    """When a radio is on, from the boundary of a slot on: in each slot for as long as the frame's weight says.
+    """On-time of a radio from a slot boundary on: in each slot the share that is the frame's weight.
 
-    The share of a special slot is spread over the slot.
+    The share of a special slot is spread evenly over the slot.
 
     Args:
         first_slot: absolute index of the first slot.
@@ -188,30 +189,30 @@ class OnTime:
     first_slot: int
 
     def place(self, time_s: float) -> tuple[int, float]:
-        """Return the absolute slot in which a time lies, and how far into it, s.
+        """Return the absolute slot that contains a time, and the time since its start, s.
 
-        A clock that reads a slot boundary one rounding too early is at the boundary.
+        A time that misses a slot boundary by rounding is at the boundary.
         """
         elapsed_s = time_s - self.first_slot * self.slot_s
         whole = int((elapsed_s + rounding_s(time_s)) / self.slot_s)
         return self.first_slot + whole, max(0.0, elapsed_s - whole * self.slot_s)
 
     def until_s(self, time_s: float) -> float:
-        """Add up how long the radio is on until a time, s."""
+        """Return the total on-time until a time, s."""
         slot, rest_s = self.place(time_s)
         whole = self.frame.airtime(self.first_slot, slot - self.first_slot) * self.slot_s
         return whole + rest_s * self.frame.weights[slot % self.frame.period]
 
 
-# A clock that adds up waits is off by some roundings of its time; as many are no distance.
+# A clock that sums waits is off by a few roundings; differences up to this many count as 0.
 _ROUNDINGS = 16
 
 
 def rounding_s(time_s: float) -> float:
-    """Return the tolerance, s, within which a time counts as a slot's boundary."""
+    """Return the tolerance, s, within which a time counts as a slot boundary."""
     return _ROUNDINGS * math.ulp(time_s)
 
 
 def roundings_s(times_s: FloatArray) -> FloatArray:
-    """Compute [n] `rounding_s` of each time."""
+    """Compute `rounding_s` [n] of each time."""
     return _ROUNDINGS * np.spacing(np.abs(times_s))

@@ -1,4 +1,4 @@
-"""Path-loss models: one file each, with all that belongs to an environment."""
+"""Path-loss models, one file each, with everything that belongs to an environment."""
 
 import math
 from abc import ABC, abstractmethod
@@ -13,23 +13,23 @@ from edgefl.channel.units import FloatArray
 
 __all__ = ["ByState", "Line", "LossLines", "PathLoss", "not_negative"]
 
-# hypot() of a position drawn at exactly 10 m may fall short of 10 m by rounding
+# hypot() of a position drawn at exactly 10 m may round to less
 DISTANCE_ROUNDING = 1e-9
 
 
 class Line(NamedTuple):
-    """Path loss that is straight over the logarithm of distance: intercept_db + slope_db log10 d3D."""
+    """Path loss that is linear in the logarithm of distance: intercept_db + slope_db log10 d3D."""
 
     intercept_db: float  # at d3D = 1 m
     slope_db: float  # per decade
 
 
 class LossLines(NamedTuple):
-    """A path loss as the greatest of lines, in line of sight and without it.
+    """Path loss as the maximum of lines, with and without line of sight.
 
-    All models here have this shape. Beyond the breakpoint PL2 applies in place of PL1: it is steeper and
+    All models here have this shape. Beyond the breakpoint PL2 applies instead of PL1: it is steeper and
     meets PL1 exactly there (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so it is the greater of the two. NLoS is
-    defined as the greater of its own line and of LoS.
+    defined as the greater of its own line and LoS.
     """
 
     los: tuple[Line, ...]
@@ -37,7 +37,7 @@ class LossLines(NamedTuple):
 
 
 class ByState(NamedTuple):
-    """One number with line of sight, one without."""
+    """A number with line of sight, and one without."""
 
     los: float
     nlos: float
@@ -45,25 +45,25 @@ class ByState(NamedTuple):
 
 @dataclass(frozen=True)
 class PathLoss(ChannelComponent, ABC):
-    """Base of all path-loss models: a scenario that names one gets its shadowing and correlation with it.
+    """Base of path-loss models, which bring their own shadowing and correlation distances.
 
     Source of the numbers: 3GPP TR 38.901, Table 7.4.1-1 (shadowing deviation), Table 7.5-6 (its correlation
     distance), Table 7.6.3.1-2 (correlation distance of the LoS state), Table 7.2-1 and 7.2-2 (heights).
     """
 
     std_db: ClassVar[ByState]  # of the shadowing
-    correlation_m: ClassVar[ByState | None]  # of the shadowing; None: the model has no shadowing
+    correlation_m: ClassVar[ByState | None]  # of the shadowing; None without shadowing
     los_correlation_m: ClassVar[float]  # of the LoS state
     bs_height_m: ClassVar[float]  # customary heights, the defaults of path_loss_db and of a scenario
     ut_height_m: ClassVar[float]
-    # depth of buildings, the farthest that a device indoors is behind an outer wall; None: no way in is defined
+    # largest distance of an indoor device behind an outer wall; None if the model defines no indoor loss
     indoor_depth_m: ClassVar[float | None] = None
-    nearest_m: ClassVar[float] = 10.0  # range of distances; of a model without limits the customary ones
+    nearest_m: ClassVar[float] = 10.0  # range of distances; customary values for a model without limits
     farthest_m: ClassVar[float] = math.inf
 
     @abstractmethod
     def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
-        """Compute the lines whose maximum is the path loss, at this carrier and these heights.
+        """Compute the lines of the path loss at a carrier and these antenna heights.
 
         Raises:
             ValueError: the carrier or a height is outside the model's range.
@@ -71,7 +71,7 @@ class PathLoss(ChannelComponent, ABC):
 
     @abstractmethod
     def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
-        """Compute the probability of line of sight; its correlation in space is in `edgefl.channel.large_scale`.
+        """Compute the probability of line of sight; `edgefl.channel.large_scale` correlates it in space.
 
         Args:
             distance_2d_m: [devices] horizontal distance, >= 0.
@@ -81,7 +81,7 @@ class PathLoss(ChannelComponent, ABC):
         """
 
     def check_distances(self, distance_2d_m: FloatArray, distance_3d_m: FloatArray) -> None:
-        """Refuse distances outside the model's range, which is one of horizontal distances unless it says otherwise.
+        """Raise if a distance is outside the model's range, by default a range of horizontal distances.
 
         Raises:
             ValueError: names the range and the remedy.
@@ -89,9 +89,9 @@ class PathLoss(ChannelComponent, ABC):
         self._check_range("distance_2d_m", distance_2d_m, self.nearest_m, self.farthest_m)
 
     def range_2d_m(self, *, bs_height_m: float, ut_height_m: float) -> tuple[float, float]:
-        """Compute the nearest and farthest horizontal distance of a device: where a scenario gives none.
+        """Return the default nearest and farthest horizontal distance of a device.
 
-        A model whose range is one of 3D distances converts it for these heights.
+        A model with a range of 3D distances converts it for these heights.
         """
         return self.nearest_m, self.farthest_m
 
@@ -109,7 +109,7 @@ class PathLoss(ChannelComponent, ABC):
         Args:
             distance_2d_m: [devices] horizontal distance, within the model's range.
             line_of_sight: [devices] bool, or one for all.
-            bs_height_m, ut_height_m: antenna heights; None: the model's own.
+            bs_height_m, ut_height_m: antenna heights; None takes the model's own.
 
         Returns:
             [devices] path loss in dB.
@@ -130,7 +130,7 @@ class PathLoss(ChannelComponent, ABC):
         return np.where(line_of_sight, los, nlos)
 
     def shadowing_std_db(self, line_of_sight: bool) -> float:
-        """Look up the standard deviation of the shadowing in dB, in one state."""
+        """Return the standard deviation of the shadowing in dB, in one state."""
         return self.std_db.los if line_of_sight else self.std_db.nlos
 
     def _check_range(self, what: str, distance: FloatArray, nearest_m: float, farthest_m: float) -> None:
@@ -146,18 +146,18 @@ class PathLoss(ChannelComponent, ABC):
 
 
 def check_places(model: PathLoss, nearest_m: float, farthest_m: float, radio: dict[str, float]) -> None:
-    """Refuse distances of places from sites at which a model does not hold.
+    """Raise if a model does not hold at distances of places from sites.
 
     Args:
-        radio: carrier and heights, of `PathLoss.path_loss_db`.
+        radio: carrier and heights for `PathLoss.path_loss_db`.
 
     Raises:
-        ValueError: names the distances, and the range and the remedy if the model does.
+        ValueError: names the distances, with the model's own error.
     """
     if not nearest_m < farthest_m:
         raise ValueError(
-            f"min_distance_m {nearest_m:g} must be less than {farthest_m:g} m, the farthest that a "
-            "place can be from a site"
+            f"min_distance_m {nearest_m:g} must be less than {farthest_m:g} m, the largest distance "
+            "of a place from a site"
         )
     try:
         model.path_loss_db([nearest_m, farthest_m], **radio)
@@ -168,13 +168,13 @@ def check_places(model: PathLoss, nearest_m: float, farthest_m: float, radio: di
 
 
 def check_height(name: str, height_m: float, lowest_m: float, highest_m: float, why: str) -> None:
-    """Refuse an antenna height outside of a model's range.
+    """Raise if an antenna height is outside a model's range.
 
     Raises:
-        ValueError: begins with the name, and says the range and why.
+        ValueError: begins with the name, and states the range and why.
     """
     if not lowest_m <= height_m <= highest_m:
-        raise ValueError(f"{name} must lie within {lowest_m:g} and {highest_m:g} m, got {height_m:g}: {why}")
+        raise ValueError(f"{name} must be between {lowest_m:g} and {highest_m:g} m, got {height_m:g}: {why}")
 
 
 def not_negative(distance_2d_m: npt.ArrayLike) -> FloatArray:

@@ -18,7 +18,7 @@ class UMa(PathLoss):
     Up to that height C' = 0, and the environment height h_E is 1 m, not random. Probability of line of sight:
     1 up to 18 m, then 18/d + exp(-d/63) (1 - 18/d).
 
-    The table is stated for base stations at 25 m; its formulas are taken for others above the lowest roofs,
+    The table is for base stations at 25 m; its formulas also serve for others above the lowest roofs,
     12 m (4 floors of 3 m, TR 36.873, Table 6-1), up to 150 m.
 
     Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: indoor penetration, devices on higher floors.
@@ -34,7 +34,7 @@ class UMa(PathLoss):
     farthest_m: ClassVar[float] = 5000.0
     lowest_bs_m: ClassVar[float] = 12.0
     highest_bs_m: ClassVar[float] = 150.0
-    # above, TR 38.901 draws the environment height at random
+    # beyond it TR 38.901 draws the environment height at random
     highest_ut_m: ClassVar[float] = 13.0
 
     def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
@@ -48,7 +48,7 @@ class UMa(PathLoss):
         )
         if not ut_height_m <= self.highest_ut_m:
             raise ValueError(
-                f"ut_height_m must be at most {self.highest_ut_m:g} m in UMa, got {ut_height_m}: above, "
+                f"ut_height_m must be at most {self.highest_ut_m:g} m in UMa, got {ut_height_m}: beyond it "
                 "TR 38.901 draws the environment height at random, which is left out; lower the devices"
             )
         breakpoint_m = breakpoint_distance_m(

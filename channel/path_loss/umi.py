@@ -17,7 +17,7 @@ class UMi(PathLoss):
 
     Probability of line of sight: 1 up to 18 m, then 18/d + exp(-d/36) (1 - 18/d).
 
-    The table is stated for base stations at 10 m; its formulas are taken for others below the highest roofs,
+    The table is for base stations at 10 m; its formulas also serve for others below the highest roofs,
     24 m (8 floors of 3 m, TR 36.873, Table 6-1).
 
     Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: indoor penetration, street orientation.

@@ -1,4 +1,4 @@
-"""Values that follow from others, computed again only where what they follow from has changed."""
+"""Cached values, recomputed only when their inputs change."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, TypeVarTuple
@@ -10,13 +10,13 @@ Value = TypeVar("Value")
 
 
 class Derived(Generic[*Of, Value]):
-    """One value with a stamp: what it was computed from. Asked with the same, it is the same object again.
+    """A cached value with the inputs it was computed from; the same inputs return the same object.
 
-    Arrays are the same if their elements are, bit by bit, so that nan is nan; all else if it is equal. What is handed
-    in is kept: neither it nor the value may be written to.
+    Arrays match if their bits do, so that nan matches nan; everything else if it is equal. Inputs and value are kept,
+    so neither may be written to.
 
     Args:
-        compute: a function of what it is asked with, and of nothing else that changes.
+        compute: a function of its arguments, and of nothing else that changes.
     """
 
     def __init__(self, compute: Callable[[*Of], Value]) -> None:
@@ -30,11 +30,11 @@ class Derived(Generic[*Of, Value]):
 
 
 class DerivedRows:
-    """A number for each of many, with a stamp for each: computed again for those alone whose stamp is another.
+    """A cached number per row with a stamp, recomputed only for rows with a new stamp.
 
     Args:
-        compute: stamps [n], rows [n] -> [n] their numbers.
-        count: of all rows.
+        compute: stamps [n], rows [n] -> numbers [n].
+        count: number of rows.
     """
 
     def __init__(self, compute: Callable[[np.ndarray, np.ndarray], np.ndarray], count: int) -> None:
@@ -43,7 +43,7 @@ class DerivedRows:
         self._values = np.zeros(count)
 
     def __call__(self, of: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return [n] the numbers of rows [n] whose stamps are `of` [n], each >= 0."""
+        """Return the numbers [n] of rows [n] with stamps `of` [n], each >= 0."""
         values: np.ndarray = self._values[rows]
         changed = np.flatnonzero(self._of[rows] != of)
         if len(changed):
@@ -60,5 +60,5 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
-    """Return what two arrays that are alike have alike: nan is no number, and equal to none."""
+    """Return the bits of a float array, since nan equals no number; others as they are."""
     return values.view(np.int64) if values.dtype == np.float64 else values

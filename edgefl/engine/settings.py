@@ -10,30 +10,30 @@ from edgefl.config.scenario_fields import Named, Section
 from edgefl.engine.class_settings import CLASS_NAME, MOST_DEVICES, ClassSettings, EveryDevice, check_sizes
 from edgefl.engine.power_models import CIRCUITS, Draws, Equipment
 
-LONGEST_S = 1e9  # s, 32 years: of any time that is given
+LONGEST_S = 1e9  # upper bound of every time key, 32 years
 
 
 class CellSettings(Section):
     """One circular cell around the base station."""
 
-    radius_m: float = Field(250.0, gt=0, le=5000, description="cell radius, m, at most 5000")
+    radius_m: float = Field(250.0, gt=0, le=5000, description="cell radius")
     min_distance_m: float | None = Field(
         None,
         ge=0,
         le=5000,
-        description="smallest 2D distance to the base station, m; none: the path loss's (UMi and UMa: 10, InH: 0)",
+        description="smallest 2D distance to the base station; null: the path loss's (UMi and UMa: 10, InH: 0)",
     )
     bs_height_m: float | None = Field(
         None,
         gt=0,
         le=150,
-        description="base station antenna height, m; none: the path loss's (UMi: 10, UMa: 25, InH: 3)",
+        description="base station antenna height; null: the path loss's (UMi: 10, UMa: 25, InH: 3)",
     )
     ut_height_m: float | None = Field(
         None,
         gt=0,
         le=22.5,
-        description="device antenna height, m; none: the path loss's (UMi and UMa: 1.5, InH: 1)",
+        description="device antenna height; null: the path loss's (UMi and UMa: 1.5, InH: 1)",
     )
 
     @model_validator(mode="after")
@@ -41,7 +41,7 @@ class CellSettings(Section):
         if self.min_distance_m is not None and self.min_distance_m >= self.radius_m:
             raise ValueError(
                 f"min_distance_m {self.min_distance_m} leaves no room for devices within radius_m "
-                f"{self.radius_m}: no device could ever take part"
+                f"{self.radius_m}: no device could take part"
             )
         return self
 
@@ -49,49 +49,48 @@ class CellSettings(Section):
 class HandoverSettings(Section):
     """Event A3 (TS 38.331, 5.5.4.4) on filtered measurements (5.5.3.2), and leaving a cell during a round.
 
-    In a single cell only `policy` matters: it then holds for a device that crosses the cell edge.
+    In a single cell only `policy` matters, for devices that cross the cell edge.
     """
 
-    hysteresis_db: float = Field(3.0, ge=0, le=15, description="Hys, dB, 0 to 15")
-    a3_offset_db: float = Field(0.0, ge=-15, le=15, description="a3-Offset, dB, -15 to 15")
-    time_to_trigger_s: float = Field(0.256, ge=0, le=5.12, description="how long the event must hold, s")
+    hysteresis_db: float = Field(3.0, ge=0, le=15, description="hysteresis Hys")
+    a3_offset_db: float = Field(0.0, ge=-15, le=15, description="a3-Offset")
+    time_to_trigger_s: float = Field(0.256, ge=0, le=5.12, description="time that the event must hold")
     handover_latency_s: float = Field(
-        0.05, ge=0, le=10, description="interruption: time without any cell after a handover, s"
+        0.05, ge=0, le=10, description="interruption: time without a cell after a handover"
     )
-    measurement_interval_s: float = Field(0.2, ge=0.01, le=10, description="time between measurements, s")
+    measurement_interval_s: float = Field(0.2, ge=0.01, le=10, description="time between measurements")
     l3_filter_k: int = Field(
         4,
         ge=0,
         le=19,
-        description="coefficient k of the layer-3 filter of measurements, 0 to 19; 0: no filter",
+        description="coefficient k of the layer-3 measurement filter; 0: no filter",
     )
     # s: a return to the last cell within it is a ping-pong, TR 36.839, 5.5.2
     min_time_of_stay_s: ClassVar[float] = 1.0
     policy: Literal["drop", "finish"] = Field(
         "drop",
-        description="drop: work under way is lost, its energy spent; finish: the device leaves after its"
-        " part of the round, if there is still reason to",
+        description="drop: work under way is lost, its energy spent; finish: the device completes its part of the"
+        " round, then leaves if it still should",
     )
 
 
 class DeviceSettings(EveryDevice):
-    """The devices, their number, movement, powers and processors."""
+    """Number, movement, powers and processors of the devices."""
 
     classes: dict[Annotated[str, Field(pattern=CLASS_NAME)], ClassSettings] | None = Field(
         None,
         min_length=1,
-        description="classes of devices by name, each with its share or count and what differs from `devices`",
+        description="device classes by name, each with its share or count and the keys that differ from `devices`",
     )
     classes_by: Literal["seed", "ids"] = Field(
         "seed",
-        description="which device is of which class. seed: drawn per device, and independent of all else; ids:"
-        " the first devices of the first class, then those of the second",
+        description="how devices get their classes. seed: drawn for each device, independently of everything else;"
+        " ids: the first devices belong to the first class, the next to the second",
     )
 
     indoors_by: Literal["place", "trip"] = Field(
         "place",
-        description="when a device goes in or out: place, in every square of 25 m anew; trip, when it sets out from"
-        " where it stayed",
+        description="when a device goes in or out. place: in every square of 25 m; trip: when it sets out on a trip",
     )
 
     @model_validator(mode="after")
@@ -100,7 +99,7 @@ class DeviceSettings(EveryDevice):
         for place, one in {"": self, **of_classes}.items():
             if one.vehicle_above_m_s is not None and self.indoors_by != "trip":
                 raise ValueError(
-                    f"{place}vehicle_above_m_s: devices are in a car for a trip: set indoors_by: trip"
+                    f"{place}vehicle_above_m_s: a device is in a car for a whole trip: set indoors_by: trip"
                 )
         return self
 
@@ -132,7 +131,7 @@ class DeviceSettings(EveryDevice):
         return self
 
     def draws(self) -> Draws:
-        """Return what the radio of a device with these settings draws."""
+        """Return the power draws of the radio of a device with these settings."""
         equipment = Equipment(
             dbm_to_watt(self.transmit_power_dbm),
             self.pa_efficiency,
@@ -143,13 +142,13 @@ class DeviceSettings(EveryDevice):
         return draws
 
     def kinds(self) -> list["DeviceSettings"]:
-        """Return what the devices of each class are like; without classes, of all."""
+        """Return the settings of each class's devices; without classes, of all."""
         if self.classes is None:
             return [self]
         return [self.model_copy(update=one.own()) for one in self.classes.values()]
 
     def mobilities(self) -> list[tuple[tuple[str, ...], Any]]:
-        """Return where the mobility model of each class stands, its own or that of all, and the model."""
+        """Return the mobility model of each class and its place in the scenario; the common one if it has none."""
         if self.classes is None:
             return [(("devices", "mobility"), self.mobility)]
         own = {name: one.own().get("mobility") for name, one in self.classes.items()}
@@ -162,68 +161,73 @@ class DeviceSettings(EveryDevice):
 
 
 class RoundSettings(Section):
-    """When a round begins, which devices take part, and how movement is sampled."""
+    """Start and end of rounds, their participants, and the sampling of movement."""
 
     every_s: float | None = Field(
         None,
         ge=1e-3,
         le=LONGEST_S,
-        description="a round begins at the next multiple of this, or at once if the one before took longer, or was a"
-        " probe; none: one after the other, s",
+        description="a round begins at the next multiple of this, or at once if the previous one took longer or was a"
+        " probe; null: one after the other",
     )
-    pause_s: float = Field(0.0, ge=0, le=LONGEST_S, description="shortest pause after a round, s")
+    pause_s: float = Field(0.0, ge=0, le=LONGEST_S, description="shortest pause after a round")
     server_s: float = Field(
         0.0,
         ge=0,
         le=LONGEST_S,
-        description="backhaul and aggregation, once the last update is there; part of the round's latency, s",
+        description="backhaul and aggregation after the last update has arrived; part of the round's latency",
     )
     server_power_w: float = Field(
         0.0,
         ge=0,
         le=1e6,
-        description="power of the server during server_s, booked with the base station's energy, W",
+        description="power of the server during server_s, booked with the base station's energy",
     )
 
     selector: Annotated[Any, Named("selectors", "all")] = Field(
         "all", validate_default=True, description="participant selector"
     )
     server: Annotated[Any, Named("servers", "synchronous")] = Field(
-        "synchronous", validate_default=True, description="when devices begin, and when a model is made"
+        "synchronous",
+        validate_default=True,
+        description="when devices are dispatched, and when a model is made",
     )
     movement_tick_s: float = Field(
-        0.1, ge=1e-3, le=60, description="interval at which cell-edge crossings of moving devices are seen, s"
+        0.1,
+        ge=1e-3,
+        le=60,
+        description="interval at which moving devices are checked for crossing the cell edge",
     )
     deadline_s: float | None = Field(
         None,
         ge=1e-6,
         le=LONGEST_S,
-        description="a round ends after this time; devices that are late are cut off, s",
+        description="a round ends after this time; late devices are cut off",
     )
     min_updates: int = Field(
         1,
         ge=1,
         le=MOST_DEVICES,
-        description="fewer updates than this are not aggregated: the model stays as it is",
+        description="fewer updates than this are not aggregated, and the model stays as it is",
     )
     over_selection: float = Field(
         1.0,
         ge=1,
         le=10,
-        description="select this many times the participants; the round ends with the"
-        " number wanted, the others are cut off",
+        description="select this many times the participants; the round ends when the number wanted has arrived, and"
+        " the others are cut off",
     )
     not_finite: Literal["stop", "drop"] = Field(
         "stop",
-        description="what becomes of a device's update that is not finite. stop: the run ends, and says so; drop: the"
-        " server drops it when it has arrived, its joules are wasted, and the device goes on",
+        description="what happens to an update that is not finite. stop: the run ends with an error; drop: the server"
+        " drops it on arrival, its joules are wasted, and the device goes on",
     )
     max_wait_s: float = Field(
         3600.0,
         gt=0,
         le=LONGEST_S,
         description="longest simulated wait for a device while no federation works; an empty cell then stops if"
-        " another federation has ended, waits on if the run has a duration_s, or fails the run, s",
+        " another federation has ended, keeps waiting if the run has a duration_s, or else fails the run",
     )
 
     @property
@@ -233,7 +237,7 @@ class RoundSettings(Section):
 
 
 class WorkloadSettings(Section):
-    """A stand-in for learning: the radio and the processors work, nothing is trained."""
+    """Work without learning: the radio and the processors are simulated, but nothing is trained."""
 
     payload_bits: int = Field(ge=1, le=10**15, description="bits of one model transfer")
     flops_per_sample: float = Field(ge=0, le=1e18, description="FLOPs per sample, forward and backward")
@@ -242,10 +246,10 @@ class WorkloadSettings(Section):
 
 
 def _refuse_ignored(where: str, power: Any, given: list[str]) -> None:
-    """Refuse keys about circuits that a power model has no use for."""
+    """Raise if keys about circuits are given that the power model ignores."""
     name, ignored = registry.name_of("power_models", power), [key for key in given if key in power.ignores]
     if ignored:
         raise ValueError(
-            f"power: {name} has its own circuits, and {where}{ignored[0]} would not count: leave it out, or set"
+            f"power: {name} has its own circuits and ignores {where}{ignored[0]}: leave it out, or set"
             " power: journal"
         )

@@ -1,4 +1,4 @@
-"""Devices of several mobility models as one movement."""
+"""Joint movement of devices with several mobility models."""
 
 import math
 from collections.abc import Sequence
@@ -9,11 +9,10 @@ from edgefl.mobility import Movement, Trips, still_until_s, trips
 
 
 class Together:
-    """The movement of devices that follow different models.
+    """The movement of devices with different models.
 
     Args:
-        parts: ids of some devices, the movement that they follow, and which of its rows are theirs. Every
-            device is in one of them.
+        parts: ids of devices, their movement, and their rows in it. Every device is in exactly one part.
     """
 
     def __init__(self, parts: Sequence[tuple[np.ndarray, Movement, np.ndarray]]) -> None:
@@ -34,14 +33,14 @@ class Together:
         return speeds_m_s
 
     def still_until_s(self, time_s: float) -> float:
-        """Return until when nobody changes its place; time_s: somebody may be on the way."""
+        """Return the time until which no device moves; `time_s` if one may be moving."""
         return min(
             (still_until_s(movement, time_s) for ids, movement, _ in self._parts if len(ids)),
             default=math.inf,
         )
 
     def trips(self, time_s: float) -> Trips:
-        """Return the trips at a time, each device's by its model."""
+        """Return each device's trip at a time, from its model."""
         number, speed_m_s = np.empty(self._count, dtype=np.int64), np.empty(self._count)
         for ids, movement, rows in self._parts:
             found = trips(movement, time_s)

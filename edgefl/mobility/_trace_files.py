@@ -1,4 +1,4 @@
-"""Reading recorded paths as streams: tables, and SUMO's floating-car data."""
+"""Read recorded paths as streams: tables, and SUMO's floating-car data."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -11,8 +11,8 @@ from edgefl.mobility._trace_samples import Samples
 from edgefl.mobility._trace_tables import read_csv, read_parquet
 
 READABLE = (".csv", ".csv.gz", ".xml", ".xml.gz", ".parquet")
-DEEPEST = 100  # elements around an element
-# what SUMO writes into the header of a file with degrees in place of metres
+DEEPEST = 100  # levels of nesting
+# SUMO's header of a file with degrees instead of metres
 _DEGREES = 'fcd-output.geo value="true"'
 
 
@@ -20,13 +20,13 @@ def read(path: Path, kinds: Collection[str], keep: int, degrees: bool = False) -
     """Read the samples of a file.
 
     Args:
-        path: one of READABLE, told by its name.
+        path: a file with a suffix in READABLE.
         kinds: elements of SUMO's file that are devices: vehicle, person, container.
-        keep: number of ids whose samples are kept, the first ones; later ids are only counted.
-        degrees: x and y are longitude and latitude.
+        keep: number of ids whose samples are kept; later ids are only counted.
+        degrees: whether x and y are longitude and latitude.
 
     Raises:
-        EdgeflError: the file cannot be read, or a line of it; names file, line and remedy.
+        EdgeflError: the file or a line of it cannot be read; names file, line and remedy.
     """
     samples = Samples(path, keep, degrees)
     with foreign_files.reading(path):
@@ -38,12 +38,12 @@ def read(path: Path, kinds: Collection[str], keep: int, degrees: bool = False) -
             _read_fcd(path, samples, kinds)
     if not samples.ids:
         what = " or ".join(kinds) if ".xml" in path.suffixes else "sample"
-        raise EdgeflError(f"{path}: no {what} in it; a trace needs at least one")
+        raise EdgeflError(f"{path}: has no {what}; a trace needs at least one")
     return samples
 
 
 def _read_fcd(path: Path, samples: Samples, kinds: Collection[str]) -> None:
-    """Read floating-car data; with expat, which unlike iterparse keeps no element and knows line numbers."""
+    """Read floating-car data with expat, which unlike iterparse keeps no elements and knows line numbers."""
     parser = expat.ParserCreate()
     reader = _FcdReader(samples, kinds, parser)
     parser.StartElementHandler = reader.begin
@@ -78,7 +78,7 @@ class _FcdReader:
             )
         self._path.append(name)
         if len(self._path) > DEEPEST:
-            raise self._samples.error(line, f"<{name}> lies in {DEEPEST} others; check the file")
+            raise self._samples.error(line, f"<{name}> is nested in {DEEPEST} others; check the file")
         if name == "timestep":
             before_s = self._time_s
             self._time_s = self._samples.number(
@@ -86,14 +86,14 @@ class _FcdReader:
             )
             if self._time_s <= before_s:
                 raise self._samples.error(
-                    line, f"<timestep> {self._time_s:g} s after {before_s:g} s; sort timesteps by time"
+                    line, f"<timestep> {self._time_s:g} s follows {before_s:g} s; sort timesteps by time"
                 )
         elif name in self._kinds:
             self._device(line, name, attributes)
 
     def _device(self, line: int, kind: str, attributes: Mapping[str, str]) -> None:
         if self._path[-2] != "timestep":
-            raise self._samples.error(line, f"<{kind}> outside of a <timestep>; put it into one")
+            raise self._samples.error(line, f"<{kind}> is outside a <timestep>; put it into one")
         id_ = attributes.get("id")
         if not id_:
             raise self._samples.error(line, f"<{kind}> has no id; name the device")

@@ -1,4 +1,4 @@
-"""Home, work and centre, which attract devices at certain times of day."""
+"""Movement between home, work, a centre and areas, by the time of day."""
 
 import zlib
 from collections.abc import Iterator
@@ -18,21 +18,21 @@ from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams
 
 HOME, WORK = range(2)
-# A device's random numbers: these first, then two for each decision
+# Offsets of a device's random numbers: these first, then two for each decision
 _WORK_PLACE, _WORK_SPOT, _CENTRE_SPOT, _OPENING, _DECISIONS = 0, 1, 3, 5, 7
-# and, from here on, four for its spot in each place that is an area
+# Offset of four numbers for its spot in each place that is an area
 _AREAS = 2**40
 Share = Annotated[float, Field(ge=0, le=1)]
 Shares = str | dict[str, Share]
 
 
 class Spell(PartOfDay):
-    """A part of the day, until the next one begins, with the probability of each place in its choices."""
+    """A part of the day, until the next one begins, with the probability of choosing each place."""
 
     home: float = Field(0.0, ge=0, le=1, description="probability of going home")
     work: float = Field(0.0, ge=0, le=1, description="probability of going to work")
     centre: float = Field(0.0, ge=0, le=1, description="probability of going to the centre")
-    areas: dict[str, Share] = Field({}, description="probability of going to each of these areas")
+    areas: dict[str, Share] = Field({}, description="probability of going to each area")
 
     @model_validator(mode="after")
     def _sum(self) -> Self:
@@ -52,57 +52,59 @@ WEEKDAY = (
 
 
 class Attraction(Walkers):
-    """Each device chooses now and then, by the time of day, to be at home, at work, in the centre or in an area.
+    """Each device chooses between home, work, the centre and areas, by the time of day.
 
-    Its home is where it was dropped. Work places are few, uniform on the disc and common to all; each device
-    belongs to one of them. There is one centre. Devices have their own spots, uniform within 30 m of the
-    point. The same devices therefore meet at the same places every day.
+    Its home is where it was dropped. All devices share a few work places, uniform on the disc; each device belongs to
+    one of them. There is one centre. Each device has its own spots, uniform within 30 m of the place, so the
+    same devices meet at the same places every day.
 
-    Real places are the scenario's `areas`: `homes` and `works` name the areas where these lie (one, or several
-    with the share of the devices that have theirs there), and a part of the rhythm may name further
-    areas, {from_hour: 18, home: 0.4, areas: {stadium: 0.6}}. A device has one spot in each, uniform in area.
-    Areas may lie outside the cells; a device there is absent. Parts of the rhythm may belong to days of the
-    week, {from_hour: 0, days: [sat, sun], home: 1}; days without parts of their own have those without `days`.
+    Real places are the scenario's `areas`: `homes` and `works` name the areas of homes and work places (one, or
+    several with the share of the devices in each), and a part of the rhythm may name further areas,
+    {from_hour: 18, home: 0.4, areas: {stadium: 0.6}}. A device has one spot in each, uniform in area. Areas may lie
+    outside the cells; a device there is absent. Parts of the rhythm may belong to days of the week,
+    {from_hour: 0, days: [sat, sun], home: 1}; days without their own parts have those without `days`.
 
-    A device decides at times that are stay_s apart in the mean, exponentially distributed, by the
-    probabilities of the hour (which may leave it where it is), and walks straight to its new place at its own
-    speed; a decision on the way redirects it. A day has day_s and 24 hours; time 0 is begin_hour. At time t a
-    device is bound for place i with probability integral of p_i(t - s) exp(-s / stay_s) / stay_s over s > 0,
-    the same every day, from the beginning: devices begin at the place of their last decision before time 0.
+    A device decides at exponentially distributed intervals of mean stay_s, by the probabilities of the hour (it may
+    choose the place where it is), and walks straight to its new place at its own speed; a decision on the way
+    redirects it. A day has day_s and 24 hours; time 0 is begin_hour. At time t a device heads for place i with
+    probability integral of p_i(t - s) exp(-s / stay_s) / stay_s over s > 0, the same every day and from the
+    beginning: devices begin at the place of their last decision before time 0.
 
     Source: the idea of Hsu, Spyropoulos, Psounis and Helmy, IEEE/ACM Trans. Networking 2009 (time-variant
-    community model: popular places, recurring periods). Left out: roads, groups that go together.
+    community model: popular places, recurring periods). Left out: roads, and groups that move together.
     """
 
-    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device, m/s")
+    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device")
     speed_max_m_s: float = Field(
-        1.8, ge=1e-3, le=60, description="highest speed of a device, m/s; the mean of 1.4 is a pedestrian's"
+        1.8,
+        ge=1e-3,
+        le=60,
+        description="highest speed of a device; the default mean of 1.4 is a pedestrian's",
     )
-    day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")
+    day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day")
     begin_hour: Hour = Field(0.0, description='hour of the day at time 0: 7.5 or "7:30"')
-    stay_s: float = Field(
-        3600.0, ge=1e-2, le=1e9, description="mean time between decisions, s; at most a day"
-    )
+    stay_s: float = Field(3600.0, ge=1e-2, le=1e9, description="mean time between decisions, at most a day")
     begin_day: Day = Field("mon", description="day of the week at time 0: mon ... sun")
     rhythm: tuple[Spell, ...] = Field(
         WEEKDAY,
         description="parts of the day, from hour 0: {from_hour, home, work, centre, areas: {name: share}, days}",
     )
     homes: Shares | None = Field(
-        None, description="area of the homes, or {area: share of the devices}; none: where they were dropped"
+        None,
+        description="area of the homes, or {area: share of the devices}; null: where devices were dropped",
     )
     works: Shares | None = Field(
-        None, description="area of the work places, or {area: share of the devices}; none: three points"
+        None, description="area of the work places, or {area: share of the devices}; null: three points"
     )
     work_places: ClassVar[int] = 3  # number of work places
     centre_m: ClassVar[tuple[float, float]] = (0.0, 0.0)  # [x, y] of the centre: the base station
-    spread_m: ClassVar[float] = 30.0  # m, radius of a work place and of the centre
+    spread_m: ClassVar[float] = 30.0  # radius of a work place and of the centre
 
     @model_validator(mode="after")
     def _day(self) -> Self:
         check(self.rhythm, "rhythm")
         if self.stay_s > self.day_s:
-            raise ValueError(f"stay_s {self.stay_s:g} exceeds day_s {self.day_s:g}: the rhythm would drown")
+            raise ValueError(f"stay_s {self.stay_s:g} exceeds day_s {self.day_s:g}: make it at most a day")
         for name, shares in (("homes", self.homes), ("works", self.works)):
             if isinstance(shares, dict) and abs(sum(shares.values()) - 1) > 1e-9:
                 raise ValueError(f"{name}: shares sum to {sum(shares.values()):g}: make it 1")
@@ -122,12 +124,12 @@ class Attraction(Walkers):
 
     @cached_property
     def calendar(self) -> Calendar:
-        """The calendar of the rhythm: which part of it holds at a time."""
+        """The calendar of the rhythm, which returns its part at a time."""
         return Calendar(self.rhythm, day_s=self.day_s, begin_hour=self.begin_hour, begin_day=self.begin_day)
 
     @cached_property
     def _visited(self) -> list[str]:
-        """The areas that parts of the rhythm name, in the order in which they come up."""
+        """The areas named by parts of the rhythm, in order of appearance."""
         return list(dict.fromkeys(name for part in self.rhythm for name in part.areas))
 
     def start(
@@ -136,13 +138,13 @@ class Attraction(Walkers):
         room_m = self.area_radius_m(cell_radius_m) - self.spread_m
         if room_m < np.hypot(*self.centre_m):
             raise EdgeflError(
-                f"the centre, {self.spread_m:g} m around {self.centre_m}, reaches out of the area of "
+                f"the centre, {self.spread_m:g} m around {self.centre_m}, reaches beyond the area of "
                 f"{room_m + self.spread_m:g} m; raise area_factor",
                 ("devices", "mobility", "area_factor"),
             )
         draws = UniformDraws(streams, len(positions_m))
         everyone = np.arange(len(positions_m))
-        # one number after another: more work places leave the first ones where they were
+        # drawn in order, so that more work places leave the first ones in place
         works_m = on_disc(streams("mobility", "work_places").random((self.work_places, 2)).T, room_m)
         mine = (draws.uniform(everyone, _WORK_PLACE, 1)[0] * self.work_places).astype(np.int64)
         spots_m = [
@@ -159,12 +161,12 @@ class Attraction(Walkers):
     def choices(self, time_s: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         """Choose places [n] at simulated times [n], also before 0, from uniform numbers [n]."""
         part = self.calendar.spells(time_s)
-        # compare with home, home or work, and so on; what is left is the last place
+        # compare with the cumulated probabilities; the rest is the last place
         return (uniform[:, None] >= self._upto[part]).sum(axis=1)
 
     @cached_property
     def _upto(self) -> np.ndarray:
-        """[parts, places - 1] probability of a part's places up to each, but the last."""
+        """Cumulated probabilities of each part's places except the last, [parts, places - 1]."""
         each = [
             [part.home, part.work, part.centre, *(part.areas.get(name, 0.0) for name in self._visited)]
             for part in self.rhythm
@@ -172,13 +174,13 @@ class Attraction(Walkers):
         return np.cumsum(each, axis=1)[:, :-1]
 
     def _spots_m(self, place: str, shares: Shares, draws: UniformDraws, ids: np.ndarray) -> np.ndarray:
-        """Draw [2, ids] each device's own spot in an area, or in one of several by their shares."""
-        # other places leave this one's spots where they are
+        """Draw each device's spot [2, ids] in an area, or in one of several by their shares."""
+        # keyed by place, so that other places do not change these spots
         return self.places.spots_m(shares, draws.uniform(ids, _AREAS + 4 * zlib.crc32(place.encode()), 4))
 
 
 class _Days(Legs):
-    """spots_m: [place, 2, devices]."""
+    """Walks between each device's spots; spots_m: [place, 2, devices]."""
 
     def __init__(
         self, spots_m: np.ndarray, model: Attraction, speeds_m_s: np.ndarray, draws: UniformDraws
@@ -196,12 +198,12 @@ class _Days(Legs):
 
     def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         gap, choice = self._draws.uniform(ids, _DECISIONS + 2 * number, 2)
-        # before the first decision devices stay at the place where they begin
+        # until the first decision devices stay at the place where they begin
         self._goal[ids] = np.where(number > 0, self._model.choices(now_s, choice), self._goal[ids])
         gap_s = -self._model.stay_s * np.log(gap)
         way_m = self._spots_m[self._goal[ids], :, ids].T - here_m
         whole_s = np.hypot(*way_m) / self._speeds_m_s[ids]
-        # the next decision may come on the way
+        # the next decision may happen on the way
         walk_s = np.minimum(whole_s, gap_s)
         done = np.divide(walk_s, whole_s, out=np.ones_like(walk_s), where=whole_s > 0)
         return Leg(here_m + done * way_m, walk_s, gap_s - walk_s)

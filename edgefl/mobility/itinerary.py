@@ -1,4 +1,4 @@
-"""People with a home, other places of their own, and a plan by the clock: a commute that recurs."""
+"""Commutes: people with a home, other places and a plan by the clock."""
 
 import zlib
 from collections.abc import Iterator
@@ -22,30 +22,30 @@ from edgefl.rng import Streams
 
 HOME = "home"
 PER_DAY: dict[str, tuple[Day, ...]] = {"daily": DAYS, "weekdays": DAYS[:5], "weekend": DAYS[5:]}
-# A person's random numbers. Its habits: one for each entry of the plan, and from here on, by the name of the place,
-# four for its spot there and one for whether it goes there at all
+# Offsets of a person's random numbers. Habits: one for each entry of the plan, and from this offset, by the name of
+# the place, four for its spot there and one for whether it ever goes there
 _SPOTS = 2**40
-# From day to day: for each entry of the plan a sequence of its own, one number a day from this place on
+# Days: a sequence for each entry of the plan, with one number a day from this offset
 _DAYS, _TODAY = 2**32, 2**16
 Share = Annotated[float, Field(ge=0, le=1)]
 Address = str | dict[str, Share] | tuple[Coordinate, Coordinate]
 
 
 def _of_place(name: str) -> int:
-    """Return where a person's numbers for a place of this name begin: another place leaves them as they are."""
+    """Return the offset of a person's numbers for a place, by its name, so that places do not affect one another."""
     return _SPOTS + 8 * zlib.crc32(name.encode())
 
 
 class _Trip(Strict):
-    """An entry of a plan: when, where to, who, and on which days."""
+    """An entry of a plan: time, destination, share of people, and days."""
 
     leave: Hour = Field(description='hour of the day at which people leave: 8.5 or "8:30"')
-    to: str = Field(description="where they go: home, or a name among addresses")
+    to: str = Field(description="destination: home, or a name in addresses")
     spread_min: float = Field(
-        0.0, ge=0, le=720, description="everybody leaves at most this long before or after it, min"
+        0.0, ge=0, le=720, description="people leave at most this many minutes before or after it"
     )
     share: float = Field(
-        1.0, ge=0, le=1, description="share of the people who go there at all; the same people each time"
+        1.0, ge=0, le=1, description="share of the people who go there, always the same people"
     )
     days: Literal["daily", "weekdays", "weekend"] | tuple[Day, ...] = Field(
         "daily", description="daily, weekdays (mon to fri), weekend, or a list of mon ... sun"
@@ -54,7 +54,7 @@ class _Trip(Strict):
     @model_validator(mode="after")
     def _days_once(self) -> Self:
         if not isinstance(self.days, str) and not 0 < len(self.days) == len(set(self.days)):
-            raise ValueError("days: name at least one, each once; or leave them out: every day")
+            raise ValueError("days: name at least one day, each once, or leave it out for every day")
         return self
 
     @property
@@ -64,36 +64,39 @@ class _Trip(Strict):
 
 
 class Itinerary(Walkers):
-    """Each person leaves home by the clock, goes to work or elsewhere, stays there, and comes home by the clock.
+    """Each person leaves home by the clock, goes to work or elsewhere, stays there, and returns by the clock.
 
-    The plan says when: `{leave: "8:00", spread_min: 15, to: work, share: 0.8, days: weekdays}`, then
-    `{leave: "17:30", spread_min: 30, to: home, days: weekdays}`. `addresses` says where: work: an area's name, or
-    {area: share of the people who have it there}, or a point [x, y], m; home: where the person was dropped unless it
-    is given, too. In an area each person has a spot of its own, uniform in it and the same every time.
+    `plan` gives the times: `{leave: "8:00", spread_min: 15, to: work, share: 0.8, days: weekdays}`, then
+    `{leave: "17:30", spread_min: 30, to: home, days: weekdays}`. `addresses` gives the places: an area's name,
+    {area: share of the people}, or a point [x, y], m. Home is where the person was dropped, unless it has an
+    address. In an area each person has its own spot, uniform in area and the same every time.
 
-    A person leaves `leave` + spread_min (habit h + (1 - habit) d) minutes, h uniform in -1 to 1 and its own for each
-    entry of the plan, d uniform in -1 to 1 and drawn day by day: a trapezoid of variance
-    spread_min^2 (habit^2 + (1 - habit)^2) / 3, never beyond spread_min. With habit 1 each day is like any other,
-    with 0 nobody has habits. Whether a person is among the `share` who go to a place is drawn once for each place: an
-    entry with a smaller share to the same place takes some of the same people.
+    A person leaves at `leave` + spread_min (habit h + (1 - habit) d) minutes, with h uniform in -1 to 1, drawn once
+    for each person and entry, and d uniform in -1 to 1, drawn every day: a trapezoid of variance
+    spread_min^2 (habit^2 + (1 - habit)^2) / 3, never beyond spread_min. With habit 1 all days are equal, with 0 all
+    are independent. Whether a person is in the `share` that goes to a place is drawn once for each place: an entry
+    with a smaller share to the same place takes a subset of the same people.
 
-    It goes at its own speed, along the scenario's `streets` if there are any: straight to the nearest point of a
-    street, the shortest way, and straight from the street; otherwise straight. The plan is done in its order: who is
-    still on the way when the next entry comes sets out again on arrival. Entries of a day rise. At time 0, which is
-    begin_hour of begin_day, people are where their plan of the days before has them; before they have ever left, at
-    home. A day has day_s and 24 hours, each of 60 minutes.
+    People move at their own speed, along the scenario's `streets` if there are any: straight to the nearest point of
+    a street, along the shortest path, and straight to the destination; otherwise straight. Entries happen in order: a
+    person still on the way at the next entry sets out again on arrival. Times of a day must rise. At time 0, which is
+    begin_hour of begin_day, people are where the plan of earlier days puts them, or at home if they have never left.
+    A day has day_s and 24 hours, each of 60 minutes.
 
     Source: activity-based travel demand in its simplest form (Ortuzar and Willumsen, Modelling Transport, chapter 14;
-    plans as in Horni, Nagel and Axhausen, The Multi-Agent Transport Simulation MATSim, 2016). Left out: choice of way
-    and time by traffic, one-way streets, lanes and lights, people who go together, speeds that differ by the way.
+    plans as in Horni, Nagel and Axhausen, The Multi-Agent Transport Simulation MATSim, 2016). Left out: choice of
+    path and time by traffic, one-way streets, lanes and lights, people who go together, speeds that differ by street.
     """
 
-    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device, m/s")
+    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device")
     speed_max_m_s: float = Field(
-        1.8, ge=1e-3, le=60, description="highest speed of a device, m/s; the mean of 1.4 is a pedestrian's"
+        1.8,
+        ge=1e-3,
+        le=60,
+        description="highest speed of a device; the default mean of 1.4 is a pedestrian's",
     )
     addresses: dict[str, Address] = Field(
-        description="{place: area | {area: share of the people} | [x, y]}: where work, school, home, ... are"
+        description="{place: area | {area: share of the people} | [x, y]}: locations of work, school, home, ..."
     )
     plan: tuple[_Trip, ...] = Field(
         min_length=1,
@@ -104,9 +107,9 @@ class Itinerary(Walkers):
         2 / 3,
         ge=0,
         le=1,
-        description="share of spread_min that is a person's own habit; the rest differs by day",
+        description="share of spread_min that is a person's habit; the rest varies from day to day",
     )
-    day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")
+    day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day")
     begin_hour: Hour = Field(0.0, description='hour of the day at time 0: 7.5 or "7:30"')
     begin_day: Day = Field("mon", description="day of the week at time 0: mon ... sun")
 
@@ -125,8 +128,8 @@ class Itinerary(Walkers):
             leaves = [trip.leave for trip in self.plan if day in trip.on]
             if any(a >= b for a, b in pairwise(leaves)):
                 raise EdgeflError(
-                    f"leave must rise, it is {', '.join(map(shown, leaves))} on {day}; sort the plan, and give"
-                    " people with another plan a class of their own",
+                    f"leave must rise, it is {', '.join(map(shown, leaves))} on {day}; sort the plan, and put"
+                    " people with another plan into their own class",
                     ("plan",),
                 )
         return self
@@ -156,7 +159,7 @@ class Itinerary(Walkers):
         return _Commutes(spots_m, self, self.speeds_m_s(len(positions_m), streams), streams, draws)
 
     def _spots_m(self, name: str, dropped_m: np.ndarray, draws: UniformDraws) -> np.ndarray:
-        """Draw [2, people] each person's own spot."""
+        """Draw each person's spot [2, people] in a place."""
         address = self.addresses.get(name)
         everyone = np.arange(len(dropped_m))
         if address is None:
@@ -170,16 +173,16 @@ class Itinerary(Walkers):
         return True  # addresses may lie anywhere, and so may streets
 
     def follows(self, draws: UniformDraws, ids: np.ndarray) -> np.ndarray:
-        """Draw [entries, ids] who goes where each entry of the plan leads, at any time."""
+        """Draw [entries, ids] whether each person ever follows each entry of the plan."""
         return np.stack([draws.uniform(ids, _of_place(trip.to) + 4, 1)[0] < trip.share for trip in self.plan])
 
 
 class _Commutes(Legs):
-    """Trips of people between their own places, each in legs from corner to corner.
+    """Trips of people between their places, in legs from corner to corner.
 
     Args:
-        spots_m: [places, 2, people] where each person's places are, its home first.
-        draws: of the people's habits.
+        spots_m: [places, 2, people] each person's places, home first.
+        draws: random numbers of the people's habits.
     """
 
     def __init__(
@@ -197,16 +200,16 @@ class _Commutes(Legs):
         self._goals = goals
         self._ways = Ways(spots_m, self._leaves.pairs(goals), model.places.streets)
         self._spots_m = spots_m
-        # how many entries of the plan are done, from some day before time 0 on; where the person is, or goes
+        # last entry followed, in the row of `_Leaves`; place where the person is or goes
         self._entry = np.zeros(len(people), dtype=np.int64)
         self._place = np.zeros(len(people), dtype=np.int64)
-        # the corner of its way that it is at, or has passed, and the last one
+        # last corner reached on the person's path, and the path's end
         self._corner = np.zeros(len(people), dtype=np.int64)
         self._last = np.zeros(len(people), dtype=np.int64)
-        self._first_s = np.zeros(len(people))  # when it sets out first, if it rests at time 0
+        self._first_s = np.zeros(len(people))  # first departure, if the person rests at time 0
 
     def begin(self, ids: np.ndarray) -> np.ndarray:
-        """Do the plans of the days before time 0, without a stop between."""
+        """Follow the plans of the days before time 0, trip by trip."""
         self._entry[ids] = self._leaves.first
         self._place[ids] = 0
         at_m = np.empty((2, len(ids)))
@@ -219,7 +222,7 @@ class _Commutes(Legs):
             whole_m = self._ways.lengths_m(self._corner[one], self._last[one])
             now_s[left] = set_out_s + whole_m / self._speeds_m_s[one]
             late = now_s[left] > 0
-            # who sets out after time 0 rests before; who is on the way then has passed some corners
+            # people who set out after time 0 rest until then; people on the way have passed some corners
             self._first_s[one] = np.maximum(set_out_s, 0.0)
             walks = late & (set_out_s <= 0)
             walking = one[walks]
@@ -244,7 +247,7 @@ class _Commutes(Legs):
         return Leg(to_m, walk_s, rest_s)
 
     def _set_off(self, ids: np.ndarray) -> np.ndarray:
-        """Open each person's next trip; return [ids] when its plan has it leave, s, inf: never."""
+        """Start each person's next trip; return its departure [ids] by the plan, s, or inf without one."""
         self._entry[ids], leave_s, entry = self._leaves.after(ids, self._entry[ids])
         goal = np.where(np.isfinite(leave_s), self._goals[entry], self._place[ids])
         self._corner[ids], self._last[ids] = self._ways.of(ids, self._place[ids], goal)
@@ -253,11 +256,11 @@ class _Commutes(Legs):
 
 
 class _Leaves:
-    """When people leave: the entries of all days in one row, those of the day of time 0 after those of days before.
+    """Departures of people: the entries of all days in one row, with 0 for the first entry of the day of time 0.
 
     Attributes:
-        first: place in the row at which people begin: a day before time 0, or a week where days differ.
-        followed: [entries, people] who goes where an entry leads.
+        first: start of the row, a day before time 0, or a week if days differ.
+        followed: [entries, people] whether a person follows an entry.
     """
 
     def __init__(
@@ -274,14 +277,14 @@ class _Leaves:
         self._usual = np.stack([2 * habits.uniform(people, n, 1)[0] - 1 for n in range(len(model.plan))])
         self._leave_h = np.array([trip.leave for trip in model.plan])
         self._spread_h = np.array([trip.spread_min for trip in model.plan]) / 60
-        # -1: what is left of the row's number is the entry before the first
+        # -1: `after` begins with the next entry
         self.first = -len(model.plan) * round(model.period_s / model.day_s) - 1
 
     def pairs(self, goals: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
-        """Return which places, the lower number first, people walk between; of each pair the people who do.
+        """Return the pairs of places that people travel between, lower number first, and the people of each pair.
 
-        goals: [entries] number of the place to which each leads. After a period everybody is where its last entry
-        leads, so that two periods show all there is.
+        goals: [entries] number of each entry's destination. After a period everyone is at the destination of their
+        last entry, so two periods cover all trips.
         """
         place = np.zeros(self.followed.shape[1], dtype=np.int64)
         nobody = np.zeros(len(place), dtype=bool)
@@ -299,7 +302,7 @@ class _Leaves:
         return {pair: np.flatnonzero(walks[pair]) for pair in sorted(walks)}
 
     def after(self, ids: np.ndarray, entry: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return [ids] the next place in the row that each follows, when it leaves, s, and which entry that is."""
+        """Return each person's next entry [ids] in the row, its departure, s, and its number in the plan."""
         at = entry + 1
         searching = np.flatnonzero(~self._never[ids])
         while len(searching):
@@ -308,7 +311,7 @@ class _Leaves:
             searching = searching[~here]
             at[searching] += 1
         day, which = np.divmod(at, len(self._trips))
-        # draws of days before time 0 have places of their own, too
+        # days before time 0 have their own numbers, too
         today = 2 * self._days.uniform(ids, which * _DAYS + _TODAY + day, 1)[0] - 1
         late = self._habit * self._usual[which, ids] + (1 - self._habit) * today
         leave_h = HOURS * day + self._leave_h[which] + self._spread_h[which] * late - self._begin_hour

@@ -1,4 +1,4 @@
-"""Areas by name: where people live, work and meet; discs, rectangles, polygons, or shapes from a map file."""
+"""Named areas where people live, work and meet: discs, rectangles, polygons, or shapes from a map file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,11 +26,11 @@ class _Region(Protocol):
     """A part of the plane."""
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
-        """Return [2, n] points uniform in area, a function of [3, n] uniform numbers in (0, 1)."""
+        """Map uniform numbers [3, n] in (0, 1) to points [2, n] uniform in area."""
 
 
 def points_in(regions: Sequence[_Region], which: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """Return [2, n] points uniform in regions number [n] which, a function of [3, n] uniform numbers in (0, 1)."""
+    """Map uniform numbers [3, n] in (0, 1) to points [2, n] uniform in the regions numbered `which` [n]."""
     points_m = np.empty((2, len(which)))
     for number in np.unique(which).tolist():
         there = which == number
@@ -40,10 +40,10 @@ def points_in(regions: Sequence[_Region], which: np.ndarray, uniform: np.ndarray
 
 @dataclass(frozen=True)
 class Places:
-    """What a scenario's world knows of the map.
+    """The map of a scenario's world.
 
-    areas: by name. plane: around the place on Earth where [0, 0] lies; None: nobody has said where.
-    streets: along which people go; None: there are none.
+    areas: by name. plane: local plane around the place on Earth of [0, 0], or None if it is not given.
+    streets: map of the streets, or None.
     """
 
     areas: Mapping[str, _Region] = field(default_factory=dict)
@@ -51,46 +51,46 @@ class Places:
     streets: "StreetMap | None" = None
 
     def spots_m(self, shares: str | Mapping[str, float], uniform: np.ndarray) -> np.ndarray:
-        """Return [2, n] spots in an area, or in several by their shares, a function of [4, n] uniform numbers."""
+        """Map uniform numbers [4, n] to spots [2, n] in an area, or in several by their shares."""
         shares = {shares: 1.0} if isinstance(shares, str) else shares
         area = (uniform[0][:, None] >= np.cumsum(list(shares.values()))[:-1]).sum(axis=1)
         return points_in([self.areas[name] for name in shares], area, uniform[1:])
 
     def on_earth(self) -> LocalPlane:
-        """Return the plane.
+        """Return the local plane.
 
         Raises:
-            EdgeflError: nobody has said where the origin lies.
+            EdgeflError: the scenario does not give the origin's place on Earth.
         """
         if self.plane is None:
             raise EdgeflError(
-                "longitudes and latitudes need the place on Earth where [0, 0] m lies: set "
+                "longitudes and latitudes need the place on Earth of [0, 0] m: set "
                 "origin_lon_lat: [LON, LAT], in degrees"
             )
         return self.plane
 
 
 class Disc(Strict):
-    """All points within a distance."""
+    """A disc around a point."""
 
-    centre_m: Point = Field(description="[x, y] of the middle, m")
-    radius_m: float = Field(gt=0, le=1e6, description="radius, m")
+    centre_m: Point = Field(description="[x, y] of the centre")
+    radius_m: float = Field(gt=0, le=1e6, description="radius")
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         return np.array([self.centre_m]).T + on_disc(uniform[:2], self.radius_m)
 
 
 class Rectangle(Strict):
-    """Parallel to the axes."""
+    """A rectangle parallel to the axes."""
 
-    from_m: Point = Field(description="[x, y] of a corner, m")
-    to_m: Point = Field(description="[x, y] of the opposite corner, m")
+    from_m: Point = Field(description="[x, y] of a corner")
+    to_m: Point = Field(description="[x, y] of the opposite corner")
 
     @model_validator(mode="after")
     def _has_an_area(self) -> Self:
         if self.from_m[0] == self.to_m[0] or self.from_m[1] == self.to_m[1]:
             raise ValueError(
-                f"from_m {self.from_m} and to_m {self.to_m} are opposite corners of no rectangle"
+                f"from_m {self.from_m} and to_m {self.to_m} must differ in x and y to span a rectangle"
             )
         return self
 
@@ -100,9 +100,9 @@ class Rectangle(Strict):
 
 
 class Polygon(Strict):
-    """Corners in order, either way round; the last one is joined to the first."""
+    """Corners in order, in either direction; the last one connects to the first."""
 
-    points_m: tuple[Point, ...] = Field(description="[x, y] of each corner, m, at least three")
+    points_m: tuple[Point, ...] = Field(description="[x, y] of each corner, at least three")
 
     @model_validator(mode="after")
     def _has_an_area(self) -> Self:
@@ -113,21 +113,21 @@ class Polygon(Strict):
 class GeoJson(Strict):
     """Polygons of a GeoJSON file (RFC 7946), in degrees; they need the scenario's origin_lon_lat."""
 
-    path: Path = Field(description="the file; relative to the scenario's file")
+    path: Path = Field(description="the file, relative to the scenario's file")
     feature: str | None = Field(
-        None, description="`id` of the features, or `name` among their properties; none: all polygons"
+        None, description="features with this `id`, or `name` among their properties; null: all polygons"
     )
 
 
 class SumoNet(Strict):
-    """The area of a SUMO network: the rectangle around all its streets, in its own metres."""
+    """A SUMO network in its own coordinates; as an area, the rectangle around all its streets."""
 
-    path: Path = Field(description="the file, .net.xml or .net.xml.gz; relative to the scenario's file")
-    origin_m: Point = Field((0.0, 0.0), description="[x, y] of [0, 0] in the network's coordinates, m")
+    path: Path = Field(description="the file, .net.xml or .net.xml.gz, relative to the scenario's file")
+    origin_m: Point = Field((0.0, 0.0), description="the scenario's [0, 0] in the network's coordinates")
 
 
 class Area(Strict):
-    """One area: exactly one of these shapes."""
+    """One area, with exactly one of these shapes."""
 
     disc: Disc | None = Field(None, description="{centre_m, radius_m}")
     rectangle: Rectangle | None = Field(None, description="{from_m, to_m}")
@@ -140,16 +140,16 @@ class Area(Strict):
         return one_of(self, "shape")
 
     def region(self, places: Places) -> _Region:
-        """Make the region; files are read.
+        """Return the region; reads map files.
 
         Raises:
-            EdgeflError: a file cannot be read, or has no such area; names what to do.
+            EdgeflError: a file cannot be read or has no such area; names the remedy.
         """
         if self.polygon is not None:
             return trapezoids([self.polygon.points_m])
         if self.geojson is not None:
             plane = places.on_earth()
-            nothing = "no polygon in it; an area needs one at least"
+            nothing = "has no polygon; an area needs at least one"
             rings_deg = geojson_lines(self.geojson.path, self.geojson.feature, POLYGONS, nothing)
             with refused("geojson", "path"):
                 return trapezoids([plane.to_m(ring) for ring in rings_deg])
@@ -158,24 +158,24 @@ class Area(Strict):
             x, y = self.sumo_net.origin_m
             return Rectangle(from_m=(low_m[0] - x, low_m[1] - y), to_m=(high_m[0] - x, high_m[1] - y))
         region = self.disc or self.rectangle
-        assert region is not None  # the schema wants one of them
+        assert region is not None  # the schema requires one of them
         return region
 
 
 class _MapSource(Protocol):
-    """Where the streets of a scenario come from."""
+    """Source of a scenario's streets."""
 
     def street_map(self, places: Places) -> "StreetMap":
-        """Make the map; files are read."""
+        """Return the map; reads map files."""
 
 
 def places(
     areas: Mapping[str, Area], origin_lon_lat: tuple[float, float] | None, streets: _MapSource | None = None
 ) -> Places:
-    """Make the regions of all areas, and the map of the streets.
+    """Return the map of a scenario: the regions of its areas, and its streets.
 
     Raises:
-        EdgeflError: about one of them, with its place in the scenario.
+        EdgeflError: one of them is invalid; has its place in the scenario.
     """
     earth = Places({}, LocalPlane(*origin_lon_lat) if origin_lon_lat else None)
     regions: dict[str, _Region] = {}

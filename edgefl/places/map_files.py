@@ -1,4 +1,4 @@
-"""Reading map files: lines and polygons of GeoJSON, streets and boundary of a SUMO network."""
+"""Read map files: lines and polygons of GeoJSON, streets and boundary of a SUMO network."""
 
 import json
 import math
@@ -12,10 +12,10 @@ from edgefl.config import foreign_files
 from edgefl.errors import EdgeflError, quoted
 
 LARGEST_FILE = 100_000_000  # bytes, unpacked
-MOST_VALUES = 8_000_000  # lists, numbers and keys of a GeoJSON file: 100 bytes each in memory
-MOST_POINTS = 2_000_000  # corners of streets: some 100 bytes each while they are read
+MOST_VALUES = 8_000_000  # lists, numbers and keys of a GeoJSON file, 100 bytes each in memory
+MOST_POINTS = 2_000_000  # corners of streets, some 100 bytes each while reading
 Pair = tuple[float, float]
-# kinds of geometries, and how deep in their coordinates each line lies: of polygons, outlines and holes alike
+# kinds of geometries, and the depth of lines in their coordinates; lines of polygons are outlines and holes
 LINES = {"LineString": 0, "MultiLineString": 1}
 POLYGONS = {"Polygon": 1, "MultiPolygon": 2}
 
@@ -27,9 +27,9 @@ def geojson_lines(
 
     Args:
         path: a FeatureCollection, a Feature or a geometry.
-        feature: `id` of the features, or `name` among their properties; None: all.
-        kinds: of geometries, LINES or POLYGONS; others are left out.
-        nothing: what is wrong with a file that has none of them.
+        feature: `id` of the features, or `name` among their properties; None takes all.
+        kinds: kinds of geometries, LINES or POLYGONS; others are left out.
+        nothing: error text for a file without any.
 
     Raises:
         EdgeflError: names the file and the remedy.
@@ -48,7 +48,7 @@ def geojson_lines(
 
 
 def sumo_boundary(path: Path) -> tuple[Pair, Pair]:
-    """Read the lower left and the upper right corner of a network, m: `convBoundary` of its `<location>`.
+    """Read the lower left and upper right corner of a network, m, from `convBoundary` of its `<location>`.
 
     Raises:
         EdgeflError: names the file and the remedy.
@@ -58,7 +58,7 @@ def sumo_boundary(path: Path) -> tuple[Pair, Pair]:
         boundary = next(locations, {}).get("convBoundary")
         if boundary is None:
             raise EdgeflError(
-                f"{path}: no <location convBoundary=...> in it; give a network of netconvert or netgenerate",
+                f"{path}: has no <location convBoundary=...>; give a network of netconvert or netgenerate",
                 ("sumo_net", "path"),
             )
         x0, y0, x1, y1 = (float(text) for text in boundary.split(","))
@@ -68,7 +68,7 @@ def sumo_boundary(path: Path) -> tuple[Pair, Pair]:
 
 
 def sumo_lines(path: Path) -> list[list[Pair]]:
-    """Read the streets of a network, in its own metres: from junction to junction, by the shape of the edge.
+    """Read the streets of a network, in its own coordinates, m: from junction to junction along each edge's shape.
 
     Raises:
         EdgeflError: names the file and the remedy.
@@ -78,7 +78,7 @@ def sumo_lines(path: Path) -> list[list[Pair]]:
     points = 0
     with _reading(path, "sumo_net"):
         for name, attributes in _sumo_elements(path):
-            # edges within junctions and those of walking areas have a function
+            # edges with a function lie within junctions or walking areas
             if name == "edge" and "from" in attributes and "function" not in attributes:
                 shape = attributes.get("shape", "")
                 edges.append((attributes["from"], attributes["to"], shape))
@@ -90,7 +90,7 @@ def sumo_lines(path: Path) -> list[list[Pair]]:
         lines = [[junctions[one], *_shape(shape), junctions[other]] for one, other, shape in edges]
     if not lines:
         raise EdgeflError(
-            f"{path}: no street in it; give a network of netconvert or netgenerate", ("sumo_net", "path")
+            f"{path}: has no street; give a network of netconvert or netgenerate", ("sumo_net", "path")
         )
     return lines
 
@@ -113,16 +113,16 @@ def _sumo_elements(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
 
 
 def _too_large(path: Path, most: str) -> EdgeflError:
-    """Return the error about a network of more than so much."""
+    """Return the error about a network that exceeds a limit."""
     return EdgeflError(
-        f"{path}: more than {most}; cut a smaller network out with netconvert --keep-edges.in-boundary",
+        f"{path}: has more than {most}; cut out a smaller network with netconvert --keep-edges.in-boundary",
         ("sumo_net", "path"),
     )
 
 
 @contextmanager
 def _reading(path: Path, kind: str) -> Iterator[None]:
-    """Say of which file an error is, and what to do; kind: the key that names it, geojson or sumo_net."""
+    """Add file and remedy to errors; kind: key of the file, geojson or sumo_net."""
     place = (kind, "path")
     with foreign_files.reading(path, *place):
         try:
@@ -134,15 +134,15 @@ def _reading(path: Path, kind: str) -> Iterator[None]:
                 f"{path}:{error.lineno}: not well-formed XML ({error}); check the file", place
             ) from error
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            wanted = "GeoJSON as RFC 7946 has it" if kind == "geojson" else "a SUMO network"
+            wanted = "GeoJSON by RFC 7946" if kind == "geojson" else "a SUMO network"
             raise EdgeflError(f"{path}: is not {wanted} ({error}); check the file", place) from error
 
 
 def _bytes_of_json(path: Path) -> bytes:
-    """Return a file's bytes, unless it holds more values than memory should.
+    """Return a file's bytes, unless it has too many values for memory.
 
     Raises:
-        OSError: it is too large.
+        OSError: the file is too large.
     """
     content = foreign_files.whole(path, LARGEST_FILE)
     if sum(map(content.count, (b"[", b"{", b",", b":"))) > MOST_VALUES:
@@ -151,10 +151,10 @@ def _bytes_of_json(path: Path) -> bytes:
 
 
 def _named(path: Path, document: Any, feature: str | None) -> list[Mapping[str, Any]]:
-    """Return the features of a document, or those of a name.
+    """Return the features of a document, or those with a name.
 
     Raises:
-        EdgeflError: none has the name; says which there are.
+        EdgeflError: no feature has the name; lists known names.
     """
     features = list(_features(document))
     if feature is None:
@@ -164,7 +164,7 @@ def _named(path: Path, document: Any, feature: str | None) -> list[Mapping[str, 
     if not wanted:
         known = sorted({name for names in named for name in names})[:10]
         raise EdgeflError(
-            f"{path}: no feature {quoted(feature)}; named are {', '.join(map(quoted, known)) or 'none'}",
+            f"{path}: has no feature {quoted(feature)}; known names: {', '.join(map(quoted, known)) or 'none'}",
             ("geojson", "feature"),
         )
     return wanted
@@ -185,7 +185,7 @@ def _names(feature: Mapping[str, Any]) -> set[str]:
 
 
 def _geometries(geometry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the geometries of a collection; one that is none is all of itself."""
+    """Yield the geometries of a collection, or a single geometry itself."""
     if geometry.get("type") == "GeometryCollection":
         for one in geometry["geometries"]:
             yield from _geometries(one)
@@ -194,7 +194,7 @@ def _geometries(geometry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _within(coordinates: Sequence[Any], depth: int) -> Iterator[Sequence[Any]]:
-    """Yield the lists that lie so deep in a list of lists."""
+    """Yield the lists at a depth of nested lists."""
     if depth == 0:
         yield coordinates
     else:
@@ -206,15 +206,15 @@ def _degrees(value: Any) -> float:
     """Return a coordinate as a number.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a finite number.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{quoted(value)} is no coordinate")
+        raise ValueError(f"{quoted(value)} is not a coordinate")
     return float(value)
 
 
 def _shape(text: str) -> list[Pair]:
-    """Read the corners of an edge, without its ends: these are the junctions."""
+    """Read the corners of an edge without its ends, which are junctions."""
     corners = [_pair(*corner.split(",")[:2]) for corner in text.split()]
     return corners[1:-1]
 
@@ -222,5 +222,5 @@ def _shape(text: str) -> list[Pair]:
 def _pair(x: str, y: str) -> Pair:
     pair = float(x), float(y)
     if not math.isfinite(sum(pair)):
-        raise ValueError(f"{x}, {y} is no place")
+        raise ValueError(f"{x}, {y} is not a finite position")
     return pair

@@ -1,4 +1,4 @@
-"""Streets of a map, along which people go: lines given in the scenario, of a GeoJSON file, or a SUMO network."""
+"""Streets of a map: lines from the scenario, a GeoJSON file or a SUMO network."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
@@ -20,28 +20,28 @@ Line = Annotated[tuple[Point, ...], Field(min_length=2)]
 class GeoJsonLines(Strict):
     """Lines of a GeoJSON file (RFC 7946), in degrees, e.g. an extract of OpenStreetMap; needs origin_lon_lat."""
 
-    path: Path = Field(description="the file; relative to the scenario's file")
+    path: Path = Field(description="the file, relative to the scenario's file")
     feature: str | None = Field(
-        None, description="`id` of the features, or `name` among their properties; none: all lines"
+        None, description="features with this `id`, or `name` among their properties; null: all lines"
     )
 
 
 class Streets(Strict):
-    """The streets: exactly one of these sources.
+    """The streets, from exactly one of these sources.
 
     Lines of files meet where they share a point, as in OpenStreetMap: two that cross without one are a bridge and
-    a road below it. Lines given here meet wherever they cross. All are walked both ways; of streets in several parts
-    that do not meet, the longest part counts. Left out: one-way streets, lanes, lights, speed limits.
+    a road below it. Lines of `lines_m` meet wherever they cross. All streets go both ways; if parts do not meet, only
+    the longest counts. Left out: one-way streets, lanes, lights, speed limits.
     """
 
     lines_m: tuple[Line, ...] | None = Field(
         None,
         min_length=1,
         max_length=1000,
-        description="[[[x, y], [x, y], ...], ...] corners of each street, m",
+        description="[[[x, y], [x, y], ...], ...] corners of each street",
     )
     geojson: GeoJsonLines | None = Field(
-        None, description="{path, feature}: lines of a file, in degrees, as OpenStreetMap's are exported"
+        None, description="{path, feature}: lines of a file, in degrees, e.g. exported from OpenStreetMap"
     )
     sumo_net: SumoNet | None = Field(None, description="{path, origin_m}: the streets of a SUMO network")
 
@@ -50,17 +50,17 @@ class Streets(Strict):
         return one_of(self, "source of streets")
 
     def street_map(self, places: Places) -> "StreetMap":
-        """Make the map; files are read.
+        """Return the map; reads map files.
 
         Raises:
-            EdgeflError: a file cannot be read, or has no street; names what to do.
+            EdgeflError: a file cannot be read or has no street; names the remedy.
         """
-        # here, as it loads SciPy's graphs: checking a scenario does without them
+        # imported here since it loads SciPy's graphs, which checking a scenario does not need
         from edgefl.places.street_map import StreetMap, cut_at_crossings
 
         if self.geojson is not None:
             plane = places.on_earth()
-            nothing = "no line in it; streets are LineStrings"
+            nothing = "has no line; streets are LineStrings"
             lines = geojson_lines(self.geojson.path, self.geojson.feature, LINES, nothing)
             with refused("geojson", "path"):
                 return StreetMap.of([plane.to_m(line) for line in lines])
@@ -68,6 +68,6 @@ class Streets(Strict):
             lines = sumo_lines(self.sumo_net.path)
             with refused("sumo_net", "path"):
                 return StreetMap.of([np.array(line) - self.sumo_net.origin_m for line in lines])
-        assert self.lines_m is not None  # the schema wants one of them
+        assert self.lines_m is not None  # the schema requires one of them
         with refused("lines_m"):
             return StreetMap.of(cut_at_crossings([np.array(line, dtype=float) for line in self.lines_m]))

@@ -21,11 +21,11 @@ from edgefl.engine.air.regime import RenewalRegime
 
 @dataclass(frozen=True)
 class AirInterface:
-    """What the transfers of all cells have in common.
+    """The state and settings that the transfers of all cells have in common.
 
-    bands: of each cell and direction that has been used, where shares change within a round.
-    pieces: of transfers on shares of their own that go on together.
-    groups: of devices, whose transfers have parts of a band by weight; None: the scheduler shares the whole band.
+    bands: dynamically shared bands in use, by cell and direction.
+    pieces: pieces of transfers on fixed shares, computed together.
+    groups: device groups that divide a band by weight; None lets the scheduler share the whole band.
     """
 
     env: simpy.Environment
@@ -39,7 +39,7 @@ class AirInterface:
 
     @property
     def slot_s(self) -> float:
-        """How long a slot is."""
+        """Length of a slot."""
         return self.settings.slot_s
 
     @property
@@ -52,22 +52,22 @@ class AirInterface:
         return math.ceil((time_s - rounding_s(time_s)) / self.settings.slot_s)
 
     def next_slots(self, times_s: FloatArray) -> npt.NDArray[np.int64]:
-        """Return [n] `next_slot` of each time, to the last bit."""
+        """Return `next_slot` [n] of each time, bit for bit."""
         return np.ceil((times_s - roundings_s(times_s)) / self.settings.slot_s).astype(np.int64)
 
     def until(self, slot: int) -> simpy.Event:
-        """Return an event at the beginning of a slot, or now if that is past."""
+        """Return an event at the start of a slot, or now if that has passed."""
         return self.env.timeout(max(0.0, slot * self.settings.slot_s - self.env.now))
 
     def band(self, cell: int, direction: Direction) -> BandInUse:
-        """Return a cell's band in a direction, which its transfers share dynamically."""
+        """Return a cell's dynamically shared band in a direction."""
         if (cell, direction) not in self.bands:
             band = SharedBand(self.settings.scheduler, self.carriers[direction], self.groups)
             self.bands[cell, direction] = BandInUse(self.env, band, self.settings.slot_s)
         return self.bands[cell, direction]
 
     def seconds_alone(self, direction: Direction, payload_bits: int, snr: FloatArray) -> FloatArray:
-        """Return how long a payload takes alone in the band, the mean over fading; inf: below the lowest rate."""
+        """Return the duration of a payload alone in the band, averaged over fading; inf below the lowest rate."""
         carrier = self.carriers[direction]
         rate = carrier.mean_efficiency(snr) * carrier.frame.mean
         with np.errstate(divide="ignore"):

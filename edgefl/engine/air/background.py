@@ -1,4 +1,4 @@
-"""Background traffic: other users of a cell whose files share the band with learning."""
+"""Background traffic: files of other users that share a cell's band with learning."""
 
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -22,16 +22,16 @@ UsersSnr = Callable[[int], dict[Direction, FloatArray]]
 
 @dataclass(frozen=True)
 class BackgroundTraffic:
-    """Files of background users: they come as a Poisson process to each cell and direction, each of some user.
+    """Poisson arrivals of background files in each cell and direction, each of a random user.
 
-    The load is the share of time in which they would use the band alone: files come at load over the mean time that
-    one takes alone in it. Where the load changes, the process' rate does: the time to the next file is what makes
-    the integral of the rate an exponential of mean 1. Users stay where they are; those that the lowest rate does not
-    reach have no traffic. Left out: control of congestion, sessions of a user, and that one has a file at a time.
+    The load is the share of time that the files would occupy the band alone: the arrival rate is the load over a
+    file's mean duration alone in the band. The rate follows a changing load: up to the next arrival it integrates to
+    an exponential of mean 1. Users stand still; those below the lowest rate have no traffic. Left out: congestion
+    control, a user's sessions, and a limit of one file at a time for a user.
 
     Args:
-        cells: that have background traffic.
-        users_snr: returns the users of a cell, as many as the settings ask for.
+        cells: cells with background traffic.
+        users_snr: returns the SNR of a cell's users, as many as the settings say.
     """
 
     air: AirInterface
@@ -45,7 +45,7 @@ class BackgroundTraffic:
         return settings
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
-        """Yield all generators that the composition root must start."""
+        """Yield the generators for the composition root to start."""
         self._settings.check(self.cells)
         for cell in self.cells:
             snr: dict[Direction, FloatArray] | None = None
@@ -61,9 +61,7 @@ class BackgroundTraffic:
         taken_s = self.air.seconds_alone(direction, settings.file_bits, snr)
         reached = np.flatnonzero(np.isfinite(taken_s))
         if not len(reached):
-            raise EdgeflError(
-                f"no user of cell {cell} is within reach: give more users", ("radio", "background")
-            )
+            raise EdgeflError(f"no user of cell {cell} is within reach: raise users", ("radio", "background"))
         rng = self.streams("background", direction, cell)
         mean_s = float(taken_s[reached].mean())
         carrier_hz = self.air.settings.carrier_hz
@@ -88,7 +86,7 @@ class BackgroundTraffic:
                 )
 
     def _delay_s(self, cell: int, direction: Direction, mean_s: float, files: float) -> float:
-        """Return the time until a number of files has come in the mean; inf: it never has."""
+        """Return the time after which this number of files is expected; inf if never."""
         now_s = time_s = self.air.env.now
         while True:
             load, until_s = self._settings.load(direction, cell, time_s)

@@ -1,4 +1,4 @@
-"""Draw the users of background traffic: where they are in a cell, and how strong their links are."""
+"""Draw the users of background traffic: their places in a cell, and their links' SNR."""
 
 from dataclasses import dataclass
 
@@ -19,12 +19,12 @@ from edgefl.errors import EdgeflError
 from edgefl.mobility._draws import UniformDraws
 from edgefl.rng import Streams
 
-MOST_DRAWS = 10_000  # of places, until enough are in one cell
+MOST_DRAWS = 10_000  # batches of places drawn until one cell has enough
 
 
 @dataclass(frozen=True)
 class BackgroundUsers:
-    """Users at places drawn in a cell. Power and share indoors are their own; their height is that of device 0."""
+    """Users at random places in a cell, with their own power and indoor state, at the height of device 0."""
 
     devices: DeviceSettings
     gains: LargeScaleGains
@@ -37,7 +37,7 @@ class BackgroundUsers:
         return settings
 
     def snr(self, cell: int) -> dict[Direction, FloatArray]:
-        """Return [users] the mean SNR of a cell's users in each direction, on the whole band."""
+        """Return the mean SNR [users] of a cell's users in each direction, on the whole band."""
         state = self._large_scale(cell)
         power_w = np.full(self._settings.users, dbm_to_watt(self._settings.transmit_power_dbm))
         budget = Budget(self.extent.radio, power_w)
@@ -61,7 +61,7 @@ class BackgroundUsers:
     def _places_m(
         self, gains: SpatialGains, cell: int, rng: np.random.Generator, ring: dict[str, float]
     ) -> FloatArray:
-        """Draw places until there are enough for which this cell is the strongest."""
+        """Draw places until this cell is the strongest at enough of them."""
         users, inside_m = self._settings.users, np.empty((0, 2))
         for _ in range(MOST_DRAWS):
             places_m = sample_ring(rng, users, **ring)
@@ -74,7 +74,7 @@ class BackgroundUsers:
         )
 
     def _walls(self, cell: int) -> Indoors | None:
-        """The walls, if any user can be behind one."""
+        """Return the walls, or None if no user can be indoors."""
         share, depth_m = self.devices.indoor_share, self.extent.radio.path_loss.indoor_depth_m
         if not share or depth_m is None:
             return None

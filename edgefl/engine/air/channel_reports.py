@@ -1,4 +1,4 @@
-"""Channel reports: gains measured anew while transfers last, of all cells at once."""
+"""Channel reports: gains measured during transfers, for all cells at once."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,15 +25,14 @@ Snr = dict[Direction, FloatArray]
 
 
 class ChannelReports:
-    """The mean SNR of the links of one round in one cell, measured anew for those with a transfer under way.
+    """Mean SNR of a round's links in one cell, updated for links with a transfer under way.
 
-    At the times of the grid all of them are measured when the first is asked for. An absent device keeps what was
-    measured last.
+    At a measurement time, the first read measures all of them. An absent device keeps its last SNR.
 
     Args:
-        links: ids ascending; their SNR is that of the round's start, their uplink power is held.
+        links: ids ascending; the SNR is that at the round's start, the uplink power is fixed.
         neighbours: shares that each other site sends.
-        interfered: the links' fading, whose interference is measured too; None: it is in the SNR.
+        interfered: the links' fading, whose interference is updated too; None if it is part of the SNR.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class ChannelReports:
         self.ids = np.asarray(links.devices)
         self.neighbours = neighbours
         self.interfered = interfered
-        # others of the round begin before the next tick, too: all links take little more time than one
+        # other transfers of the round also begin before the next tick, and all links take little longer than one
         self._surveyed = Derived(partial(reader.surveyed, cell, self.ids, neighbours, interfered is not None))
         self._row = {device: row for row, device in enumerate(links.devices)}
         self._reader = reader
@@ -79,12 +78,12 @@ class ChannelReports:
         return self._snr[direction].item(row)
 
     def known_snr(self, device: int, direction: Direction) -> float | None:
-        """Return `snr` of a device if it has been measured now, None if not."""
+        """Return `snr` of a device, or None if it has not been measured yet at this time."""
         row = self._row[device]
         return self._snr[direction].item(row) if self._is_now(self._measured_s.item(row)) else None
 
     def take_surveyed(self, row: int, survey: Survey) -> None:
-        """Take what a survey says of the link in a row; an absent device keeps what was measured last."""
+        """Update the link in a row from a survey; an absent device keeps its last SNR."""
         snr, heard = self._surveyed(survey)
         self._measured_s[row] = self._reader.env.now
         if np.isfinite(survey.positions_m[self.ids[row], 0]):
@@ -94,13 +93,13 @@ class ChannelReports:
                 self.interfered("downlink")[row].heard = heard[row]
 
     def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
-        """Return the rows of the links to be measured now: with a transfer under way, not measured yet at this time.
+        """Return rows of links to measure now: with a transfer under way, and not measured yet at this time.
 
-        From now on they count as measured. Absent devices are left out: they have what was measured last.
+        They count as measured from now on. Absent devices are left out and keep their last SNR.
 
         Args:
-            positions_m: [all devices, 2] now, nan: absent.
-            alone: only the link in this row is.
+            positions_m: [all devices, 2] now, nan if absent.
+            alone: measure only the link in this row.
         """
         if alone is None:
             rows = np.searchsorted(self.ids, sorted(self._active))
@@ -111,7 +110,7 @@ class ChannelReports:
         return rows[np.isfinite(positions_m[self.ids[rows], 0])]
 
     def take(self, rows: npt.NDArray[np.intp], snr: Snr, heard: Sequence[Heard]) -> None:
-        """Take what was measured just now: [rows] SNR, and what each device hears of the other sites."""
+        """Store new measurements: SNR [rows], and each device's interference from the other sites."""
         self._snr["downlink"][rows] = snr["downlink"]
         self._snr["uplink"][rows] = snr["uplink"] * self._uplink_power[rows]
         if self.interfered is not None:
@@ -120,30 +119,30 @@ class ChannelReports:
                 links[row].heard = hears
 
     def _is_now(self, measured_s: Values) -> Any:
-        # a clock that adds up waits may come to one time in two ways
+        # a clock that sums waits may reach the same time by two sums
         now_s = self._reader.env.now
         return now_s - measured_s <= rounding_s(now_s)
 
 
 @dataclass(eq=False)
 class GainReader:
-    """Measures the gains of links while transfers last.
+    """Measure the gains of links during transfers.
 
-    At the times of the grid, at which everybody measures, all rounds are measured together: the gains of many places
-    take little more time than those of a few. Where devices measure all cells for their handovers, that survey says
-    what the links are, too, and a transfer that begins beside the grid has what was measured at the last tick, as a
-    network has reports. Else it is measured alone, for nobody else asks then; in a band that is shared dynamically
-    with those of its round, where it is planned anew for all.
+    At the common measurement times all rounds are measured together, since the gains of many places take little
+    longer than those of a few. Where devices survey all cells for handovers, the survey gives the links' gains too; a
+    transfer that begins between two measurements takes those of the last tick, like a network with reports. Without a
+    survey such a link is measured alone, or, in a dynamically shared band, with those of its round, since the band
+    replans all of them.
 
     Args:
-        gains: of the links.
-        heard: large-scale state -> what each device hears of the other sites.
+        gains: large-scale gains of the links.
+        heard: large-scale state -> each device's interference from the other sites.
         shared: whether transfers share a band dynamically.
 
     Attributes:
         under_way: the rounds with a transfer under way, in order of their first one.
-        positions_m: returns [devices, 2] of all devices now, nan: absent; None: nobody moves.
-        survey: afresh -> what all devices measured of all cells now, or at the last tick; None: nobody measures.
+        positions_m: returns [devices, 2] of all devices now, nan if absent; None if no device moves.
+        survey: afresh -> survey of all cells by all devices, from now or the last tick; None without measurements.
     """
 
     env: simpy.Environment
@@ -157,8 +156,8 @@ class GainReader:
     survey: Callable[[bool], Survey | None] = lambda _: None
 
     def read(self, asking: ChannelReports, row: int) -> None:
-        """Measure a round's link in a row, and others that are due with it."""
-        assert self.positions_m is not None  # else no link is measured again
+        """Measure a round's link in a row, and all others due with it."""
+        assert self.positions_m is not None  # otherwise no link is measured again
         on_grid, rounds = self.monitoring.measures_at(self.env.now), [asking]
         survey = self.survey(on_grid)
         if survey is not None and not on_grid and not self.shared:
@@ -169,7 +168,7 @@ class GainReader:
             rounds += [
                 other
                 for other in self.under_way
-                # in one cell, rounds may have a shadowing of their own
+                # rounds in one cell may differ in shadowing
                 if other is not asking and (other.key == asking.key or other.cell != asking.cell)
             ]
         alone = None if on_grid or self.shared else row
@@ -194,7 +193,7 @@ class GainReader:
     def surveyed(
         self, cell: int, ids: npt.NDArray[np.intp], neighbours: int, hear: bool, survey: Survey
     ) -> tuple[Snr, list[Heard]]:
-        """Return what a survey says of all links of a round: [links] SNR, and what each hears of the other sites."""
+        """Return the SNR [links] of a round from a survey, and each link's interference from the other sites."""
         cells, shares = np.repeat([[cell], [neighbours]], len(ids), axis=1)
         state = self.gains.of_survey(survey, ids.tolist(), cells)
         return self.budget.snr(state, shares), self.heard(state) if hear else []

@@ -1,4 +1,4 @@
-"""Coverage: which devices have a link that carries anything, and so are connected."""
+"""Coverage: which devices have a usable link, and so are connected."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -14,21 +14,20 @@ from edgefl.engine.derived import Derived
 
 
 class Coverage:
-    """Tells which devices have a link to a cell's site, where they are now.
+    """Decide which devices have a usable link to a cell's site at their current places.
 
-    A device has one if its mean SINR, over fading and interference, is `coverage_margin_db` above what the lowest CQI
-    needs in both directions: in the uplink alone on the whole band, of which it may use a part; on a smaller share
-    its SINR is no lower. One that has none is not in connected mode, and so not present: no server knows of it. So
-    nobody waits for timers but for those of links that are lost while a transfer lasts, as `radio_link_monitoring`
-    has it.
+    A link is usable if its mean SINR, over fading and interference, is `coverage_margin_db` above the need of the
+    lowest CQI in both directions. The uplink counts alone on the whole band, of which it may use a part; on a smaller
+    share its SINR is no lower. A device without a link is not in connected mode, so it is absent and no server knows
+    it. Only links lost during a transfer therefore wait for timers (`radio_link_monitoring`).
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin lies above Qout: a link is lost at
-    one quality and found again at a better one). Left out: that quality of the downlink alone decides there, and that
-    a device takes some 100 ms to tell. Leaving coverage out, a server selects devices that cannot answer, and each
-    round lasts until their timers have run out.
+    one quality and found again at a better one). Left out: the standard decides by the downlink's quality alone, and
+    a device takes some 100 ms to report. Without coverage, a server selects devices that cannot answer, and each
+    round lasts until their timers expire.
 
     Args:
-        at_sites: positions of all devices, a cell -> mean interference over noise at its site.
+        at_sites: (positions of all devices, cell) -> mean interference over noise at its site.
     """
 
     def __init__(
@@ -49,10 +48,10 @@ class Coverage:
         )
 
     def among(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
-        """Return [n] whether devices with these ids [n] have a link to a cell's site, read-only.
+        """Return [n] whether devices with ids [n] have a link to a cell's site, read-only.
 
         Args:
-            positions_m: [devices, 2] of all devices now, nan: absent.
+            positions_m: [devices, 2] of all devices now, nan if absent.
         """
         return self._among[cell](cell, ids, positions_m)
 

@@ -1,4 +1,4 @@
-"""How far a scenario's world reaches, and how high its antennas stand; what is not given, its path loss says."""
+"""Distances and antenna heights of a scenario's world; the path loss supplies the defaults."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,14 +20,14 @@ from edgefl.mobility import Mobility
 class Extent:
     """Distances and heights of a scenario's world.
 
-    Heights and the smallest distance that the cell leaves out are those of the path loss: UMi has its base
-    stations at 10 m, UMa at 25 m, InH at 3 m.
+    Heights and the smallest distance default to those of the path loss: UMi has its base stations at 10 m, UMa at
+    25 m, InH at 3 m.
     """
 
     cell: CellSettings
     layout: LayoutSettings
     radio: RadioSettings
-    mobilities: Sequence[Mobility]  # of the classes of devices
+    mobilities: Sequence[Mobility]  # one per device class
 
     @property
     def bs_height_m(self) -> float:
@@ -42,14 +42,14 @@ class Extent:
         return self._path_loss.ut_height_m if given is None else given
 
     def at_height(self, ut_height_m: float | None) -> "Extent":
-        """Return the extent for devices at another height; None: at this one."""
+        """Return the extent for devices at another height, or this one for None."""
         if ut_height_m is None:
             return self
         return replace(self, cell=self.cell.model_copy(update={"ut_height_m": ut_height_m}))
 
     @property
     def min_distance_m(self) -> float:
-        """Smallest 2D distance of the drop, below which the path loss stays what it is there."""
+        """Smallest 2D distance at which devices are dropped; the path loss is constant below it."""
         given = self.cell.min_distance_m
         return self._range_m[0] if given is None else given
 
@@ -68,7 +68,7 @@ class Extent:
 
     @property
     def kept_free_m(self) -> float:
-        """Distance from the origin within which no device is dropped: that of a site which stands there."""
+        """Distance from the origin within which no device is dropped; 0 if no site is fixed there."""
         return self.min_distance_m if self.layout.sites is None else 0.0
 
     @property
@@ -78,9 +78,9 @@ class Extent:
 
     @property
     def field_radius_m(self) -> float:
-        """Radius of the disc over which places have a shadowing and a line of sight of their own.
+        """Radius of the disc over which shadowing and line of sight are functions of the place.
 
-        One cell asks for places in the cell only, several for all where devices can be.
+        One cell needs only its own area, several cells every place that devices can reach.
         """
         if not self.layout.several:
             return self.area_radius_m
@@ -88,21 +88,21 @@ class Extent:
 
     @property
     def edge_m(self) -> float:
-        """Distance from the origin beyond which a device is absent: the cell's edge, or the layout's."""
+        """Distance from the origin beyond which a device is absent: the edge of the cell or the layout."""
         if not self.layout.several:
             return self.cell.radius_m
-        # a device that is reflected at the edge may lie beyond it by rounding
+        # a device reflected at the edge may round to beyond it
         return self.field_radius_m * (1.0 + 1e-10)
 
     @property
     def wraparound(self) -> Wraparound | None:
-        """The layout's repetition, if it repeats."""
+        """The layout's wrap-around, or None."""
         repeats = self.layout.rings > 0 and self.layout.edge != "guard_ring"
         return Wraparound(self.layout.rings, self.layout.isd_m) if repeats else None
 
     @property
     def farthest_m(self) -> float:
-        """Largest 2D distance at which a gain may be asked for."""
+        """Largest 2D distance for which a gain may be needed."""
         if not self.layout.several:
             return self.cell.radius_m if self.radio.propagation.shadowing == "round" else self.field_radius_m
         if self.wraparound:
@@ -111,12 +111,12 @@ class Extent:
 
     @property
     def shadowing_std_db(self) -> float:
-        """Standard deviation of the shadowing where line of sight is everywhere, or nowhere."""
+        """Standard deviation of the shadowing if line of sight is the same everywhere."""
         given = self.radio.propagation.shadowing_std_db
         return self._path_loss.shadowing_std_db(self._in_sight) if given is None else given
 
     def path_loss_db(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
-        """Return the path loss at these distances, at this carrier and these heights."""
+        """Return the path loss at these distances."""
         return self._path_loss.path_loss_db(
             distance_2d_m,
             carrier_hz=self.radio.carrier_hz,
@@ -126,7 +126,7 @@ class Extent:
         )
 
     def check(self) -> None:
-        """Refuse heights, a carrier and distances for which the path loss does not hold.
+        """Raise if the path loss does not hold for the heights, the carrier or a distance.
 
         Raises:
             EdgeflError: names the key and the remedy.
@@ -141,7 +141,7 @@ class Extent:
         if self.min_distance_m >= self.radius_m:
             raise EdgeflError(
                 f"{self.radius_m:g} m leaves no room for devices, which keep min_distance_m "
-                f"{self.min_distance_m:g} m away: no device could ever take part; make it larger",
+                f"{self.min_distance_m:g} m away, so no device could take part: make it larger",
                 self._size,
             )
         self._holds_at(self.min_distance_m, ("cell", "min_distance_m"), "closest")

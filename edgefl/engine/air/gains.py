@@ -1,4 +1,4 @@
-"""Large-scale gain between devices and sites: what it is, and where line of sight and shadowing belong to places."""
+"""Large-scale gains between devices and sites: the protocol, and gains that are a function of the place."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,18 +18,18 @@ RoundKey = tuple[int, str, int]  # session, phase, round
 
 @dataclass(frozen=True)
 class LargeScaleState:
-    """The large-scale state of the links to a cell's site during a round, [devices] each."""
+    """Large-scale state of a round's links to a cell's site, [devices] each."""
 
     ids: Sequence[int]
     gains_db: np.ndarray  # path loss and shadowing, negative
-    distances_m: np.ndarray  # 2D, nan: not measured
-    others: np.ndarray  # sum of the linear gains to all other sites; 0 where nobody asks for it
-    key: RoundKey | None = None  # names the round
-    of_cells: np.ndarray | None = None  # [devices, cells] linear gains to the other cells, where asked for
-    everywhere_m: np.ndarray | None = None  # [all devices, 2] where they all are, nan: absent
+    distances_m: np.ndarray  # 2D, nan if not measured
+    others: np.ndarray  # sum of the linear gains to all other sites; 0 if not needed
+    key: RoundKey | None = None  # identifies the round
+    of_cells: np.ndarray | None = None  # [devices, cells] linear gains to the other cells, if needed
+    everywhere_m: np.ndarray | None = None  # [all devices, 2] positions, nan if absent
 
     def of(self, ids: Sequence[int]) -> "LargeScaleState":
-        """Return the state of some of its devices, given by sorted ids."""
+        """Return the state of some of the devices, by sorted ids."""
         rows = np.searchsorted(self.ids, ids)
         of_cells = None if self.of_cells is None else self.of_cells[rows]
         gains_db, distances_m, others = self.gains_db[rows], self.distances_m[rows], self.others[rows]
@@ -48,43 +48,42 @@ class LargeScaleGains(Protocol):
 
     @property
     def clamped(self) -> int:
-        """Number of links closer than the minimum distance, which took the path loss there."""
+        """Number of links closer than the minimum distance, which took its path loss."""
 
     @property
     def beyond(self) -> int:
         """Number of links that took the gain at the world's border.
 
-        Of devices that are beyond it for less than a tick, which are present until the next look at them, and of
-        those that have gone with their part of a round under way. Whoever asks for the gain of a link has it so.
+        Their devices are beyond it for less than a tick and still count as present, or left with work under way.
         """
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
     ) -> LargeScaleState:
-        """Return the state of links to a cell's site, or to one for each device, in the round named by key."""
+        """Return the state of links to a cell's site, or to one site per device, in the round `key`."""
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
-        """Return the state of links to the sites of cells [ids], from what all devices measured: within 1e-3 dB."""
+        """Return the state of links to the sites of cells [ids] from a survey, within 1e-3 dB."""
 
     def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-        """Return the state of links from places [n, 2] to the sites of cells [n] now: within 1e-3 dB, not counted.
+        """Return the state of links from places [n, 2] to the sites of cells [n] now, within 1e-3 dB; not counted.
 
-        Of gains that belong to places alone.
+        Only for gains that are a function of the place.
         """
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices, cells] the gain in dB; -inf for a device that is absent."""
+        """Return the gain [devices, cells] in dB; -inf for an absent device."""
 
 
 class SpatialGains:
-    """Gains to the cells of any number of sites: line of sight and shadowing are functions of the place.
+    """Gains to the cells of any number of sites, with line of sight and shadowing as functions of the place.
 
     Args:
-        large_scales: of the sites, for each kind of device that stands at a height of its own.
-        of: [devices] the kind of each, a place in `large_scales`.
-        interference: whether the gains to other cells are asked for.
-        sectors: the panels of the sites, each a cell, for each kind of device; None: every site is a cell and
-            sends alike everywhere.
+        large_scales: of the sites, one per device height.
+        of: [devices] index into `large_scales`.
+        interference: whether gains to other cells are needed.
+        sectors: panels of the sites, each a cell, one per device height; None if every site is a single,
+            omnidirectional cell.
         antenna_gain_dbi: of sites without sectors.
     """
 
@@ -104,7 +103,7 @@ class SpatialGains:
         self.beyond = 0
         self._interference = interference
         self.clamped = 0
-        self._links = Derived(self._links_of)  # a million who stand still are measured once
+        self._links = Derived(self._links_of)  # devices that stand still are computed once
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
@@ -118,7 +117,7 @@ class SpatialGains:
     def _links_of(
         self, ids: np.ndarray, cell: int | np.ndarray, places_m: np.ndarray
     ) -> tuple[LargeScaleState, int, int]:
-        """Return the links of devices [n], and how many are held at the minimum distance and at the border."""
+        """Return the links of devices [n], and the number clamped to the minimum distance and to the border."""
         places_m, outside = self._within_border(places_m)
         _, sectors = self._kinds[0]
         cells = cell if isinstance(cell, np.ndarray) else np.full(len(ids), cell)
@@ -136,7 +135,7 @@ class SpatialGains:
             gains_db[rows] += self._antenna_gain_dbi if sectors is None else sectors.gain_dbi(here_m)[own]
             if of_sites is not None:
                 of_cells = self._of_cells(of_sites, sectors, here_m)
-                # device by device in memory: a sum's rounding depends on it
+                # contiguous by device: the rounding of sums depends on it
                 everywhere = db_to_linear(of_cells.astype(float, order="C"))
                 others[rows] = everywhere.sum(axis=1) - everywhere[own]
                 everywhere[own] = 0.0
@@ -148,7 +147,7 @@ class SpatialGains:
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         chosen, own = np.asarray(ids, dtype=np.intp), (np.arange(len(ids)), cells)
-        # device by device in memory: a sum's rounding depends on it
+        # contiguous by device: the rounding of sums depends on it
         of_cells = survey.power_db[chosen].astype(float, order="C")
         everywhere_m, unknown_m = survey.positions_m, np.full(len(ids), np.nan)
         far = np.flatnonzero(np.isneginf(of_cells[own]) & np.isfinite(everywhere_m[chosen, 0]))
@@ -173,7 +172,7 @@ class SpatialGains:
         return LargeScaleState(ids.tolist(), gains_db, unknown_m, others)
 
     def _within_border(self, places_m: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return places [n, 2], the nearest at the world's border of those beyond it, and how many these are."""
+        """Return places [n, 2], moving those beyond the world's border to it, and the number moved."""
         radius_m, distances_m = self.large_scale.area_radius_m, np.hypot(places_m[:, 0], places_m[:, 1])
         outside = distances_m > radius_m
         if not outside.any():
@@ -183,15 +182,15 @@ class SpatialGains:
         return held_m, int(outside.sum())
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices, cells] the gain in dB: what a measurement compares, as all cells send alike.
+        """Return the gain [devices, cells] in dB, which measurements compare since all cells send at equal power.
 
-        -inf for a device that is absent, or beyond the world's border: no cell is there for it. For a link, which it
-        may still have, ask `of_round`, `of_survey` or `of_links`.
+        It is -inf for a device that is absent or beyond the world's border. For a link that it may still have, use
+        `of_round`, `of_survey` or `of_links`.
         """
         return self.power_db_of(positions_m, np.arange(len(positions_m)))
 
     def power_db_of(self, positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """Return `power_db` of some devices, [n, cells] at positions [n, 2]."""
+        """Return `power_db` [n, cells] of some devices at positions [n, 2]."""
         here = within(positions_m, self.large_scale.area_radius_m * (1 + 1e-10))
         large_scale, sectors = self._kinds[0]
         if here.all() and len(self._kinds) == 1:
@@ -206,7 +205,7 @@ class SpatialGains:
         return power_db
 
     def _of_cells(self, gain_db: np.ndarray, sectors: Sectors | None, positions_m: np.ndarray) -> np.ndarray:
-        """Return [n, cells] the gain in dB from gain_db [n, S], that to the sites, at places [n, 2]."""
+        """Return the gain [n, cells] in dB from that to the sites, gain_db [n, S], at places [n, 2]."""
         if sectors is None:
             return gain_db + self._antenna_gain_dbi if self._antenna_gain_dbi else gain_db
         panels_dbi = sectors.gain_dbi(positions_m, single=True)
@@ -217,10 +216,10 @@ Kind = TypeVar("Kind")
 
 
 def by_kind(kinds: Sequence[Kind], of: np.ndarray) -> Iterator[tuple[Kind, np.ndarray | slice]]:
-    """Yield each kind that occurs, and the rows that are of it: all, where there is one.
+    """Yield each kind that occurs and its rows, all of them if there is one kind.
 
     Args:
-        of: [n] the kind of each row, a place in `kinds`.
+        of: [n] each row's index into `kinds`.
     """
     if len(kinds) == 1:
         yield kinds[0], slice(None)

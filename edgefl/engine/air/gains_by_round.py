@@ -14,7 +14,7 @@ from edgefl.rng import Streams
 
 
 class _Loss(NamedTuple):
-    """Path loss of places [n], less the gain of the antenna, and how many were held at either end of its range."""
+    """Path loss of places [n] minus the antenna gain, and the number clamped at either end of its range."""
 
     distances_m: np.ndarray
     loss_db: np.ndarray
@@ -23,11 +23,11 @@ class _Loss(NamedTuple):
 
 
 class PerRoundGains:
-    """Gains to one site at the origin: path loss of the place, shadowing drawn anew each round. J, (21).
+    """Gains to one site at the origin: path loss of the place, shadowing drawn for each round. J, (21).
 
     Args:
-        extents: of each kind of device that stands at a height of its own.
-        of: [devices] the kind of each, a place in `extents`.
+        extents: one per device height.
+        of: [devices] index into `extents`.
     """
 
     def __init__(self, extents: Sequence[Extent], of: np.ndarray, streams: Streams) -> None:
@@ -35,7 +35,7 @@ class PerRoundGains:
         self._extents = extents
         self._of = of
         self._streams = streams
-        self._loss = Derived(self._loss_of)  # the same from round to round while devices stand still
+        self._loss = Derived(self._loss_of)  # unchanged between rounds while devices stand still
         self.clamped = 0
         self.beyond = 0
 
@@ -46,7 +46,7 @@ class PerRoundGains:
         of = self._loss(positions_m[chosen], self._of[chosen])
         self.clamped += of.clamped
         self.beyond += of.beyond
-        # one draw for all devices, so that a link's shadowing does not depend on who takes part
+        # one draw for all devices, so that a link's shadowing does not depend on the participants
         shadowing_db = draw_shadowing_db(
             self._streams("shadowing", *key), len(positions_m), std_db=self._std_db
         )[chosen]
@@ -54,20 +54,20 @@ class PerRoundGains:
         return LargeScaleState(ids, gains_db, of.distances_m, none, key, everywhere_m=positions_m)
 
     def of_places(self, places_m: np.ndarray, rng: np.random.Generator) -> LargeScaleState:
-        """Return the state of links of users at places [n, 2], as high as devices of the first kind; not counted."""
+        """Return the state of links of users at places [n, 2], at the first extent's height; not counted."""
         first, none = np.zeros(len(places_m), dtype=np.intp), np.zeros(len(places_m))
         of = self._loss_of(places_m, first)
         shadowing_db = draw_shadowing_db(rng, len(places_m), std_db=self._std_db)
         return LargeScaleState(first.tolist(), -(of.loss_db + shadowing_db), of.distances_m, none)
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
-        raise NotImplementedError("one cell is not surveyed")
+        raise NotImplementedError("a single cell is not surveyed")
 
     def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-        raise NotImplementedError("a round's gains belong to no place")
+        raise NotImplementedError("gains drawn for each round are no function of the place")
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        raise NotImplementedError("one cell has no neighbours")
+        raise NotImplementedError("a single cell has no neighbours")
 
     def _loss_of(self, places_m: np.ndarray, kinds: np.ndarray) -> _Loss:
         """Return the path loss of devices of kinds [n] at places [n, 2]."""
@@ -77,6 +77,6 @@ class PerRoundGains:
             nearest_m, farthest_m = extent.min_distance_m, extent.model_ends_m
             clamped += int((distances_m[rows] < nearest_m).sum())
             beyond += int((distances_m[rows] > farthest_m).sum())
-            # path-loss models begin at the minimum distance; a device that walks closer is held at it
+            # path-loss models begin at the minimum distance, which counts for a device that walks closer
             loss_db[rows] = extent.path_loss_db(np.clip(distances_m[rows], nearest_m, farthest_m))
         return _Loss(distances_m, loss_db - self._extents[0].layout.antenna_gain_dbi, clamped, beyond)

@@ -1,4 +1,4 @@
-"""Devices indoors and in cars: which they are, where or when, and what the walls take from their links."""
+"""Penetration loss of devices indoors and in cars, by place or by trip."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,22 +16,22 @@ from edgefl.mobility import Trips
 from edgefl.mobility._draws import UniformDraws, normal
 from edgefl.rng import Streams
 
-# Numbers of a device and a place: whether it is indoors, two for how far behind the wall, two for a normal one
+# Uniform numbers per device and place: one for being indoors, two for the depth behind the wall, two for a normal
 _NUMBERS = 5
-# Places are squares; the one with the origin at its corner has this number along both axes. 2^20 x 25 m is far.
+# Places are squares; the square with the origin at its corner has this number along both axes (2^20 x 25 m is far)
 _MIDDLE = 2**20
 
 
 class Indoors:
-    """The walls between the devices and the sites.
+    """Walls between devices and sites.
 
-    A device is indoors or not for as long as it stays in one square of the plane, with sides as long as a
-    building is deep, and finds the same when it comes back; other devices in the same square have their own
-    luck. The loss is the same towards all sites: it changes no comparison between them.
+    A device stays indoors or outdoors while it is in one square of the plane, as wide as a building is deep, and
+    finds the same state when it comes back; devices in the same square are independent. The loss is the same
+    towards all sites, so it does not affect their ranking.
 
     Args:
-        share: [devices] probability of being indoors. wall_db, std_db: [devices] of their walls.
-        depth_m: of buildings.
+        share: [devices] probability of being indoors. wall_db, std_db: [devices] mean and deviation of their walls.
+        depth_m: depth of buildings.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class Indoors:
         self._wall_db = wall_db
         self._std_db = std_db
         self._draws = draws
-        # squares [n], or whatever has a number >= 0, and devices [n] there -> [n] what the walls take from them
+        # numbers >= 0 of squares or trips [n], and devices [n] there -> [n] wall loss
         self.of_number = DerivedRows(self._loss_in, len(share))
 
     @classmethod
     def of_fleet(cls, fleet: Fleet, depth_m: float | None, carrier_hz: float, streams: Streams) -> "Indoors":
-        """Return the walls of the devices, of each as its class says; no buildings where depth_m is None."""
+        """Return the walls of the devices by their classes; without buildings if depth_m is None."""
         return cls(
             fleet.column(lambda kind: 0.0 if depth_m is None else kind.indoor_share),
             fleet.column(lambda kind: wall_loss_db(carrier_hz, kind.penetration)),
@@ -57,7 +57,7 @@ class Indoors:
         )
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return [n] what the walls take from devices [n] at these positions [n, 2], dB; 0 outdoors."""
+        """Return the wall loss [n] of devices [n] at positions [n, 2], dB; 0 outdoors."""
         along, across = np.floor(positions_m / self._depth_m).astype(np.int64).T + _MIDDLE
         return self.of_number(along * 2 * _MIDDLE + across, ids)
 
@@ -73,20 +73,19 @@ class Indoors:
 
 
 class IndoorsByTrip:
-    """The walls between the devices and the sites, which change when a device goes somewhere.
+    """Walls between devices and sites that change with each trip of a device.
 
-    A device is indoors or not from when it sets out for a place until it sets out again. One that goes faster than
-    vehicle_above_m_s is in a car, and not in a building, for as long as it does; each trip's car has its own loss.
-    A device whose movement knows no places keeps its state throughout. The loss is the same towards all sites.
+    A device keeps its indoor state from one departure to the next. While it is faster than vehicle_above_m_s it is in
+    a car instead of a building; each trip's car has its own loss. A device whose movement has no destinations keeps
+    its state. The loss is the same towards all sites.
 
-    Source: 3GPP TR 38.901, Table 7.2-1 (the share of those indoors belongs to users at 3 km/h), and 7.4.3.2 (cars:
-    N(9 dB, (5 dB)^2)). Left out: that who walks to a place is outdoors
-    on the way, which its share of indoors does not tell.
+    Source: 3GPP TR 38.901, Table 7.2-1 (its indoor share is for users at 3 km/h), and 7.4.3.2 (cars:
+    N(9 dB, (5 dB)^2)). Left out: a device that walks to a place is outdoors on the way.
 
     Args:
-        buildings: of the devices; used with the number of a trip in place of that of a square.
-        vehicle_above_m_s: [devices] inf: never in a car.
-        trips: of all devices, now.
+        buildings: of the devices; used with trip numbers instead of square numbers.
+        vehicle_above_m_s: [devices], inf if never in a car.
+        trips: returns the current trips of all devices.
     """
 
     def __init__(
@@ -111,7 +110,7 @@ class IndoorsByTrip:
         streams: Streams,
         trips: Callable[[], Trips],
     ) -> "IndoorsByTrip":
-        """Return the walls of the devices, of each as its class says; no buildings where depth_m is None."""
+        """Return the walls of the devices by their classes; without buildings if depth_m is None."""
         return cls(
             Indoors.of_fleet(fleet, depth_m, carrier_hz, streams),
             fleet.column(lambda kind: math.inf if kind.vehicle_above_m_s is None else kind.vehicle_above_m_s),
@@ -120,7 +119,7 @@ class IndoorsByTrip:
         )
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return [n] what the walls take from devices [n] now, dB; 0 outdoors. The positions do not matter."""
+        """Return the loss [n] of devices [n] now, dB; 0 outdoors. Positions are not used."""
         number, speed_m_s = (column[ids] for column in self._trips())
         in_car = speed_m_s > self._above_m_s[ids]
         loss_db = np.zeros(len(ids))
@@ -129,19 +128,19 @@ class IndoorsByTrip:
         return loss_db
 
     def _car_db(self, trip: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return [n] what the cars take in which devices [n] are on these trips [n]."""
+        """Return the loss [n] of the cars of devices [n] on trips [n]."""
         return CAR_DB + CAR_STD_DB * normal(self._draws.uniform(ids, 2 * trip, 2))[0]
 
 
 class Obstacles(Protocol):
-    """Whatever stands between devices and all sites alike."""
+    """Obstacles with the same loss towards all sites."""
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return [n] what it takes from the links of devices [n] at these positions [n, 2], now, dB."""
+        """Return the loss [n] of devices [n] at positions [n, 2] now, dB."""
 
 
 class BehindWalls:
-    """Gains less the loss of walls, for devices indoors."""
+    """Gains minus the loss of obstacles."""
 
     def __init__(self, gains: LargeScaleGains, indoors: Obstacles) -> None:
         self._gains = gains
@@ -170,7 +169,7 @@ class BehindWalls:
         return self._gains.of_links(places_m, ids, cells).behind(self._indoors.loss_db(places_m, ids))
 
     def _of_survey(self, survey: Survey) -> FloatArray:
-        """Return [devices] what the walls took from each when a survey was first asked for; 0 for the absent."""
+        """Return the loss [devices] at the first read of a survey; 0 for absent devices."""
         loss_db = np.zeros(len(survey.positions_m))
         here = np.flatnonzero(np.isfinite(survey.positions_m[:, 0]))
         loss_db[here] = self._indoors.loss_db(survey.positions_m[here], here)

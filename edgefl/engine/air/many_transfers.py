@@ -1,4 +1,4 @@
-"""Fast path of `Link.transfer`: many transfers on fixed shares that nothing cuts off, timed at once."""
+"""Fast path of `Link.transfer`: time many transfers on fixed shares at once, where nothing cuts them off."""
 
 from collections.abc import Sequence
 
@@ -20,14 +20,14 @@ def time_transfers(
     """Time transfers on fixed shares that nothing cuts off.
 
     Args:
-        payload_bits: of each link.
-        from_s: [links] when each may begin.
+        payload_bits: [links].
+        from_s: [links] earliest start of each.
     """
     slot_s = air.slot_s
     first_slots = air.next_slots(from_s)
     start_s = first_slots * np.float64(slot_s)
     end_s = (first_slots + _slots(air, links, direction, payload_bits, first_slots)) * np.float64(slot_s)
-    # the clock reaches a time by waiting for it from where it stands, which may round
+    # the clock reaches a time by a wait from its current time, which may round
     begun_s = from_s + np.maximum(0.0, start_s - from_s)
     clock_s = begun_s + np.maximum(0.0, end_s - begun_s)
     airtime_s = end_s - start_s
@@ -39,10 +39,10 @@ def time_transfers(
 
 
 def sure_to_end(air: AirInterface, links: Links, direction: Direction, bits: int, power: FloatArray) -> bool:
-    """Tell whether transfers are sure to end, ten times sooner than they must.
+    """Return whether transfers are certain to end, within a tenth of the slots that they may take.
 
     Args:
-        power: [links] of the fading in all slots; less than nearly all slots have.
+        power: [links] power of the fading that nearly all slots exceed.
     """
     carrier, share = air.carriers[direction], links.share[direction]
     snr = carrier.share_snr(share, links.snr[direction])
@@ -62,9 +62,9 @@ def _slots(
     payload_bits: Sequence[int],
     first_slots: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """Return [links] the number of slots that each transfer takes."""
+    """Return the number of slots [links] of each transfer."""
     carrier, bits, fidelity = air.carriers[direction], np.asarray(payload_bits), air.settings.fidelity
-    busy = np.flatnonzero(bits)  # a link with nothing to move may have no share
+    busy = np.flatnonzero(bits)  # a link with no bits may have no share
     share = links.share[direction][busy]
     snr = carrier.share_snr(share, links.snr[direction][busy])
     fading = [links.fading[i] for i in busy.tolist()]

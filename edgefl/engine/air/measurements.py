@@ -1,4 +1,4 @@
-"""What devices measure of the cells: received power, by place; one survey of all serves whoever asks at a time."""
+"""Received power of the cells at the devices; all readers at one time share a survey."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What all devices measured at one time; another one is not equal.
+    """Measurements of all devices at one time; compared by identity.
 
-    positions_m: [devices, 2] where they were, nan: absent. power_db: [devices, cells]; rows of absent devices mean
-    nothing. Both are not to be written to.
+    positions_m: [devices, 2], nan if absent. power_db: [devices, cells]; rows of absent devices are meaningless.
+    Both are read-only.
     """
 
     positions_m: np.ndarray
@@ -19,14 +19,14 @@ class Survey:
 
 
 class Measurements:
-    """Measure the power of the cells at devices: a function of the place, measured again where one has moved.
+    """Measure the power of the cells at the devices, again only for devices that have moved.
 
     Args:
-        cells: how many there are.
-        power_db_of: positions [n, 2], ids [n] of devices -> [n, cells] measured power in dB; None: there is one cell.
+        cells: number of cells.
+        power_db_of: positions [n, 2], ids [n] of devices -> [n, cells] power in dB; None for a single cell.
 
     Attributes:
-        last: what was measured last; None: nothing yet.
+        last: the last survey, or None.
     """
 
     def __init__(
@@ -38,12 +38,12 @@ class Measurements:
         self.last: Survey | None = None
 
     def survey(self, positions_m: np.ndarray) -> Survey:
-        """Return the power at all devices, which are at [devices, 2]: measured again for those that have moved."""
+        """Return a survey of all devices at positions_m [devices, 2]; recomputes those that have moved."""
         everyone, last = np.arange(len(positions_m)), self.last
         if last is not None:
             if positions_m is last.positions_m:
                 return last
-            # bit by bit, so that one that stays absent (nan) has not moved
+            # compare bits, so that a device that stays absent (nan) has not moved
             changed = positions_m.view(np.int64) != last.positions_m.view(np.int64)
             moved = np.flatnonzero(changed[:, 0] | changed[:, 1])
         if last is None or len(moved) > len(everyone) / 2:
@@ -57,18 +57,18 @@ class Measurements:
         return self.last
 
     def strongest_of(self, device: int, positions_m: np.ndarray) -> int:
-        """Return the cell that one of the devices, which is present, measures as the strongest at its place."""
+        """Return the strongest cell at the place of a device, which must be present."""
         if not self.several:
             return 0
         return int(self._power_db(positions_m[[device]], np.array([device])).argmax())
 
     def strongest(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices] `strongest_of` each device."""
+        """Return `strongest_of` [devices] each device."""
         everyone = np.arange(len(positions_m))
         if not self.several:
             return np.zeros_like(everyone)
         return self._power_db(np.nan_to_num(positions_m), everyone).argmax(axis=1)
 
     def _power_db(self, places_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        assert self._power_db_of is not None  # of one cell nothing is measured
+        assert self._power_db_of is not None  # a single cell is not measured
         return self._power_db_of(places_m, ids)

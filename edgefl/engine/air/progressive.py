@@ -1,4 +1,4 @@
-"""Transfers that move bits while time passes: on a share of their own or in a shared band, monitored or not."""
+"""Transfers that move bits as time passes: on a fixed share or in a shared band, monitored or not."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
@@ -17,23 +17,23 @@ from edgefl.errors import refused
 
 
 class ProgressiveTransfer(Protocol):
-    """The bits of one transfer, while the link is in sync."""
+    """Progress of one transfer while its link is in sync."""
 
     def go(self, slot: int, snr: float, until: int | None) -> Generator[simpy.Event, Any, int | None]:
-        """Move bits from a slot on, at a mean SNR; return the boundary at which all have arrived, if by `until`."""
+        """Move bits from a slot on at a mean SNR; return the boundary of the last bit, or None if after `until`."""
 
     def pause(self, slot: int) -> None:
-        """Move nothing from a slot on."""
+        """Stop moving bits from a slot on."""
 
     def bits(self, slot: int) -> int:
-        """Return the bits moved up to a slot, at which the transfer is over."""
+        """Return the bits moved up to a slot, where the transfer ends."""
 
 
 class HeldShareTransfer:
-    """A transfer on a share of its own at an SNR that holds: its end is known when it begins.
+    """A transfer on a fixed share at a constant mean SNR; its end is known at its start.
 
     Args:
-        first_slot: in which it begins.
+        first_slot: its first slot.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class HeldShareTransfer:
         self._air = air
         self._payload_bits = bits
         self._first_slot = first_slot
-        self._flow: Flow | None = None  # with nothing to move there may be no share
+        self._flow: Flow | None = None  # without bits there may be no share
         if bits:
             share_snr = float(carrier.share_snr(share, snr))
             self._flow = Flow(
@@ -68,14 +68,14 @@ class HeldShareTransfer:
         return slot + slots
 
     def pause(self, slot: int) -> None:
-        raise NotImplementedError("its link holds")
+        raise NotImplementedError("a link of constant SNR does not pause")
 
     def bits(self, slot: int) -> int:
         return 0 if self._flow is None else int(self._flow.bits(slot - self._first_slot, self._payload_bits))
 
 
 class FixedShareTransfer:
-    """A transfer on a share of its own, whose SNR changes."""
+    """A transfer on a fixed share with changing SNR."""
 
     def __init__(
         self, air: AirInterface, direction: Direction, share: float, fading: Fading, bits: int, slot: int
@@ -86,7 +86,7 @@ class FixedShareTransfer:
         self._flow = ChangingFlow(self._carrier.part(share), fading, bits, slot)
 
     def go(self, slot: int, snr: float, until: int | None) -> Generator[simpy.Event, Any, int | None]:
-        assert until is not None  # else the share is held
+        assert until is not None  # otherwise it is a HeldShareTransfer
         end = self._flow.end(slot, self.piece(snr)[1], until)
         yield self._air.until(until if end is None else end)
         return end
@@ -99,17 +99,17 @@ class FixedShareTransfer:
         return int(self._flow.bits)
 
     def piece(self, snr: float) -> tuple[ChangingFlow, float]:
-        """Return its bits, and the mean SNR on its share of one on the whole band."""
+        """Return its flow, and the mean SNR on its share for an SNR on the whole band."""
         return self._flow, float(self._carrier.share_snr(self._share, snr))
 
 
 @dataclass(eq=False)
 class SharedBandTransfer:
-    """A transfer in a band that is shared dynamically; while it is out of sync, it is not scheduled.
+    """A transfer in a dynamically shared band; it is not scheduled while out of sync.
 
     Args:
-        neighbours: what each share of the other sites adds to the noise, over it.
-        until: slot -> an event at its beginning.
+        neighbours: interference over noise per share that the other sites send.
+        until: slot -> an event at its start.
     """
 
     band: BandInUse
@@ -139,7 +139,7 @@ class SharedBandTransfer:
         if not self._end.triggered:
             yield self._end | self.until(until)
         if not self._end.triggered:
-            # of the events at this time the band's may come later
+            # the band's event at this time may still be pending
             self.band.catch_up(until)
         return cast(int, self._end.value) if self._end.triggered else None
 
@@ -158,13 +158,13 @@ class SharedBandTransfer:
 
 @dataclass(eq=False)
 class MonitoredTransfer:
-    """A transfer whose link is monitored: it goes on from measurement to measurement, stalls out of sync, and fails.
+    """A transfer on a monitored link: it proceeds between measurements, stalls out of sync, and may fail.
 
     Args:
-        snr: the link's mean SNR now, on the whole band with full power.
-        known_snr: the same if it has been measured now; None: it has not.
-        sync_snr: that SNR -> the mean over fading on the link's share.
-        lowest_snr: below which it is out of sync.
+        snr: returns the link's mean SNR now, on the whole band with full power.
+        known_snr: returns the same, or None if it has not been measured yet at this time.
+        sync_snr: that SNR -> mean over fading on the link's share.
+        lowest_snr: below it the link is out of sync.
     """
 
     air: AirInterface
@@ -174,11 +174,13 @@ class MonitoredTransfer:
     sync_snr: Callable[[float], float]
     lowest_snr: float
     _over: bool = False
-    _stalls: list[tuple[int, int | None]] = field(default_factory=list)  # slots without a link, None: still
-    _seen: tuple[int, float, bool] = -1, 0.0, False  # at which slot, the SNR, whether it is in sync
+    _stalls: list[tuple[int, int | None]] = field(
+        default_factory=list
+    )  # slots out of sync; None while it lasts
+    _seen: tuple[int, float, bool] = -1, 0.0, False  # slot, SNR, whether in sync
 
     def stalls_s(self, end_s: float) -> list[tuple[float, float]]:
-        """Return from when until when the link carried nothing, in a transfer that is over at a time."""
+        """Return start and end of each stall, in a transfer that ended at end_s."""
         slot_s = self.air.slot_s
         return [
             (since * slot_s, end_s if until is None else min(end_s, until * slot_s))
@@ -186,12 +188,12 @@ class MonitoredTransfer:
         ]
 
     def expect(self, slot: int) -> None:
-        """Say that it will go on at a slot boundary: with others, if it moves bits on a share of its own."""
+        """Announce that the transfer continues at a slot boundary, so that fixed shares are computed together."""
         if isinstance(self.transfer, FixedShareTransfer):
             self.air.pieces.expect(slot, self)
 
     def give_up(self) -> None:
-        """Say that it will not go on."""
+        """Announce that the transfer does not continue."""
         self._over = True
 
     def next_piece(self, slot: int) -> tuple[ChangingFlow, float] | None:
@@ -201,13 +203,13 @@ class MonitoredTransfer:
         return None if snr is None or not self._see(slot, snr) else self.transfer.piece(snr)
 
     def _see(self, slot: int, snr: float) -> bool:
-        """Return whether the link is in sync at a slot boundary, which is now; its SNR is asked for once."""
+        """Return whether the link is in sync now, at a slot boundary, and cache its SNR."""
         in_sync = self.air.monitoring.t310 is None or self.sync_snr(snr) >= self.lowest_snr
         self._seen = slot, snr, in_sync
         return in_sync
 
     def run(self, slot: int) -> Generator[simpy.Event, Any, tuple[int, Cause | None]]:
-        """Move the payload from a slot on, which is now; return where it ended, and why if not with the last bit."""
+        """Move the payload from a slot on, which is now; return the end slot, and the cause if it was cut off."""
         try:
             return (yield from self._run(slot))
         finally:
@@ -224,7 +226,7 @@ class MonitoredTransfer:
                 if lost is not None:
                     self._stalls[-1] = lost, slot
                 lost = None
-                assert measurement is not None  # a link never measured is in sync throughout, or never
+                assert measurement is not None  # a link that is never measured is always or never in sync
                 self.air.pieces.begin(slot, measurement)
                 self.expect(measurement)
                 end = yield from self.transfer.go(slot, snr, measurement)
@@ -236,7 +238,7 @@ class MonitoredTransfer:
                 lost = slot
                 self._stalls.append((slot, None))
                 self.transfer.pause(slot)
-            assert rules.t310 is not None  # else every link is in sync
+            assert rules.t310 is not None  # otherwise every link is in sync
             fails = lost + rules.t310
             slot = fails if measurement is None else min(fails, measurement)
             yield self.air.until(slot)

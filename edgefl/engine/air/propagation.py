@@ -1,4 +1,4 @@
-"""The large-scale gains of a world of sites and devices: what is drawn by round or by place, panels, walls."""
+"""Composition of the large-scale gains: drawn by round or by place, with panels and walls."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ from edgefl.rng import Streams
 
 
 def panels(extent: Extent) -> Sectors | None:
-    """Return the panels of all sites as devices of the extent's height see them; None: they send alike everywhere."""
+    """Return the sites' panels for devices of the extent's height, or None without sectors."""
     layout = extent.layout
     if layout.sectors == 1:
         return None
@@ -32,11 +32,11 @@ def panels(extent: Extent) -> Sectors | None:
 
 
 def large_scale_gains(extent: Extent, fleet: Fleet, streams: Streams) -> LargeScaleGains:
-    """Return the gains between sites and devices: drawn for each round (J), or fixed by the place.
+    """Return the gains between sites and devices: drawn for each round (J), or a function of the place.
 
     Raises:
-        EdgeflError: line of sight by probability, where nothing belongs to a place.
-        ValueError: what `channel` refuses of the radio's settings.
+        EdgeflError: line of sight is probabilistic, but gains are not a function of the place.
+        ValueError: `channel` rejects a setting of the radio.
     """
     heights = {extra.ut_height_m: 0 for extra in fleet.extras}
     heights = {height: number for number, height in enumerate(heights)}
@@ -47,22 +47,22 @@ def large_scale_gains(extent: Extent, fleet: Fleet, streams: Streams) -> LargeSc
 
 
 def _per_round(extents: list[Extent], of: np.ndarray, streams: Streams) -> LargeScaleGains:
-    """The gains drawn for each round; of: [devices] the place in `extents` of each."""
+    """Return gains drawn for each round; of: [devices] index into `extents`."""
     if extents[0].radio.propagation.line_of_sight in ("probabilistic", "soft"):
         raise EdgeflError(
-            "line of sight by probability belongs to a place: set radio.propagation.shadowing: spatial",
+            "probabilistic line of sight is a function of the place: set radio.propagation.shadowing: spatial",
             ("radio", "propagation", "line_of_sight"),
         )
     return PerRoundGains(extents, of, streams)
 
 
 def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> LargeScaleGains:
-    """The gains fixed by the place; of: [devices] the place in `extents` of each."""
+    """Return gains that are a function of the place; of: [devices] index into `extents`."""
     radio, layout = extents[0].radio, extents[0].layout
     sites_m = layout.sites_m
 
     def common(share: float) -> Common | None:
-        """What the fields of all sites share; None: nothing, or there is one site."""
+        """Return the common part of the fields of all sites, or None if they have none."""
         alone = len(sites_m) == 1 or share == 0
         return None if alone else Common(streams.key("place", "all sites"), share)
 
@@ -94,10 +94,10 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
 def obstacles(
     extent: Extent, fleet: Fleet, streams: Streams, trips: Callable[[], Trips] | None
 ) -> Obstacles | None:
-    """Return what stands between devices and all sites alike, walls and cars; None: nothing.
+    """Return the obstacles between devices and sites, walls and cars, or None.
 
     Args:
-        trips: of all devices, now, with which walls change; None: they change with the place.
+        trips: returns the current trips of all devices, which change the walls; None if the place changes them.
     """
     carrier_hz, depth_m = extent.radio.carrier_hz, extent.radio.path_loss.indoor_depth_m
     some_indoors = depth_m is not None and any(kind.indoor_share for kind in fleet.kinds)

@@ -1,4 +1,4 @@
-"""The radio of all cells: opens their rounds, with the links of the participants."""
+"""The radio of all cells, which opens rounds with the participants' links."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -29,36 +29,35 @@ from edgefl.engine.air.slot_interference import SlotInterference
 from edgefl.errors import refused
 from edgefl.rng import Streams
 
-# Links whose drawn slots are kept, some 50 KB each. Fading is a function of time: a dropped one comes back.
+# Links with cached slots, some 50 KB each. Fading is a function of time, so an evicted link can be redrawn.
 LINKS_KEPT = 4096
-# Slots that are drawn at once of a link by nr, whose transfers of some 100 slots are read from measurement to
-# measurement, each 0.2 s; the journal's last thousands, and keep the blocks that their numbers were drawn in.
+# Slots drawn at once for a link by nr, whose transfers of some 100 slots are read from measurement to measurement,
+# every 0.2 s; journal's last thousands of slots, and its block size fixes its numbers.
 SHORT_BLOCK = 400
 
 
 class Radio:
-    """The radio of all cells: what the links of a round between base stations and devices are when it opens.
+    """The radio of all cells, with the links between base stations and devices.
 
-    The large-scale gain is held for a round, or measured anew while a transfer lasts; fading is a function of link
-    and slot. A device's downlink and uplink follow one another (J's intervals), or take the slots that a TDD frame
-    gives each direction; its radio is on in these, while its transfer lasts. Devices of a cell do not interfere
-    with one another.
+    The large-scale gain is fixed for a round, or measured during transfers; fading is a function of link and slot. A
+    device's downlink and uplink follow one another (J's intervals), or take their slots of a TDD frame; during a
+    transfer the radio is on in the slots of its direction. Devices of a cell do not interfere with one another.
 
-    What the server sends follows `power_over_share`: with `full` every downlink's share is sent with its full
-    power, K shares with K times as much; `per_resource_block` is one full power over the whole band, for as
-    long as any downlink lasts. The other sites do as this cell does: in `neighbour_load` of their slots they
-    send as many shares as this cell's round has downlinks, or as the dynamically shared band has just then.
+    The server's power follows `power_over_share`: with `full` it sends every downlink's share at full power, K shares
+    with K times as much; with `per_resource_block` it sends one full power over the whole band while any downlink
+    lasts. Other sites do as this cell does: in `neighbour_load` of their slots they send as many shares as this
+    cell's round has downlinks, or as the dynamically shared band has at that time.
 
     Args:
-        device_power_w: [devices] what each radiates while it sends, or one for all.
-        speeds_m_s: [devices] that set each one's Doppler.
-        reading_s: time between two measurements of a gain, where the settings ask for them.
-        groups: of devices that have parts of a dynamic band by weight; None: the scheduler shares the whole band.
+        device_power_w: [devices] radiated power, or one for all.
+        speeds_m_s: [devices] speeds that set the Doppler.
+        reading_s: time between two measurements of a gain, if the settings ask for them.
+        groups: device groups that divide a dynamic band by weight; None lets the scheduler share the whole band.
 
     Attributes:
-        fading: device, cell -> the fading of the link between the device and the cell's site.
-        packet_errors: what loses uploads; None: all arrive that are sent.
-        gains: of its links, large-scale. budget: what makes their SNR.
+        fading: (device, cell) -> fading of the link between the device and the cell's site.
+        packet_errors: loss of uploads, or None if all arrive.
+        gains: large-scale gains of the links. budget: link budget that gives the SNR.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class Radio:
         reading_s: float = 0.2,
         groups: Groups | None = None,
     ) -> None:
-        for speed in speeds_m_s:  # too fast ones are refused
+        for speed in speeds_m_s:  # raises if too fast
             slot_turn(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
         self._settings = settings
         monitoring = RadioLinkMonitoring(
@@ -93,30 +92,30 @@ class Radio:
 
     @property
     def env(self) -> simpy.Environment:
-        """The clock."""
+        """The simulation clock."""
         return self.air.env
 
     @property
     def may_fail(self) -> bool:
-        """Whether a link can be too weak to carry anything."""
+        """Whether a link can fail."""
         return self.air.monitoring.t310 is not None
 
     def follow(
         self, positions_m: Callable[[], np.ndarray], survey: Callable[[bool], Survey | None] = lambda _: None
     ) -> None:
-        """Measure gains where the devices are, which move, also while transfers last, if the settings say so.
+        """Follow moving devices, with measurements during transfers if the settings ask for them.
 
         Args:
-            positions_m: returns [devices, 2] where they are now, nan: absent.
-            survey: afresh -> what all devices measured of all cells now, or at the last tick; None: nobody measures.
+            positions_m: returns current positions [devices, 2], nan if absent.
+            survey: afresh -> all devices' survey of all cells, from now or the last tick; None without measurements.
         """
         self._reader.positions_m, self._reader.survey = positions_m, survey
 
     def fading_now(self, ids: Sequence[int], cell: int, *, all_: bool) -> tuple[BoolArray, FloatArray]:
-        """Return [ids] which links to a cell's site do not fade, and the power of their next slot over its mean.
+        """Return [ids] whether links to a cell's site are static, and the power of their next slot over its mean.
 
         Args:
-            all_: whether the power of links that fade is asked for; else theirs is 1.
+            all_: whether to return the power of fading links too; otherwise theirs is 1.
         """
         links, slot = [self.fading(device, cell) for device in ids], self.air.next_slot(self.env.now)
         static = np.array([link.static for link in links], dtype=bool)
@@ -128,13 +127,13 @@ class Radio:
     def readings(
         self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return [n] gains in dB of links from places to cells' sites now, and mean SINR of downlinks, for maps."""
+        """Return the gain [n] in dB and the downlink's mean SINR [n] from places to cells' sites now, for maps."""
         state = self.gains.of_links(places_m, ids, cells)
         return state.gains_db, self.budget.mean_snr(state, 1)["downlink"]
 
     @cached_property
     def coverage(self) -> Coverage | None:
-        """What tells which devices have a link; None: all devices count as having one."""
+        """The coverage check, or None if all devices count as connected."""
         margin_db = self._settings.monitoring.coverage_margin_db
         if margin_db is None:
             return None
@@ -150,13 +149,12 @@ class Radio:
         decided: Mapping[Direction, FloatArray] | None = None,
         power: FloatArray | None = None,
     ) -> RadioRound:
-        """Open a round, whose participants share the cell's band.
+        """Open a round of participants that share the cell's band.
 
         Args:
             payload_bits: direction -> bits of each participant.
-            decided: direction -> share of the band of each, where somebody has decided on these; others are the
-                scheduler's.
-            power: share of its power that each radiates; None: by power control, or all of it.
+            decided: direction -> shares of the band set by a decider; the scheduler sets the others.
+            power: share of its power that each device radiates; None takes power control, or full power.
         """
         broadcasts = self._settings.downlink == "broadcast"
         full = self._settings.budget.power_over_share == "full"
@@ -177,7 +175,7 @@ class Radio:
             return opened
         carrier = self.air.carriers["downlink"]
         broadcast = Broadcast.of_round(
-            # what goes to all is in nobody's beam, and on one layer
+            # a broadcast is not beamformed, and has one layer
             replace(carrier, steps=carrier.steps and replace(carrier.steps, layers=1)),
             state.ids,
             opened.links.snr["downlink"] / self.budget.array_gain,
@@ -192,7 +190,7 @@ class Radio:
     def given(
         self, state: LargeScaleState, cells: Sequence[int], snr: Snr, shares: dict[Direction, FloatArray]
     ) -> RadioRound:
-        """Return links of devices to their cells' sites, with given SNR and shares of the band."""
+        """Return a round of links to the devices' cells, with given SNR and shares of the band."""
         fading = [self.fading(device, cell) for device, cell in zip(state.ids, cells, strict=True)]
         none, full = np.zeros(len(fading)), np.ones(len(fading))
         return RadioRound(self.air, Links(state.ids, cells, fading, snr, shares, none, full), cells[0])
@@ -210,9 +208,9 @@ class Radio:
         """Return a round of unicast links.
 
         Args:
-            sent: shares that each other site sends in it.
+            sent: shares that each other site sends.
             snr: with full power over the whole band.
-            power: share of its power that each device radiates; None: by power control.
+            power: share of its power that each device radiates; None takes power control.
         """
         if power is None:
             power = self.budget.uplink_power(state, shares["uplink"])
@@ -234,14 +232,14 @@ class Radio:
         )
 
     def _elsewhere(self, state: LargeScaleState, sent: int, link: Link, cell: int) -> RadioRound | None:
-        """Return the round of a device's link to a cell's site as it is now; None: the device is absent.
+        """Return the round of a device's link to a cell's site as it is now, or None if the device is absent.
 
-        It has as large a share of that cell's band as it had, where shares are held for a round: its new neighbours
-        keep theirs. What a broadcast did not bring is sent to it alone.
+        Where shares are fixed for a round, it keeps its share on that cell's band and the devices there keep theirs.
+        The missing part of a broadcast is sent by unicast.
 
         Args:
             state: of the round that opened the link.
-            sent: shares that each other site sends in it.
+            sent: shares that each other site sends.
         """
         places_m = self._reader.positions_m() if self._reader.positions_m else state.everywhere_m
         if state.key is None or places_m is None or not np.isfinite(places_m[link.device, 0]):
@@ -255,16 +253,16 @@ class Radio:
 
     @property
     def _band_counts_neighbours(self) -> bool:
-        # in a dynamic band the neighbours' shares come and go as this cell's do
+        # in a dynamic band the neighbours' shares change as this cell's do
         return self.air.dynamic and self._settings.budget.power_over_share == "full"
 
     def _shares(
         self, direction: Direction, snr: np.ndarray, static: np.ndarray, payload_bits: Sequence[int]
     ) -> np.ndarray:
-        """Return [devices] the share of the band that the scheduler gives each for the round."""
+        """Return the shares [devices] of the band that the scheduler sets for the round."""
         bits = np.asarray(payload_bits, dtype=float)
         busy, shares = bits > 0, np.zeros(len(bits))
-        if busy.any():  # schedulers expect bits to move
+        if busy.any():  # schedulers expect bits to send
             flows = Flows(
                 self.air.carriers[direction], snr=snr[busy], remaining_bits=bits[busy], static=static[busy]
             )
@@ -274,7 +272,7 @@ class Radio:
 
 
 def _fading(settings: RadioSettings, speeds_m_s: np.ndarray, key: int, device: int, cell: int) -> Fading:
-    """Make the fading of the link between a device and a cell's site."""
+    """Return the fading of the link between a device and a cell's site."""
     # any change of its key gives Philox an independent stream
     key, speed_m_s = key ^ (device << 64 | cell), float(speeds_m_s[device])
     correlation = slot_correlation(speed_m_s, carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)

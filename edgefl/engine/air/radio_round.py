@@ -1,4 +1,4 @@
-"""A round on the radio, as a value: its links, their transfers, its broadcast, and the energy of the server."""
+"""A round on the radio, as a value: its links, their transfers, the broadcast, and the server's energy."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -31,18 +31,18 @@ from edgefl.engine.parts import Cause, Part, Span, total
 
 @dataclass(frozen=True)
 class RadioRound:
-    """What opening a round returns: the links of its participants, held until the round is over.
+    """An open round: the links of its participants, fixed until the round is over.
 
-    Any number of rounds may be open at one time, in one cell too.
+    Any number of rounds may be open at the same time, also in one cell.
 
     Attributes:
-        cell: whose server opened it.
-        reports: the links' SNR measured anew; None: it holds for the round.
-        interfered: the links' fading with interference by slot; None: interference is in the SNR.
-        broadcast: None: the downlink is unicast.
-        packet_errors: what loses uploads; None: all arrive that are sent.
-        elsewhere: a link that has failed, a cell -> the round of its device's link to that cell's site as it is now,
-            None if the device is absent; None: a link that has failed is not established again.
+        cell: the cell of the server that opened it.
+        reports: measured SNR of the links, or None if it is constant during the round.
+        interfered: the links' fading with slot-by-slot interference, or None if interference is part of the SNR.
+        broadcast: the downlink's broadcast, or None for unicast.
+        packet_errors: loss of uploads, or None if all arrive.
+        elsewhere: (failed link, cell) -> the round of its device's link to that cell's site as it is now, or None if
+            the device is absent. None if failed links are not re-established.
     """
 
     air: AirInterface
@@ -58,35 +58,35 @@ class RadioRound:
         return (Link(self, row) for row in range(len(self.links)))
 
     def columns(self, parts: Sequence[Part]) -> dict[str, Any]:
-        """Return further columns of rounds.csv: what only the radio knows of the round.
+        """Return further columns of rounds.csv that only the radio knows.
 
         Args:
-            parts: what the devices did, in the order of the links.
+            parts: parts of the devices, in the order of the links.
         """
         return {}
 
     @property
     def predictable(self) -> bool:
-        """Whether the lengths of all transfers are known when the round opens."""
+        """Whether all transfer times are known when the round opens."""
         if self.air.dynamic or any((self.reports, self.broadcast, self.interfered)):
             return False
         return len(self.in_sync()) == len(self.links)
 
     def in_sync(self) -> list[int]:
-        """Return the rows of the links that carry something in both directions."""
+        """Return the rows of the links that carry bits in both directions."""
         if self.air.monitoring.t310 is None:
             return list(range(len(self.links)))
         return [link.row for link in self if all(map(link.carries, DIRECTIONS))]
 
     def transfers(self, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray) -> Transfers:
-        """Time the transfers of a predictable round, as `Link.transfer` would do them one by one."""
+        """Time the transfers of a predictable round, as `Link.transfer` would one by one."""
         return time_transfers(self.air, self.links, direction, payload_bits, from_s)
 
     @property
     def sent_slots(self) -> float:
-        """The meter of the cell's dynamic band: slots of use of all its downlink shares since the run began.
+        """Downlink slots used in the cell's dynamic band since the run began, summed over shares.
 
-        Where groups of devices have parts of the band it is their group's meter, in slots of one full power.
+        If groups of devices divide the band, those of the links' group, in slots at full power.
         """
         if not self.air.dynamic:
             return 0.0
@@ -98,23 +98,23 @@ class RadioRound:
     def server_energy_j(
         self, downlinks: Sequence[Span], billed_slots: float = 0.0, billed: SentTime | None = None
     ) -> float:
-        """Return what the cell's server drew for the downlinks of the round, which begin together and are over.
+        """Return the joules of the cell's server for the round's downlinks, which began together and are over.
 
-        In a dynamic band it is the shares in use, in whole slots, that no round has been billed for yet: also those
-        of devices that came from another cell after a failure, and of background traffic.
+        In a dynamic band, these are the used slots that no round has been billed for yet, including those of devices
+        that came from another cell after a failure, and of background traffic.
 
         Args:
-            billed_slots: `sent_slots` when a round of the cell was billed last.
-            billed: where rounds overlap and downlinks of several do not begin together, what has been sent so far;
-                these are added.
+            billed_slots: `sent_slots` at the last bill of a round of the cell.
+            billed: sent time billed so far, to which these downlinks are added; for overlapping rounds, whose
+                downlinks do not begin together.
         """
         settings = self.air.settings
         airtimes_s, to_all_s = [span.airtime_s for span in downlinks], 0.0
         if self.broadcast is not None:
-            # for as long as anybody listens, and then for each that lacked something
+            # the broadcast lasts while any device listens, and then each missing part is sent
             to_all_s = min(self.broadcast.airtime_s, max(airtimes_s))
             airtimes_s = [max(0.0, airtime_s - to_all_s) for airtime_s in airtimes_s]
-        if self.air.groups is not None:  # several servers send, and each is billed for its part of the power
+        if self.air.groups is not None:  # several servers send; each is billed for its part of the power
             sent_s = (self.sent_slots - billed_slots) * settings.slot_s
         elif settings.budget.power_over_share == "per_resource_block":
             sent_s = max(airtimes_s)
@@ -127,9 +127,9 @@ class RadioRound:
         return dbm_to_watt(settings.budget.server_power_dbm) * (to_all_s + sent_s)
 
     def _served_s(self, downlinks: Sequence[Span], billed: SentTime | None) -> float:
-        """Return for how long the sites sent these downlinks, some of which went on elsewhere after a failure.
+        """Return the time that sites sent these downlinks, including those resumed in another cell after a failure.
 
-        Left out: what is billed already, where rounds overlap.
+        Leaves out time that is already billed, where rounds overlap.
         """
         pieces = [piece for span in downlinks for piece in (span.pieces or ((self.cell, span),))]
         frame, sent_s = self.air.carriers["downlink"].frame, 0.0
@@ -143,7 +143,7 @@ class RadioRound:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A device's link in a round: one row of its links."""
+    """A device's link in a round, one row of the round's links."""
 
     round: RadioRound
     row: int
@@ -155,25 +155,25 @@ class Link:
 
     @property
     def cell(self) -> int:
-        """The cell to whose site it is."""
+        """The cell that the link connects to."""
         return self.round.links.cells[self.row]
 
     @property
     def uplink_power(self) -> float:
-        """Share of its power that the device radiates; counted in the uplink's SNR."""
+        """Share of its power that the device radiates; already part of the uplink's SNR."""
         return float(self.round.links.uplink_power[self.row])
 
     @property
     def neighbours(self) -> float:
-        """What each share that the other sites send adds to the downlink's noise, over it; not in the SNR."""
+        """Downlink interference over noise per share that the other sites send; not part of the SNR."""
         return float(self.round.links.neighbours[self.row])
 
     def share(self, direction: Direction) -> float:
-        """Return its share of the band; not used where the band is shared dynamically."""
+        """Return its share of the band; unused in a dynamically shared band."""
         return float(self.round.links.share[direction][self.row])
 
     def snr(self, direction: Direction) -> float:
-        """Return the mean SNR when the round opened, with full power over the whole band."""
+        """Return the mean SNR at the round's opening, with full power over the whole band."""
         return float(self.round.links.snr[direction][self.row])
 
     def snr_now(self, direction: Direction) -> float:
@@ -182,24 +182,24 @@ class Link:
         return self.snr(direction) if reports is None else reports.snr(self.device, direction)
 
     def known_snr(self, direction: Direction) -> float | None:
-        """Return `snr_now` if it has been measured now, None if not."""
+        """Return `snr_now`, or None if it has not been measured yet at this time."""
         reports = self.round.reports
         return self.snr(direction) if reports is None else reports.known_snr(self.device, direction)
 
     def power(self, direction: Direction) -> Fading:
-        """Return what the SNR is multiplied by in each slot."""
+        """Return the factor on the SNR in each slot."""
         interfered = self.round.interfered
         return self.round.links.fading[self.row] if interfered is None else interfered(direction)[self.row]
 
     def carries(self, direction: Direction, share: float | None = None, *, alone: bool = False) -> bool:
-        """Tell whether the link, as it was when the round opened, carries anything in a direction.
+        """Return whether the link, as it was at the round's opening, carries bits in a direction.
 
         Args:
-            share: of the band; None: the link's.
-            alone: with no interference by slot, which comes and goes as others do.
+            share: share of the band; None takes the link's.
+            alone: leave out slot-by-slot interference.
         """
         air, share = self.round.air, self.share(direction) if share is None else share
-        # a link with nothing to move may have no share
+        # a link with no bits may have no share
         if air.monitoring.t310 is None or not (air.dynamic or share):
             return True
         fading = self.round.links.fading[self.row] if alone else self.power(direction)
@@ -207,7 +207,7 @@ class Link:
         return _mean_snr(air, direction, share, fading, self.snr(direction)) >= lowest_snr
 
     def sync_snr(self, direction: Direction, share: float, snr: float) -> float:
-        """Return the mean SNR over fading on a share of the band, of that on the whole band."""
+        """Return the mean SNR over fading on a share of the band, from that on the whole band."""
         return _mean_snr(self.round.air, direction, share, self.power(direction), snr)
 
     def transfer(
@@ -216,7 +216,7 @@ class Link:
         """Move payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off.
 
         Args:
-            radio_on: called when the first slot begins; for an uplink only if there are bits to move.
+            radio_on: called at the start of the first slot; for an uplink only if there are bits to send.
         """
         air, env, slot_s = self.round.air, self.round.air.env, self.round.air.slot_s
         first_slot, share, got_bits = air.next_slot(env.now), self.share(direction), 0
@@ -232,7 +232,7 @@ class Link:
             if monitored is not None:
                 monitored.give_up()
             return Transfer(env.now, env.now, 0, 0.0, interrupt.cause)
-        if payload_bits or direction == "downlink":  # a part that receives nothing ends a tail all the same
+        if payload_bits or direction == "downlink":  # even an empty downlink ends a tail
             radio_on(on)
         if broadcast is not None:
             try:
@@ -253,7 +253,7 @@ class Link:
                 with self._measured():
                     end_slot, cut = yield from monitored.run(first_slot)
         except simpy.Interrupt as interrupt:
-            # only whole slots have moved bits; the power was spent until the very end
+            # only whole slots moved bits; power was drawn until the end
             end_s = max(env.now, start_s)
             end_slot, cut = on.place(end_s)[0], interrupt.cause
         else:
@@ -272,7 +272,7 @@ class Link:
     def _begun(
         self, direction: Direction, share: float, payload_bits: int, first_slot: int
     ) -> tuple[ProgressiveTransfer, MonitoredTransfer | None]:
-        """Return what moves the bits of a transfer, and what monitors its link; None: that holds throughout."""
+        """Return a transfer, and its monitor, or None if the link needs none."""
         air, fading = self.round.air, self.power(direction)
         holds = not payload_bits or (self.round.reports is None and self.carries(direction, share))
         moving: ProgressiveTransfer
@@ -290,18 +290,18 @@ class Link:
         now = (
             partial(self.snr_now, direction),
             partial(self.known_snr, direction),
-            # asked at each measurement of each transfer: what does not change is not looked up again
+            # called at each measurement of each transfer, so constants are bound once
             partial(_mean_snr, air, direction, share, fading),
         )
         return moving, MonitoredTransfer(air, moving, *now, air.monitoring.lowest_snr[direction])
 
     def _measured(self) -> AbstractContextManager[None]:
-        """Have the link measured while its transfer is under way, if it is measured at all."""
+        """Return a context in which the link is measured, if the round has reports."""
         reports = self.round.reports
         return nullcontext() if reports is None else reports.under_way(self.device)
 
     def received(self, upload: Span) -> Span:
-        """Return an upload as the server has it: as it was sent, or cut off at its end by errors."""
+        """Return an upload as the server receives it: as sent, or lost at its end to packet errors."""
         errors = self.round.packet_errors
         if errors is None or upload.cut is not None or not upload.bits:
             return upload
@@ -316,5 +316,5 @@ def _mean_snr(air: AirInterface, direction: Direction, share: float, fading: Fad
 
 
 def _airtime_s(on: OnTime, start_s: float, end_s: float) -> float:
-    """Return how long a transfer's radio is on: in a TDD frame, only in the slots of its direction."""
+    """Return the on-time of a transfer's radio: in a TDD frame, only the slots of its direction."""
     return end_s - start_s if on.frame.plain else on.until_s(end_s)

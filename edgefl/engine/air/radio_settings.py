@@ -1,4 +1,4 @@
-"""Settings of the radio. What a field has of its own is Table I of the journal paper; `presets` has what nr has."""
+"""Settings of the radio. Field defaults are Table I of the journal paper; `presets` holds those of nr."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -20,58 +20,58 @@ from edgefl.engine.air.radio_sections import (
 
 
 class RadioSettings(Section):
-    """Carrier, band, time grid, and how devices share them; what concerns one part of the radio is in its section."""
+    """Carrier, band, time grid, and how devices share them; parts of the radio have their own sections."""
 
     preset: Preset = Field(
         "nr",
-        description="what keys are that are left out: nr, a radio that exists, with 38.901's line of sight"
-        " and walls, NR's rates, frames and overheads, and a phone's energy; journal, the journal paper's Table I,"
-        " and what it counts of learning",
+        description="defaults of the other keys. nr: a real radio, with 38.901's line of sight and walls, NR's rates,"
+        " frames and overheads, and a phone's energy; journal: the journal paper's Table I, and its way to count"
+        " learning",
     )
-    carrier_hz: float = Field(3.5e9, ge=0.5e9, le=100e9, description="carrier, Hz, 0.5e9 to 100e9")
-    bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W, Hz, 1e5 to 4e9")
+    carrier_hz: float = Field(3.5e9, ge=0.5e9, le=100e9, description="carrier frequency")
+    bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W")
     path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
         "umi", validate_default=True, description="path-loss model"
     )
-    slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
+    slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot length tau")
     scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(
         "equal_share", validate_default=True, description="which device gets which share of the band"
     )
     sharing: Literal["static", "dynamic"] = Field(
         "static",
-        description="static: shares fixed for a round (J); dynamic: anew whenever a transfer starts or ends,"
-        " or in every slot, as the scheduler does",
+        description="static: shares are fixed for a round (J); dynamic: shares change when a transfer starts or ends,"
+        " or in every slot, depending on the scheduler",
     )
     tdd: TddSettings | None = Field(
         None,
-        description="frame pattern; none: separate intervals (J), or a band for each direction (FDD)",
+        description="frame pattern; null: separate intervals (J), or a band for each direction (FDD)",
     )
     neighbour_load: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="share of slots in which the other sites send: downlink interference; with full power over"
-        " a share, as many shares as this cell has downlinks; with interference: slot, also the share in which a"
-        " device of each other cell does, by the uplink's power rule on a share as large as the link's",
+        description="share of slots in which the other sites send, as downlink interference; with full power over"
+        " a share they send as many shares as this cell has downlinks; with interference: slot, a device of each"
+        " other cell also sends in this share of slots, by the uplink's power rule on a share as large as the link's",
     )
     interference: Literal["mean", "slot"] = Field(
         "mean",
-        description="mean: neighbour_load raises the downlink's noise by its mean, which makes transfers some 1.4"
+        description="mean: neighbour_load raises the downlink's noise by its mean, which makes transfers about 1.4"
         " times too long at loads of 0.1 to 0.3 and 1.3 times at 0.5 (rates up to 7.4 bit/s/Hz); slot: other"
-        " sites, and devices of other cells, send in a slot or do not",
+        " sites, and devices of other cells, are on or off in each slot",
     )
     downlink: Literal["unicast", "broadcast"] = Field(
         "unicast",
         description="unicast: every device has a share of the band (J); broadcast: one model for all on the whole"
-        " band, then what is missing where it did not suffice, by unicast",
+        " band, then missing parts by unicast",
     )
-    # a broadcast has the mean rate of the device below which this share of them is
+    # quantile of the devices' mean rates at which a broadcast is sent
     broadcast_quantile: ClassVar[float] = 0.05
     background: Annotated[Any, Named("backgrounds", "load", optional=True)] = Field(
-        None, description="traffic of other users on the same band; none: learning has it alone"
+        None, description="traffic of other users on the same band; null: none"
     )
     fidelity: Literal["slot", "renewal", "auto"] = Field(
-        "auto", description="how a transfer's length is found: slot, renewal or auto"
+        "auto", description="how transfer times are computed: slot, renewal or auto"
     )
     propagation: PropagationSettings = PropagationSettings()
     budget: BudgetSettings = BudgetSettings()
@@ -93,7 +93,7 @@ class RadioSettings(Section):
         return self
 
     def _problems(self) -> Iterator[str]:
-        """Yield what does not go together; the first is told."""
+        """Yield an error for each conflict between keys; the first is reported."""
         scheduler: Scheduler = self.scheduler
         scheduler_name = registry.name_of("schedulers", scheduler)
         uplink_full = self.budget.uplink_rule == "full"
@@ -101,37 +101,38 @@ class RadioSettings(Section):
         if self.link.rates == "cqi":
             if self.monitoring.t310_s is None:
                 yield (
-                    "below the lowest CQI nothing ever arrives, and no link would be given up: set monitoring.t310_s,"
+                    "below the lowest CQI nothing arrives, and no link would be given up: set monitoring.t310_s,"
                     " or link.rates: shannon"
                 )
             if scheduler_name == "min_max_latency":
-                yield "min_max_latency knows Shannon's rates only: set link.rates: shannon, or another scheduler"
+                yield "min_max_latency supports only Shannon's rates: set link.rates: shannon, or another scheduler"
         if self.link.uplink_smallest_part < 1 and not uplink_full:
             yield (
-                "link.uplink_smallest_part gathers a device's power in a part of its share: set"
+                "link.uplink_smallest_part concentrates a device's power in a part of its share: set"
                 " budget.uplink_power_over_share: full, or leave it out"
             )
         if self.monitoring.coverage_margin_db is not None:
             if self.link.rates == "shannon":
-                yield "monitoring.coverage_margin_db counts from the lowest CQI: set link.rates: cqi"
+                yield "monitoring.coverage_margin_db is relative to the lowest CQI: set link.rates: cqi"
             if self.propagation.shadowing == "round":
                 yield (
-                    "monitoring.coverage_margin_db: coverage belongs to a place: set propagation.shadowing: spatial"
+                    "monitoring.coverage_margin_db: coverage is a function of the place: set propagation.shadowing:"
+                    " spatial"
                 )
         if self.link.frequency_taps > 1 and scheduler_name == "min_max_latency":
-            yield "min_max_latency knows flat fading only: set link.frequency_taps: 1 or another scheduler"
+            yield "min_max_latency supports only flat fading: set link.frequency_taps: 1, or another scheduler"
         if self.by_slot and self.budget.power_over_share == "full":
-            yield f"interference: slot has one power over the whole band of each neighbour: {power_by_block}"
+            yield f"with interference: slot each neighbour has one power over the whole band: {power_by_block}"
         if self.by_slot and self.fidelity == "renewal":
-            yield "renewal knows no interference by slot: set fidelity: auto or slot"
+            yield "fidelity: renewal does not support interference: slot: set fidelity: auto or slot"
         if self.budget.uplink_p0_dbm is not None and self.sharing == "dynamic" and uplink_full:
             yield (
-                "budget.uplink_p0_dbm sets the power for a device's share of the band, and sharing: dynamic changes"
-                " shares all the time: set budget.uplink_power_over_share: per_resource_block, or sharing: static"
+                "budget.uplink_p0_dbm sets the power for a device's share of the band, which sharing: dynamic changes"
+                " all the time: set budget.uplink_power_over_share: per_resource_block, or sharing: static"
             )
         if self.background is not None and self.sharing != "dynamic":
             yield (
-                "background traffic comes and goes within a round, and shares are fixed for it: set sharing: dynamic"
+                "background traffic changes within a round, and sharing: static fixes shares: set sharing: dynamic"
             )
         if self.background is not None and self.budget.power_over_share == "full":
             yield f"with background traffic a site has one power over the whole band: {power_by_block}"
@@ -142,5 +143,5 @@ class RadioSettings(Section):
 
     @property
     def by_slot(self) -> bool:
-        """Whether there is interference slot by slot."""
+        """Whether interference is simulated slot by slot."""
         return self.interference == "slot" and self.neighbour_load > 0

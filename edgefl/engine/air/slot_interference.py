@@ -1,4 +1,4 @@
-"""Interference of the other cells slot by slot: what the receivers of a round's links hear."""
+"""Slot-by-slot interference from other cells at the receivers of a round's links."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -19,10 +19,10 @@ InterferedLinks = Callable[[Direction], Sequence[Interfered]]
 
 
 class SlotInterference:
-    """What the transmitters of the other cells, which send in a slot or do not, add to the noise of links.
+    """Interference from transmitters of other cells that are on or off in each slot.
 
     Args:
-        load: share of the slots in which each of them sends.
+        load: share of the slots in which each transmitter sends.
     """
 
     def __init__(self, load: float, budget: Budget, gains: LargeScaleGains, streams: Streams) -> None:
@@ -30,27 +30,26 @@ class SlotInterference:
         self._budget = budget
         self._streams = streams
         self._activity = cache(self._activity_of)
-        # positions of all devices -> gains there, [devices, cells]: the rounds of all cells that open at one time ask
+        # positions of all devices -> gains [devices, cells]; cached for the rounds of all cells that open at one time
         self._power_db = Derived(gains.power_db)
 
     def of_links(
         self, state: LargeScaleState, cell: int, fading: Sequence[Fading], uplink_share: FloatArray
     ) -> InterferedLinks:
-        """Return the links' fading with the interference at their receivers, worked out where it is asked for.
+        """Return the links' fading with interference at their receivers, computed on first use.
 
-        Few of the links that a device looks for after a failure carry anything, even alone.
-        The devices of other cells send on shares of the band as large as these links': a cell divides its band as
-        its neighbours do.
+        Few links that a device tries after a failure carry anything, even without interference. The devices of
+        other cells send on shares of the band as large as these links', since all cells divide their bands alike.
 
         Args:
-            uplink_share: [links] of the band; 1 where shares change within a round.
+            uplink_share: [links] of the band; 1 if shares change within a round.
         """
 
         @cache
         def at_receivers(direction: Direction) -> list[Interfered]:
             if direction == "downlink":
                 return list(map(Interfered, fading, self.heard_by_devices(state)))
-            # a link with nothing to move may have no share
+            # a link with no bits may have no share
             shares = np.where(uplink_share > 0, uplink_share, 1.0).tolist()
             positions_m = state.everywhere_m
             assert positions_m is not None  # the devices of all cells send in the uplink
@@ -60,20 +59,20 @@ class SlotInterference:
         return at_receivers
 
     def _heard_by_site(self, positions_m: np.ndarray, cell: int, share: float) -> Heard:
-        """Return what a cell's site hears of the devices of other cells, on a share of the band."""
+        """Return the interference at a cell's site from devices of other cells, on a share of the band."""
         power_db = self._power_db(positions_m)
         levels = self._budget.uplink_levels(power_db, cell, share)
         return Heard(self._activity("uplink", power_db.shape[1]), levels)
 
     def mean_at_site(self, positions_m: np.ndarray, cell: int) -> float:
-        """Return the mean interference over noise at a cell's site, on the whole band; devices are at positions_m."""
+        """Return the mean interference over noise at a cell's site, on the whole band."""
         return self._heard_by_site(positions_m, cell, 1.0).mean
 
     def heard_by_devices(self, state: LargeScaleState) -> list[Heard]:
-        """Return what each device hears of the other sites."""
+        """Return each device's interference from the other sites."""
         levels = self._budget.downlink_levels(state)
         return Heard.each(self._activity("downlink", levels.shape[1]), levels)
 
     def _activity_of(self, direction: Direction, cells: int) -> TransmitterActivity:
-        """Return when each cell's transmitter of a direction sends."""
+        """Return the on and off slots of each cell's transmitter in a direction."""
         return TransmitterActivity(self._streams.key("interference", direction), cells, self._load)

@@ -1,4 +1,4 @@
-"""Which cell serves which device: movement, switches, batteries, cell edges and handovers."""
+"""Serving cells of the devices: movement, switches, batteries, cell edges and handovers."""
 
 import itertools
 import math
@@ -26,27 +26,27 @@ from edgefl.mobility import Movement
 
 
 class Network:
-    """The devices of a run and the cell of each.
+    """The devices of a run and their serving cells.
 
-    A device is present in a cell when that cell serves it, it is switched on, its battery is not empty, an
-    interruption by handover is over, and it has a link, if there is a coverage.
+    A device is present in a cell when that cell serves it, it is switched on, its battery is not empty, no handover
+    interrupts it, and, with coverage, it has a link.
 
-    With one cell the cell's edge decides which devices are in it, whether they are on or off. With several, a
-    device selects the strongest site when it comes or is switched on, without delay, and event A3 decides from
-    then on; one that is off or empty has no cell, measures nothing and hands over to nobody.
+    With one cell, the cell's edge decides which devices are in it, on or off. With several, a device selects the
+    strongest site when it arrives or is switched on, without delay, and event A3 decides from then on; a device that
+    is off or empty has no cell, measures nothing and makes no handovers.
 
-    Events: `arrival` and `departure` take turns for each device, and say that it entered or left the simulated
-    area, on or off. `switched_on` and `battery_back` name the cell that it has selected; `switched_off`,
-    `battery_empty` and `departure` name the one that it had. No cell there: none serves it.
+    Events: `arrival` and `departure` alternate for each device, which entered or left the simulated area, on or off.
+    `switched_on` and `battery_back` name the selected cell; `switched_off`, `battery_empty` and `departure` name the
+    previous one. Without a cell, none serves the device.
 
     Args:
-        movement: where the devices are.
-        radius_m: distance from the origin beyond which a device is absent; None: none is.
-        measurements: what devices measure of the cells, and how many these are.
-        power: a listener -> switches and batteries of the devices.
-        tick_s: time between two looks at the devices.
-        borders: counts those that devices cross while a cell serves them; None: nobody counts.
-        coverage: which devices have a link; None: all have.
+        movement: movement of the devices.
+        radius_m: distance from the origin beyond which a device is absent, or None for no limit.
+        measurements: the devices' measurements of the cells.
+        power: listener -> switches and batteries of the devices.
+        tick_s: time between two checks of the devices.
+        borders: counts borders that devices cross while a cell serves them; optional.
+        coverage: decides which devices have a link; None if all have.
     """
 
     def __init__(
@@ -75,42 +75,42 @@ class Network:
         cells, self._measurements = measurements.cells, measurements
         self._served = ServingCells(count)
         self._parts = PartsUnderWay()
-        # of each cell: as long as they are the same it is one list, of a million who stand still too
+        # per cell: the same list as long as the ids do not change, even for a million devices
         self._ids: list[Derived[np.ndarray, list[int]]] = [Derived(np.ndarray.tolist) for _ in range(cells)]
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)
         self._arrivals = Arrivals(env, cells)
         self.power = power(PowerListener(self._power_event, self._announce_device, self._stop))
         self._stillness = Stillness(self._whereabouts, self._served, self.power, self._a3, self._filter)
-        self._seen = self._whereabouts.here(positions_m)  # at the last look
-        self._inside = self._seen.copy()  # have arrived and not departed: who works may finish outside
+        self._seen = self._whereabouts.here(positions_m)  # at the last check
+        self._inside = self._seen.copy()  # arrived and not departed; a working device may finish outside
         served = self._seen & self._may_be_served()
         self._served.cell[served] = self._measurements.strongest(positions_m)[served]
 
     def present(self, cell: int) -> list[int]:
-        """Return the sorted ids of the devices that can take part in a round of this cell; only lent."""
+        """Return the sorted ids of the devices that can take part in a round of this cell; read-only."""
         served, has_link = self._with_link(cell, self._served.connected(self.env.now))
         return self._ids[cell](served if has_link is None else served[has_link])
 
     def out_of_coverage(self, cell: int) -> list[int] | None:
-        """Return the sorted ids of the devices that only lack a link to be present; None: there is no coverage."""
+        """Return the sorted ids of devices that lack only a link to be present, or None without coverage."""
         served, has_link = self._with_link(cell, self._served.connected(self.env.now))
         return None if has_link is None else served[~has_link].tolist()
 
     def connecting(self, cell: int) -> dict[int, float]:
-        """Return the devices that only an interruption keeps from being present, by id, and until when it does.
+        """Return devices kept from being present only by an interruption: id -> its end.
 
-        After a handover or a failed link, it is the same.
+        Interruptions follow handovers and failed links.
         """
         coming, has_link = self._with_link(cell, self._served.connecting(self.env.now))
         ids = coming if has_link is None else coming[has_link]
         return dict(zip(ids.tolist(), self._served.since_s[ids].tolist(), strict=True))
 
     def _with_link(self, cell: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the devices of a cell, by the cells [devices], that run, and which have a link; None: all have."""
+        """Return the running devices of a cell, by `cells` [devices], and which have a link, or None if all have."""
         present = (cells == cell) & self.power.running & self._seen
         if self._whereabouts.moves:
-            # one that is absent since the last look at all devices
+            # leave out devices that have left since the last check
             present &= np.isfinite(self.positions_m()[:, 0])
         if self._parts.guests:
             present[list(self._parts.guests)] = False
@@ -120,15 +120,15 @@ class Network:
         return served, self._coverage.among(cell, served, self.positions_m())
 
     def serving(self, devices: np.ndarray) -> np.ndarray:
-        """Return [devices] the cell that serves each device now; -1 without a cell or during a handover."""
+        """Return the serving cells [devices] now; -1 without a cell or during a handover."""
         return self._served.connected(self.env.now)[devices]
 
     def positions_m(self) -> np.ndarray:
-        """Return [devices, 2] the positions now, read-only; nan: a device that is outside the simulated area."""
+        """Return the positions [devices, 2] now, read-only; nan outside the simulated area."""
         return self._whereabouts.positions_m()
 
     def survey(self, afresh: bool) -> Survey | None:
-        """Return what all devices measured of all cells at the last tick, or now; None: nobody measures."""
+        """Return the devices' survey of all cells from the last tick, or from now; None with a single cell."""
         if not self._measurements.several:
             return None
         last = None if afresh else self._measurements.last
@@ -140,24 +140,24 @@ class Network:
 
     @property
     def moves(self) -> bool:
-        """Whether anybody ever moves."""
+        """Whether any device ever moves."""
         return self._whereabouts.moves
 
     @property
     def still(self) -> bool:
-        """Whether nothing ever changes: nobody moves, is switched or runs on a battery."""
+        """Whether no device ever moves, is switched or has a battery."""
         return not self.moves and self.power.constant
 
     # -- processes ------------------------------------------------------------------------------------
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
-        """Yield all generators that the composition root must start."""
+        """Yield the generators for the composition root to start."""
         if self._whereabouts.moves:
             yield self._watch()
         yield from self.power.processes()
 
     def _watch(self) -> Generator[simpy.Event, None, None]:
-        """Check all devices every tick: for the cell's edge, or by measurements for handovers."""
+        """Check all devices every tick, for the cell's edge, or with measurements for handovers."""
         for tick in itertools.count(1):
             # an absolute grid, so that ticks do not drift with rounding
             yield self.env.timeout(max(0.0, tick * self._tick_s - self.env.now))
@@ -177,7 +177,7 @@ class Network:
             if self._measurements.several:
                 yield from self._measure(self._measurements.survey(positions_m).power_db)
             for cell in self._arrivals.awaited():
-                if self.present(cell):  # absent for less than a tick: nobody saw it come back
+                if self.present(cell):  # a device absent for less than a tick has no arrival
                     self._arrivals.announce(cell)
             self._stillness.looked(self.env.now, self._measurements.several)
 
@@ -189,24 +189,24 @@ class Network:
         since_s = [served.since_s[decision.devices] for decision in decisions]
         for decision, then_s in zip(decisions, since_s, strict=True):
             yield self.env.timeout(max(0.0, decision.time_s - self.env.now))
-            # not if it was switched off meanwhile, even if it is on again
+            # skip devices that were switched off meanwhile, even if they are on again
             still = (served.cell[decision.devices] != NOWHERE) & (served.since_s[decision.devices] == then_s)
             self._leave(decision.devices[still], decision.targets[still])
 
     # -- what happens to a device ---------------------------------------------------------------------
 
     def part_begins(self, device: int, process: simpy.Process) -> None:
-        """Register a device's process in a round; it is interrupted when the device cannot go on."""
+        """Register a device's process in a round, to be interrupted if the device has to stop."""
         self._parts.processes[device] = process
 
     def part_ended(self, device: int) -> None:
-        """Note that a device's part of a round is over; a device that waited to leave goes, if it still should."""
+        """Note that a device's part of a round is over; a postponed departure happens now if it is still due."""
         guest, failed = self._parts.end(device)
         self.power.rest(device)
         if failed is not None and self._seen[device] and self._served.cell[device] != NOWHERE:
             self._select_after_failure(device, failed)
             return
-        # what was seen and measured last decides, not what was when it should have left
+        # the last check and measurements decide, not those at the postponed departure
         if not self._seen[device] and self._inside[device]:
             self._move(np.array([device]), np.array([NOWHERE]))
         elif (target := self._a3.target(device, self.env.now)) is not None:
@@ -215,7 +215,7 @@ class Network:
             self._announce_device(device)
 
     def link_failed(self, device: int) -> None:
-        """Disconnect a device after a radio link failure, until it has a link or its part of the round is over."""
+        """Disconnect a device after a radio link failure, until it has a link or its part of the round ends."""
         cell, since_s = int(self._served.cell[device]), float(self._served.since_s[device])
         self._events.write(EventName.RADIO_LINK_FAILURE, device, cell)
         self._parts.failed_s[device] = self.env.now, since_s
@@ -223,15 +223,15 @@ class Network:
         self._a3.forget(device)
 
     def best_cell(self, device: int) -> int | None:
-        """Return the cell that a device measures as the strongest now; None: it is outside of all of them."""
+        """Return the strongest cell at a device's place now, or None outside the simulated area."""
         positions_m = self.positions_m()
         here = self._whereabouts.here(positions_m[[device]])[0]
         return self._measurements.strongest_of(device, positions_m) if here else None
 
     def reestablished(self, device: int, cell: int) -> bool:
-        """Connect a device to a cell after a radio link failure; return whether its part of the round goes on.
+        """Connect a device to a cell after a radio link failure; return whether its part of the round continues.
 
-        In another cell than before it has been handed over, and the policy decides as it does then.
+        Another cell than before counts as a handover, and the handover policy decides.
         """
         source, (failed_s, since_s) = int(self._served.cell[device]), self._parts.failed_s.pop(device)
         after_s = self.env.now - failed_s
@@ -241,13 +241,13 @@ class Network:
         if cell == source:
             self._served.since_s[device] = self.env.now
             return True
-        self._served.since_s[device] = since_s + after_s  # it stayed until the failure
+        self._served.since_s[device] = since_s + after_s  # its stay ended with the failure
         self._parts.guests.add(device)
         self._move(np.array([device]), np.array([cell]), 0.0)
         return self._handover.policy == "finish"
 
     def _select_after_failure(self, device: int, failed: tuple[float, float]) -> None:
-        """Let a device without a link select the best cell, where it is again after an interruption."""
+        """Select the best cell for a device without a link; it is present there after an interruption."""
         (failed_s, since_s), now_s = failed, self.env.now
         best, latency_s = self.best_cell(device), self._handover.handover_latency_s
         if best is not None and best != self._served.cell[device]:
@@ -258,7 +258,7 @@ class Network:
         self._arrivals.announce_in(int(self._served.cell[device]), latency_s)
 
     def _stop(self, device: int, cause: Cause) -> None:
-        """Cut off a device that has been switched off or is empty; with several cells it loses its cell."""
+        """Cut off a device that is switched off or empty; with several cells it also loses its cell."""
         self._parts.cut_off(device, cause)
         if self._measurements.several:
             self._served.cell[device] = NOWHERE
@@ -266,7 +266,7 @@ class Network:
             self._filter.forget(device)
 
     def _leave(self, devices: np.ndarray, targets: np.ndarray) -> None:
-        """Move devices [n] to other cells [n] or to none; those caught in a round stay with policy `finish`."""
+        """Move devices [n] to other cells [n] or none; with policy `finish`, those in a round stay."""
         caught = np.array([device in self._parts.processes for device in devices.tolist()], dtype=bool)
         if self._handover.policy == "finish":
             devices, targets = devices[~caught], targets[~caught]  # `part_ended` decides about the others
@@ -276,7 +276,7 @@ class Network:
         self._move(devices, targets)
 
     def _move(self, devices: np.ndarray, targets: np.ndarray, interruption_s: float | None = None) -> None:
-        """Move devices [n] to other cells [n] or to none; interruption_s: None: that of a handover."""
+        """Move devices [n] to other cells [n] or none; interruption_s defaults to that of a handover."""
         sources = self._served.cell[devices]
         self._a3.forget(devices)
         self._served.cell[devices] = targets
@@ -299,13 +299,13 @@ class Network:
         self._announce_device(device)
 
     def _select_cell(self, device: int, positions_m: np.ndarray) -> None:
-        """Attach a device to the strongest site at its place, unless it is one that no cell serves."""
+        """Attach a device to the strongest site at its place, if it may be served."""
         if self._may_be_served()[device]:
             cell = self._measurements.strongest_of(device, positions_m)
             self._served.attach(device, cell, self.env.now)
 
     def _power_event(self, name: EventName, device: int) -> None:
-        """Record that a device has been switched, is empty or back; if it now runs, it selects a cell."""
+        """Record a device's switch or battery event; a device that starts running selects a cell."""
         if self.power.running[device] and self._inside[device] and self._served.cell[device] == NOWHERE:
             positions_m = self.positions_m()
             if self._whereabouts.here(positions_m[[device]])[0]:
@@ -318,5 +318,5 @@ class Network:
             self._arrivals.announce(cell)
 
     def _may_be_served(self) -> np.ndarray:
-        """Return [devices] whether a cell may serve each: one cell has all that are within its edge."""
+        """Return [devices] whether a cell may serve each; a single cell holds all devices within its edge."""
         return self.power.running | (not self._measurements.several)

@@ -1,4 +1,4 @@
-"""What a network writes down: who came, left, changed the cell, lost its link or had it again."""
+"""Events of a network: arrivals, departures, handovers, and links that are lost or re-established."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,14 +13,14 @@ from edgefl.engine.settings import HandoverSettings
 
 @dataclass(frozen=True)
 class NetworkEvents:
-    """Rows of events at the present time."""
+    """Write rows of events at the current time."""
 
     env: simpy.Environment
     recorder: Recorder
     handover: HandoverSettings
 
     def write(self, name: EventName, device: int, cell: int, **further: Any) -> None:
-        """Write an event of a device in a cell, or in none; further: columns of an Event."""
+        """Write an event of a device, in a cell or none; further: columns of an Event."""
         in_cell = None if cell == NOWHERE else cell
         self.recorder.write(Event(self.env.now, name, device, None, in_cell, **further))
 
@@ -34,9 +34,9 @@ class NetworkEvents:
         since_change_s: np.ndarray,
         returns: np.ndarray,
     ) -> None:
-        """Write handovers [n] between cells, with what `ServingCells.hand_over` has returned of them."""
+        """Write handovers [n] between cells; the last three arguments come from `ServingCells.hand_over`."""
         ping_pong = returns & (since_change_s < self.handover.min_time_of_stay_s)
-        # handovers are most of all events: a row object for each would cost more than to decide it
+        # most events are handovers: a row object for each would cost more than the decision
         self.recorder.write_columns(
             Event,
             time_s=self.env.now,

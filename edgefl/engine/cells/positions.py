@@ -1,4 +1,4 @@
-"""Positions of all devices written down at an interval, for replays and maps."""
+"""Positions of all devices recorded at intervals, for replays and maps."""
 
 import itertools
 import math
@@ -11,15 +11,15 @@ from edgefl.channel.units import FloatArray, linear_to_db
 from edgefl.engine.cells.network import Network
 from edgefl.engine.records import Position, Recorder
 
-# of positions in m and gains in dB, as a map needs them: full precision would be twice as many bytes
+# decimals of positions in m and gains in dB, enough for a map; full precision doubles the bytes
 DIGITS = 2
 
-LOOKS, FEWEST_LOOKS = 400, 20  # of a run, where nobody says how many
-MOST_ROWS = 200_000  # of these looks, devices times times: 8 MB
-ROWS_AT_ONCE = 50_000  # that are turned into text together, 30 MB
-FIRST_S = 0.25  # between two of them at first, where the end of the run is not known
+LOOKS, FEWEST_LOOKS = 400, 20  # default number of times in a run
+MOST_ROWS = 200_000  # devices x times by default, 8 MB
+ROWS_AT_ONCE = 50_000  # rows turned into text together, 30 MB
+FIRST_S = 0.25  # first interval if the end of the run is unknown
 
-# places [n, 2], ids [n] and cells [n] of devices -> [n] gains of their links, dB, and mean SINR of downlinks, linear
+# places [n, 2], ids [n] and cells [n] of devices -> link gains [n], dB, and downlink mean SINR [n], linear
 Readings = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[FloatArray, FloatArray]]
 
 
@@ -30,11 +30,11 @@ def recorded_positions(
     times_s: Iterator[float],
     readings: Readings | None = None,
 ) -> Generator[simpy.Event, None, None]:
-    """Write a row per device at these times; absent devices have none.
+    """Write a row per present device at each of these times.
 
     Args:
-        times_s: in order, from 0 on.
-        readings: of the links to the serving cells; None: gains belong to rounds, not to places, or nobody asks.
+        times_s: ascending, from 0 on.
+        readings: returns gains of the links to the serving cells; None if gains depend on rounds or are not needed.
     """
     for time_s in times_s:
         if time_s > env.now:
@@ -65,10 +65,10 @@ def recorded_positions(
 
 
 def looks(devices: int, end_s: float) -> Iterator[float]:
-    """Yield the times at which a run looks where its devices are, if nobody says how often.
+    """Yield the default times at which positions are recorded.
 
-    With an end: LOOKS times in equal steps, fewer for many devices. Without one: as many in steps of FIRST_S, then
-    half as many in steps twice as long, and so on: as a run lasts longer, it is looked at less often.
+    With a known end: LOOKS equal steps, fewer for many devices. Otherwise: as many steps of FIRST_S, then half as
+    many of twice the length, and so on, so that the interval grows with the run.
     """
     count = min(LOOKS, max(FEWEST_LOOKS, MOST_ROWS // devices))
     if math.isfinite(end_s):

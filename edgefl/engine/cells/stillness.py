@@ -1,4 +1,4 @@
-"""Ticks at which nothing can happen, because nobody has moved and all else is as it was."""
+"""Detection of ticks at which nothing can happen, since no device moves and no state has changed."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ from edgefl.engine.devices.power import Power
 
 @dataclass(eq=False)
 class Stillness:
-    """Tells whether another look at the devices would find what the last one has found.
+    """Decide whether the next tick would find the same state as the last.
 
-    So it is while everybody stays where they are, each has its cell and its power as at that look, no handover is
-    under way, no timer of one runs, and the filter of measurements has come to rest. Most of a town's day is so.
+    That holds while no device moves, each keeps its cell and power, no handover is under way or timed, and the
+    measurement filter has settled. Most ticks of a town's day are like this.
     """
 
     whereabouts: Whereabouts
@@ -28,17 +28,17 @@ class Stillness:
     _before: tuple[np.ndarray, ...] = ()
 
     def looked(self, time_s: float, several: bool) -> None:
-        """Note that all devices have been looked at now; several: and measured, as there are several cells."""
+        """Note that all devices were checked now; several: and measured, since there are several cells."""
         self._still, since_s = False, self.served.since_s
         if several and not (self.measured.settled and self.a3.idle):
-            return  # nearly always while somebody is on the way
+            return  # the usual case while a device moves
         self._until_s = self.whereabouts.still_until_s()
         self._still = self._until_s > time_s and bool(((since_s <= time_s) | np.isinf(since_s)).all())
         if self._still:
             self._before = self.served.cell.copy(), since_s.copy(), self.power.running.copy()
 
     def lasts(self, time_s: float) -> bool:
-        """Tell whether nothing has changed since the last look."""
+        """Return whether nothing has changed since the last check."""
         if not self._still or time_s > self._until_s:
             return False
         now = self.served.cell, self.served.since_s, self.power.running

@@ -1,4 +1,4 @@
-"""Which devices are running: switched on, and not with an empty battery."""
+"""Running devices: those switched on and with charge."""
 
 import itertools
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -18,7 +18,7 @@ from edgefl.engine.records import EventName
 
 @dataclass(frozen=True)
 class PowerListener:
-    """Functions to call when a device's power changes: with any event, its start or its stop."""
+    """Callbacks for changes of a device's power: on any event, on start and on stop."""
 
     happened: Callable[[EventName, int], None]
     starts: Callable[[int], None]
@@ -29,12 +29,12 @@ class Power:
     """Switches and batteries of all devices.
 
     Args:
-        devices: how many there are.
-        listener: told when a device is switched, empty or back, and when it starts or stops to run.
-        switches: per device, ascending times of switching on and off, beginning with on; empty: all on.
-        batteries: per device, None: on mains; empty: all on mains.
-        idle_power_w: [devices] what each draws that is switched on and does nothing; or one for all.
-        draws: of each device's radio; empty: none has a tail.
+        devices: number of devices.
+        listener: called when a device is switched, empty or back, and when it starts or stops running.
+        switches: per device, ascending times of switching on and off, beginning with on; empty if all are on.
+        batteries: per device, None on mains; empty if all are on mains.
+        idle_power_w: [devices] power of an idle device that is switched on, or one for all.
+        draws: power draws of each device's radio; empty if none has a tail.
     """
 
     def __init__(
@@ -53,12 +53,12 @@ class Power:
         self._batteries = batteries
         self._idle_power_w: list[float] = np.broadcast_to(np.asarray(idle_power_w, float), devices).tolist()
         self._listener = listener
-        self._sooner = [env.event() for _ in batteries]  # a battery will be empty sooner than was seen
-        self._looks_s = np.full(len(batteries), np.inf)  # when each is looked at next
+        self._sooner = [env.event() for _ in batteries]  # a battery will be empty earlier than expected
+        self._looks_s = np.full(len(batteries), np.inf)  # next check of each
         self.tails = Tails([radio.tail for radio in draws] if draws else [()] * devices)
-        self._powers_w: list[float | None] = [None] * devices  # drawn now, beside a tail; None: it rests
+        self._powers_w: list[float | None] = [None] * devices  # drawn now besides a tail; None when idle
         self._in_use = np.zeros(devices, dtype=bool)  # radios with a transfer
-        self._changes_s = np.full(devices, np.nan)  # of tails, that are waited for
+        self._changes_s = np.full(devices, np.nan)  # next scheduled change of each tail
         self._on = np.ones(devices, dtype=bool)
         self._charged = np.ones(devices, dtype=bool)
         self._running_since_s = np.zeros(devices)
@@ -77,22 +77,22 @@ class Power:
 
     @property
     def running(self) -> np.ndarray:
-        """[devices] whether each device is switched on and charged now."""
+        """Whether each device is switched on and charged now, [devices]."""
         return self._on & self._charged
 
     def running_s(self) -> np.ndarray:
-        """Return [devices] how long each device has been running until now, s."""
+        """Return the total running time [devices] until now, s."""
         return self._running_s + np.where(self.running, self.env.now - self._running_since_s, 0.0)
 
     def charges(self) -> list[Charge | None]:
-        """Return what each battery has taken in and holds now, None: on mains; empty: all are."""
+        """Return the charge of each battery now, None for a device on mains; empty if all are."""
         return [battery.charge(self.env.now) if battery else None for battery in self._batteries]
 
     def draw(self, device: int, power_w: float | None) -> None:
-        """Set the power that a device draws from now on beside its radio's tail; none while it does not run.
+        """Set the power that a device draws from now on besides its radio's tail; 0 while it is not running.
 
         Args:
-            power_w: None: it rests, and draws its idle power once the tail is over.
+            power_w: None for an idle device, which draws its idle power once the tail is over.
         """
         battery = self._batteries[device] if self._batteries else None
         if battery is None:
@@ -109,7 +109,7 @@ class Power:
         self._look(device, battery)
 
     def radio_on(self, device: int, power_w: float, wait_w: float, on: OnTime) -> None:
-        """Let a transfer begin now: the radio draws a power while it is on, and another in between."""
+        """Begin a transfer now: the radio draws power_w in its slots, and wait_w between them."""
         now_s = self.env.now
         self._in_use[device] = True
         self.tails.ends(device, now_s)
@@ -117,15 +117,15 @@ class Power:
         if battery is None:
             return
         running = self._on[device] and self._charged[device]
-        # without waiting the power itself, to the last bit
+        # exactly power_w, bit for bit, if wait_w is 0
         power_w, wait_w = (power_w - wait_w, wait_w) if running else (0.0, 0.0)
         battery.drain(now_s, power_w, on, beside_w=wait_w)
         self._look(device, battery)
 
     def radio_off(self, device: int, end_s: float, bits_j: float, *, tail: bool = True) -> float:
-        """End a transfer: book the energy of its bits beside that of its time; return how much the battery had.
+        """End a transfer: book the energy of its bits besides that of its time; return the joules paid.
 
-        When within a transfer its bits are paid for is left out: an empty battery pays no more than it had.
+        An empty battery pays no more than it had. Left out: the times within a transfer at which bits draw energy.
 
         Args:
             tail: whether a tail follows.
@@ -142,7 +142,7 @@ class Power:
         return bits_j
 
     def spend_last_tails(self) -> None:
-        """Let batteries pay what is to come of the tails that run, at the end of a run; those of empty ones end."""
+        """Charge batteries for the rest of the running tails, at the end of a run; an empty battery cuts its tail."""
         for device, battery in enumerate(self._batteries):
             if battery is not None and (rest_j := self.tails.rest_j(device, self.env.now)):
                 paid_j = battery.spend(self.env.now, rest_j)
@@ -150,11 +150,11 @@ class Power:
                     self.tails.cut(device, rest_j - paid_j)
 
     def idle_w(self, device: int) -> float:
-        """Return what a device draws that is switched on and does nothing."""
+        """Return the power of an idle device that is switched on."""
         return self._idle_power_w[device]
 
     def _look_again(self, device: int, time_s: float) -> None:
-        """Set the power anew once a tail changes, unless the radio is in use by then."""
+        """Schedule an update of the power at a tail's next change, skipped if the radio is in use by then."""
 
         def again(_: simpy.Event) -> None:
             if not self._in_use[device]:
@@ -164,17 +164,17 @@ class Power:
         self.env.timeout(max(0.0, time_s - self.env.now)).callbacks.append(again)
 
     def _look(self, device: int, battery: Battery) -> None:
-        """Wake the device's process if its battery will be empty sooner than was seen."""
+        """Wake the device's process if its battery will be empty earlier than expected."""
         if battery.empty_s() < self._looks_s[device]:
             sooner, self._sooner[device] = self._sooner[device], self.env.event()
             sooner.succeed()
 
     def rest(self, device: int) -> None:
-        """Let a device do nothing from now on: it draws its idle power once its radio's tail is over."""
+        """Make a device idle from now on: it draws its idle power once its radio's tail is over."""
         self.draw(device, None)
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
-        """Yield all generators that the composition root must start."""
+        """Yield the generators for the composition root to start."""
         for device, times in enumerate(self._switches):
             yield self._switch(device, times)
         for device, battery in enumerate(self._batteries):
@@ -208,7 +208,7 @@ class Power:
             self._flip(device, self._charged, True)
 
     def _flip(self, device: int, state: np.ndarray, value: bool) -> None:
-        """Change one of a device's two conditions to run: `state` is the switches' or the batteries'."""
+        """Change one of a device's two conditions for running: `state` holds the switches or the batteries."""
         was_running = bool(self.running[device])
         state[device] = value
         running = bool(self.running[device])
@@ -225,7 +225,7 @@ class Power:
             self._listener.stops(device, Cause.OFF if switched else Cause.EMPTY)
 
 
-# (by the switch or by the battery, whether it now lets the device run) -> event
+# (whether by the switch instead of the battery, new state) -> event
 _NAMES = {
     (True, True): EventName.SWITCHED_ON,
     (True, False): EventName.SWITCHED_OFF,

@@ -1,4 +1,4 @@
-"""The books of a cell's server: a row for each round, one for each device in it, and the server's energy."""
+"""Rows of a cell's server: one for each round and for each device in it, with the server's energy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,13 +32,13 @@ NO_JOULES: dict[str, Any] = dict.fromkeys(("energy_j", *ENERGIES), 0.0)
 
 
 class Books:
-    """What a cell's server writes down.
+    """Write the rows of a cell's server.
 
     Args:
-        observers: asked for further columns of each round, in the order in which these are to stand.
+        observers: return further columns of each round, in the order of the columns.
 
     Attributes:
-        session: the number of the one under way.
+        session: number of the session under way.
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class Books:
     ) -> None:
         self._simulation, self._cell, self._rules, self._observers = simulation, cell, rules, observers
         self.session = 0
-        self._billed_slots = 0.0  # of a dynamic band, whose energy is in the rows written so far
+        self._billed_slots = 0.0  # slots of a dynamic band whose energy has been booked
 
     def write(self, done: Made) -> None:
-        """Write a round's rows, once its devices' tails are over; tell of it at once."""
+        """Write a round's rows once its devices' tails are over; announce it at once."""
         simulation, evaluation, now_s = self._simulation, done.evaluation, self._simulation.env.now
         session, phase, number = done.key
         columns, starts_s = device_columns(done.parts), [job.dispatch.start_s for job in done.jobs]
@@ -79,7 +79,7 @@ class Books:
         }
 
         def paid(tails: list[PartTails]) -> tuple[dict[str, Any], Round]:
-            """Return the columns of the round's devices and its row, with their joules."""
+            """Return the device columns and the row of the round, with their joules."""
             of_devices = {**columns, **energy_columns(columns, [of.energy_j for of in tails])}
             wasted_j = total(
                 j for j, taken in zip(of_devices["energy_j"], done.taken, strict=True) if not taken
@@ -105,7 +105,7 @@ class Books:
         beside: Mapping[str, Any],
         scalars: Mapping[str, Any],
     ) -> None:
-        """Write the rows about devices of a round whose own row this is."""
+        """Write the device rows of a round."""
         simulation, evaluation = self._simulation, done.evaluation
         key = {"session": row.session, "round": row.round, "phase": row.phase, "cell": row.cell}
         stalls = stall_columns(done.parts) if simulation.radio.may_fail else {}
@@ -124,7 +124,7 @@ class Books:
             simulation.recorder.write_columns(DeviceScore, **scores)
 
     def open(self, session: OpenSession, opening: Opening) -> None:
-        """Write the row of a session whose training begins."""
+        """Write the row of a session at the start of its training."""
         row = Session(
             session=session.number,
             start_s=session.start_s,
@@ -140,19 +140,19 @@ class Books:
         self._simulation.recorder.write(row)
 
     def event(self, name: EventName, detail: str = "") -> None:
-        """Write that something has happened to the session of the cell."""
+        """Write an event of the cell's session."""
         now_s = self._simulation.env.now
         row = Event(now_s, name, None, self.session, self._cell, detail=detail)
         self._simulation.recorder.write(row)
 
     def _server_energy_j(self, done: Made) -> float:
-        """Return the joules of the base station in a round, and of the server, if it aggregated."""
+        """Return the joules of the base station in a round, plus the server's if it aggregated."""
         rules, downlinks = self._rules, [part.downlink for part in done.parts]
         sent_j = done.opened.server_energy_j(downlinks, self._billed_slots, done.billed)
         self._billed_slots = done.opened.sent_slots
         return sent_j + (rules.server_power_w * rules.server_s if done.aggregated else 0.0)
 
     def _classes(self, ids: list[int]) -> dict[str, list[str]]:
-        """Return the further column `class` of devices.csv, if there are classes."""
+        """Return the column `class` of devices.csv, if there are classes."""
         names = self._simulation.fleet.class_names(ids)
         return {"class": names} if names else {}

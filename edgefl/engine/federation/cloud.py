@@ -1,4 +1,4 @@
-"""A cloud over the cells: every few rounds a mean of the cells' models, which comes and goes over a backhaul."""
+"""A cloud over the cells, which averages their models every few rounds, over a backhaul."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -14,63 +14,59 @@ from edgefl.engine.federation.made import Columns, Made
 from edgefl.engine.records import Event, EventName, Recorder
 from edgefl.engine.settings import LONGEST_S
 
-# further columns of rounds.csv where there is a cloud
+# further columns of rounds.csv with a cloud
 CLOUD_VERSION, CLOUD_WAIT_S = "cloud_version", "cloud_wait_s"
 BACKHAUL_S, BACKHAUL_BITS, BACKHAUL_J = "backhaul_s", "backhaul_bits", "energy_backhaul_j"
 
 
 class CloudSettings(Section):
-    """A cloud over the cells (HierFAVG): cells average their devices' models, and the cloud the cells' models.
+    """A cloud over the cells (HierFAVG): cells average their devices' models, and the cloud averages the cells'.
 
     Liu, Zhang, Song and Letaief, Client-Edge-Cloud Hierarchical Federated Learning, ICC 2020: both means are weighted
-    by data. Each cell has a wired line of its own, as fast up as down.
+    by data. Each cell has its own symmetric wired line.
     """
 
     every: int = Field(
         ge=1,
         le=1_000_000,
-        description="rounds of a cell from one exchange with the cloud to the next, through its sessions; kappa_2",
+        description="rounds of a cell between two exchanges with the cloud, counted across sessions; kappa_2",
     )
     waits_for: Literal["cells", "nobody"] = Field(
         "cells",
-        description="cells: the cloud makes a model when all cells have sent theirs, but those that have ended or are"
-        " without a device; nobody: at once, of the last model that each cell has sent",
+        description="cells: the cloud makes a model when all cells have sent theirs, except cells that have ended or"
+        " have no device; nobody: at once, from the last model that each cell has sent",
     )
     backhaul_bps: float = Field(
         gt=0, le=1e15, description="rate of the line between a cell and the cloud, each way, bit/s"
     )
-    backhaul_latency_s: float = Field(
-        0.0, ge=0, le=LONGEST_S, description="time that a bit takes along this line, one way, s"
-    )
-    backhaul_j_per_bit: float = Field(
-        0.0, ge=0, le=1.0, description="energy of a bit along this line, either way, J/bit"
-    )
+    backhaul_latency_s: float = Field(0.0, ge=0, le=LONGEST_S, description="one-way latency of this line")
+    backhaul_j_per_bit: float = Field(0.0, ge=0, le=1.0, description="energy on this line, either way, J/bit")
 
 
 class CloudStage(Stage, Protocol):
-    """A stage whose cell may exchange models with a cloud, each time after a round of its own."""
+    """A stage of a cell that may exchange models with a cloud after its rounds."""
 
     def submit(self) -> int:
-        """Send the cell's model to the cloud; return how much it counts there, of which 0 is nothing.
+        """Send the cell's model to the cloud; return its weight, the samples of devices aggregated since the last.
 
-        Of a model it is the samples of the devices whose updates are in it since the last one that was sent.
+        A model of weight 0 does not count.
         """
 
     def adopt(self, cells: Sequence[int], aggregated: bool) -> None:
-        """Go on with the mean of the last models that these cells have sent with more than 0, weighted by that.
+        """Continue with the weighted mean of the last models that these cells sent with positive weight.
 
         Args:
             cells: sorted; at least one.
-            aggregated: whether the cell's own model is of the round just over: then the two are one version.
+            aggregated: whether the round just over made a model: then the two count as one version.
         """
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """What a cell exchanged with the cloud after a round; nothing, in most rounds.
+    """A cell's exchange with the cloud after a round; empty for most rounds.
 
-    version: number of the cloud's model that it received; None: none. waited_s: until that was made, from when the
-    cell's own was there. took_s, bits, energy_j: of both ways together.
+    version: number of the cloud's model that it received, or None. waited_s: from the arrival of the cell's model
+    until the cloud's was made. took_s, bits, energy_j: both ways together.
     """
 
     version: int | None = None
@@ -81,13 +77,13 @@ class Exchange:
 
     @property
     def is_new(self) -> bool:
-        """Whether the cell goes on with another model."""
+        """Whether the cell continues with another model."""
         return self.version is not None
 
 
 @dataclass(frozen=True)
 class _Sent:
-    """A model that a cell has sent, and that waits for its answer; `Cloud.exchange` says what the rest is."""
+    """A model that a cell has sent and that waits for an answer; see `Cloud.exchange`."""
 
     stage: CloudStage
     samples: int
@@ -99,7 +95,7 @@ class Cloud:
     """The cloud of a run, over the cells with a federation.
 
     Attributes:
-        version: models made so far.
+        version: number of models made so far.
     """
 
     def __init__(
@@ -109,17 +105,17 @@ class Cloud:
         self.version = 0
         self._env, self._federations, self._recorder = env, federations, recorder
         self._waiting: dict[int, _Sent] = {}
-        self._samples: dict[int, int] = {}  # behind the last model of each cell
+        self._samples: dict[int, int] = {}  # weight of each cell's last model
         federations.on_rest = self._look
 
     def exchange(
         self, cell: int, stage: CloudStage, bits: int, aggregated: bool
     ) -> Generator[simpy.Event, None, Exchange]:
-        """Send a cell's model, and receive the cloud's, if one is made; return what this was.
+        """Send a cell's model, and receive the cloud's if one is made; return the exchange.
 
         Args:
-            bits: of a model.
-            aggregated: whether the cell's model is one of the round just over.
+            bits: size of a model.
+            aggregated: whether the round just over made the cell's model.
         """
         settings, env = self.settings, self._env
         one_way_s = settings.backhaul_latency_s + bits / settings.backhaul_bps
@@ -141,7 +137,7 @@ class Cloud:
         return Exchange(version, waited_s, ways * one_way_s, ways * bits, energy_j)
 
     def _look(self) -> None:
-        """Make a model, if that is due: of nothing but zero samples there is none."""
+        """Make a model and answer waiting cells, if due; models of zero weight alone make none."""
         waits = self.settings.waits_for == "cells"
         if not self._waiting or (waits and not self._federations.working <= self._waiting.keys()):
             return
@@ -169,7 +165,7 @@ class CloudLink:
     """A cell's line to the cloud.
 
     Args:
-        bits: of a model.
+        bits: size of a model.
     """
 
     def __init__(self, cloud: Cloud, cell: int, bits: int) -> None:
@@ -177,7 +173,7 @@ class CloudLink:
         self._rounds = 0
 
     def after_round(self, stage: Stage, aggregated: bool) -> Generator[simpy.Event, None, Exchange | None]:
-        """Exchange models with the cloud, if this is a round after which that is done."""
+        """Exchange models with the cloud, if an exchange is due after this round."""
         self._rounds += 1
         if self._rounds % self._cloud.settings.every:
             return None
@@ -185,7 +181,7 @@ class CloudLink:
         return (yield from self._cloud.exchange(self._cell, stage, self._bits, aggregated))
 
     def columns(self, made: Made) -> Columns:
-        """Return what a cell has exchanged with the cloud, as an observer of rounds."""
+        """Return the columns of a round's exchange with the cloud."""
         exchange = made.exchanged if isinstance(made.exchanged, Exchange) else Exchange()
         return Columns(
             {

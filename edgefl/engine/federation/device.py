@@ -1,4 +1,4 @@
-"""A device: downloads the model, trains, uploads its update, and pays for each activity."""
+"""A device, which downloads the model, trains and uploads its update, with the energy of each."""
 
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
@@ -32,10 +32,10 @@ class Processors:
         self._costs: dict[tuple[int, int], tuple[float, float]] = {}
 
     def cost(self, device: int, samples: int, clock_hz: float | None = None) -> tuple[float, float]:
-        """Return the seconds and joules of a device's forward and backward passes over some samples (J 27, 28).
+        """Return seconds and joules of a device's forward and backward passes over samples (J 27, 28).
 
         Args:
-            clock_hz: at which its processor runs; None: its highest.
+            clock_hz: clock of its processor; None takes its highest.
         """
         kind = self._of[device]
         if clock_hz is not None:
@@ -55,7 +55,7 @@ class Device:
     """A device that takes part in rounds; interrupting its process with a Cause cuts it off.
 
     Attributes:
-        draws: what its radio draws.
+        draws: power draws of its radio.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class Device:
         self._search = Search(id_, air, network, self.draws.receive_w)
 
     def send_power_w(self, share: float = 1.0) -> float:
-        """Return the power drawn while its transmitter radiates a share of its power."""
+        """Return the power drawn while the transmitter radiates a share of its power."""
         return self.draws.amplifier_w * share + self.draws.send_w
 
     def start(self, task: DeviceTask, link: Link, processors: Processors) -> simpy.Process:
-        """Start the device's work on a task of the server; the process returns the Part."""
+        """Start work on a task of the server; the process returns the Part."""
         process = self.env.process(self.take_part(task, link, processors))
         self._network.part_begins(self.id, process)
         return process
@@ -80,7 +80,7 @@ class Device:
     def take_part(
         self, task: DeviceTask, link: Link, processors: Processors
     ) -> Generator[simpy.Event, None, Part]:
-        """Do one round's work. If the device is cut off, the Part holds what was done until then, and its energy."""
+        """Do one round's work; a device that is cut off returns the work and energy until then."""
         downlink, link = yield from self._move(link, "downlink", task.down_bits, task.patient)
         spans = [downlink]
         if spans[-1].cut is None:
@@ -94,7 +94,7 @@ class Device:
     def _move(
         self, link: Link, direction: Direction, bits: int, patient: bool
     ) -> Generator[simpy.Event, None, tuple[Span, Link]]:
-        """Move bits; where the link fails, those that are missing over the next one. Return also the last link."""
+        """Move bits, after a link failure the missing ones over the next link; return the span and the last link."""
         pieces: list[tuple[int, Span]] = []
         gaps: list[Span] = []
         while True:
@@ -113,7 +113,7 @@ class Device:
         return joined(pieces, gaps), link
 
     def _transfer(self, link: Link, direction: Direction, bits: int) -> Generator[simpy.Event, None, Span]:
-        """Move bits over one link, until they are there or it is cut off."""
+        """Move bits over one link, until they have arrived or the transfer is cut off."""
         power_w, j_bit = self.draws.receive_w, self.draws.receive_j_bit
         if direction == "uplink":
             power_w, j_bit = self.send_power_w(link.uplink_power), self.draws.send_j_bit
@@ -121,12 +121,12 @@ class Device:
         transfer = yield from link.transfer(direction, bits, radio_on)
         idle_s = transfer.stalled_s - transfer.stalled_air_s
         stalled_j = power_w * transfer.stalled_air_s + self.draws.wait_w * idle_s
-        # what moves nothing has no tail, nor what has no connection
+        # no tail follows an empty transfer or a failed link
         tail = bits > 0 and transfer.cut is not Cause.RADIO_LINK_FAILURE
         return transfer.span(self._energy_j(transfer, power_w, j_bit, tail), stalled_j)
 
     def _energy_j(self, transfer: Transfer, power_w: float, j_bit: float, tail: bool) -> float:
-        """Let the radio off; return what the transfer has drawn."""
+        """Turn the radio off; return the joules of the transfer."""
         bits_j = self._network.power.radio_off(self.id, transfer.end_s, j_bit * transfer.bits, tail=tail)
         wait_s = transfer.end_s - transfer.start_s - transfer.airtime_s
         return float(transfer_energy_j(power_w, transfer.airtime_s, self.draws.wait_w, wait_s, bits_j))
@@ -145,12 +145,12 @@ class Device:
 
 
 class Devices(Sequence[Device]):
-    """All devices of a run, by id; each is made when it is asked for first.
+    """All devices of a run, by id, each made on first use.
 
-    Of a million, most never take part: 500 bytes each and the seconds to make them are spared.
+    Most of a million devices never take part, which saves 500 bytes each and seconds.
 
     Args:
-        make: makes the device of an id, whose radio draws this.
+        make: (id, power draws of its radio) -> device.
     """
 
     def __init__(self, fleet: Fleet, make: Callable[[int, Draws], Device]) -> None:

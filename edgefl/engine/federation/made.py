@@ -1,4 +1,4 @@
-"""What has become of a round, or where rounds overlap, all that has ended from one model to the next, as a value."""
+"""A finished round as a value; where rounds overlap, everything that ended between two models."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from edgefl.engine.parts import Part
 
 
 class Columns(NamedTuple):
-    """Further columns of rounds.csv, a value each, and of devices.csv, a value for each job."""
+    """Further columns of rounds.csv, with one value, and of devices.csv, with a value per job."""
 
     of_round: Mapping[str, Any] = {}
     of_devices: Mapping[str, Sequence[Any]] = {}
@@ -26,21 +26,21 @@ NOTHING = Columns()
 
 
 class Exchanged(Protocol):
-    """What a cell has exchanged with others after a round."""
+    """Exchange of a cell with others after a round."""
 
     @property
     def is_new(self) -> bool:
-        """Whether a new model came of it."""
+        """Whether it brought a new model."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """A round that is over, or where rounds overlap, all that ended from one model to the next.
+    """A finished round, or where rounds overlap, everything that ended between two models.
 
-    key: session, phase and number. facts: of its stage. turn: rounds of the global model that have begun so far.
-    version: of the model after it. jobs: at least one. local: what each device did, in the order of jobs. working:
-    how many work on. absent: further columns about devices that had no link when it began. exchanged: None: nothing.
-    billed: where rounds overlap, what has been sent so far; None: they do not.
+    key: session, phase and number. facts: those of its stage. turn: rounds of the global model begun so far.
+    version: version of the model after it. jobs: at least one. local: work of each device, in the order of jobs.
+    working: devices still at work. absent: further columns about devices without a link at its start. exchanged:
+    None without an exchange. billed: sent time billed so far if rounds overlap, otherwise None.
     """
 
     key: RoundKey
@@ -59,12 +59,12 @@ class Made:
 
     @property
     def overlaps(self) -> bool:
-        """Whether it may overlap with others."""
+        """Whether rounds may overlap."""
         return self.billed is not None
 
     @cached_property
     def parts(self) -> list[Part]:
-        """What each device did, as the radio and its processor saw it."""
+        """Part of each device, from radio and processor."""
         return [job.part for job in self.jobs]
 
     @cached_property
@@ -74,10 +74,10 @@ class Made:
 
     @property
     def opened(self) -> RadioRound:
-        """The round on the radio; of several, the last."""
+        """The round on the radio, the last of several."""
         return self.jobs[-1].dispatch.opened
 
 
 Observer = Callable[[Made], Columns]
-# of a stage, after a round that was aggregated or not
+# (stage, whether its last round was aggregated) -> exchange
 Exchange = Callable[[Stage, bool], Generator[simpy.Event, None, Exchanged | None]]

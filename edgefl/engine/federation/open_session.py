@@ -1,4 +1,4 @@
-"""The session under way in a cell, as its server knows it."""
+"""State of the session under way in a cell."""
 
 import math
 from collections import Counter
@@ -11,10 +11,10 @@ from edgefl.contract import VALIDATION_SCORE, Evaluation
 class OpenSession:
     """The session under way in a cell.
 
-    number: from 1 on. until_s: from when on no further round of training begins, by its policy. members: who was
-    there when it began. rounds, dispatches: so far, of each phase. sampled: devices of each phase without evaluation.
-    unchanged: rounds of the global model that left it as it was. losses: mean reports of the rounds of the global
-    model, if the policy asked for them. validated: scores on the validation samples.
+    number: from 1 on. until_s: time from which its policy begins no further round of training. members: devices
+    present at its start. rounds, dispatches: counts so far, by phase. sampled: devices of each phase without
+    evaluation. unchanged: rounds that left the global model unchanged. losses: mean reported loss of each round of
+    the global model, if the policy asks for it. validated: scores on the validation samples.
     """
 
     number: int
@@ -30,7 +30,7 @@ class OpenSession:
     validated: list[float] = field(default_factory=list)
 
     def tested(self, evaluation: Evaluation | None) -> None:
-        """Take in a test of the global model."""
+        """Record a test of the global model."""
         score = evaluation.scalars.get(VALIDATION_SCORE) if evaluation is not None else None
         if score is not None:
             self.validated.append(score)
@@ -38,7 +38,7 @@ class OpenSession:
 
 @dataclass
 class Counts:
-    """What a server counts through all sessions: rounds of the global model that began, and models made."""
+    """Counts of a server over all sessions: rounds of the global model that began, and models made."""
 
     turn: int = 0
     version: int = 0

@@ -1,8 +1,8 @@
-"""Fast path of `Device.take_part`: rounds that nothing can disturb, all parts computed at once.
+"""Fast path of `Device.take_part`: compute all parts of an undisturbed round at once.
 
-With static shares a round is known when it opens: every transfer's slots follow from its link's fading, every
-computation's time from its samples. Where nobody moves, switches or runs empty, and no deadline cuts anybody
-off, the parts and their tails are what their processes would return, to the last bit.
+With static shares a round is known when it opens: a transfer's slots follow from its link's fading, a computation's
+time from its samples. If no device moves, is switched or has a battery, and there is no deadline, parts and tails
+equal those of the devices' processes, bit for bit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,18 +19,18 @@ from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.parts import Activity, DeviceTask, Outcome, Part, Span
 
-# Links whose fading is in memory at a time, 64 kB each: 1 GB.
+# Links whose fading is in memory at a time, 64 kB each: 1 GB
 LINKS_AT_ONCE = 16_384
 
 
 def faded_at_once(taps: int) -> int:
-    """Return for how many taps of a planned round's links the fading is in memory at a time."""
+    """Return the number of a planned round's taps with their fading in memory at a time."""
     return min(taps, LINKS_AT_ONCE)
 
 
 @dataclass(frozen=True)
 class PlannedRound:
-    """The parts of a round that has just begun, and when the last device will be done."""
+    """Parts of a round that has just begun, and the end of the last one."""
 
     parts: list[Part]
     end_s: float
@@ -86,7 +86,7 @@ def _received(opened: RadioRound, link: Link, part: Part, task: DeviceTask) -> P
 def _both_ways(
     opened: RadioRound, down_bits: Sequence[int], compute_s: FloatArray, up_bits: Sequence[int], now_s: float
 ) -> tuple[Transfers, Transfers]:
-    """Time all downlinks and uplinks; in large rounds some devices after the others, whose fading is forgotten."""
+    """Time all downlinks and uplinks; in large rounds batch by batch, dropping each batch's fading."""
     many, at_once = len(opened.links), max(1, LINKS_AT_ONCE // opened.air.settings.link.frequency_taps)
     timed: list[tuple[Transfers, Transfers]] = []
     for begin in range(0, many, at_once):
@@ -108,14 +108,14 @@ def _tails(
     down: tuple[Transfers, Sequence[int]],
     up: tuple[Transfers, Sequence[int]],
 ) -> None:
-    """Let the tails of earlier transfers end, and those of these begin: of what moves these bits each way."""
+    """End the tails of earlier transfers, and begin those of the transfers that move bits."""
     tails = simulation.network.power.tails
     if not tails.any:
         return
     for done, bits in (down, up):
         times_s = done.start_s.tolist(), done.end_s.tolist()
         for device, start_s, end_s, moved in zip(devices, *times_s, bits, strict=True):
-            if moved or done is down[0]:  # a part that receives nothing ends a tail all the same
+            if moved or done is down[0]:  # even an empty downlink ends a tail
                 tails.ends(device, start_s)
             if moved:
                 tails.begins(device, end_s)

@@ -1,4 +1,4 @@
-"""What devices do in the rounds of a cell: which of them begin, with which tasks, on which links."""
+"""Rounds of a cell: selection of participants, their tasks and their links."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -25,50 +25,50 @@ from edgefl.engine.settings import RoundSettings
 
 @dataclass(frozen=True)
 class Rounds:
-    """The rounds of one cell: selection of participants, and their work."""
+    """Select the participants of a cell's rounds, and start their work."""
 
     simulation: Simulation
     seat: Seat
     rules: RoundSettings
     processors: Processors
-    reports: Reports  # what each participant sends beside its update
-    devices: Sequence[int] | None = None  # which belong to its federation; None: all of the run
+    reports: Reports  # what each participant sends besides its update
+    devices: Sequence[int] | None = None  # devices of its federation; None for all of the run
 
     @property
     def cell(self) -> int:
-        """The cell in which they are held."""
+        """The cell of the rounds."""
         return self.seat.cell
 
     @cached_property
     def choice(self) -> Choice:
-        """How participants are chosen."""
+        """The choice of participants."""
         rules, bits = self.rules, self.reports.bits
         return Choice.of(rules.selector, self.simulation, self.cell, self.processors, rules.deadline_s, bits)
 
     @cached_property
     def tiers(self) -> tuple[int, ...]:
-        """[devices] the tier of each; none: there are no tiers."""
+        """Tier of each device, [devices]; empty without tiers."""
         many = len(self.simulation.devices)
         ids = range(many) if self.devices is None else self.devices
         of_own = self.rules.server.tiers([self.processors.cost(id_, 1)[0] for id_ in ids])
-        # of devices of other federations, which never begin here, any will do
+        # devices of other federations never work here and get any tier
         own = dict(zip(ids, of_own, strict=True)) if of_own else {}
         return tuple(own.get(id_, 0) for id_ in range(many)) if of_own else ()
 
     def places(self, server: ServerPolicy, present: int) -> int:
-        """Return how many devices may work at the same time."""
+        """Return the number of devices that may work at the same time."""
         if server.places is not None:
             return server.places
         wanted: int = self.rules.selector.wanted(present) if present else 0
         return wanted
 
     def choose(self, key: RoundKey, idle: Sequence[int], turn: int, room: int, stage: Stage) -> Selection:
-        """Select the devices that begin now.
+        """Select the devices to dispatch now.
 
         Args:
             turn: rounds of the global model that began before.
-            room: for how many updates there is room; more devices may begin than that by `over_selection`.
-            stage: says what devices would do.
+            room: number of updates wanted; `over_selection` may dispatch more devices.
+            stage: returns the devices' expected work.
         """
         state, wanted = self._large_scale(key, idle), min(room, len(idle))
         number = with_surplus(room, self.rules.over_selection, len(idle))
@@ -77,7 +77,7 @@ class Rounds:
         return Selection.of(decision, wanted, state)
 
     def sample(self, share: float, key: RoundKey, present: Sequence[int]) -> list[int]:
-        """Sample a share of the devices present, at least one, from this round on."""
+        """Sample a share of the present devices, at least one; return their sorted ids."""
         wanted = max(1, round(share * len(present)))
         order = self.simulation.streams(key[1], *key, *self.seat.scope).permutation(len(present))
         return sorted(present[i] for i in order[:wanted])
@@ -87,7 +87,7 @@ class Rounds:
         return Selection.whole(ids, self._large_scale(key, present))
 
     def begin(self, selection: Selection, local: LocalRound) -> tuple[RadioRound, list[DeviceTask]]:
-        """Open a round on the radio; return it, and the task of each device."""
+        """Open a round on the radio; return it and each device's task."""
         up_bits = [bits + self.reports.bits for bits in local.up_bits]
         opened = self.open(selection, local.down_bits, up_bits)
         decision, patient = selection.decision, self.rules.deadline_s is not None
@@ -103,7 +103,7 @@ class Rounds:
         ]
 
     def open(self, selection: Selection, down_bits: Sequence[int], up_bits: Sequence[int]) -> RadioRound:
-        """Open a round on the radio, with the shares and powers that have been decided."""
+        """Open a round on the radio with the decided shares and powers."""
         decision = selection.decision
         bits: dict[Direction, Sequence[int]] = {"downlink": down_bits, "uplink": up_bits}
         shares: dict[Direction, FloatArray | None] = {
@@ -118,14 +118,14 @@ class Rounds:
     def planned(
         self, selection: Selection, opened: RadioRound, tasks: Sequence[DeviceTask]
     ) -> PlannedRound | None:
-        """Return the whole round, if it is known when it opens: nobody can leave, be late or be one too many."""
+        """Return the whole round if it is predictable, with no departures, deadline or surplus; otherwise None."""
         still = self.simulation.network.still and self.rules.deadline_s is None
         if not (still and selection.wanted == len(selection.ids) and opened.predictable):
             return None
         return planned_parts(self.simulation, opened, tasks, self.processors)
 
     def start(self, opened: RadioRound, tasks: Sequence[DeviceTask]) -> list[simpy.Process]:
-        """Start the devices' work; return their processes, in the round's order."""
+        """Start the devices' work; return their processes in the round's order."""
         devices = self.simulation.devices
         return [
             devices[link.device].start(task, link, self.processors)

@@ -1,4 +1,4 @@
-"""The server of one cell: opens sessions, and runs the stages of each."""
+"""The server of one cell, which opens sessions and runs their stages."""
 
 import itertools
 import math
@@ -22,11 +22,11 @@ from edgefl.engine.sessions import SessionPolicy
 
 
 class Server:
-    """The server of one federation: the devices of its cell, its learner, its sessions.
+    """The server of one federation in its cell.
 
     Args:
-        members: session number -> the only devices that may take part; None: all that are present.
-        observers: asked for further columns of each round.
+        members: session number -> the only devices that may take part, or None for all that are present.
+        observers: return further columns of each round.
         exchange: as in `ServerContext`.
     """
 
@@ -57,7 +57,7 @@ class Server:
         )
 
     def run(self) -> Generator[simpy.Event, None, None]:
-        """Run all sessions one after the other, until the duration is over or nobody is left and others are done."""
+        """Run the sessions in turn, until the duration is over, or no device is left and the others are done."""
         self._federation.works()
         reason = "start"
         for number in itertools.count(1):

@@ -1,4 +1,4 @@
-"""What the server of a cell works with, through all its sessions."""
+"""The parts of a cell's server, which last for all its sessions."""
 
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from edgefl.engine.federation.timetable import Timetable, wait_until
 class ServerContext:
     """The parts of a cell's server.
 
-    exchange: called after each round of the global model; None: models stay in the cell.
+    exchange: called after each round of the global model; None if models stay in the cell.
     """
 
     simulation: Simulation
@@ -32,10 +32,10 @@ class ServerContext:
     exchange: Exchange | None
 
     def turn(self, until_s: float, *, links: bool = True) -> Generator[simpy.Event, None, bool]:
-        """Wait until the next round may begin and a device is there; return False at until_s, if it comes first.
+        """Wait until the next round may begin and a device is present; return False if until_s comes first.
 
         Args:
-            links: whether devices that are connecting are waited for.
+            links: whether to wait for devices that are connecting.
         """
         env, timetable = self.simulation.env, self.timetable
         while True:

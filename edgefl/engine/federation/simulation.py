@@ -1,4 +1,4 @@
-"""What the servers of a run share: clock, radio, network, devices and tables."""
+"""The simulation that the servers of a run share: clock, radio, network, devices and tables."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -21,10 +21,10 @@ from edgefl.rng import Streams
 
 @dataclass(frozen=True)
 class Simulation:
-    """The clock, the physical world and the tables, shared by all servers; a server's own state is not here.
+    """Clock, physical world and tables, shared by all servers; a server's own state lives elsewhere.
 
     unsettled: rounds whose rows wait for tails. duration_s: no round begins at or after this time. announce: called
-    with the row of each round that is over, with tails until then.
+    with the row of each finished round, including tails until then.
     """
 
     env: simpy.Environment
@@ -41,17 +41,17 @@ class Simulation:
     announce: Callable[[Round], None] = lambda row: None
 
     def run(self, *ends: simpy.Event) -> None:
-        """Let the clock run until these events; whatever ends it, rounds that are over have their rows."""
+        """Run the clock until these events; even after an error, finished rounds have their rows."""
         try:
             self.env.run(until=self.env.all_of(ends))
         except BaseException:
-            with suppress(EdgeflError):  # the first error is the one to be told
+            with suppress(EdgeflError):  # report the first error
                 self._settle()
             raise
         self._settle()
 
     def _settle(self) -> None:
-        """Have all rows written, at the end of a run: the last tails are booked in full, and batteries pay them."""
+        """Write all rows at the end of a run: book the last tails in full, and charge the batteries for them."""
         self.network.power.spend_last_tails()
         self.unsettled.settle()
         self.recorder.flush()

@@ -1,4 +1,4 @@
-"""One stage of a session, from its first round to its last: devices begin, are waited for, and models are made."""
+"""One stage of a session: dispatch devices, wait for their updates, and make models, round by round."""
 
 import math
 from collections.abc import Generator
@@ -20,13 +20,13 @@ from edgefl.engine.records import EventName
 from edgefl.engine.servers import ServerPolicy, ServerState
 from edgefl.engine.servers.synchronous import Synchronous
 
-# as many jobs per place may end without an update before a model is made of what has arrived
+# jobs per present device that may end without an update before a model is made of the updates that have arrived
 LOST_PER_PLACE = 10
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Devices of a tier, or all where there are no tiers: its state, which are there, and which updates wait."""
+    """Devices of a tier, or all without tiers: state, devices present, and waiting updates."""
 
     state: ServerState
     there: list[int]
@@ -34,9 +34,9 @@ class _Group:
 
 
 class StageRun:
-    """A stage under way: rounds one after the other, or where they overlap, devices that begin while others work.
+    """A stage under way: rounds one after the other, or overlapping, with devices dispatched while others work.
 
-    A stage with a number of rounds has them one after the other, whatever the server.
+    A stage with a fixed number of rounds runs them one after the other with any server.
     """
 
     def __init__(self, server: ServerContext, stage: Stage, session: OpenSession) -> None:
@@ -50,7 +50,7 @@ class StageRun:
         self._uncounted = list[Part]()
 
     def run(self) -> Generator[simpy.Event, None, str]:
-        """Run the stage; return why the session ends with it; empty: it goes on."""
+        """Run the stage; return why the session ends with it, or '' if it goes on."""
         while self._done != self._facts.rounds:
             if self._work.is_over:
                 turn = self._server.turn(self._until_s, links=not self._overlaps)
@@ -70,27 +70,27 @@ class StageRun:
 
     @property
     def _overlaps(self) -> bool:
-        """Whether devices may begin while others work."""
+        """Whether devices may be dispatched while others work."""
         return self._billed is not None
 
     @property
     def _until_s(self) -> float:
-        """From when on nobody begins; a session has one round of training, whatever its policy says."""
+        """Time from which no device is dispatched; a session has at least one round of training under any policy."""
         until_s = self._session.until_s if self._facts.rounds is None and self._done else math.inf
         return min(until_s, self._server.simulation.duration_s)
 
     def _why_over(self) -> str:
-        """Return why nobody begins any more."""
+        """Return why no further device is dispatched."""
         if self._env.now >= self._server.simulation.duration_s:
             return "duration"
         return self._server.ending.reason(self._session, self._done)
 
     def _look(self) -> list[_Group]:
-        """Take in what has ended; return each group of devices as the policy may know it."""
+        """Collect ended jobs; return each group of devices as the policy sees it."""
         server, work = self._server, self._work
         work.collect()
         work.drop_stale(server.counts.version, self._policy.takes)
-        # where rounds do not overlap, nobody begins before this one is over
+        # without overlap, no device is dispatched before this round is over
         present = server.attendance.present() if self._overlaps or work.is_over else []
         tiers = server.rounds.tiers if self._overlaps else ()
         if not tiers:
@@ -111,7 +111,7 @@ class StageRun:
         return _Group(state, there, arrived)
 
     def _who_may_begin(self, groups: list[_Group]) -> list[tuple[int, list[int]]]:
-        """Return how many of which devices begin now."""
+        """Return the number of devices to dispatch now, and the idle ones to choose from, for each group."""
         if self._env.now >= self._until_s:
             return []
         rooms = [(room, group.there) for group in groups if (room := self._policy.room(group.state))]
@@ -122,7 +122,7 @@ class StageRun:
         return [(room, ids) for room, ids in idle if ids]
 
     def _ready(self, groups: list[_Group], *, stands_still: bool) -> list[JobDone] | None:
-        """Return the updates of which a model is made now, or that are too few for one; None: it is not time yet."""
+        """Return the updates for a model now, which may be too few for one, or None if it is not due."""
         work, present = self._work, sum(len(group.there) for group in groups)
         stuck = stands_still or work.lost > LOST_PER_PLACE * max(1, present)
         ready = next((of.arrived[:many] for of in groups if (many := self._policy.ready(of.state))), [])
@@ -132,10 +132,10 @@ class StageRun:
         return ready if enough or (stuck and (work.ended or work.arrived)) else None
 
     def _begin(self, begin: list[tuple[int, list[int]]]) -> Generator[simpy.Event, None, None]:
-        """Let some of the idle devices begin with the current model."""
+        """Dispatch idle devices with the current model."""
         server, facts, now_s, work = self._server, self._facts, self._env.now, self._work
         server.simulation.unsettled.release(now_s)  # readers need not wait until this round is over
-        if facts.evaluates:  # what follows a probe waits for no time of the grid: training was to begin then
+        if facts.evaluates:  # a probe does not count: the training round after it begins at once
             server.timetable.begun(now_s)
         if work.is_over:
             self._since_s, self._absent = now_s, server.attendance.link_columns()
@@ -151,12 +151,12 @@ class StageRun:
             plan = None if self._overlaps else server.rounds.planned(selection, opened, tasks)
             if plan is None:
                 work.begin(dispatch, server.rounds.start(opened, tasks))
-            else:  # the fast path: all is known of a round that nothing disturbs
+            else:  # the fast path of an undisturbed round
                 yield from wait_until(self._env, plan.end_s)
                 work.end(dispatch, plan.parts)
 
     def _selection(self, number: int, room: int, idle: list[int]) -> Selection:
-        """Select who begins: the selector does, or without evaluation, those sampled for the phase."""
+        """Select the devices to dispatch, by the selector, or without evaluation, those sampled for the phase."""
         server, facts, sampled = self._server, self._facts, self._session.sampled
         key = (self._session.number, facts.phase, number)
         if facts.evaluates:
@@ -167,13 +167,13 @@ class StageRun:
         return server.rounds.of(there, key, idle)
 
     def _moment(self) -> Now:
-        """Return the moment in which devices begin, as learners know it."""
+        """Return the time and progress of a dispatch, for the learner."""
         session, of_training = self._session, self._facts.rounds is None
         progress = self._server.ending.progress(session, self._done) if of_training else None
         return Now(self._env.now, progress, session.rounds[self._facts.phase] if self._overlaps else None)
 
     def _wait(self) -> Generator[simpy.Event, None, None]:
-        """Wait until a job ends, a device comes, or the policy looks; a round that does not overlap, to its end."""
+        """Wait for a job's end, an arrival or the policy's next check; without overlap, for the round's end."""
         env, looks_s, deadline_s = self._env, self._policy.looks_s(self._since_s), self._rules.deadline_s
         events: list[simpy.Event] = [self._work.next_end(self._wanted)]
         if env.now < looks_s < math.inf:
@@ -187,7 +187,7 @@ class StageRun:
             yield from self._work.cut_off(self._wanted)
 
     def _make_model(self, ready: list[JobDone]) -> Generator[simpy.Event, None, str | None]:
-        """Make a model of updates, unless they are too few, and book what has ended; return why the session ends."""
+        """Make a model unless updates are too few, and book ended jobs; return why the session ends, or None."""
         server, stage, facts, session = self._server, self._stage, self._facts, self._session
         self._done += 1
         session.rounds[facts.phase] += 1
@@ -226,14 +226,14 @@ class StageRun:
         return ended
 
     def _reason_to_end(self) -> str | None:
-        """Return why the session ends with the model just made; None: it goes on."""
+        """Return why the session ends with the model just made, or None if it goes on."""
         if self._facts.rounds is not None:
             return None
         reason = self._server.ending.reason_to_end(self._session, self._done)
         return reason or (self._why_over() if self._env.now >= self._until_s else None)
 
     def _aggregate(self, ready: list[JobDone]) -> Generator[simpy.Event, None, bool]:
-        """Have updates that wait aggregated, or all that wait given up if these are too few; return which."""
+        """Aggregate updates, or give up all that wait if they are too few; return whether they were aggregated."""
         server, phase = self._server, self._facts.phase
         if len(ready) < self._rules.min_updates:
             where = f"{phase} round {self._session.rounds[phase]}"
@@ -246,14 +246,14 @@ class StageRun:
         return True
 
     def _book(self, made: Made) -> None:
-        """Write the rows of a model; what works on counts for the next one."""
+        """Write the rows of a model; devices still at work count for the next one."""
         server, work = self._server, self._work
         server.books.write(made)
         self._uncounted += made.parts
         if self._billed is not None:
             self._billed.forget(work.earliest_s())
         server.timetable.ended(self._env.now)
-        if work.is_over:  # transfers that share a band are counted together
+        if work.is_over:  # count transfers that share a band together
             server.simulation.radio.efficiency.count(self._uncounted, made.opened.links.share)
             self._uncounted = []
         else:

@@ -1,14 +1,14 @@
-"""Which versions of the model updates began from: an observer of rounds where they overlap."""
+"""Model versions that updates started from: an observer of overlapping rounds."""
 
 from edgefl.engine.federation.made import Columns, Made
 
-# further columns where rounds overlap, of rounds.csv and of devices.csv
+# further columns of rounds.csv and devices.csv where rounds overlap
 STALENESS_MEAN, STALENESS_MAX, WORKING = "staleness_mean", "staleness_max", "working"
 STALENESS, DISPATCH, BEGAN_FROM = "staleness", "dispatch", "version"
 
 
 def versions(made: Made) -> Columns:
-    """Return the staleness of what was taken, and how many work on; empty for a round that overlaps with none."""
+    """Return the staleness of aggregated updates and the devices at work; empty if the round does not overlap."""
     jobs = made.jobs
     if not made.overlaps:
         empty = [None] * len(jobs)

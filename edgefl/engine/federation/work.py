@@ -1,4 +1,4 @@
-"""Work under way: which device has been sent to do what, when, and with which version of the model."""
+"""Work under way: dispatched devices, with their start and model version."""
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from edgefl.engine.parts import Cause, Part
 
 @dataclass(frozen=True)
 class Dispatch:
-    """Devices that were sent to work at the same time.
+    """Devices dispatched at the same time.
 
-    number: in its phase of the session. version: of the model that they began from. local, large_scale: of these
-    devices, in this order. opened: their round on the radio.
+    number: counted in its phase of the session. version: of the model that they started from. local, large_scale: of
+    these devices, in this order. opened: their round on the radio.
     """
 
     number: int
@@ -32,13 +32,13 @@ class Dispatch:
 
     @cached_property
     def distances_m(self) -> list[float]:
-        """How far each was from the cell's site."""
+        """Distance of each device from the cell's site."""
         distances_m: list[float] = self.large_scale.distances_m.tolist()
         return distances_m
 
 
 class Job(NamedTuple):
-    """One device's work: a position in its dispatch."""
+    """One device's work, a position in its dispatch."""
 
     dispatch: Dispatch
     position: int
@@ -50,10 +50,10 @@ class Job(NamedTuple):
 
 
 class JobDone(NamedTuple):
-    """A job that is over; a named tuple, as each device has one in each round.
+    """A finished job; a named tuple, since each device has one in each round.
 
-    taken: its update is in the model booked with it. staleness: models made since it began until it was taken,
-    or dropped for that; None: neither.
+    taken: whether its update is in the model booked with it. staleness: models made between its start and its
+    aggregation, or its drop as too stale; otherwise None.
     """
 
     dispatch: Dispatch
@@ -69,12 +69,12 @@ class JobDone(NamedTuple):
 
 
 class WorkUnderWay:
-    """What the devices of a cell do.
+    """Work of a cell's devices.
 
     Attributes:
         working: process -> its job.
-        arrived: updates that wait for the server, in the order in which they arrived.
-        ended: what is to be booked with the next model: lost, too stale, or taken into it.
+        arrived: updates that wait for the server, in order of arrival.
+        ended: jobs to book with the next model: lost, too stale, or taken into it.
     """
 
     def __init__(self, env: simpy.Environment) -> None:
@@ -82,47 +82,47 @@ class WorkUnderWay:
         self._next: simpy.Event | None = None
         self._wanted = 0
         self._over: list[simpy.Process] = []
-        self._completed = 0  # of those that are over
+        self._completed = 0  # completed jobs in `_over`
         self.working: dict[simpy.Process, Job] = {}
         self.arrived: list[JobDone] = []
         self.ended: list[JobDone] = []
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left, neither at work nor to be booked."""
+        """Whether no job is at work, waiting or to be booked."""
         return not (self.working or self.arrived or self.ended)
 
     @property
     def busy(self) -> set[int]:
-        """Devices that begin nothing now: they work, or their update waits."""
+        """Devices that cannot be dispatched: they work, or their update waits."""
         return {job.device for job in self.working.values()} | {done.device for done in self.arrived}
 
     @property
     def lost(self) -> int:
-        """How many jobs have ended without an update since the last model."""
+        """Number of jobs that have ended without an update since the last model."""
         return sum(done.staleness is None for done in self.ended)
 
     def begin(self, dispatch: Dispatch, processes: Sequence[simpy.Process]) -> None:
-        """Take in the processes of a dispatch's devices, in their order."""
+        """Add the processes of a dispatch's devices, in their order."""
         for position, process in enumerate(processes):
             self.working[process] = Job(dispatch, position)
             assert process.callbacks is not None
             process.callbacks.append(self._note)
 
     def end(self, dispatch: Dispatch, parts: Sequence[Part]) -> None:
-        """Take in the parts of a whole dispatch, which has ended by now."""
+        """Add the parts of a whole dispatch that has ended."""
         for position, part in enumerate(parts):
             (self.arrived if part.completed else self.ended).append(JobDone(dispatch, position, part))
 
     def next_end(self, wanted: int = 0) -> simpy.Event:
-        """Return an event that succeeds when a job ends with which the updates wanted are there, or all jobs over."""
+        """Return an event that succeeds when the wanted number of updates has arrived, or all jobs are over."""
         self._next, self._wanted = self._env.event(), wanted
         if self._over:
             self._look()
         return self._next
 
     def collect(self) -> None:
-        """Take in what has ended."""
+        """Collect the jobs that have ended."""
         for process in self._over:
             job, part = self.working.pop(process), _part(process)
             (self.arrived if part.completed else self.ended).append(JobDone(*job, part))
@@ -130,7 +130,7 @@ class WorkUnderWay:
         self._completed = 0
 
     def drop_stale(self, version: int, takes: Callable[[int], bool]) -> None:
-        """Drop updates that wait and are too stale for today's model; `takes` says which staleness is not."""
+        """Drop waiting updates that are too stale for the current model; takes: staleness -> whether to keep it."""
         for done in list(self.arrived):
             staleness = version - done.dispatch.version
             if not takes(staleness):
@@ -138,19 +138,19 @@ class WorkUnderWay:
                 self.ended.append(done._replace(staleness=staleness))
 
     def take(self, taken: Sequence[JobDone], version: int) -> list[int]:
-        """Take some of the updates that wait, for the model after this version; return their devices, sorted."""
+        """Take waiting updates into the model after this version; return their devices, sorted."""
         chosen = set(map(id, taken))
         self.arrived = [done for done in self.arrived if id(done) not in chosen]
         self.ended += [done._replace(taken=True, staleness=version - done.dispatch.version) for done in taken]
         return sorted(done.device for done in taken)
 
     def give_up(self) -> None:
-        """Let the updates that wait be lost."""
+        """Give up the waiting updates as lost."""
         self.ended += self.arrived
         self.arrived = []
 
     def cut_off(self, wanted: int = 0) -> Generator[simpy.Event, None, None]:
-        """Cut off whoever works: they are late, or if as many updates as wanted have arrived, too many."""
+        """Cut off all devices at work: as surplus if the wanted updates have arrived, otherwise as late."""
         late = [process for process in self.working if process.is_alive]
         if late:
             over = [_part(process) for process in self.working if not process.is_alive]
@@ -162,12 +162,12 @@ class WorkUnderWay:
         self.collect()
 
     def settle(self) -> list[JobDone]:
-        """Return what is to be booked now, in order of device; from then on it is booked."""
+        """Return the jobs to book, in order of device, and count them as booked."""
         ended, self.ended = self.ended, []
         return sorted(ended, key=lambda done: (done.device, done.dispatch.number))
 
     def earliest_s(self) -> float:
-        """Return since when those have worked whose downlink is not booked; now if there are none."""
+        """Return the earliest start of a job that is not booked yet; now if there is none."""
         jobs: list[Job | JobDone] = [*self.working.values(), *self.arrived, *self.ended]
         return min((job.dispatch.start_s for job in jobs), default=self._env.now)
 
@@ -178,14 +178,14 @@ class WorkUnderWay:
         self._look()
 
     def _look(self) -> None:
-        """Let the event of `next_end` succeed, if it has come to that."""
+        """Trigger the event of `next_end`, if it is due."""
         enough = self._completed >= self._wanted or len(self._over) == len(self.working)
         if enough and self._next is not None and not self._next.triggered:
             self._next.succeed()
 
 
 def local_of(done: Sequence[JobDone]) -> LocalRound:
-    """Return what these devices did as one round's, in this order."""
+    """Return the work of these jobs as one local round, in this order."""
     dispatch, first = done[0].dispatch, done[0].dispatch.local
     if len(done) == len(first.ids) and all(one.dispatch is dispatch for one in done):
         return first
@@ -208,12 +208,12 @@ def local_of(done: Sequence[JobDone]) -> LocalRound:
 
 
 def mean_reported_loss(done: Sequence[JobDone]) -> float:
-    """Return the mean of the losses that came with updates; devices without data report none."""
+    """Return the mean of the losses reported with updates; devices without data report none."""
     losses = [one.dispatch.local.scalars[REPORTED_LOSS][one.position] for one in done]
     known = [loss for loss in losses if loss is not None]
     return float(np.mean(known)) if known else 0.0
 
 
 def _part(process: simpy.Event) -> Part:
-    """Return what a device's process has returned."""
+    """Return the part that a device's process has returned."""
     return cast(Part, process.value)

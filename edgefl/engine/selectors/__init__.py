@@ -1,4 +1,4 @@
-"""Selectors: which of the devices present take part in a round, and with which share, power and clock."""
+"""Selectors: choosing a round's participants, and optionally their shares, powers and clocks."""
 
 import math
 from abc import abstractmethod
@@ -17,7 +17,7 @@ from edgefl.config.component import Component
 
 __all__ = ["Candidates", "CountedDecider", "CountedSelector", "Decider", "Decision", "Memory", "Selector"]
 
-# what a decider remembers: numbers, arrays, lists of them, by name; empty at first
+# memory of a decider: numbers, arrays and lists of them by name; empty at first
 Memory = Mapping[str, Any]
 
 
@@ -29,35 +29,35 @@ def _none() -> Any:
 class Candidates:
     """The devices present in a cell, with what a selector may know about them.
 
-    Arrays are [ids] and only lent. All but ids, gains_db and turn are there for `Decider`s only. Of seconds and
-    joules: what is expected of a round in which as many take part as are wanted, each on an equal share of the band,
-    with full power (or what power control leaves of it) and full clock, at the link's mean rate over fading;
-    downloads by unicast, also where they are broadcast.
+    Arrays are [ids] and read-only. `Selector`s see only ids, gains_db and turn, `Decider`s everything. Seconds and
+    joules are expected values for a round with the wanted number of participants, each on an equal share of the band
+    with full power (or its power control) and full clock, at the link's mean rate over fading; downloads count as
+    unicast even if they are broadcast.
 
     Args:
         ids: sorted, at least one.
-        gains_db: large-scale gain of the coming round.
-        turn: rounds this cell's server has run before.
-        deadline_s: of the round (`rounds.deadline_s`); inf: none.
-        held: training samples that each holds. samples: that each processes in a round.
-        cycles: of its processor for that. clock_hz: its highest. capacitance: xi, joules are xi cycles clock^2.
-        down_bits, up_bits: that it receives and sends: those of its last round, or what the learner expects.
-        downlink, uplink: the band in each direction, and the rules of its rates.
-        snr_down, snr_up: mean SNR on the whole band with full power; of a static link its constant one.
+        gains_db: large-scale gain in the coming round.
+        turn: rounds that this cell's server has run before.
+        deadline_s: deadline of the round (`rounds.deadline_s`); inf without one.
+        held: training samples of each device. samples: samples that it processes in a round.
+        cycles: processor cycles for them. clock_hz: highest clock. capacitance: xi; joules are xi cycles clock^2.
+        down_bits, up_bits: bits received and sent in its last round, or those that the learner expects.
+        downlink, uplink: the carrier in each direction.
+        snr_down, snr_up: mean SNR on the whole band with full power; the constant SNR of a static link.
         static: True for a link that does not fade.
         radiated: share of its power that it radiates on an equal share of the band, by power control.
-        lowest_snr: below which an uplink carries nothing, on its share.
-        receive_w: what it draws while it receives. amplifier_w: what its amplifier draws at full power. send_w:
-            what it draws beside that while it sends. In the mean over a TDD frame.
-        down_s, compute_s, up_s: seconds of each stage. down_j, compute_j, up_j: its joules. tail_j: what the radio
-            draws after the two transfers, to the end of the second tail; empty: no radio has a tail.
-        charge_j: left in its battery; inf on mains.
-        packet_errors: what loses uploads: `arrives(snr, static)` by the SNR on their shares; None: nothing does.
-        loss, norm: that it reported last; nan: none yet, or not asked for (`Decider.asks_loss`, `asks_norm`).
-        duration_s, joules: of its last part of a round, without tails, which end later; nan: none yet.
-        age: rounds since its last part, 1 for the one before this; inf: it had none.
-        taken, completed: parts it had, and how many of these ended with an update that arrived.
-        fading: power of the slot that comes, over its mean; there for those with `sees_fading`.
+        lowest_snr: SNR on its share below which an uplink carries nothing.
+        receive_w: power drawn while it receives. amplifier_w: amplifier's power at full transmit power. send_w: other
+            power drawn while it sends. All averaged over a TDD frame.
+        down_s, compute_s, up_s: seconds of each stage. down_j, compute_j, up_j: its joules. tail_j: joules of the
+            radio after the two transfers, to the end of the second tail; empty if no radio has a tail.
+        charge_j: charge of its battery; inf on mains.
+        packet_errors: loss of uploads, `arrives(snr, static)` by the SNR on their shares; None without losses.
+        loss, norm: last reports; nan if there is none yet, or none is asked for (`Decider.asks_loss`, `asks_norm`).
+        duration_s, joules: of its last part of a round, without tails, which end later; nan if it had none.
+        age: rounds since its last part, 1 for the previous round; inf if it had none.
+        taken, completed: number of its parts, and of those with an update that arrived.
+        fading: power of the next slot over its mean; only with `sees_fading`.
     """
 
     ids: Sequence[int]
@@ -104,17 +104,17 @@ class Candidates:
 
     @property
     def total_s(self) -> FloatArray:
-        """[ids] seconds of all three stages."""
+        """Seconds of all three stages, [ids]."""
         return self.down_s + self.compute_s + self.up_s
 
     @property
     def total_j(self) -> FloatArray:
-        """[ids] joules of the three stages and of the tails after transfers; a battery pays them all."""
+        """Joules of the three stages and of the tails after transfers, [ids], as a battery pays them."""
         stages_j = self.down_j + self.compute_j + self.up_j
         return stages_j + self.tail_j if len(self.tail_j) else stages_j
 
     def at(self, rows: npt.ArrayLike) -> "Candidates":
-        """Return some of the candidates, by their ascending places here."""
+        """Return some of the candidates, by ascending rows."""
         places = np.asarray(rows, dtype=np.intp)
         arrays = {one.name: getattr(self, one.name) for one in fields(self)}
         some: dict[str, Any] = {
@@ -125,21 +125,21 @@ class Candidates:
         return replace(self, ids=[self.ids[place] for place in places.tolist()], **some)
 
     def ids_at(self, rows: npt.ArrayLike) -> list[int]:
-        """Return the sorted ids of the candidates at these places, in whatever order they are given."""
+        """Return the sorted ids of the candidates in these rows, given in any order."""
         return sorted(self.ids[place] for place in np.asarray(rows, dtype=np.intp).tolist())
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Who takes part in a round, and on request with what; [ids] each, in the order of ids.
+    """Participants of a round, and optionally their resources; [ids] each, in the order of ids.
 
     Args:
         ids: the participants, sorted, at least one.
-        down_shares, up_shares: of the band, above 0, with a sum of at most 1; None: the scheduler's.
-        power: share of its largest power that each radiates in the uplink, above 0 to 1; None: all of it, or what
-            power control leaves of it.
-        clock_hz: of its processor, above 0 and up to its own; None: its own.
-        memory: what the decider wants to be told when it decides next.
+        down_shares, up_shares: shares of the band, above 0, that sum to at most 1; None takes the scheduler's.
+        power: share of its largest power that each radiates in the uplink, in (0, 1]; None takes full power, or power
+            control.
+        clock_hz: processor clock, above 0 and up to its highest; None takes the highest.
+        memory: passed to the decider's next decision.
     """
 
     ids: Sequence[int]
@@ -153,15 +153,15 @@ class Decision:
 class Selector(Component):
     """Base of all selectors."""
 
-    # whether it can fill single places while other devices are at work
+    # whether it can select single devices while others are at work
     fills_places: ClassVar[bool] = False
-    # whether each participant adds a number of 32 bits to its upload: the loss of the model it received on its first
-    # mini-batch; the length of its update
+    # whether each participant adds a number of 32 bits to its upload: the received model's loss on its first
+    # mini-batch; the norm of its update
     asks_loss: ClassVar[bool] = False
     asks_norm: ClassVar[bool] = False
 
     def wanted(self, present: int) -> int:
-        """Return how many updates a round asks for, given the number of devices present."""
+        """Return the number of updates that a round asks for, given the number of devices present."""
         return present
 
     @abstractmethod
@@ -170,7 +170,7 @@ class Selector(Component):
 
 
 class CountedSelector(Selector):
-    """Base of selectors that take a fixed number of devices; all of them when fewer are present."""
+    """Base of selectors that take a fixed number of devices, or all if fewer are present."""
 
     fills_places: ClassVar[bool] = True
 
@@ -181,15 +181,15 @@ class CountedSelector(Selector):
 
 
 class Decider(Selector):
-    """Base of selectors that see all of `Candidates`, remember, and may say who has which share, power and clock.
+    """Base of selectors that see all of `Candidates`, have a memory, and may set shares, powers and clocks.
 
-    What it remembers is passed in and handed back, one memory for each cell. A run that goes on asks it again from
-    its first round on, with the same questions: it has to give the same answers.
+    The memory is passed in and returned, one for each cell. A resumed run asks for all its decisions again from the
+    first round on, and a decider has to repeat them.
     """
 
-    # whether it wants to know the fading of the slot that comes
+    # whether candidates include the fading of the next slot
     sees_fading: ClassVar[bool] = False
-    # what it sets beside who takes part: some of shares, power, clock
+    # what it sets besides the participants: any of shares, power, clock
     sets: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
@@ -199,8 +199,8 @@ class Decider(Selector):
         """Decide on a round.
 
         Args:
-            number: the most who may take part; with fewer, a round waits for these.
-            memory: that of the last decision; empty at first.
+            number: largest number of participants; with fewer, the round waits for all of them.
+            memory: memory of the last decision; empty at first.
         """
 
     def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
@@ -212,5 +212,5 @@ class CountedDecider(Decider, CountedSelector):
 
 
 def with_surplus(number: int, factor: float, present: int) -> int:
-    """Return how many devices to select so that `number` updates arrive although some devices fail."""
+    """Return the number of devices to select so that `number` updates arrive although some fail."""
     return min(present, math.ceil(number * factor))

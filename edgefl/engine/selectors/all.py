@@ -8,7 +8,7 @@ from edgefl.engine.selectors import Candidates, Selector
 
 
 class All(Selector):
-    """Every device that is present takes part; where there is room for some alone, these are drawn at random."""
+    """Every present device takes part; if there is room for only some, these are drawn at random."""
 
     fills_places: ClassVar = True
 

@@ -1,4 +1,4 @@
-"""Servers: when devices begin to work, and when a model is made of the updates that have arrived."""
+"""Servers: when devices are dispatched, and when a model is made of the updates that have arrived."""
 
 import math
 from abc import abstractmethod
@@ -16,11 +16,11 @@ __all__ = ["ServerPolicy", "ServerState", "WeighingServer"]
 
 @dataclass(frozen=True)
 class ServerState:
-    """What a policy may know of its cell at a moment.
+    """State of a cell that a policy sees.
 
-    places: devices that may work at the same time. working: that do. arrived: updates that wait for the server.
-    since_s: when the last model was made, or training began. now_s: simulated time. lost: jobs that have ended
-    without an update since the last model.
+    places: devices that may work at the same time. working: devices at work. arrived: updates that wait for the
+    server. since_s: time of the last model, or of the start of training. now_s: simulated time. lost: jobs that have
+    ended without an update since the last model.
     """
 
     places: int
@@ -32,54 +32,53 @@ class ServerState:
 
 
 class ServerPolicy(Component):
-    """Base of all servers: how many devices begin now, and how many updates are made a model."""
+    """Base of all servers, which decide on dispatches and models."""
 
-    # whether devices have tiers, each with a model of its own, whose devices begin together
+    # whether devices have tiers, each with its own model and a common start
     has_tiers: ClassVar[bool] = False
 
     @property
     @abstractmethod
     def learning(self) -> Staleness | None:
-        """What stale updates count in training.
+        """Weighting of stale updates, or None if rounds do not overlap and no update is stale.
 
-        None: none is stale, as a round ends before the next begins. The server then waits for all who have begun,
-        or until `rounds` cuts them off.
+        Without overlap, the server waits for all dispatched devices, or until `rounds` cuts them off.
         """
 
     @property
     def places(self) -> int | None:
-        """Devices that may work at the same time; None: as many as the selector takes."""
+        """Number of devices that may work at the same time, or None for as many as the selector takes."""
         return None
 
     def takes(self, staleness: int) -> bool:
-        """Return whether an update of this staleness is taken into a model."""
+        """Return whether a model may take an update of this staleness."""
         return True
 
     def tiers(self, seconds: Sequence[float]) -> tuple[int, ...]:
-        """Return the tier of each device by id, 0 the fastest; none: there are no tiers.
+        """Return the tier of each device by id, 0 for the fastest; empty without tiers.
 
-        A server with tiers is asked for `room` and `ready` of each tier by itself.
+        With tiers, `room` and `ready` are called for each tier.
 
         Args:
-            seconds: that each device's processor takes for a sample.
+            seconds: seconds per sample of each device's processor.
         """
         return ()
 
     def staleness_of(self, tiers: Sequence[int]) -> Staleness | None:
-        """Return what stale updates count, with the tier of each device of the run."""
+        """Return the weighting of stale updates, with the tier of each device of the run."""
         learning = self.learning
         return learning and replace(learning, tiers=tuple(tiers))
 
     def room(self, state: ServerState) -> int:
-        """Return how many devices may begin now; asked whenever something has happened."""
+        """Return the number of devices to dispatch now; called after every event."""
         return max(0, state.places - state.working)
 
     @abstractmethod
     def ready(self, state: ServerState) -> int:
-        """Return how many of the updates that wait are made a model now, the first to arrive first; 0: none yet."""
+        """Return the number of waiting updates to make a model of now, in order of arrival; 0 if it is not due."""
 
     def looks_s(self, since_s: float) -> float:
-        """Return the time at which `ready` is asked although nothing happens; inf: never.
+        """Return the time at which `ready` is called even without an event; inf for never.
 
         Args:
             since_s: as in `ServerState`.
@@ -88,29 +87,29 @@ class ServerPolicy(Component):
 
 
 class WeighingServer(ServerPolicy):
-    """Base of servers whose rounds overlap, and whose updates weigh by their staleness."""
+    """Base of servers with overlapping rounds that weight updates by their staleness."""
 
     concurrency: int | None = Field(
         None,
         ge=1,
         le=1_000_000,
-        description="devices that work at the same time, drawn at random from those that are idle; none: as many as"
-        " rounds.selector takes, and as it chooses",
+        description="devices that work at the same time, drawn at random from the idle ones; null: rounds.selector"
+        " decides how many, and which",
     )
     staleness: Literal["constant", "polynomial", "hinge"] = Field(
         "polynomial",
-        description="what an update counts of which tau models were made since it began: constant 1; polynomial"
-        " 1 / sqrt(1 + tau); hinge 1 up to 4, then 1 / (10 (tau - 4) + 1)",
+        description="weight of an update of staleness tau, the models made since its device started. constant: 1;"
+        " polynomial: 1 / sqrt(1 + tau); hinge: 1 up to 4, then 1 / (10 (tau - 4) + 1)",
     )
     exponent: ClassVar[float] = 0.5  # of the polynomial, in FedBuff and FedAsync
     hinge_slope: ClassVar[float] = 10.0  # a of the hinge, by FedAsync
     hinge_after: ClassVar[int] = 4  # b of the hinge, by FedAsync
     max_staleness: int | None = Field(
-        None, ge=0, le=1_000_000, description="largest tau that counts as it is; none: any"
+        None, ge=0, le=1_000_000, description="largest tau without special treatment; null: no limit"
     )
     beyond: Literal["drop", "cap"] = Field(
         "drop",
-        description="what becomes of an update staler than max_staleness: drop it, or cap its tau",
+        description="what happens to an update staler than max_staleness: drop it, or cap its tau",
     )
 
     @property

@@ -1,13 +1,13 @@
-"""Rounds one after the other."""
+"""The synchronous server: rounds one after the other."""
 
 from edgefl.engine.servers import ServerPolicy, ServerState
 
 
 class Synchronous(ServerPolicy):
-    """All participants begin with the same model, and the next round begins when the last one's model is made.
+    """All participants start from the same model, and the next round begins when the last one's model is made.
 
-    McMahan et al., AISTATS 2017. Until when a round waits is said by `rounds.deadline_s`, `over_selection` and
-    `min_updates`; who is late then is cut off, and its update lost.
+    McMahan et al., AISTATS 2017. `rounds.deadline_s`, `over_selection` and `min_updates` set how long a round waits;
+    devices that are late are cut off, and their updates are lost.
     """
 
     @property

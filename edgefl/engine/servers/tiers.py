@@ -1,4 +1,4 @@
-"""Tiers of devices of about one speed, each synchronous, and a model that is the mean of theirs."""
+"""Tiers of devices of similar speed, each synchronous, with a global model that is the mean of theirs."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -11,15 +11,15 @@ from edgefl.engine.servers import ServerPolicy, ServerState
 
 
 class Tiers(ServerPolicy):
-    """Devices of a tier begin together and are waited for; tiers do not wait for one another.
+    """Devices of a tier start together and wait for one another; tiers do not wait for other tiers.
 
-    Chai et al., FedAT, SC 2021: a tier's model w_m becomes the mean of its devices', and the global model, which they
-    then begin from, is sum_m a_m w_m. There a_m is the share of all models so far that the opposite tier has made, so
-    that slow tiers are heard: until the slowest has made one, the fastest tier's count weighs the session's opening
-    model. Left out: its compression, and its constraint on local models (take the algorithm fedprox).
+    Chai et al., FedAT, SC 2021: a tier's model w_m becomes the mean of its devices' models, and the global model,
+    from which they start next, is sum_m a_m w_m. Here a_m is the share of all models so far that the opposite tier
+    has made, so that slow tiers have a say: until the slowest has made one, the fastest tier's count weighs the
+    session's opening model. Left out: its compression, and its constraint on local models (take the algorithm
+    fedprox).
 
-    Tiers are of equal size, in order of the seconds that processors take for a sample, equal ones in order of id.
-    One tier is `synchronous`.
+    Tiers have equal size, by seconds per sample of the processors, ties in order of id. One tier is `synchronous`.
     """
 
     has_tiers: ClassVar = True

@@ -293,10 +293,10 @@ CSV_FAULTS = {
     "timestep_time;vehicle_id;vehicle_x\n0;a;1\n": ":1: column 'vehicle_y' occurs 0 times",
     "timestep_time;edge_id\n0;a\n": ":1: column 'vehicle_id' occurs 0 times",
     "t,id,lon\n0,a,1\n": ":1: column 'lat' occurs 0 times",
-    "t,id,lon,lat\n0,a,1,1\n": "longitudes and latitudes need the place on Earth where",
+    "t,id,lon,lat\n0,a,1,1\n": "longitudes and latitudes need the place on Earth of",
     "t,id,x,y,x\n0,a,1,1,1\n": ":1: column 'x' occurs 2 times",
     "": ":1: column 't' occurs 0 times",
-    "t,id,x,y\n": ": no sample in it; a trace needs at least one",
+    "t,id,x,y\n": ": has no sample; a trace needs at least one",
     "t,id,x,y\n0,a,1,1\n0,b,1\n": ":3: 3 cells in a table of 4 columns; complete the line",
     "t,id,x,y\n0,,1,1\n": ":2: id is empty; name the device",
     "t,id,x,y\n0,a,1,here\n": ":2: y holds 'here', not a number; write a number",
@@ -325,14 +325,14 @@ def fcd(*steps: str) -> str:
 CAR = '<vehicle id="0" x="1.00" y="2.00" angle="90.00" type="t" speed="0.00"/>'
 XML_FAULTS = {
     "<routes/>": ":1: <routes> is not SUMO's floating-car data; write it with `sumo --fcd-output FILE`",
-    fcd(): ": no vehicle or person in it",
-    fcd(CAR): ":2: <vehicle> outside of a <timestep>",
+    fcd(): ": has no vehicle or person",
+    fcd(CAR): ":2: <vehicle> is outside a <timestep>",
     fcd(f"<timestep>{CAR}</timestep>"): ":2: <timestep> time is missing",
     fcd(
         '<timestep time="00:00:01"/>'
     ): ":2: <timestep> time holds '00:00:01', .* without --human-readable-time",
-    fcd('<timestep time="2"/>', '<timestep time="1"/>'): ":3: <timestep> 1 s after 2 s; sort timesteps",
-    fcd('<timestep time="2"/>', '<timestep time="2"/>'): ":3: <timestep> 2 s after 2 s",
+    fcd('<timestep time="2"/>', '<timestep time="1"/>'): ":3: <timestep> 1 s follows 2 s; sort timesteps",
+    fcd('<timestep time="2"/>', '<timestep time="2"/>'): ":3: <timestep> 2 s follows 2 s",
     fcd(f'<timestep time="0">\n{CAR}\n{CAR}</timestep>'): ":4: '0' is at 0 s twice",
     fcd('<timestep time="0"><person x="0" y="0"/></timestep>'): ":2: <person> has no id; name the device",
     fcd('<timestep time="0"><vehicle id="7" x="0"/></timestep>'): (

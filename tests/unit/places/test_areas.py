@@ -118,16 +118,16 @@ def test_the_area_of_a_sumo_network(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{}", "is not GeoJSON as RFC 7946 has it"),
+        ("{}", "is not GeoJSON by RFC 7946"),
         ("[1]", "is not GeoJSON"),
         ("{", "is not GeoJSON"),
-        ('{"type": "Point", "coordinates": [1, 2]}', "no polygon in it"),
+        ('{"type": "Point", "coordinates": [1, 2]}', "has no polygon"),
         ('{"type": "Polygon", "coordinates": [[[1, "x"], [2, 2], [3, 1]]]}', "is not GeoJSON"),
         (
             '{"type": "Polygon", "coordinates": [[[48.1, 11.5], [48.2, 11.5], [48.1, 11.6]]]}',
             "check their order",
         ),
-        (json.dumps(PARK), "no feature 'lake'; named are '7', 'park', 'stop'"),
+        (json.dumps(PARK), "no feature 'lake'; known names: '7', 'park', 'stop'"),
     ],
 )
 def test_map_files_that_cannot_be_are_refused(content: str, message: str, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_map_files_that_cannot_be_are_refused(content: str, message: str, tmp_pa
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("<net/>", "no <location convBoundary=...> in it"),
+        ("<net/>", "has no <location convBoundary=...>"),
         ('<net><location convBoundary="0,0,1"/></net>', "is not a SUMO network"),
         ('<net><location convBoundary="0,0,0,1"/></net>', "has no area"),
         ("<net>", "map.xml:1: not well-formed XML"),

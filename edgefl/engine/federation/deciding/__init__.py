@@ -1,1 +1,1 @@
-"""Who takes part in a round, and with what: what choices see, remember and cost."""
+"""Choosing participants and their resources: what deciders see and remember, and what their choices cost."""

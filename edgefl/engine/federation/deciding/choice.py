@@ -1,4 +1,4 @@
-"""How a cell's participants are chosen: what its selector is asked, and what is looked at in the answer."""
+"""Choosing a cell's participants: call its selector, and check its answer."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, cast
@@ -17,12 +17,12 @@ from edgefl.engine.selectors import Candidates, Decider, Decision, Memory, Selec
 from edgefl.engine.sessions import SessionPolicy
 from edgefl.errors import EdgeflError
 
-REPORT_BITS = 32  # of a number that a participant reports
-TOLERANCE = 1e-9  # of the sum of shares
+REPORT_BITS = 32  # per number that a participant reports
+TOLERANCE = 1e-9  # of the sum of shares, and relative of clocks
 
 
 class Reports(NamedTuple):
-    """What each participant sends beside its update: whether its loss and its update's length, and their bits."""
+    """Numbers that each participant sends besides its update (loss, norm of the update), and their bits."""
 
     bits: int
     loss: bool
@@ -30,14 +30,14 @@ class Reports(NamedTuple):
 
     @classmethod
     def of(cls, selector: Selector, sessions: SessionPolicy) -> "Reports":
-        """Return what these ask participants for; a loss that both ask for is sent once."""
+        """Return the reports that selector and session policy ask for; a loss is sent once."""
         of_loss = sessions.report_bits or REPORT_BITS * selector.asks_loss
         return cls(of_loss + REPORT_BITS * selector.asks_norm, of_loss > 0, selector.asks_norm)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The participants of a round, the number of updates that it waits for, and their links' state."""
+    """Participants of a round, the number of updates that it waits for, and the state of their links."""
 
     decision: Decision
     wanted: int
@@ -50,18 +50,18 @@ class Selection:
 
     @classmethod
     def of(cls, decision: Decision, wanted: int, state: LargeScaleState) -> "Selection":
-        """Return what has been decided, given the links' state of all who might have been chosen."""
+        """Return the selection of a decision, given the state of all candidates' links."""
         ids = list(decision.ids)
         return cls(decision, min(wanted, len(ids)), state.of(ids))
 
     @classmethod
     def whole(cls, ids: list[int], state: LargeScaleState) -> "Selection":
-        """Return exactly these devices, all of which are waited for."""
+        """Return a selection of exactly these devices, waiting for all their updates."""
         return cls.of(Decision(ids), len(ids), state)
 
 
 class Choice:
-    """A plain selector, which knows gains alone."""
+    """A plain selector, which sees only gains."""
 
     def __init__(self, selector: Selector) -> None:
         self._selector = selector
@@ -75,10 +75,10 @@ class Choice:
         deadline_s: float | None,
         report_bits: int,
     ) -> "Choice":
-        """Return the choice of a selector of either kind.
+        """Return the choice of a plain selector or a decider.
 
         Args:
-            report_bits: what each participant sends beside its update.
+            report_bits: bits that each participant sends besides its update.
         """
         if not isinstance(selector, Decider):
             return Choice(selector)
@@ -94,26 +94,26 @@ class Choice:
         rng: np.random.Generator,
         stage: Stage,
     ) -> Decision:
-        """Decide who takes part.
+        """Choose the participants of a round.
 
         Args:
-            state: of the links of all who may be chosen.
+            state: state of all candidates' links.
             turn: rounds of the global model that began before.
-            wanted: how many updates the round asks for. number: how many may take part, at most.
-            stage: says what devices would do; asked once in a session about each.
+            wanted: number of updates that the round asks for. number: largest number of participants.
+            stage: returns the expected work of devices, once per session and device.
 
         Raises:
-            EdgeflError: the answer is no decision.
+            EdgeflError: the answer is not a valid decision.
         """
         return Decision(self._selector.select(Candidates(state.ids, state.gains_db, turn), number, rng))
 
     def note(self, made: Made) -> Columns:
-        """Note what has become of participants, as an observer of rounds."""
+        """Record the outcome of a round."""
         return NOTHING
 
 
 class _Deciding(Choice):
-    """A decider with all that it is told: what it remembers, and what has become of its participants."""
+    """A decider with its memory and the history of its participants."""
 
     def __init__(self, decider: Decider, outlook: Outlook, report_bits: int) -> None:
         self._decider, self._outlook, self._report_bits = decider, outlook, report_bits
@@ -153,7 +153,7 @@ class _Deciding(Choice):
         return NOTHING
 
     def _check(self, decision: Decision, candidates: Candidates, number: int) -> None:
-        """Refuse what is no decision."""
+        """Raise if a decision is invalid."""
         if not isinstance(decision, Decision):
             raise self._wrong(f"returned {decision!r:.40}: return a Decision")
         ids = list(decision.ids)
@@ -173,10 +173,10 @@ class _Deciding(Choice):
                 raise self._wrong(f"gave {name}: add {key!r} to its `sets`")
             if np.shape(values) != (len(ids),) or not np.all((values > 0) & (values <= most)):
                 raise self._wrong(
-                    f"gave {name} {values}: one for each of {len(ids)} devices, above 0 to {most}"
+                    f"gave {name} {values}: return one for each of {len(ids)} devices, above 0 and up to {most}"
                 )
             if key == "shares" and np.sum(values) > 1 + TOLERANCE:
-                raise self._wrong(f"gave {name} that sum to {np.sum(values):g}: at most 1")
+                raise self._wrong(f"gave {name} that sum to {np.sum(values):g}: return at most 1")
 
     def _wrong(self, what: str) -> EdgeflError:
         name = registry.name_of("selectors", self._decider)

@@ -1,4 +1,4 @@
-"""What it costs not to be optimal: the joules of a round above the least for the same work in the same time."""
+"""Excess energy: the joules of a round above the minimum for the same work in the same time."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,14 +15,14 @@ from edgefl.engine.selectors import Candidates
 from edgefl.engine.selectors._allocation import Allocation, Uploads, least_energy, least_time
 from edgefl.engine.selectors._resources import allocated, carrying
 
-ENERGY_EXCESS = "energy_excess_j"  # further column of rounds.csv, where it is asked for
+ENERGY_EXCESS = "energy_excess_j"  # optional column of rounds.csv
 
 
 @dataclass(frozen=True)
 class Excess:
-    """An observer that compares rounds with their least joules.
+    """An observer that compares rounds with their minimum joules.
 
-    report_bits: what each participant sends beside its update.
+    report_bits: bits that each participant sends besides its update.
     """
 
     simulation: Simulation
@@ -31,21 +31,23 @@ class Excess:
     report_bits: int
 
     def __call__(self, made: Made) -> Columns:
-        # where rounds overlap there is no round to compare with
+        # overlapping rounds cannot be compared
         return NOTHING if made.overlaps else Columns({ENERGY_EXCESS: self._excess_j(made)})
 
     @cached_property
     def _outlook(self) -> Outlook:
-        """What rounds without a deadline would cost the devices."""
+        """Expected costs of rounds without a deadline."""
         return Outlook(self.simulation, self.cell, self.processors, None)
 
     def _excess_j(self, made: Made) -> float | None:
-        """Return the joules of a round's completed participants above the least; None: nobody has completed.
+        """Return the joules of a round's completed participants above the minimum, or None.
 
-        The least is that of computing and sending by `least_energy`, with the round's own downloads, samples and
-        bits, and until its last update: best shares, powers and clocks. It knows the links' mean rates, so that a
-        round with good fading may be below it. None also where fading was so good that by mean rates nobody could
-        have done it in that time.
+        The minimum is that of computing and sending by `least_energy`, with optimal shares, powers and clocks, for
+        the round's own downloads, samples and bits, until its last update. It uses the links' mean rates, so a round
+        with good fading may be below it.
+
+        Returns:
+            Joules; None if no participant completed, or if fading was too good for mean rates to reach that time.
         """
         local, outlook = made.local, self._outlook
         rows = [row for row, part in enumerate(made.parts) if part.completed]
@@ -72,14 +74,14 @@ class Excess:
 
 
 def _computing_j(candidates: Candidates, window_s: FloatArray) -> float:
-    """Return the least joules of devices that compute for a time and send nothing: at the lowest clock."""
+    """Return the minimum joules of devices that compute within a time and send nothing, at the lowest clock."""
     lowest_hz = candidates.cycles / np.where(candidates.cycles > 0, window_s, 1.0)
     clock_hz = np.minimum(candidates.clock_hz, lowest_hz)
     return float((candidates.capacitance * candidates.cycles * clock_hz**2).sum())
 
 
 def _sending_j(candidates: Candidates, received_s: FloatArray, end_s: float) -> float | None:
-    """Return the least joules of devices that compute and send until a time; None: by mean rates one could not."""
+    """Return the minimum joules of devices that compute and send until end_s, or None if mean rates are too low."""
     if not carrying(candidates).all():
         return None
     soonest_s = 0.0

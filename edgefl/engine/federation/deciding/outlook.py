@@ -1,4 +1,4 @@
-"""What a round would cost devices: seconds and joules of each stage, by their links, processors and radios."""
+"""Expected cost of a round: seconds and joules of each stage, by the devices' links, processors and radios."""
 
 import math
 
@@ -14,13 +14,13 @@ from edgefl.engine.selectors._resources import joules, seconds
 
 
 class Outlook:
-    """A cell's devices as candidates.
+    """Describe a cell's devices as candidates.
 
     Args:
-        deadline_s: of a round; None: it has none.
+        deadline_s: deadline of a round, or None.
 
     Attributes:
-        devices: of the run.
+        devices: number of devices in the run.
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class Outlook:
         self._watts, self._j_bit = np.array(watts).reshape(-1, 4).T, np.array(per_bit).reshape(-1, 2).T
 
     def bits_j(self, ids: np.ndarray, bits: FloatArray) -> FloatArray:
-        """Return [n] the joules that devices [n] draw for bits [n] that they send, however they send them."""
+        """Return the joules [n] that devices [n] draw per bit, for bits [n] to send."""
         return self._j_bit[1, ids] * bits
 
     def _tails_j(self, ids: np.ndarray, compute_s: FloatArray) -> FloatArray:
-        """Return [ids] the joules of the tails of a part: the first one lasts for at most the computing."""
+        """Return the joules [ids] of a part's tails; the first one ends with the computing at the latest."""
         tails = self._simulation.network.power.tails
         if not tails.any:
             return np.empty(0)
@@ -51,12 +51,12 @@ class Outlook:
     def candidates(
         self, state: LargeScaleState, past: History, turn: int, wanted: int, *, fades: bool = False
     ) -> Candidates:
-        """Return what a decider sees.
+        """Return the candidates that a decider sees.
 
         Args:
-            state: of the links of the candidates. past: what the server remembers of them.
-            wanted: how many take part, on equal shares.
-            fades: whether the fading of the next slot is asked for.
+            state: state of the candidates' links. past: their history.
+            wanted: number of participants, on equal shares.
+            fades: whether to include the fading of the next slot.
         """
         simulation, cell, ids = self._simulation, self._cell, np.asarray(state.ids, dtype=np.intp)
         radio = simulation.radio
@@ -76,7 +76,7 @@ class Outlook:
         snr_down, snr_up = snr["downlink"] * held, snr["uplink"] * held
         down_s = seconds(carriers["downlink"], down_bits, share, snr_down, static)
         up_s = seconds(carriers["uplink"], up_bits, share, snr_up * radiated, static)
-        # while a transfer lasts, in the mean over the TDD frame
+        # power during a transfer, averaged over the TDD frame
         on_down, on_up = carriers["downlink"].frame.mean, carriers["uplink"].frame.mean
         receive_w = receive_w * on_down + wait_w * (1 - on_down)
         send_w, amplifier_w = send_w * on_up + wait_w * (1 - on_up), amplifier_w * on_up

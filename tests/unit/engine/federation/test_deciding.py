@@ -131,7 +131,7 @@ def test_a_round_of_the_fewest_joules() -> None:
     ("name", "values", "noun"),
     [
         ("up_shares", [0.5, 0.5, 0.5], "sum to 1.5"),
-        ("power", [1.0, 0.0, 1.0], "above 0 to 1"),
+        ("power", [1.0, 0.0, 1.0], "above 0 and up to 1"),
         ("clock_hz", [1e9, 1e9, 2e9], "2.e+09"),
         ("up_shares", [0.5, 0.5], "3 devices"),
     ],
