@@ -25,7 +25,7 @@ def on_page_markdown(markdown: str, **about: Any) -> str:
 
 def keys() -> Iterator[str]:
     """Write every key of a scenario: a table per section, with links between them."""
-    from edgefl.commands.explained import sections
+    from edgefl.commands.descriptions import sections
 
     for section, about, rows in sections():
         yield from [f"## {section} {{ #{_anchor(section)} }}", "", _plain(about), ""]
@@ -52,7 +52,7 @@ def _linked(row: str) -> str:
 
 def components() -> Iterator[str]:
     """Write every component with its parameters: a section per kind."""
-    from edgefl.commands.explained import facts_of, listed
+    from edgefl.commands.descriptions import facts_of, listed
     from edgefl.config import registry
     from edgefl.config.component import parameters_of
 

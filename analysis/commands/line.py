@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edgefl.analysis.commands.report_command import ReadingCommand, told_by
+from edgefl.analysis.commands.report_command import ReadingCommand, command_for
 
 app = typer.Typer(
     help="Read edgefl run directories.",
@@ -20,7 +20,7 @@ app = typer.Typer(
 
 
 # in the order of help; each takes the options of its report's function
-@app.command(cls=told_by("comparison.compare", explains=True))
+@app.command(cls=command_for("comparison.compare", explains=True))
 def compare() -> None:
     """Compare variants, or any runs: a verdict on each, a table, paired tests over seeds, figures.
 
@@ -34,7 +34,7 @@ def compare() -> None:
     """
 
 
-@app.command(cls=told_by("sweep.sweep", "load_settings", explains=True))
+@app.command(cls=command_for("sweep.sweep", "load_settings", explains=True))
 def sweep() -> None:
     """Draw what a target costs against the swept key; maps of two keys; time against energy.
 
@@ -48,7 +48,7 @@ def sweep() -> None:
     """
 
 
-@app.command(cls=told_by("settings.compare_settings", "load_settings", explains=True))
+@app.command(cls=command_for("settings.compare_settings", "load_settings", explains=True))
 def settings() -> None:
     """Compare the variants in every setting of a study's grid.
 
@@ -58,7 +58,7 @@ def settings() -> None:
     """
 
 
-@app.command(cls=told_by("drift.compare_drift"))
+@app.command(cls=command_for("drift.compare_drift"))
 def drift() -> None:
     """Compare variants under concept drift: dip, recovery, cost.
 
@@ -68,7 +68,7 @@ def drift() -> None:
     """
 
 
-@app.command(cls=told_by("network.report_network", "load_as_variants"))
+@app.command(cls=command_for("network.report_network", "load_as_variants"))
 def network() -> None:
     """Count handovers, ping-pong, interruptions, wasted bits and joules.
 
@@ -78,7 +78,7 @@ def network() -> None:
     """
 
 
-@app.command(cls=told_by("choosing.report_choice", "load_settings"))
+@app.command(cls=command_for("choosing.report_choice", "load_settings"))
 def choose() -> None:
     """Choose a setting of a grid for each variant on validation samples, and report it on the test data.
 
@@ -90,7 +90,7 @@ def choose() -> None:
     """
 
 
-@app.command(cls=told_by("fairness.report_fairness", "load_as_variants"))
+@app.command(cls=command_for("fairness.report_fairness", "load_as_variants"))
 def fairness() -> None:
     """Compare devices' scores: quantiles, the worst tenth, gaps between cells and classes of devices.
 
@@ -102,7 +102,7 @@ def fairness() -> None:
     """
 
 
-@app.command(cls=told_by("theory.report_theory", "load_as_variants"))
+@app.command(cls=command_for("theory.report_theory", "load_as_variants"))
 def theory() -> None:
     """Compare the bound of the journal paper's Theorem 1, term by term, with the gradients of a run.
 
@@ -114,7 +114,7 @@ def theory() -> None:
     """
 
 
-@app.command(cls=told_by("day.report_day"))
+@app.command(cls=command_for("day.report_day"))
 def day() -> None:
     """Draw the day of a cell: its population, and each variant's accuracy by the hour.
 
@@ -141,7 +141,7 @@ def reproduction(
         out.write_text(text, encoding="utf-8")
 
 
-@app.command(cls=told_by("costs.report_costs", "load_as_variants"))
+@app.command(cls=command_for("costs.report_costs", "load_as_variants"))
 def costs() -> None:
     """Break down joules and seconds; count epochs, transmissions and storage of adaptation.
 

@@ -96,7 +96,7 @@ class _ReportCommand(ReadingCommand):
         return typer.main.get_command(app)
 
 
-def told_by(report: str, load: str = "load_runs", *, explains: bool = False) -> type[_ReportCommand]:
+def command_for(report: str, load: str = "load_runs", *, explains: bool = False) -> type[_ReportCommand]:
     """Return the class of a command that prints the result of `reports.MODULE.FUNCTION`."""
     return type("ReportCommand", (_ReportCommand,), {"report": report, "load": load, "explains": explains})
 

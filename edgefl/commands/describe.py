@@ -15,7 +15,7 @@ def _kinds(incomplete: str) -> list[str]:
 
 
 def _described(incomplete: str) -> list[str]:
-    from edgefl.commands.explained import describable
+    from edgefl.commands.descriptions import describable
 
     return [name for name in describable(incomplete) if name.startswith(incomplete)]
 
@@ -33,7 +33,7 @@ def list_(
 
         edgefl list algorithms
     """
-    from edgefl.commands.explained import listed
+    from edgefl.commands.descriptions import listed
 
     tell(listed(kind))
 
@@ -65,7 +65,7 @@ def describe(
 
         edgefl describe papers
     """
-    from edgefl.commands.explained import describe as text
+    from edgefl.commands.descriptions import describe as text
 
     tell([text(what, scenario)])
 

@@ -16,11 +16,11 @@ from edgefl.engine.federation.deciding.excess import Excess
 from edgefl.engine.federation.device import Device, Devices, Processors
 from edgefl.engine.federation.federations import Federations
 from edgefl.engine.federation.made import Columns, Observer
+from edgefl.engine.federation.open_tails import OpenTails
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.server import Server
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.federation.unsettled import Unsettled
 from edgefl.engine.federation.versions import versions
 from edgefl.engine.records import Recorder, Round
 from edgefl.scenario.world import World
@@ -58,7 +58,7 @@ def compose(
         streams=world.streams,
         federations=federations,
         fleet=fleet,
-        unsettled=Unsettled(network.power.tails),
+        open_tails=OpenTails(network.power.tails),
         duration_s=scenario.duration_s or math.inf,
         announce=announce,
     )

@@ -43,9 +43,9 @@ class RunPlan:
     notes: list[str]
 
     @cached_property
-    def told(self) -> LearningIdentity | None:
+    def learning_identity(self) -> LearningIdentity | None:
         """What determines the training, if other runs may share it."""
-        return self.prepared.told(self.world)
+        return self.prepared.learning_identity(self.world)
 
     @property
     def learner(self) -> Any:
@@ -60,8 +60,8 @@ class RunPlan:
     def about(self) -> dict[str, Any]:
         """Return what run.json says of the run when it begins."""
         about = {**self.model, "notes": self.notes, "identity": self.prepared.identity.written()}
-        if self.told is not None:
-            about["learning_identity"] = asdict(self.told)
+        if self.learning_identity is not None:
+            about["learning_identity"] = asdict(self.learning_identity)
         return about
 
 

@@ -46,7 +46,7 @@ def check_world(world: World, *, reports: bool = False) -> None:
 def _check_tasks(
     rounds: RoundSettings, sessions: SessionPolicy, asked: bool, *, reports: bool, trains: bool
 ) -> None:
-    """Check that deciders, selectors and session policies get the reports they use."""
+    """Check that selectors and session policies get the reports they use."""
     if reports and rounds.overlap:
         raise EdgeflError(
             "an external learner works round by round, and with this server rounds overlap: take synchronous",

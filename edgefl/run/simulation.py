@@ -138,7 +138,7 @@ def _journaled(
     Training of another run is reused; run.json counts its rounds. Federations that train nothing are not recorded:
     their answers follow from the questions.
     """
-    training, told = plan.training, plan.told
+    training, identity = plan.training, plan.learning_identity
     learners: dict[Seat, Any] = {
         Seat(cell, name): one for name, own in plan.learners.items() for cell, one in own.items()
     }
@@ -150,7 +150,9 @@ def _journaled(
         **training.further,
     }
     keeper = ModelKeeper(run.path, plan.world.scenario.record, training.cells)
-    borrowed = None if told is None or keeper.follows_rounds else sharing.loan(here, training.state, told)
+    borrowed = (
+        None if identity is None or keeper.follows_rounds else sharing.loan(here, training.state, identity)
+    )
 
     def tell(rounds: int) -> None:
         if rounds:
@@ -164,7 +166,7 @@ def _journaled(
         here,
         borrowed or training.state,
         every=every,
-        lends=sharing.before(told.pilot_sessions) if told else NEVER,
+        lends=sharing.before(identity.pilot_sessions) if identity else NEVER,
         ready=lambda: borrowed is None or borrowed.over,
         taken=borrowed.line if borrowed else lambda: None,
         on_note=on_note,

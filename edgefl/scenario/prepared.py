@@ -97,7 +97,7 @@ class Prepared:
             counted, data, code=own_code.named_in(keys.values()) | own_code.of_learner(self._learner)
         )
 
-    def told(self, world: World) -> LearningIdentity | None:
+    def learning_identity(self, world: World) -> LearningIdentity | None:
         """Hash everything that determines training, besides the questions asked of learners.
 
         If rounds overlap, the radio decides which updates arrive first, so that training cannot be shared: neither

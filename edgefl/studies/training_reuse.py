@@ -116,6 +116,6 @@ def _candidates(runs: Sequence[Run], load: Loaded) -> Iterator[dict[Path, Prepar
 
 def _told(prepared: Prepared) -> LearningIdentity | None:
     try:
-        return prepared.told(World(prepared.scenario, Streams(prepared.scenario.seed)))
+        return prepared.learning_identity(World(prepared.scenario, Streams(prepared.scenario.seed)))
     except EdgeflError:  # the run itself will raise it
         return None

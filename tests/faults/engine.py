@@ -75,7 +75,7 @@ FAULTS = (
         f"{UNIT}test_power_models.py::test_a_phone_draws_a_base_and_its_bits_and_then_a_tail",
         "1e-6 of the joules",
         edited(
-            "edgefl.engine.federation.unsettled:Unsettled._known",
+            "edgefl.engine.federation.open_tails:OpenTails._known",
             "energy_j += self._tails.energy_j",
             "energy_j += 2 * self._tails.energy_j",
         ),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from edgefl.commands.explained import describe
+from edgefl.commands.descriptions import describe
 from edgefl.config import registry
 from edgefl.config.component import AnyComponent, parameters_of
 from edgefl.config.component import build as build_component

@@ -16,7 +16,7 @@ import edgefl
 from edgefl import testing
 from edgefl.channel.carrier import Carrier
 from edgefl.channel.schedulers import Flows
-from edgefl.commands.explained import describe
+from edgefl.commands.descriptions import describe
 from edgefl.config import registry
 from edgefl.config.component import AnyComponent, build, parameters_of, values_of
 from edgefl.config.outside import looking_in

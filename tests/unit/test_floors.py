@@ -28,7 +28,7 @@ FLOORS = [
 # Rooms within the two largest, likewise; the few flat files there are values that all of theirs know.
 LEARNING = [
     ["tensors"],
-    ["user_cache", "augmentation", "chance", "finite", "hands", "memory", "partial_work"],
+    ["user_cache", "augmentation", "chance", "finite", "memory", "partial_work", "thread_pool"],
     ["modules", "partitions", "optimisers"],
     ["privacy", "codecs", "models", "datasets", "lr_schedules"],
     ["algorithms", "warm_starts", "tasks", "drifts"],

@@ -11,12 +11,12 @@ from edgefl.engine.air.coverage import Coverage
 from edgefl.engine.air.measurements import Measurements, Survey
 from edgefl.engine.cells.arrivals import Arrivals
 from edgefl.engine.cells.borders import Borders
+from edgefl.engine.cells.device_positions import DevicePositions
 from edgefl.engine.cells.handover import EventA3, Layer3Filter
+from edgefl.engine.cells.idle_ticks import IdleTicks
 from edgefl.engine.cells.network_events import NetworkEvents
 from edgefl.engine.cells.parts_under_way import PartsUnderWay
 from edgefl.engine.cells.serving_cells import NOWHERE, ServingCells
-from edgefl.engine.cells.stillness import Stillness
-from edgefl.engine.cells.whereabouts import Whereabouts
 from edgefl.engine.derived import Derived
 from edgefl.engine.devices.power import Power, PowerListener
 from edgefl.engine.parts import Cause
@@ -66,7 +66,7 @@ class Network:
         self.env = env
         self.borders = borders
         self._coverage = coverage
-        self._whereabouts = Whereabouts(env, movement, radius_m)
+        self._device_positions = DevicePositions(env, movement, radius_m)
         self._tick_s = tick_s
         self._handover = handover
         self._events = NetworkEvents(env, recorder, handover)
@@ -81,8 +81,8 @@ class Network:
         self._filter = Layer3Filter(handover, count, cells)
         self._arrivals = Arrivals(env, cells)
         self.power = power(PowerListener(self._power_event, self._announce_device, self._stop))
-        self._stillness = Stillness(self._whereabouts, self._served, self.power, self._a3, self._filter)
-        self._seen = self._whereabouts.here(positions_m)  # at the last check
+        self._idle_ticks = IdleTicks(self._device_positions, self._served, self.power, self._a3, self._filter)
+        self._seen = self._device_positions.here(positions_m)  # at the last check
         self._inside = self._seen.copy()  # arrived and not departed; a working device may finish outside
         served = self._seen & self._may_be_served()
         self._served.cell[served] = self._measurements.strongest(positions_m)[served]
@@ -109,7 +109,7 @@ class Network:
     def _with_link(self, cell: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the running devices of a cell, by `cells` [devices], and which have a link, or None if all have."""
         present = (cells == cell) & self.power.running & self._seen
-        if self._whereabouts.moves:
+        if self._device_positions.moves:
             # leave out devices that have left since the last check
             present &= np.isfinite(self.positions_m()[:, 0])
         if self._parts.guests:
@@ -125,7 +125,7 @@ class Network:
 
     def positions_m(self) -> np.ndarray:
         """Return the positions [devices, 2] now, read-only; nan outside the simulated area."""
-        return self._whereabouts.positions_m()
+        return self._device_positions.positions_m()
 
     def survey(self, afresh: bool) -> Survey | None:
         """Return the devices' survey of all cells from the last tick, or from now; None with a single cell."""
@@ -141,7 +141,7 @@ class Network:
     @property
     def moves(self) -> bool:
         """Whether any device ever moves."""
-        return self._whereabouts.moves
+        return self._device_positions.moves
 
     @property
     def still(self) -> bool:
@@ -152,7 +152,7 @@ class Network:
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
         """Yield the generators for the composition root to start."""
-        if self._whereabouts.moves:
+        if self._device_positions.moves:
             yield self._watch()
         yield from self.power.processes()
 
@@ -161,12 +161,12 @@ class Network:
         for tick in itertools.count(1):
             # an absolute grid, so that ticks do not drift with rounding
             yield self.env.timeout(max(0.0, tick * self._tick_s - self.env.now))
-            if self._stillness.lasts(self.env.now):
+            if self._idle_ticks.lasts(self.env.now):
                 if self.borders:
                     self.borders.unmoved(self.env.now)
                 continue
             positions_m = self.positions_m()
-            here = self._seen = self._whereabouts.here(positions_m)
+            here = self._seen = self._device_positions.here(positions_m)
             gone = np.flatnonzero(~here & self._inside)
             if len(gone):
                 self._leave(gone, np.full(len(gone), NOWHERE))
@@ -179,7 +179,7 @@ class Network:
             for cell in self._arrivals.awaited():
                 if self.present(cell):  # a device absent for less than a tick has no arrival
                     self._arrivals.announce(cell)
-            self._stillness.looked(self.env.now, self._measurements.several)
+            self._idle_ticks.looked(self.env.now, self._measurements.several)
 
     def _measure(self, power_db: np.ndarray) -> Generator[simpy.Event, None, None]:
         served, now_s = self._served, self.env.now
@@ -225,7 +225,7 @@ class Network:
     def best_cell(self, device: int) -> int | None:
         """Return the strongest cell at a device's place now, or None outside the simulated area."""
         positions_m = self.positions_m()
-        here = self._whereabouts.here(positions_m[[device]])[0]
+        here = self._device_positions.here(positions_m[[device]])[0]
         return self._measurements.strongest_of(device, positions_m) if here else None
 
     def reestablished(self, device: int, cell: int) -> bool:
@@ -308,7 +308,7 @@ class Network:
         """Record a device's switch or battery event; a device that starts running selects a cell."""
         if self.power.running[device] and self._inside[device] and self._served.cell[device] == NOWHERE:
             positions_m = self.positions_m()
-            if self._whereabouts.here(positions_m[[device]])[0]:
+            if self._device_positions.here(positions_m[[device]])[0]:
                 self._select_cell(device, positions_m)
         self._events.write(name, device, int(self._served.cell[device]))
 

@@ -7,8 +7,8 @@ from typing import Any
 from edgefl.contract import Opening
 from edgefl.engine.federation.made import Made, Observer
 from edgefl.engine.federation.open_session import OpenSession
+from edgefl.engine.federation.open_tails import PartTails
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.federation.unsettled import PartTails
 from edgefl.engine.parts import total
 from edgefl.engine.records import (
     ENERGIES,
@@ -93,7 +93,7 @@ class Books:
             simulation.recorder.write(final, further=further)
             self._write_devices(done, final, of_devices, beside, scalars)
 
-        until_now = simulation.unsettled.add(done.parts, now_s, settled)
+        until_now = simulation.open_tails.add(done.parts, now_s, settled)
         simulation.announce(paid(until_now)[1])
         simulation.recorder.flush()
 

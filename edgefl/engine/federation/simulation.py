@@ -13,7 +13,7 @@ from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.devices.ledger import Ledger
 from edgefl.engine.federation.device import Device
 from edgefl.engine.federation.federations import Federations
-from edgefl.engine.federation.unsettled import Unsettled
+from edgefl.engine.federation.open_tails import OpenTails
 from edgefl.engine.records import Recorder, Round
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
@@ -23,7 +23,7 @@ from edgefl.rng import Streams
 class Simulation:
     """Clock, physical world and tables, shared by all servers; a server's own state lives elsewhere.
 
-    unsettled: rounds whose rows wait for tails. duration_s: no round begins at or after this time. announce: called
+    open_tails: rounds whose rows wait for tails. duration_s: no round begins at or after this time. announce: called
     with the row of each finished round, including tails until then.
     """
 
@@ -36,7 +36,7 @@ class Simulation:
     streams: Streams
     federations: Federations
     fleet: Fleet
-    unsettled: Unsettled
+    open_tails: OpenTails
     duration_s: float = math.inf
     announce: Callable[[Round], None] = lambda row: None
 
@@ -53,5 +53,5 @@ class Simulation:
     def _settle(self) -> None:
         """Write all rows at the end of a run: book the last tails in full, and charge the batteries for them."""
         self.network.power.spend_last_tails()
-        self.unsettled.settle()
+        self.open_tails.settle()
         self.recorder.flush()

@@ -100,7 +100,7 @@ class TorchLearner:
             device_data=device_data,
             streams=streams,
             module=module,
-            tester=ModelTester(training_data.model, module, training_data.hands),
+            tester=ModelTester(training_data.model, module, training_data.thread_pool),
             training=training,
             payload=self._payload,
             payload_bits=self.payload_bits,

@@ -13,10 +13,10 @@ from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.federation.drifting import both_concepts
 from edgefl.learning.finite import require_finite
-from edgefl.learning.hands import Hands
 from edgefl.learning.modules.model_files import Inputs
 from edgefl.learning.objective import task_of
 from edgefl.learning.settings import LearningSettings
+from edgefl.learning.thread_pool import ThreadPool
 from edgefl.learning.updates.device_states import RunDevices
 
 
@@ -60,7 +60,7 @@ class TrainingData:
         self.torch_device = torch_device
         self.threads = threads
         self.model = settings.model
-        self.hands = Hands(1 if torch_device.type == "cuda" else threads)
+        self.thread_pool = ThreadPool(1 if torch_device.type == "cuda" else threads)
         self.devices = RunDevices(devices, torch_device, ids)
         augmentation = Augmentation() if settings.local.augmentation else None
         if augmentation is not None:

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from edgefl.errors import EdgeflError
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.data.data_in_memory import SplitInMemory
-from edgefl.learning.hands import Hands
 from edgefl.learning.local.batching import CHUNK_BYTES, Batching, choose
 from edgefl.learning.local.chunk_training import ChunkTraining, Worker
 from edgefl.learning.local.gradients import ByHand, Kernel, OneByOne, Stacked
@@ -28,6 +27,7 @@ from edgefl.learning.modules.module_facts import (
 from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.objective import CLASSIFICATION, of_cross_entropy
 from edgefl.learning.tasks import Task
+from edgefl.learning.thread_pool import ThreadPool
 
 
 class LocalTraining:
@@ -74,7 +74,7 @@ class LocalTraining:
         self._batching = batching
         self._bf16 = bf16
         self._memory_bytes = memory_bytes or CHUNK_BYTES[train.x.device.type]
-        self._hands = Hands(1 if train.x.device.type == "cuda" else threads)
+        self._pool = ThreadPool(1 if train.x.device.type == "cuda" else threads)
         self._workers: dict[type[Kernel], list[Worker]] = {}
         self._buffers: dict[str, Tensor] = {}
         self.layout = ModelLayout.of(module)
@@ -148,12 +148,12 @@ class LocalTraining:
         return max(1, self._memory_bytes // bytes_per_device)
 
     def _run(self, kind: type[Kernel], task: LocalTask, models: LocalModels) -> None:
-        workers = self._workers_with(kind, self._hands.count)
+        workers = self._workers_with(kind, self._pool.count)
 
         def train(hand: int, positions: Sequence[int]) -> None:
             ChunkTraining(workers[hand], task, self._rule, models).run(positions)
 
-        self._hands.work(train, list(self._chunks(task.batches, kind)))
+        self._pool.work(train, list(self._chunks(task.batches, kind)))
 
     def _chunks(self, batches: Batches, kind: type[Kernel]) -> Iterator[list[int]]:
         """Yield chunks of positions by decreasing number of steps, then by position."""

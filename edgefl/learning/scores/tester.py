@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from edgefl.learning.data.data_in_memory import SampleReader, SplitInMemory
-from edgefl.learning.hands import Hands
 from edgefl.learning.models import Model
 from edgefl.learning.modules.convolutions import images_at_once, read_channels_last, wants_channels_last
 from edgefl.learning.modules.parameters import ModelLayout
+from edgefl.learning.thread_pool import ThreadPool
 
 # Most samples of a block, and of one whose logits are written out: they bound memory, and results depend on them
 # only by rounding.
@@ -27,17 +27,17 @@ class ModelTester:
     Args:
         model: builds the module; it may write its logits out.
         module: on the torch device, in evaluation mode.
-        hands: threads that test blocks at the same time; a single one on a GPU.
+        pool: threads that test blocks at the same time; a single one on a GPU.
     """
 
-    def __init__(self, model: Model, module: nn.Module, hands: Hands) -> None:
+    def __init__(self, model: Model, module: nn.Module, pool: ThreadPool) -> None:
         self._model = model
         self._modules = [module]
         torch_device = next(module.parameters()).device
         if wants_channels_last(model.channels_last_gain, torch_device, "tests"):
             self._modules = [_with_same_tensors(module)]  # others keep using theirs unchanged
             read_channels_last(self._modules[0])
-        self._hands = hands
+        self._pool = pool
         self._found: dict[Hashable, tuple[Tensor, object]] = {}
         self.layout = ModelLayout.of(module)
 
@@ -63,7 +63,7 @@ class ModelTester:
             size = images_at_once(self._modules[0], data.x.shape, BATCH)
         blocks = range(0, len(rows), size)
         found: list[Found | None] = [None] * len(blocks)
-        busy = min(self._hands.count, len(blocks))
+        busy = min(self._pool.count, len(blocks))
         readers = data.readers(busy)
         self._make_modules(busy)
 
@@ -77,7 +77,7 @@ class ModelTester:
                 outputs = functional_call(self._modules[hand], self.layout.views(model), (x,))
             found[begin // size] = find(outputs, data.y[some])
 
-        self._hands.work(test, blocks)
+        self._pool.work(test, blocks)
         return [one for one in found if one is not None]
 
     def of_labels(

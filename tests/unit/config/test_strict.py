@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from edgefl import studies
-from edgefl.commands.explained import describe
+from edgefl.commands.descriptions import describe
 from edgefl.config import registry
 from edgefl.config.component import parameters_of
 from edgefl.config.error_messages import LONGEST_MESSAGE

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from edgefl.commands.explained import describe
+from edgefl.commands.descriptions import describe
 from edgefl.config import registry
 from edgefl.learning.algorithms.moon import Moon
 from edgefl.learning.local.cost import flops_per_sample

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from edgefl.commands.explained import describe, sections
+from edgefl.commands.descriptions import describe, sections
 from edgefl.config import registry
 from edgefl.config.component import parameters_of
 from edgefl.config.gone_keys import INTO

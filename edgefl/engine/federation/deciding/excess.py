@@ -31,7 +31,7 @@ class Excess:
     report_bits: int
 
     def __call__(self, made: Made) -> Columns:
-        # overlapping rounds cannot be compared
+        # such rounds cannot be compared
         return NOTHING if made.overlaps else Columns({ENERGY_EXCESS: self._excess_j(made)})
 
     @cached_property

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgefl.commands.explained import describe
+from edgefl.commands.descriptions import describe
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.air.layout import LayoutSettings
 from edgefl.rng import Streams

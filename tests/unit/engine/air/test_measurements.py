@@ -6,7 +6,7 @@ import simpy
 
 from edgefl.engine.air.indoors import BehindWalls
 from edgefl.engine.air.measurements import Measurements, Survey
-from edgefl.engine.cells.whereabouts import Whereabouts
+from edgefl.engine.cells.device_positions import DevicePositions
 from tests.unit.engine.air.worlds import world_of
 
 DEVICES, CELLS = 6, 3
@@ -64,15 +64,15 @@ class _Walk:
 def test_a_time_that_was_reached_in_two_ways_is_one(waits_s: tuple[float, ...]) -> None:
     """0.1 + 0.2 is one rounding more than 0.3: who asks second gets the places of who asked first."""
     env, walk = simpy.Environment(), _Walk()
-    whereabouts = Whereabouts(env, walk, None)
+    device_positions = DevicePositions(env, walk, None)
     for wait_s in waits_s:
         env.run(until=env.now + wait_s)
-    first_m = whereabouts.positions_m()
+    first_m = device_positions.positions_m()
     env.run(until=max(0.1 + 0.2, np.nextafter(env.now, 1.0)))
-    assert whereabouts.positions_m() is first_m
+    assert device_positions.positions_m() is first_m
     assert len(walk.asked) == 1
     env.run(until=0.3 + 1e-9)
-    assert whereabouts.positions_m() is not first_m
+    assert device_positions.positions_m() is not first_m
 
 
 @pytest.mark.parametrize("load", [0.0, 0.3])

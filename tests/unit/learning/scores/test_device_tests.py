@@ -10,10 +10,10 @@ from torch import nn
 
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
-from edgefl.learning.hands import Hands
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.scores.device_tests import DeviceTests, apportioned, score
 from edgefl.learning.scores.tester import ModelTester
+from edgefl.learning.thread_pool import ThreadPool
 from edgefl.rng import Streams
 
 TRAIN = np.repeat(np.arange(4), 100)  # labels of 400 training samples
@@ -67,7 +67,7 @@ def test_scores_by_hand() -> None:
     x = np.array([[-1.0], [-2], [3], [4], [-1]], np.float32)
     y = np.array([0, 0, 1, 0, 1])
     test = SplitInMemory(Split(x, y), np.array(0, np.float32), np.array(1, np.float32), torch.device("cpu"))
-    tester = ModelTester(Logistic(), nn.Linear(1, 2), Hands(1))
+    tester = ModelTester(Logistic(), nn.Linear(1, 2), ThreadPool(1))
     right, wrong = (torch.tensor([-w, w, 0.0, 0.0]) for w in (0.5, -0.5))
     samples = [np.array([0, 1, 2]), np.array([2, 3]), np.zeros(0, np.int64)]
     scores = score(tester, right, test, samples)

@@ -11,7 +11,6 @@ from edgefl.learning.datasets import Split
 from edgefl.learning.drifts import Moment
 from edgefl.learning.drifts.label_swap import LabelSwap
 from edgefl.learning.federation.drifting import Drifting, both_concepts
-from edgefl.learning.hands import Hands
 from edgefl.learning.models import Model
 from edgefl.learning.models.lenet import Lenet
 from edgefl.learning.models.logistic import Logistic
@@ -21,6 +20,7 @@ from edgefl.learning.scores import tester as blocks
 from edgefl.learning.scores.evaluation import evaluate
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.tasks.classification import VECTOR, Classification
+from edgefl.learning.thread_pool import ThreadPool
 
 CPU, CLASSES, SAMPLES = torch.device("cpu"), 4, 61
 EPS = float(np.finfo(np.float32).eps)
@@ -62,7 +62,7 @@ def test_written_outputs_are_the_modules(channels: int, scattered: bool) -> None
     module, model = built(Logistic(), split)
     rows = torch.from_numpy(np.flatnonzero(split.y != 1) if scattered else np.arange(5, 50))
     found = torch.cat(
-        ModelTester(Logistic(), module, Hands(1)).run(model, data, rows, lambda outputs, y: outputs)
+        ModelTester(Logistic(), module, ThreadPool(1)).run(model, data, rows, lambda outputs, y: outputs)
     )
     weights, bias = (one.double() for one in ModelLayout.of(module).views(model).values())
     scale = (data.scale.double() * torch.ones(split.x.shape[1:])).flatten()
@@ -78,7 +78,7 @@ def test_threads_change_no_byte(model: Model) -> None:
     module, row = built(model, split)
     before = [one.clone() for one in module.state_dict().values()]
     alone, together = (
-        evaluate(ModelTester(model, module, Hands(count)), row, in_memory(split), range(CLASSES))
+        evaluate(ModelTester(model, module, ThreadPool(count)), row, in_memory(split), range(CLASSES))
         for count in (1, 3)
     )
     assert alone == together
@@ -98,7 +98,7 @@ def test_convolutions_are_tested_channels_last(channels: int) -> None:
     lying = type("Lying", (Lenet,), {"channels_last_gain": "none", "__module__": __name__})()
     for model, last in ((Lenet(), True), (lying, False)):
         seen.clear()
-        tester = ModelTester(model, module, Hands(1))
+        tester = ModelTester(model, module, ThreadPool(1))
         found.append(torch.cat(tester.run(row, data, rows, lambda outputs, y: outputs)))
         assert seen == {last}
         seen.clear()
@@ -111,7 +111,7 @@ def test_convolutions_are_tested_channels_last(channels: int) -> None:
 def test_accuracy_and_loss_by_their_definitions(labels: list[int]) -> None:
     split = images()
     module, model = built(Logistic(), split)
-    accuracy, loss = evaluate(ModelTester(Logistic(), module, Hands(1)), model, in_memory(split), labels)
+    accuracy, loss = evaluate(ModelTester(Logistic(), module, ThreadPool(1)), model, in_memory(split), labels)
     kept = np.isin(split.y, labels)
     weights, bias = (one.double().numpy() for one in ModelLayout.of(module).views(model).values())
     logits = (split.x[kept].reshape(-1, 64) - MEAN) / STD @ weights.T + bias
@@ -128,7 +128,7 @@ def test_after_a_drift_other_labels_are_right() -> None:
     changed, both = drift.change(split, CLASSES), both_concepts(drift, split, CLASSES)
     assert both.x is split.x
     module, model = built(Logistic(), split)
-    tester, data = ModelTester(Logistic(), module, Hands(1)), in_memory(both)
+    tester, data = ModelTester(Logistic(), module, ThreadPool(1)), in_memory(both)
     afterwards = evaluate(tester, model, data.lap(1), range(CLASSES))
     assert afterwards == evaluate(tester, model, in_memory(changed), range(CLASSES))
     assert afterwards != evaluate(tester, model, data, range(CLASSES))
@@ -138,7 +138,7 @@ def test_a_model_is_tested_once_and_again_when_anything_is_another() -> None:
     """In turn: new, the same, an equal one, other labels, after the drift, another model, other data, NaN twice."""
     split = images()
     module, model = built(Logistic(), split)
-    tester, asked = ModelTester(Logistic(), module, Hands(1)), []
+    tester, asked = ModelTester(Logistic(), module, ThreadPool(1)), []
     swap, ids = LabelSwap(at=2), range(2)
     drifting = Drifting(swap, np.arange(2), 2)
     data, others = (in_memory(both_concepts(swap, split, CLASSES)) for _ in range(2))
@@ -176,14 +176,14 @@ def test_losses_are_the_cross_entropy_however_logits_lie(classes: int, by_class:
 
 
 def test_hands_do_each_job_once_and_report_failures() -> None:
-    hands, done, together = Hands(3), [], threading.Barrier(3, timeout=60)
+    pool, done, together = ThreadPool(3), [], threading.Barrier(3, timeout=60)
 
     def note(hand: int, job: int) -> None:
         if job < 3:
             together.wait()  # three are at work at the same time
         done.append((hand, job))
 
-    hands.work(note, range(20))
+    pool.work(note, range(20))
     assert sorted(job for _, job in done) == list(range(20))
     assert {hand for hand, _ in done} == {0, 1, 2}
 
@@ -191,4 +191,4 @@ def test_hands_do_each_job_once_and_report_failures() -> None:
         raise ValueError(f"job {job}")
 
     with pytest.raises(ValueError, match="job"):
-        hands.work(fail, [1, 2, 3])
+        pool.work(fail, [1, 2, 3])

@@ -4,21 +4,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgefl.engine.cells.device_positions import DevicePositions
 from edgefl.engine.cells.handover import EventA3, Layer3Filter
 from edgefl.engine.cells.serving_cells import ServingCells
-from edgefl.engine.cells.whereabouts import Whereabouts
 from edgefl.engine.devices.power import Power
 
 
 @dataclass(eq=False)
-class Stillness:
+class IdleTicks:
     """Decide whether the next tick would find the same state as the last.
 
     That holds while no device moves, each keeps its cell and power, no handover is under way or timed, and the
     measurement filter has settled. Most ticks of a town's day are like this.
     """
 
-    whereabouts: Whereabouts
+    device_positions: DevicePositions
     served: ServingCells
     power: Power
     a3: EventA3
@@ -32,7 +32,7 @@ class Stillness:
         self._still, since_s = False, self.served.since_s
         if several and not (self.measured.settled and self.a3.idle):
             return  # the usual case while a device moves
-        self._until_s = self.whereabouts.still_until_s()
+        self._until_s = self.device_positions.still_until_s()
         self._still = self._until_s > time_s and bool(((since_s <= time_s) | np.isinf(since_s)).all())
         if self._still:
             self._before = self.served.cell.copy(), since_s.copy(), self.power.running.copy()

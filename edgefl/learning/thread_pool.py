@@ -9,7 +9,7 @@ import torch
 Job = TypeVar("Job")
 
 
-class Hands:
+class ThreadPool:
     """A number of threads, including the caller's; each free thread takes the next job.
 
     PyTorch's operations run single-threaded in them, so that results do not depend on the number of threads.

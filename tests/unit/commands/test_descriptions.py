@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from edgefl.commands.explained import describe, listed
+from edgefl.commands.descriptions import describe, listed
 from edgefl.commands.sections import full_names
 from edgefl.config import registry
 from edgefl.errors import EdgeflError

@@ -10,7 +10,7 @@ from edgefl.channel.tdd import rounding_s
 from edgefl.mobility import Movement, still_until_s
 
 
-class Whereabouts:
+class DevicePositions:
     """The devices' positions at the clock's time.
 
     Args:

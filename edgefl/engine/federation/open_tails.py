@@ -27,7 +27,7 @@ class _Waiting:
     running: list[int] = field(default_factory=list)  # parts with a running tail
 
 
-class Unsettled:
+class OpenTails:
     """The rounds of a run with rows not written yet."""
 
     def __init__(self, tails: Tails) -> None:

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from edgefl.commands import examples
-from edgefl.commands.counted import cells, size
 from edgefl.commands.sections import full_names, model_of, tree, types_of
+from edgefl.commands.sizes import cells, size
 from edgefl.config import registry
 from edgefl.config.component import meaning, parameters_of
 from edgefl.config.registry import MEANINGS, did_you_mean, nearest
