@@ -39,7 +39,7 @@ class BandFlow:
         Blocks from `now` on stay cached.
 
         Args:
-            others: factor on the interference that the link's fading states.
+            others: multiplies the interference over noise that the link's fading returns.
         """
         if self.static_power is not None:
             return np.full(count, self.static_power)

@@ -40,13 +40,13 @@ class LargeScale:
       (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); a change of state switches to the other
       field. `GaussianFields` states the accuracy.
     - Between sites: shadowing of a place towards any two sites has the correlation of `common`, in either
-      state: obstacles around a device shadow all sites. Without it sites are independent, as the links to
-      different base stations are in 38.901; 0.5 is customary in system simulations (36.942, 36.814: 0.5
-      between sites, 1 between sectors of a site; SEAMCAT's z = a x + b y with a^2 = b^2 = 1/2). The field G of
-      line of sight has its own correlation, `los_common`: a place then sees both of two sites with probability
-      Phi2(Phi^-1(P_1), Phi^-1(P_2); share), and each with exactly its own. 38.901 has none: it decides line of
-      sight for each site independently (7.6.3.3), for drops of links rather than for paths between cells, on
-      which any site that comes into sight is 20 to 30 dB stronger.
+      state: obstacles around a device shadow all sites. Without it sites are independent, as the links to different
+      base stations are in 38.901; 0.5 is customary in system simulations (36.942, 36.814: 0.5 between sites, 1
+      between sectors of a site; SEAMCAT's z = a x + b y with a^2 = b^2 = 1/2). The field G of line of sight has its
+      own correlation, `los_common`: a place then sees both of two sites with probability Phi2(Phi^-1(P_1),
+      Phi^-1(P_2); los_common), while its probability to see either one stays P_1 or P_2. 38.901 has none: it
+      decides line of sight for each site independently (7.6.3.3), for drops of links rather than for paths between
+      cells, on which any site that comes into sight is 20 to 30 dB stronger.
 
     With wrap-around, distances are those to the nearest copy of a site, while shadowing and line of sight
     belong to the place in the area and do not repeat.

@@ -249,8 +249,8 @@ def _mobility(row: Any, section: Any) -> Any:
         "Handovers of a macro network",
         "one of 3GPP's settings for mobility, TR 36.814 case 1 and TR 36.839: macro cells, 500 m, three sectors with"
         " 15 degrees of downtilt, 8 dB over 25 m, correlation 0.5 between sites, A3 of 3 dB and k = 4; programmed"
-        " separately in `docs/mobility_sketch.py`, 300 users, a standard error of 2 %. For rows without a speed of"
-        " the sketch, geometry",
+        " separately in `docs/mobility_sketch.py`, 300 users, a standard error of 2 %. At speeds that the sketch"
+        " does not cover, geometry",
         f"UMa, 3.5 GHz, sites 500 m apart with three sectors, preset nr, the same event; {CARS} cars or {WALKERS}"
         f" pedestrians for {DRIVE_S:g} s",
         rows,

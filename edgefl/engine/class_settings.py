@@ -54,7 +54,10 @@ class EveryDevice(_DeviceNumber):
     )
     capacitance: float = Field(1.0e-28, ge=0, le=1e-20, description="effective chipset capacitance xi")
     pa_efficiency: float = Field(
-        1.0, gt=0, le=1, description="radiated over drawn power of the amplifier; J counts radiated power"
+        1.0,
+        gt=0,
+        le=1,
+        description="amplifier efficiency, radiated over drawn power; the journal paper counts radiated power",
     )
     uplink_circuit_power_w: float = Field(
         0.0, ge=0, le=100, description="circuit power while sending, besides the amplifier"

@@ -46,7 +46,7 @@ def of(
         load: reads the data set, by default its own `load`.
 
     Raises:
-        EdgeflError: as at the begin of a run; it names the key.
+        EdgeflError: as at the start of a run; it names the key.
     """
     settings = world.scenario.learning
     if settings is None or not _is_enough(settings, device):

@@ -33,8 +33,8 @@ class InitialModel(Section):
     """The model that a run begins with instead of one drawn by the seed: another run's, or a pretrained one."""
 
     path: Path = Field(
-        description="safetensors file of tensors by the module's names, such as a run's models/cell0.safetensors; it"
-        " also gives frozen parameters"
+        description="safetensors file with the module's tensor names, such as a run's models/cell0.safetensors;"
+        " frozen parameters are loaded from it too"
     )
     partial: bool = Field(
         False,

@@ -49,7 +49,7 @@ class Efficiency:
                 counts[min(int(value / STEP), STEPS)] += 1
 
     def median(self, direction: Direction) -> float:
-        """Return the median so far, to the middle of its step, in bit/s/Hz; nan if no transfer has moved a bit."""
+        """Return the median so far, bit/s/Hz, as the middle of its bin; nan if no transfer has moved a bit."""
         counts = np.array(self._counts[direction])
         if not counts.any():
             return math.nan

@@ -127,7 +127,7 @@ class RadioRound:
         return dbm_to_watt(settings.budget.server_power_dbm) * (to_all_s + sent_s)
 
     def _served_s(self, downlinks: Sequence[Span], billed: SentTime | None) -> float:
-        """Return the time that sites sent these downlinks, including those resumed in another cell after a failure.
+        """Return how long sites sent these downlinks, s, including those resumed in another cell after a failure.
 
         Leaves out time that is already billed, where rounds overlap.
         """

@@ -25,7 +25,9 @@ class ClientPattern(Churn):
     def _somebody(self) -> Self:
         for number, ids in enumerate(self.sessions, start=1):
             if not ids or len(set(ids)) < len(ids):
-                raise ValueError(f"session {number} needs at least one device, each once: {quoted(ids)}")
+                raise ValueError(
+                    f"session {number} must list at least one device, and none twice: {quoted(ids)}"
+                )
         return self
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:

@@ -104,10 +104,11 @@ def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
 def fedl(of: Uploads, kappa: float) -> Allocation:
     """Minimise joules + kappa times the seconds of the slowest: computing, then sending one after the other.
 
-    Dinh et al., IEEE/ACM Trans. Networking, 2021: all compute for T = (2 sum xi c^3 / kappa)^(1/3), at least as long
-    as the slowest at its maximum clock (their alpha is 2 xi); device k sends on the whole band for t_k = z_k ln 2 /
-    (1 + W((kappa g / P - 1) / e)), at least as long as at its maximum power. Here their turns become shares t_k over
-    the sum of all, for that sum: with the same power per Hz, bits and joules of the amplifier.
+    Dinh et al., IEEE/ACM Trans. Networking, 2021: all compute for T = (2 sum xi c^3 / kappa)^(1/3), at least as
+    long as the slowest at its maximum clock (their alpha is 2 xi); device k sends on the whole band for t_k = z_k
+    ln 2 / (1 + W((kappa g / P - 1) / e)), at least as long as at its maximum power. Here devices do not take turns:
+    each sends on a share t_k / sum(t) of the band for sum(t) seconds. Its power per Hz, its bits and its
+    amplifier's energy stay the same.
     """
     cubes = float((of.capacitance * of.cycles**3).sum())
     compute_s = max((2.0 * cubes / kappa) ** (1.0 / 3.0), float(of.shortest_s.max()))

@@ -19,7 +19,7 @@ def scores(utility: FloatArray, last_round: FloatArray, now: int, clip: float) -
     """Return [n] scaled utilities with a bonus for devices that have not taken part for long.
 
     (min(U, quantile) - 0.999 min U) / (max U - 0.999 min U) + sqrt(0.1 ln R / L), where R is the round from 1 on and
-    L the round of the last part; quantile and extremes are of positive utilities.
+    L the round in which the device last took part; quantile and extremes are of positive utilities.
 
     Args:
         utility: [n] U. last_round: [n] L, from 1 on. clip: quantile of the utilities.

@@ -13,9 +13,10 @@ from edgefl.engine.selectors._resources import decision, drawn
 class Fedl(CountedDecider):
     """Draw participants at random, and minimise their joules + kappa x seconds of computing and sending.
 
-    Dinh, Tran et al., IEEE/ACM Trans. Networking, 2021, problems SUB1 and SUB2, in closed form with Lambert's W: see
-    `edgefl.engine.selectors._allocation.fedl`. Their turns on the whole band are shares of the band here. Left out:
-    their choice of the local accuracy (SUB3), and lower limits on clock and power.
+    Dinh, Tran et al., IEEE/ACM Trans. Networking, 2021, problems SUB1 and SUB2, in closed form with Lambert's W:
+    see `edgefl.engine.selectors._allocation.fedl`. Instead of taking turns on the whole band, devices send
+    together, each on a share of it. Left out: their choice of the local accuracy (SUB3), and lower limits on clock
+    and power.
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})

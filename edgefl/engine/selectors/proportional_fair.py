@@ -11,8 +11,8 @@ class ProportionalFair(CountedDecider):
     """Take the devices with the highest current SNR relative to their mean SNR.
 
     Yang, Liu, Quek and Poor, IEEE Trans. Commun. 2020, policy PF: the current SNR is the uplink's in the next slot,
-    with fading; the mean is over the past rounds in which the device was present, and forgets. If gains do not
-    change, fading alone decides, and all take part equally often.
+    with fading; the mean is exponentially weighted over the past rounds in which the device was present. If gains
+    do not change, fading alone decides, and all take part equally often.
     """
 
     sees_fading: ClassVar[bool] = True

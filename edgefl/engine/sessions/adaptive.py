@@ -18,7 +18,9 @@ class Adaptive(BoundedPolicy):
     Source: Page, Biometrika 1954. The journal paper names adaptive triggers as future work.
     """
 
-    slack: float = Field(0.1, ge=0, le=1e6, description="relative rise of the loss that is not evidence")
+    slack: float = Field(
+        0.1, ge=0, le=1e6, description="tolerated relative rise of the loss; only the excess counts"
+    )
     threshold: float = Field(0.5, gt=0, le=1e6, description="sum of relative rises at which the session ends")
     evidence_bits: ClassVar[int] = 32  # size of one report, bits
 

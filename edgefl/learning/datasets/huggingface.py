@@ -41,7 +41,10 @@ class HuggingFace(Dataset):
     train: ClassVar[str] = "train"  # name of the training split
     test: str | None = Field("test", description="name of the test split; null: a share is split off")
     test_share: float = Field(
-        0.2, gt=0, lt=1, description="share split off for testing, without a test split"
+        0.2,
+        gt=0,
+        lt=1,
+        description="share of the training split held out for testing if there is no test split",
     )
     scale: Scale = SCALE
     size: Size = SIZE

@@ -51,7 +51,9 @@ class Drift(Component):
         description="what `at` and `every` count: rounds of a cell's global model over all sessions, or"
         " simulated seconds (rounds that begin then or later)",
     )
-    at: float = Field(50.0, gt=0, le=1e9, description="first round or second of the new concept")
+    at: float = Field(
+        50.0, gt=0, le=1e9, description="when the new concept begins: a round, or simulated seconds"
+    )
     every: float = Field(
         100.0, gt=0, le=1e9, description="incremental: between two steps; recurrent: between two changes"
     )

@@ -135,7 +135,7 @@ def _weighed(
     test: SplitInMemory,
     labels: Sequence[int],
 ) -> tuple[float, float]:
-    """Return accuracy and mean loss over models, each with its share and that of its drifted devices."""
+    """Return accuracy and mean loss over models, weighted by each one's share and its share of drifted devices."""
     tests = [
         (part * weight, evaluate(tester, model, test.lap(lap), labels))
         for model, (part, changed) in zip(models, shares, strict=True)

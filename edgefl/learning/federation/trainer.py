@@ -122,7 +122,7 @@ class Trainer:
 
         Args:
             drops: whether updates that are not finite are dropped.
-            concept: whether devices train on data after the drift; by default each on its own.
+            concept: whether all devices train on data after the drift; by default each on the concept that it has.
 
         Raises:
             Divergence: a local model is not finite, and not dropped.
@@ -296,7 +296,7 @@ class Trainer:
         """Return the indices of the training samples of each of these devices at a moment.
 
         Args:
-            concept: whether all hold samples after the drift; by default each by its own concept.
+            concept: whether all hold samples after the drift; by default each holds those of the concept that it has.
         """
         self.device_data.bring(ids)
         held = [self.device_data.samples(id_) for id_ in ids]

@@ -156,7 +156,7 @@ class _PersonalModels:
         self._gradients = _gradient_steps(self._worker, self._task, positions, steps, self._points, masks)
 
     def step(self, step: int, prepared: int, local: Tensor, start: Tensor, own: Mapping[str, Tensor]) -> None:
-        """Do a step of the first devices, the `prepared`-th of those prepared, before that of their local models."""
+        """Take step number `prepared` of the first devices' personal models, before that of their local models."""
         algorithm, active = self._task.algorithm, len(local)
         layout = self._worker.kernel.layout
         personal, _ = layout.split(self._rows[:active])

@@ -89,7 +89,7 @@ class LogisticSteps:
 
 
 class _Block:
-    """A block of devices of a chunk, in all steps.
+    """A block of a chunk's devices, reused in every step.
 
     Buffers and views are made once for all steps: next to two products of 0.03 ms a device, every further call to
     PyTorch would be noticeable. Both products leave out padding behind the last sample of the block's devices, where

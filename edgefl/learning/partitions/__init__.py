@@ -84,7 +84,7 @@ class Partition(Component):
         """
 
     def groups_of(self, sizes: np.ndarray, devices: int, streams: Streams) -> np.ndarray | None:
-        """Return the group that each device holds all samples of, [devices], or None if devices do not hold groups.
+        """Return each device's group [devices], all of it its own, or None if devices hold no groups.
 
         If samples are generated group by group on demand, this is called instead of `assign`.
 

@@ -49,8 +49,8 @@ class RecurringLabels(Partition):
     )
     overlap_of: Literal["all", "set"] = Field(
         "all",
-        description="labels that the overlap is a share of: all, the union of the two sets (J), or one set's, rounded"
-        " down; then some labels may not be used",
+        description="what `overlap` is a share of: all, the union of the two sets (J); or set, one set, with sizes"
+        " rounded down, so that some labels may stay unused",
     )
     label_order: Literal["random", "ascending"] = Field(
         "random",

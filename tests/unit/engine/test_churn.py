@@ -85,7 +85,7 @@ def test_client_pattern_names_the_devices_of_each_session() -> None:
     churn = ClientPattern(sessions=[[0, 4, 6, 7], [5]])
     assert [set(churn.members(s) or ()) for s in (1, 2, 3)] == [{0, 4, 6, 7}, {5}, {0, 4, 6, 7}]
     for bad in ([[]], [[1, 1]]):
-        with pytest.raises(ValidationError, match="session 1 needs"):
+        with pytest.raises(ValidationError, match="session 1 must list"):
             ClientPattern(sessions=bad)
     with pytest.raises(ValidationError, match=r"sessions\.0\.1"):
         ClientPattern(sessions=[[0, -1]])
