@@ -23,7 +23,7 @@ class TrainedRound:
     lr: learning rate; in a round joined from several, one per device [K].
     version: version of the model that the round started from, as in `TrainedModel`.
     start: the models that devices received, [M + Q] or [K, M + Q].
-    meant: the models before the downlink codec, [M] or [K, M]; None: those of `start`.
+    meant: the models before they were coded, [M] or [K, M]; None: those of `start`.
     models: local models of the devices.
     sent: uploads [K, M]; None: the local models.
     notes: notes of `Received` and `Sent`.
@@ -56,9 +56,9 @@ class TrainedRound:
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
     def undone(self, positions: Sequence[int], sent: Tensor, received: Tensor) -> tuple[Tensor, Tensor]:
-        """Return uploads [k, M] and their start, as if devices had received the models without a downlink codec.
+        """Return uploads [k, M] and their start, as if devices had received the models uncoded.
 
-        Each device's change is thereby relative to the server's model, and the error of the codec enters no mean.
+        Each device's change is thereby relative to the server's model, and the error of coding enters no mean.
 
         Args:
             received: the models that devices received, [M] or [k, M].
