@@ -91,7 +91,7 @@ def did_you_mean(word: str, known: list[str]) -> str:
 
 def nearest(word: str, known: list[str]) -> str | None:
     """Return the most similar known word, or None."""
-    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.7)), None)
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.75)), None)
 
 
 def _check_kind(kind: str) -> None:
