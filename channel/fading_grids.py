@@ -24,7 +24,7 @@ _SIDE_BY_SIDE = 16
 
 @dataclass(frozen=True)
 class Grid:
-    """A grid with a step of a power of a block's slots, and how a page of it is drawn."""
+    """A grid with steps of block^level slots, and how a page of it is drawn."""
 
     correlation: float  # between neighbouring points
     innovation_std: float  # of real and imaginary part each
@@ -39,7 +39,7 @@ class Grid:
 
 @lru_cache(maxsize=8192)
 def grids(correlation: float, block: int = BLOCK) -> tuple[Grid, ...]:
-    """Return the grids from slots upwards; the last has independent points."""
+    """Return the grids, from single slots to the coarsest; the last has independent points."""
     independent = Grid(0.0, math.sqrt(0.5), None, block)
     if correlation == 1.0:
         return (independent,)
