@@ -144,8 +144,7 @@ class BandRules:
     def run(
         self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
-        """Advance to slot `stop` (in the block of state.slot) or the first flow's end; return state and ended
-        rows."""
+        """Advance to slot `stop`, within state.slot's block, or the first flow's end; return state and ended rows."""
         if shares is None:
             return self._run_by_slot(flows, state, stop, now)
         in_use = int(np.count_nonzero(shares))

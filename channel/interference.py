@@ -42,8 +42,7 @@ class TransmitterActivity:
         return self._uniform(index, 0) < self.load
 
     def _groups(self, index: int) -> list[IntArray]:
-        """Return, for each group of transmitters, [BLOCK] bit masks of the senders; the lowest bit is the first
-        one."""
+        """Return, for each group of transmitters, [BLOCK] bit masks of the senders, the first one lowest."""
         sends = self._sends(index).astype(np.intp)
         return [
             np.asarray(np.bitwise_or.reduce(some << np.arange(len(some))[:, None], axis=0))
@@ -171,8 +170,7 @@ class _Sums:
 
     @cached_property
     def groups(self) -> list[FloatArray]:
-        """[receivers, 2^transmitters] for each group, indexed by a bit mask; the lowest bit is its first
-        transmitter."""
+        """[receivers, 2^transmitters] for each group, indexed by a bit mask, its first transmitter lowest."""
         groups = []
         for first in range(0, self._levels.shape[1], _GROUP):
             some = self._levels[:, first : first + _GROUP]
