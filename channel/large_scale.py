@@ -28,7 +28,7 @@ class LargeScale:
     Line of sight and shadowing towards a site are fixed at each place, so a device that returns finds them
     unchanged. Both are functions of the sites' keys, the place and the radius of the area.
 
-    - Path loss: the model's at the 2D distance; closer places take that at min_distance_m (`is_held`).
+    - Path loss: the model's at the 2D distance; closer places take the loss at min_distance_m (`is_held`).
     - Line of sight `probabilistic`: in sight where Phi(G) < P_LoS(distance) for a standard normal field G
       with correlation exp(-dx/50 m) (UMi). Each place is in sight with exactly the model's probability, and
       neighbouring places agree. P_LoS is read from a table, with an error below 1e-5, or 2e-4 where it has a kink or
@@ -155,7 +155,7 @@ class LargeScale:
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:
         """Return the gain to every site in single precision, for measurements.
 
-        Within 1e-3 dB of `links_to`: coordinates of 1 km round by 6e-5 m. Line of sight is the same.
+        Within 1e-3 dB of `links_to`: coordinates of 1 km are rounded by up to 6e-5 m. Line of sight is the same.
 
         Args:
             positions_m: [n, 2].

@@ -83,7 +83,7 @@ class ChannelReports:
         return self._snr[direction].item(row) if self._is_now(self._measured_s.item(row)) else None
 
     def take_surveyed(self, row: int, survey: Survey) -> None:
-        """Update the link in a row from a survey; an absent device keeps its last SNR."""
+        """Update the link in this row from a survey; an absent device keeps its last SNR."""
         snr, heard = self._surveyed(survey)
         self._measured_s[row] = self._reader.env.now
         if np.isfinite(survey.positions_m[self.ids[row], 0]):
@@ -156,7 +156,7 @@ class GainReader:
     survey: Callable[[bool], Survey | None] = lambda _: None
 
     def read(self, asking: ChannelReports, row: int) -> None:
-        """Measure a round's link in a row, and all others due with it."""
+        """Measure the link in this row of a round, and all others due with it."""
         assert self.positions_m is not None  # otherwise no link is measured again
         on_grid, rounds = self.monitoring.measures_at(self.env.now), [asking]
         survey = self.survey(on_grid)
