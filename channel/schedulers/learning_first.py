@@ -11,7 +11,7 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class LearningFirst(ProportionalFair):
-    """Proportional fair among the flows of learning devices; background traffic gets slots only when there are none.
+    """Proportional fair among the flows of learning devices; background traffic gets the slots without any.
 
     A strict priority, as for delay-critical bearers. Without background traffic it is `proportional_fair`. It
     resembles the priority for federated learning that FedSched-5G compares with proportional fair (3.36 of 6 uploads

@@ -122,7 +122,7 @@ _ClassSettings: Any = create_model("_ClassSettings", __base__=_ClassSize, **OWN_
 
 
 class ClassSettings(_ClassSettings):
-    """One class of devices: a key left out takes the value of `devices`; a key set to null has no value."""
+    """One class of devices: a key left out is that of `devices`; a key set to null has no value in this class."""
 
     battery_j: Annotated[float, Field(ge=1e-9, le=1e12)] | Literal["mains"] | None = Field(
         None, description="battery capacity, or mains"

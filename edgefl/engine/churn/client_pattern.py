@@ -12,7 +12,7 @@ from edgefl.rng import Streams
 
 
 class ClientPattern(Churn):
-    """Session s has exactly the devices of its list; after the last list, the first one is used again.
+    """Session s has exactly the devices of its list; after the last list the first follows again.
 
     Source: client patterns of the earlier version of the session papers, its Tables 3 and 4.
     """
