@@ -1,4 +1,4 @@
-"""Antennas of sectors: the gain of a panel by direction, over an isotropic antenna."""
+"""Sector antennas: the gain of a panel in each direction, relative to an isotropic antenna."""
 
 import math
 from dataclasses import dataclass

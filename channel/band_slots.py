@@ -39,7 +39,7 @@ class BandFlow:
         Blocks from `now` on stay cached.
 
         Args:
-            others: multiplies the interference over noise that the link's fading returns.
+            others: factor on the interference over noise that the link's fading returns.
         """
         if self.static_power is not None:
             return np.full(count, self.static_power)
@@ -105,7 +105,7 @@ class BandState:
 
 @dataclass(frozen=True)
 class BandRules:
-    """Share a band among flows, and rate them; see `edgefl.channel.shared_band.SharedBand`."""
+    """Share a band among flows, and compute their rates; see `edgefl.channel.shared_band.SharedBand`."""
 
     scheduler: Scheduler
     carrier: Carrier
@@ -144,7 +144,7 @@ class BandRules:
     def run(
         self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
-        """Advance to slot `stop`, in the block of state.slot, or the first end; return the state and ended rows."""
+        """Advance to slot `stop`, within state.slot's block, or the first flow's end; return state and ended rows."""
         if shares is None:
             return self._run_by_slot(flows, state, stop, now)
         in_use = int(np.count_nonzero(shares))

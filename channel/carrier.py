@@ -98,7 +98,7 @@ class Carrier:
         return self.steps is None and self.taps == 1
 
     def part(self, share: float) -> "Carrier":
-        """Return the carrier of a share, > 0, of this band; caches the last, since shares of a round are equal."""
+        """Return the carrier of a share, > 0, of this band; caches the last one, since a round's shares are equal."""
         last = self._last_part.get(share)
         if last is None:
             self._last_part.clear()
@@ -165,7 +165,7 @@ class Carrier:
         return part * self.mean_efficiency(self.share_snr(part, snr))
 
     def refuse_endless(self, need: float, snr: float) -> None:
-        """Raise if a transfer cannot end, before reading its slots.
+        """Raise, before any slot is read, if a transfer cannot end.
 
         Raises:
             ValueError: at the highest mean rate the transfer would take more than MAX_SLOTS.

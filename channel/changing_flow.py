@@ -40,7 +40,7 @@ class ChangingFlow:
         self._foreseen: tuple[_Piece, FloatArray, int] | None = None
 
     def end(self, slot: int, snr: float, until: int) -> int | None:
-        """Continue from a slot boundary at a mean SNR; return the boundary at which all has arrived, if by `until`.
+        """Continue from a slot boundary at a mean SNR; return the last bit's boundary, or None if after `until`.
 
         Args:
             slot: not before the last one; the slots up to it carried what the previous SNR allowed.
@@ -63,7 +63,7 @@ class ChangingFlow:
         return None if at == len(self._totals) else slot + at + 1
 
     def settle(self, slot: int) -> None:
-        """Count the bits moved up to a slot boundary; the piece that began last is discarded beyond it."""
+        """Count the bits moved up to a slot boundary; discard the rest of the last piece."""
         known: FloatArray = self._totals[: slot - self._slot]
         if len(known):
             self._got = float(known[-1])

@@ -41,7 +41,7 @@ def parameter(
 class ChannelComponent:
     """Frozen parameters plus one or two methods.
 
-    A component is one file of its kind's package and has the file's name: the class in
+    Each component is one file in the package of its kind, and is named after that file: the class in
     `channel/schedulers/round_robin.py` is `round_robin`. It is a frozen dataclass with fields declared by
     `parameter`; it keeps no state.
     """

@@ -166,7 +166,7 @@ class LinkFading:
 
     @property
     def mean_power(self) -> float:
-        """Mean power over time: |h|^2 of a static link, E|h|^2 = 1 of any other."""
+        """Mean power over time: |h|^2 for a static link, E|h|^2 = 1 for any other."""
         return float(self.power(0, 1)[0]) if self.static else 1.0
 
     def gain(self, first_slot: int, count: int) -> npt.NDArray[np.complex128]:
@@ -243,7 +243,7 @@ class LinkFading:
         return parts
 
     def _page(self, level: int, index: int) -> FloatArray:
-        """Return [2, block] the points from index * block on, of the grid with steps of block^level slots."""
+        """Return [2, block] points of the grid with steps of block^level slots, from point index * block on."""
         pages = self._pages[level]
         if index not in pages:
             _draw_pages(level, [(self, index)])

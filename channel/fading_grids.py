@@ -24,7 +24,7 @@ _SIDE_BY_SIDE = 16
 
 @dataclass(frozen=True)
 class Grid:
-    """A grid with a step of a power of a block's slots, and how a page of it is drawn."""
+    """A grid with steps of block^level slots, and how a page of it is drawn."""
 
     correlation: float  # between neighbouring points
     innovation_std: float  # of real and imaginary part each
@@ -39,7 +39,7 @@ class Grid:
 
 @lru_cache(maxsize=8192)
 def grids(correlation: float, block: int = BLOCK) -> tuple[Grid, ...]:
-    """Return the grids from slots upwards; the last has independent points."""
+    """Return the grids, from single slots to the coarsest; the last has independent points."""
     independent = Grid(0.0, math.sqrt(0.5), None, block)
     if correlation == 1.0:
         return (independent,)
@@ -66,8 +66,9 @@ def _bridge_weights(step: float, log_step: float, block: int) -> FloatArray:
 def filtered(noise: FloatArray, correlation: FloatArray, begin: FloatArray) -> FloatArray:
     """Return y[n] = correlation y[n-1] + noise[n] along the last axis of [links, parts, points].
 
-    Many links are filtered side by side; few are filtered by a loop first, which is enough for a short run and for
-    checking a scenario. All ways do the same operations in the same order, to the last bit.
+    Many links are filtered side by side. A few are filtered by SciPy, but the first ones of a run by a Python loop,
+    so that a short run or the check of a scenario need not import it. All ways do the same operations in the same
+    order, to the last bit.
 
     Args:
         correlation: [links]. begin: [links, parts, 1] correlation y[-1].

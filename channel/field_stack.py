@@ -36,8 +36,8 @@ class FieldStack:
     Args:
         layers: sets of fields over the same area, all with the same number of fields.
         fields: number of fields, or None for that of the first layer.
-        few: whether few places are read, again and again: only the nodes around the first places read are held, and
-            all nodes once other places are read. They are then drawn again, with the same values.
+        few: whether the same few places are read again and again: then only the nodes around the first places read
+            are held. Once another place is read, all nodes are drawn, with the same values.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class FieldStack:
         return self._bytes(sum(one.width**2 for one in self.layers))
 
     def needed_bytes(self, places: int) -> int:
-        """Return the peak memory of reading the fields, which is while they are drawn, at this many places."""
+        """Return the peak memory of reading the fields at this many places, reached while they are drawn."""
         nodes = sum(min(4 * places, one.width**2) if self._few else one.width**2 for one in self.layers)
         making = [one.making_bytes for one in self.layers]
         law, values = (max(of, default=0) for of in zip(*making, strict=True)) if making else (0, 0)
@@ -123,7 +123,7 @@ class FieldStack:
         return places
 
     def read_first(self, positions_m: FloatArray) -> None:
-        """Hold the nodes around these positions, if few places are read and none has been read."""
+        """Hold the nodes around these positions, if few places are read and none has been read yet."""
         if self._few and self._some is None:
             self._held(self.places(positions_m).nodes)
 
@@ -141,7 +141,7 @@ class FieldStack:
         return self._table, nodes
 
     def _values_at(self, nodes: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], Float32Array]:
-        """Return nodes in the order of their rows in the full table, and only their values."""
+        """Return these nodes, which are in order of their rows in the full table, and the values at them alone."""
         values = np.zeros((len(nodes), self._row), np.float32)
         begin = 0
         for one in self.layers:
@@ -195,7 +195,7 @@ class _Grids:
 
 
 def _sum(parts: Float32Array) -> Float32Array:
-    """Add the nodes' parts in order, into the first."""
+    """Add the nodes' parts into the first one, in order."""
     total = parts[0]
     for part in parts[1:]:
         total += part

@@ -58,15 +58,15 @@ class GaussianFields:
     embedding, one FFT). Between nodes it is bilinear, divided by the known standard deviation after
     interpolation (at least 0.90): it is exactly standard normal everywhere, and continuous.
 
-    Interpolation also smooths, by |sinc|^2 per axis of the spectrum, which raises the correlation of near
-    places. ROUGHENING removes most of this from the nodes' spectrum beforehand. The computed remainder:
-    averaged over places and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012 from
-    0.15 d_corr on, and by less than 0.025 below; single pairs of places deviate by 0.035 rms, 0.1 at most. A
-    `gaussian` field is smooth, and within 0.003 of its law for all pairs of places.
+    Interpolation also smooths, by |sinc|^2 per axis of the spectrum, which raises the correlation of nearby places.
+    ROUGHENING removes most of this from the nodes' spectrum beforehand. The computed remainder: averaged over places
+    and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012 from 0.15 d_corr on, and by less than
+    0.025 below; single pairs of places deviate by 0.035 rms, 0.1 at most. A `gaussian` field is smooth, and within
+    0.003 of its law for all pairs of places.
 
     The two laws differ most over short distances: an exponential field is rough, and near a threshold it
-    crosses as often as the grid permits; a gaussian one crosses a threshold u
-    sqrt(2) / (pi d_corr) exp(-u^2 / 2) times per metre (Rice).
+    crosses as often as the grid permits; a gaussian one crosses the threshold u at a rate of sqrt(2) / (pi d_corr)
+    exp(-u^2 / 2) per metre (Rice).
 
     Memory: 4 bytes x fields x (2 NODES radius / d_corr + 3)^2, allocated at the first read. 19 fields over a
     disc of 600 m with d_corr 10 m take 70 MB and about 1 s.
@@ -136,7 +136,7 @@ class GaussianFields:
 
     @property
     def making_bytes(self) -> tuple[int, int]:
-        """Temporary memory: to make the nodes' law, and then, besides the table, the values."""
+        """Temporary memory: first for the nodes' law, then for the values, in addition to the table."""
         size = _torus(self.width)
         together = self._at_once - 1 + (self._common is not None)
         return _LAW_BYTES * size**2, (_GRID_BYTES + 4 * together) * size**2
@@ -162,7 +162,7 @@ class GaussianFields:
                 table[:, first + number] = some[number][np.divmod(nodes, self.width)]
 
     def _in_turn(self) -> Iterator[tuple[int, list[Float32Array]]]:
-        """Yield the number of the first of a few fields, and their values at the nodes, [width, width] each."""
+        """Yield fields, a few at a time: the first one's number, and values at the nodes, [width, width] each."""
         common = self._common
         shared: Float32Array | None = None
         if common:

@@ -42,7 +42,7 @@ class TransmitterActivity:
         return self._uniform(index, 0) < self.load
 
     def _groups(self, index: int) -> list[IntArray]:
-        """Return for each group of transmitters [BLOCK] the senders, a bit each, the first one the lowest."""
+        """Return, for each group of transmitters, [BLOCK] bit masks of the senders, the first one lowest."""
         sends = self._sends(index).astype(np.intp)
         return [
             np.asarray(np.bitwise_or.reduce(some << np.arange(len(some))[:, None], axis=0))
@@ -170,7 +170,7 @@ class _Sums:
 
     @cached_property
     def groups(self) -> list[FloatArray]:
-        """[receivers, 2^transmitters] for each group, indexed by a bit per transmitter, the first the lowest."""
+        """[receivers, 2^transmitters] for each group, indexed by a bit mask, its first transmitter lowest."""
         groups = []
         for first in range(0, self._levels.shape[1], _GROUP):
             some = self._levels[:, first : first + _GROUP]
@@ -185,7 +185,7 @@ class _Sums:
 class Interfered:
     """A link's power over noise and interference: |h|^2 / (1 + I_n / N).
 
-    The link's SNR is then that without interference. The mean-noise shortcut puts the mean of I into the noise
+    The link's SNR is then the one without interference. The mean-noise shortcut puts the mean of I into the noise
     instead; as log2(1 + S / (N + I)) is convex in I, its rates are too low: transfers take on average 1.40, 1.45,
     1.41 and 1.27 times too long with rates up to 7.4 bit/s/Hz at loads of 0.1, 0.2, 0.3 and 0.5 (UMi, places anywhere
     in a cell with six neighbours at 500 m; more without a cap), and the right time at 0 and 1. Left out: fast fading

@@ -28,10 +28,11 @@ class LargeScale:
     Line of sight and shadowing towards a site are fixed at each place, so a device that returns finds them
     unchanged. Both are functions of the sites' keys, the place and the radius of the area.
 
-    - Path loss: the model's at the 2D distance; closer places take that at min_distance_m (`is_held`).
+    - Path loss: the model's at the 2D distance; closer places take the loss at min_distance_m (`is_held`).
     - Line of sight `probabilistic`: in sight where Phi(G) < P_LoS(distance) for a standard normal field G
       with correlation exp(-dx/50 m) (UMi). Each place is in sight with exactly the model's probability, and
-      neighbouring places agree. P_LoS is tabulated: within 1e-5, 2e-4 where it has a kink or jumps.
+      neighbouring places agree. P_LoS is read from a table, with an error below 1e-5, or 2e-4 where it has a kink or
+      jumps.
     - Line of sight `soft`: the field is smooth, with correlation exp(-(dx/50 m)^2), and loss and shadowing
       change from one state to the other over some metres (38.901, 7.6.3.3): the two gains are mixed. The report
       gives a distance but no shape; a rough field would switch back and forth at each change instead of
@@ -44,9 +45,9 @@ class LargeScale:
       base stations are in 38.901; 0.5 is customary in system simulations (36.942, 36.814: 0.5 between sites, 1
       between sectors of a site; SEAMCAT's z = a x + b y with a^2 = b^2 = 1/2). The field G of line of sight has its
       own correlation, `los_common`: a place then sees both of two sites with probability Phi2(Phi^-1(P_1),
-      Phi^-1(P_2); los_common), while its probability to see either one stays P_1 or P_2. 38.901 has none: it
-      decides line of sight for each site independently (7.6.3.3), for drops of links rather than for paths between
-      cells, on which any site that comes into sight is 20 to 30 dB stronger.
+      Phi^-1(P_2); los_common), while it still sees the first with probability P_1 and the second with P_2. 38.901 has
+      no such correlation: it decides line of sight for each site independently (7.6.3.3), for drops of links rather
+      than for paths between cells, on which any site that comes into sight is 20 to 30 dB stronger.
 
     With wrap-around, distances are those to the nearest copy of a site, while shadowing and line of sight
     belong to the place in the area and do not repeat.
@@ -154,7 +155,7 @@ class LargeScale:
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:
         """Return the gain to every site in single precision, for measurements.
 
-        Within 1e-3 dB of `links_to`: coordinates of 1 km round by 6e-5 m. Line of sight is the same.
+        Within 1e-3 dB of `links_to`: coordinates of 1 km are rounded by up to 6e-5 m. Line of sight is the same.
 
         Args:
             positions_m: [n, 2].
@@ -210,7 +211,7 @@ class LargeScale:
     def links_among(
         self, positions_m: npt.ArrayLike, sites: npt.ArrayLike
     ) -> tuple[FloatArray, FloatArray, Float32Array]:
-        """Return `links_to` and `gain_db` [n, S] of the positions, in little more than the time of one."""
+        """Return `links_to` and `gain_db` [n, S] of the positions, in little more time than one of them takes."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._framed(positions), self.fields.at(positions).swapaxes(1, 2)
         log_square = self._log_square(self._apart(framed.astype(np.float32)))

@@ -46,7 +46,7 @@ def slots_of_many(
     """Count the slots of n transfers together; the numbers are exactly those of `Flow.slots`.
 
     Transfers that are drawn slot by slot advance together, some slots at a time; their sums continue in order, so
-    that they round as that of a single transfer. Static links and transfers by renewal are computed one by one.
+    that they round like the sum of a single transfer. Static links and transfers by renewal are computed one by one.
 
     Args:
         carrier: the common band.

@@ -1,4 +1,4 @@
-"""Fading of many links, drawn and read together, since single calls cost more than their numbers."""
+"""Fading of many links, drawn and read together, since single calls cost more than the numbers they draw."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], c
 
 
 def draw_ahead(links: Sequence[Fading], first_slot: int) -> None:
-    """Draw the blocks of a slot that many links lack, so that later reads of a few links find them."""
+    """Draw a slot's block for all links that lack it, so that later reads of a few links find it."""
     plain = [link for link in links if isinstance(link, LinkFading) and not link.static]
     hold(0, [(link, first_slot // link._block) for link in plain])
 

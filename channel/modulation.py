@@ -36,11 +36,11 @@ def snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
 class Steps:
     """Rates of the CQI table times layers: the highest that a slot's SNR allows, and 0 below the lowest.
 
-    Units: bit/s/Hz. The gap stands for short blocks, real decoders and the constellation: CQI 15 at 24.3 dB with
-    2 dB. Left out: a CQI that is outdated when it is used, and errors in reporting it (`goodput` counts block
-    errors). Effect of leaving the steps out: over Rayleigh fading, Shannon with a cap of 7.4 carries 1.17 times as
-    much as a gap of 2 dB at 20 dB, 1.55 times at 5 dB, 2.5 times at -5 dB, and something below -7.5 dB, where steps
-    carry nothing.
+    Units: bit/s/Hz. The gap stands for short blocks, real decoders and the constellation: with a gap of 2 dB, CQI 15
+    needs 24.3 dB. Left out: a CQI that is outdated when it is used, and errors in reporting it (`goodput` counts
+    block errors). Effect of leaving the steps out: over Rayleigh fading, Shannon with a cap of 7.4 carries 1.17 times
+    as much as steps with a gap of 2 dB at 20 dB, 1.55 times at 5 dB, 2.5 times at -5 dB, and something below -7.5 dB,
+    where steps carry nothing.
 
     With l layers on one band each has 1/l of the power, and together they carry l times the rate of one: l times a
     rate of the table needs l times its SNR. The same holds for a transmitter that spends its power on a part l < 1 of
@@ -93,7 +93,7 @@ class Steps:
 
     @cached_property
     def _table(self) -> tuple[FloatArray, FloatArray]:
-        """Rates and needs of the combinations of a rate with layers or a part that no other surpasses."""
+        """Rates and needed SNRs of the combinations of rate and layers, or rate and part, that none surpasses."""
         table = np.array(EFFICIENCIES)
         table = table if self.cap is None else table[table <= self.cap]
         alone = snr_needed(table, self.gap_db)
@@ -158,7 +158,7 @@ def diversity_rate(snr: npt.ArrayLike, taps: int, cap: float | None = None) -> F
     """Return the mean of min(log2(1 + snr g), cap) over g ~ Gamma(taps, 1/taps): a wide band with independent parts.
 
     The integral over t from 0 to the cap of P(g >= (2^t - 1) / snr), by Gauss-Legendre; without a cap up to
-    where this is below 1e-16. Within 1e-9 of one tap's closed form (`edgefl.channel.share.ergodic_rate`).
+    where this is below 1e-16. For one tap it is within 1e-9 of the closed form (`edgefl.channel.share.ergodic_rate`).
 
     Args:
         snr: linear mean, >= 0, any shape.

@@ -53,6 +53,6 @@ class PacketErrors:
         """Draw whether a packet that ends at a slot is lost: a function of link and slot, independent of other draws.
 
         Args:
-            snr: mean on the packet's band, with the power of a static link.
+            snr: mean on the packet's band; for a static link it includes |h|^2.
         """
         return bool(fading.generator(end_slot, STREAM).random() >= self.arrives(snr, fading.static))

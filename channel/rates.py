@@ -215,7 +215,7 @@ def _terms(snr: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _top(snr: FloatArray, cap: float | None, taps: int) -> FloatArray:
-    """Return [snr] the ln(1 + snr g) up to which a rate rises: its cap, or where larger g do not matter."""
+    """Return [snr] the ln(1 + snr g) up to which a rate rises: its cap, or where g no longer matters."""
     top = np.log1p(_LARGEST_G * snr) if taps == 1 else np.log1p((_LARGEST_G / taps + 10.0) * snr)
     return top if cap is None else np.minimum(cap * math.log(2.0), top)
 
@@ -314,7 +314,7 @@ def _late_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatArr
 
 
 def _steps_variance(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
-    """Return Var f [snr] of a rate in steps, counted from the highest, so nothing cancels if fades are rare."""
+    """Return Var f [snr] of a rate in steps; deviations from the highest avoid cancellation if fades are rare."""
     from scipy import special
 
     x = taps * steps.needs / snr[:, None]

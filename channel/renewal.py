@@ -49,8 +49,8 @@ def slots_renewal(
     Raises:
         ValueError: an argument is out of range, or the transfer would take more than MAX_SLOTS.
 
-    Left out: the state of the fading when the transfer begins, and the skewness of S_n. Both fade over
-    many coherence times 1 / (1 - rho); `auto` asks for AUTO_COHERENCE_TIMES of them.
+    Left out: the state of the fading when the transfer begins, and the skewness of S_n. The effect of both vanishes
+    over many coherence times 1 / (1 - rho); `auto` requires AUTO_COHERENCE_TIMES of them.
     """
     check_snr(snr)
     need = carrier.need(payload_bits)

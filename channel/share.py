@@ -30,7 +30,7 @@ def noise_w(
     noise_figure_db: float = 0.0,
     interference_margin_db: npt.ArrayLike = 0.0,
 ) -> FloatArray:
-    """Compute the noise N0 W F M in a share of the band: a link's mean SNR is P psi over it, with E|h|^2 = 1.
+    """Compute the noise N0 W F M in a share of the band: a link's mean SNR is P psi over this noise, with E|h|^2 = 1.
 
     Args:
         noise_psd_w_hz: noise power spectral density N0.

@@ -40,9 +40,9 @@ class SharedBand:
     no matter how often and when `settle`, `next_end` and `moved_bits` are called.
 
     Other transmitters behave like this one: power `full` is the full power in each share, so while K shares are in
-    use here K are in use there, and snr is 1 / (1 + K neighbours) of its value without them. Of those that are heard
-    slot by slot (`Interfered`) one sends on a share as large as one of the K: the noise rises by K times its rise
-    with their power over the whole band.
+    use here K are in use there, and snr is 1 / (1 + K neighbours) of its value without them. A transmitter that is
+    heard slot by slot (`Interfered`) puts its full power on one share, as large as one of the K: its interference
+    there is K times what it would be with the power spread over the whole band.
 
     Left out: control channels, resource blocks, retransmission, interference between flows.
     """
@@ -72,7 +72,7 @@ class SharedBand:
 
     @property
     def sent_slots(self) -> float:
-        """Airtime of all shares together up to the settled slot: K shares during a whole slot are K."""
+        """Airtime of all shares together up to the settled slot: K shares in use for a whole slot count as K."""
         return self._state.sent
 
     def sent_slots_of(self, group: int) -> float:
@@ -143,7 +143,7 @@ class SharedBand:
 
         Args:
             horizon: look no further than this slot. When flows join often, a horizon a few hundred slots ahead
-                avoids planning that the next flow would void.
+                avoids plans that the next flow would void.
 
         Returns:
             Slot and ids in the order in which they joined; the horizon and no ids if none ends before it;

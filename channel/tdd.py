@@ -125,7 +125,7 @@ class Frame:
         return periods * self._airtime + self._before[rest] - self._before[first_slot % self.period]
 
     def slots(self, first_slot: int, airtime: float) -> int:
-        """Return the smallest number of slots from first_slot on that have at least this airtime, to rounding."""
+        """Return the smallest number of slots from first_slot on that have at least this airtime, up to rounding."""
         phase = first_slot % self.period
         until = airtime + self._before[phase]
         # whole periods, so that the rest is in (0, period]
@@ -176,7 +176,7 @@ _ALWAYS = Frame((1.0,))
 
 @dataclass(frozen=True)
 class OnTime:
-    """On-time of a radio from a slot boundary on: in each slot the share that is the frame's weight.
+    """On-time of a radio from a slot boundary on: in each slot, the share given by the frame's weight.
 
     The share of a special slot is spread evenly over the slot.
 

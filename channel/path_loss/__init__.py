@@ -171,7 +171,7 @@ def check_height(name: str, height_m: float, lowest_m: float, highest_m: float, 
     """Raise if an antenna height is outside a model's range.
 
     Raises:
-        ValueError: begins with the name, and states the range and why.
+        ValueError: begins with the name, and gives the range and the reason.
     """
     if not lowest_m <= height_m <= highest_m:
         raise ValueError(f"{name} must be between {lowest_m:g} and {highest_m:g} m, got {height_m:g}: {why}")

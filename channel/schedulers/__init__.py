@@ -61,7 +61,7 @@ class Flows:
     def some(self, rows: npt.NDArray[np.intp], part: float) -> "Flows":
         """Return some of the flows, alone on a part of the band.
 
-        Efficiency and average still refer to the whole band, which keeps their order on a part.
+        Efficiency and average still refer to the whole band, and have the same order on a part.
         """
 
         def of(values: Any) -> Any:

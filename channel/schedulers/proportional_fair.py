@@ -16,8 +16,8 @@ NOTHING = 1e-300  # a smaller average is of service that is forgotten
 class ProportionalFair(Scheduler):
     """The whole band to the flow with the best channel relative to its recent service.
 
-    The flow with the largest efficiency over average wins; the average forgets by beta per slot. Among flows with no
-    service within memory, the best channel wins.
+    The flow with the largest efficiency over average wins; the average is exponentially weighted, by beta per slot.
+    Among flows with no service within memory, the best channel wins.
 
     Source: Jalali, Padovani and Pankaj, IEEE VTC 2000.
     """

@@ -30,7 +30,7 @@ class Derived(Generic[*Of, Value]):
 
 
 class DerivedRows:
-    """A cached number per row with a stamp, recomputed only for rows with a new stamp.
+    """A cached number per row, recomputed only when the row has a new stamp.
 
     Args:
         compute: stamps [n], rows [n] -> numbers [n].
@@ -60,5 +60,5 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
-    """Return the bits of a float array, since nan equals no number; others as they are."""
+    """Return a float array as its bits, since nan equals no number; return other values unchanged."""
     return values.view(np.int64) if values.dtype == np.float64 else values

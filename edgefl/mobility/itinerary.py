@@ -32,7 +32,7 @@ Address = str | dict[str, Share] | tuple[Coordinate, Coordinate]
 
 
 def _of_place(name: str) -> int:
-    """Return the offset of a person's numbers for a place, by its name, so that places do not affect one another."""
+    """Return the offset of a person's numbers for a place, from its name alone, so that places are independent."""
     return _SPOTS + 8 * zlib.crc32(name.encode())
 
 

@@ -76,9 +76,9 @@ class StreetMap:
     def ways(self, from_m: np.ndarray, to_m: np.ndarray) -> list[np.ndarray]:
         """Return the shortest ways between places [2, n] and [2, n], each [points, 2] with its corners, in m.
 
-        A way goes straight to the nearest point of any street, along streets, and straight from the nearest point of
-        the other place. Each corner at which ways begin is searched from once (Dijkstra, 1959), with one search in
-        memory at a time. The choice between several shortest ways depends only on the two places.
+        A way goes straight to the nearest point of any street, along streets, and straight to the other place from
+        the street point nearest to it. There is one search from each corner at which ways begin (Dijkstra, 1959),
+        with one search in memory at a time. The choice between several shortest ways depends only on the two places.
         """
         start, end = self._enter(from_m), self._enter(to_m)
         along_m = np.abs(start.to_end_m[0] - end.to_end_m[0])

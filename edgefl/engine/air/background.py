@@ -22,7 +22,7 @@ UsersSnr = Callable[[int], dict[Direction, FloatArray]]
 
 @dataclass(frozen=True)
 class BackgroundTraffic:
-    """Poisson arrivals of background files in each cell and direction, each of a random user.
+    """Poisson arrivals of background files in each cell and direction, each for a random user.
 
     The load is the share of time that the files would occupy the band alone: the arrival rate is the load over a
     file's mean duration alone in the band. The rate follows a changing load: up to the next arrival it integrates to

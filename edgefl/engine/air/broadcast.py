@@ -23,9 +23,9 @@ class Broadcast:
 
     Units: slots, bits; SNR linear, mean on the whole band. Source: 3GPP TS 23.247 (multicast and broadcast with
     point-to-point repair). Left out: new measurements of gains during the broadcast, which is short; feedback; and
-    that all devices get the same modulation, which layers and rateless codes nearly make up for. It has no array gain
-    and one layer. Effect of leaving broadcast out: rounds take 1.4 times as long, for their slowest device 2 times
-    (90 devices, cell of 250 m).
+    that all devices get the same modulation, which layers and rateless codes nearly make up for. A broadcast has no
+    array gain and one layer. Effect of leaving broadcast out: rounds take 1.4 times as long, for their slowest device
+    2 times (90 devices, cell of 250 m).
 
     Args:
         received_bits: device -> bits received at the end.
@@ -56,7 +56,7 @@ class Broadcast:
         """Plan the broadcast of a round.
 
         Args:
-            payload_bits: [devices], all the same or 0.
+            payload_bits: [devices], each 0 or the same value.
             quantile: 0 for the rate of the worst device.
             lowest_snr: devices with a mean SNR below this receive nothing and do not slow the broadcast down.
         """

@@ -121,10 +121,10 @@ class Budget:
         return levels
 
     def uplink_levels(self, power_db: np.ndarray, cell: int, share: float) -> list[FloatArray]:
-        """Return for each cell [its devices] the power of each over a site's noise, on its share of the band.
+        """Return, for each cell, [its devices] the power of each at a site over the noise, on its share of the band.
 
-        It is the power of its own uplink, by power control if the settings have it: over the whole band, or all of it
-        on the share.
+        Each device sends with the power of its own uplink, set by power control if the settings have it: spread over
+        the whole band, or with rule `full` all of it on the share.
 
         Args:
             power_db: [devices, cells] gains; a device belongs to the cell with its largest.

@@ -83,7 +83,7 @@ class ChannelReports:
         return self._snr[direction].item(row) if self._is_now(self._measured_s.item(row)) else None
 
     def take_surveyed(self, row: int, survey: Survey) -> None:
-        """Update the link in a row from a survey; an absent device keeps its last SNR."""
+        """Update the link in this row from a survey; an absent device keeps its last SNR."""
         snr, heard = self._surveyed(survey)
         self._measured_s[row] = self._reader.env.now
         if np.isfinite(survey.positions_m[self.ids[row], 0]):
@@ -130,9 +130,9 @@ class GainReader:
 
     At the common measurement times all rounds are measured together, since the gains of many places take little
     longer than those of a few. Where devices survey all cells for handovers, the survey gives the links' gains too; a
-    transfer that begins between two measurements takes those of the last tick, like a network with reports. Without a
-    survey such a link is measured alone, or, in a dynamically shared band, with those of its round, since the band
-    replans all of them.
+    transfer that begins between two measurements takes the gains of the last tick, like a network with reports.
+    Without a survey such a link is measured alone, or, in a dynamically shared band, with the other links of its
+    round, since the band replans all of them.
 
     Args:
         gains: large-scale gains of the links.
@@ -140,7 +140,7 @@ class GainReader:
         shared: whether transfers share a band dynamically.
 
     Attributes:
-        under_way: the rounds with a transfer under way, in order of their first one.
+        under_way: the rounds with a transfer under way, in order of the start of their first one.
         positions_m: returns [devices, 2] of all devices now, nan if absent; None if no device moves.
         survey: afresh -> survey of all cells by all devices, from now or the last tick; None without measurements.
     """
@@ -156,7 +156,7 @@ class GainReader:
     survey: Callable[[bool], Survey | None] = lambda _: None
 
     def read(self, asking: ChannelReports, row: int) -> None:
-        """Measure a round's link in a row, and all others due with it."""
+        """Measure the link in this row of a round, and all others due with it."""
         assert self.positions_m is not None  # otherwise no link is measured again
         on_grid, rounds = self.monitoring.measures_at(self.env.now), [asking]
         survey = self.survey(on_grid)

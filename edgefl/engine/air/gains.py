@@ -54,7 +54,8 @@ class LargeScaleGains(Protocol):
     def beyond(self) -> int:
         """Number of links that took the gain at the world's border.
 
-        Their devices are beyond it for less than a tick and still count as present, or left with work under way.
+        Their devices have been beyond it for less than a tick and still count as present, or they left with work
+        under way.
         """
 
     def of_round(
@@ -205,7 +206,7 @@ class SpatialGains:
         return power_db
 
     def _of_cells(self, gain_db: np.ndarray, sectors: Sectors | None, positions_m: np.ndarray) -> np.ndarray:
-        """Return the gain [n, cells] in dB from that to the sites, gain_db [n, S], at places [n, 2]."""
+        """Convert gains to the sites, gain_db [n, S], to gains to the cells [n, cells], dB, at places [n, 2]."""
         if sectors is None:
             return gain_db + self._antenna_gain_dbi if self._antenna_gain_dbi else gain_db
         panels_dbi = sectors.gain_dbi(positions_m, single=True)
@@ -216,7 +217,7 @@ Kind = TypeVar("Kind")
 
 
 def by_kind(kinds: Sequence[Kind], of: np.ndarray) -> Iterator[tuple[Kind, np.ndarray | slice]]:
-    """Yield each kind that occurs and its rows, all of them if there is one kind.
+    """Yield each kind that occurs and its rows, which are all rows if there is only one kind.
 
     Args:
         of: [n] each row's index into `kinds`.

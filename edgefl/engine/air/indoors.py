@@ -80,7 +80,7 @@ class IndoorsByTrip:
     its state. The loss is the same towards all sites.
 
     Source: 3GPP TR 38.901, Table 7.2-1 (its indoor share is for users at 3 km/h), and 7.4.3.2 (cars:
-    N(9 dB, (5 dB)^2)). Left out: a device that walks to a place is outdoors on the way.
+    N(9 dB, (5 dB)^2)). Left out: that a device is outdoors while it walks to a place.
 
     Args:
         buildings: of the devices; used with trip numbers instead of square numbers.

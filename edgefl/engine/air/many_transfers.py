@@ -39,7 +39,7 @@ def time_transfers(
 
 
 def sure_to_end(air: AirInterface, links: Links, direction: Direction, bits: int, power: FloatArray) -> bool:
-    """Return whether transfers are certain to end, within a tenth of the slots that they may take.
+    """Return whether transfers are certain to end within a tenth of MAX_SLOTS.
 
     Args:
         power: [links] power of the fading that nearly all slots exceed.

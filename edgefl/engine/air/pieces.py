@@ -1,4 +1,4 @@
-"""Compute the pieces of transfers that begin at one slot boundary together, when the first of them begins."""
+"""Compute together all pieces of transfers that begin at one slot boundary, when the first of them begins."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -16,7 +16,7 @@ class _Awaited(Protocol):
 class Pieces:
     """The transfers that continue at each slot: all links are measured together, and most transfers continue then.
 
-    Transfers are the same as computed alone, but many take little more time than one.
+    The results are the same as for each transfer alone, but many take little more time than one.
     """
 
     def __init__(self) -> None:

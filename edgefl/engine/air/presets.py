@@ -117,7 +117,7 @@ def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fits(key: str, given: Mapping[str, Any]) -> bool:
-    """Return whether a value of the preset fits a scenario's keys; the checks of other values raise errors."""
+    """Return whether a value of the preset fits a scenario's keys; invalid keys have their own checks."""
     by_cqi = given.get("rates", "cqi") == "cqi"
     power_rule = given.get("uplink_power_over_share") or given.get("power_over_share")
     match key:

@@ -163,7 +163,7 @@ class MonitoredTransfer:
     Args:
         snr: returns the link's mean SNR now, on the whole band with full power.
         known_snr: returns the same, or None if it has not been measured yet at this time.
-        sync_snr: that SNR -> mean over fading on the link's share.
+        sync_snr: SNR on the whole band -> its mean over fading on the link's share.
         lowest_snr: below it the link is out of sync.
     """
 

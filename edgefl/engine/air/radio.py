@@ -50,7 +50,7 @@ class Radio:
 
     Args:
         device_power_w: [devices] radiated power, or one for all.
-        speeds_m_s: [devices] speeds that set the Doppler.
+        speeds_m_s: [devices] speeds that set the Doppler shift.
         reading_s: time between two measurements of a gain, if the settings ask for them.
         groups: device groups that divide a dynamic band by weight; None lets the scheduler share the whole band.
 
@@ -234,8 +234,8 @@ class Radio:
     def _elsewhere(self, state: LargeScaleState, sent: int, link: Link, cell: int) -> RadioRound | None:
         """Return the round of a device's link to a cell's site as it is now, or None if the device is absent.
 
-        Where shares are fixed for a round, it keeps its share on that cell's band and the devices there keep theirs.
-        The missing part of a broadcast is sent by unicast.
+        Where shares are fixed for a round, the device takes its share with it to that cell's band, and the devices
+        there keep theirs. The missing part of a broadcast is sent by unicast.
 
         Args:
             state: of the round that opened the link.

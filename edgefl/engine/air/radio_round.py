@@ -100,8 +100,8 @@ class RadioRound:
     ) -> float:
         """Return the joules of the cell's server for the round's downlinks, which began together and are over.
 
-        In a dynamic band, these are the used slots that no round has been billed for yet, including those of devices
-        that came from another cell after a failure, and of background traffic.
+        In a dynamic band, the round is billed for the used slots that no round has been billed for yet, including
+        those of devices that came from another cell after a failure, and of background traffic.
 
         Args:
             billed_slots: `sent_slots` at the last bill of a round of the cell.
@@ -129,7 +129,7 @@ class RadioRound:
     def _served_s(self, downlinks: Sequence[Span], billed: SentTime | None) -> float:
         """Return how long sites sent these downlinks, s, including those resumed in another cell after a failure.
 
-        Leaves out time that is already billed, where rounds overlap.
+        Where rounds overlap, time that is already billed is left out.
         """
         pieces = [piece for span in downlinks for piece in (span.pieces or ((self.cell, span),))]
         frame, sent_s = self.air.carriers["downlink"].frame, 0.0
@@ -169,7 +169,7 @@ class Link:
         return float(self.round.links.neighbours[self.row])
 
     def share(self, direction: Direction) -> float:
-        """Return its share of the band; unused in a dynamically shared band."""
+        """Return the link's share of the band; unused in a dynamically shared band."""
         return float(self.round.links.share[direction][self.row])
 
     def snr(self, direction: Direction) -> float:

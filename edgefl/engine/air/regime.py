@@ -13,7 +13,7 @@ class RenewalRegime:
     30 m/s, 1,500 or 2,000 of each kind, the standard deviation of renewal's times was too large by at most
 
         coherence times   0.1     0.3     1      2     5     10    20   50
-        error           540 %   240 %   97 %   57 %   22 %  12 %  7 %  within the 2 to 3 % that so many can tell
+        error           540 %   240 %   97 %   57 %   22 %  12 %  7 %  within the sampling error of 2 to 3 %
 
     and the same holds for their 99th percentile; the mean is within 3 % from 2 on, 10 % too long at 1, 190 % at 0.1.
     The weakest links have the largest errors: at 20 dB they are a third to a fifth of this.

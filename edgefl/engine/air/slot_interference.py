@@ -38,8 +38,9 @@ class SlotInterference:
     ) -> InterferedLinks:
         """Return the links' fading with interference at their receivers, computed on first use.
 
-        Few links that a device tries after a failure carry anything, even without interference. The devices of
-        other cells send on shares of the band as large as these links', since all cells divide their bands alike.
+        Of the links that a device tries after a failure few carry anything even without interference, so most
+        need no interference. The devices of other cells send on shares of the band as large as these links', since
+        all cells divide their bands alike.
 
         Args:
             uplink_share: [links] of the band; 1 if shares change within a round.

@@ -30,8 +30,8 @@ class Layer3Filter:
     characteristic, as the standard requires: 1 - a becomes (1 - a)^(T / SAMPLE_S), so that an old measurement
     has the same weight after the same time. k = 0 is no filter.
 
-    Source: TS 38.331, section 5.5.3.2. A device measures all cells, and its filter continues through handovers;
-    that of a device that was off or absent starts afresh.
+    Source: TS 38.331, section 5.5.3.2. A device measures all cells, and its filter continues through handovers; the
+    filter of a device that was off or absent starts afresh.
     """
 
     def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:
@@ -84,9 +84,9 @@ class EventA3:
         enters when  M_n - Hys > M_p + Off,   and leaves when  M_n + Hys < M_p + Off.
 
     A neighbour that has entered and has not left for time_to_trigger_s is the target; the timer continues
-    between measurements, so a decision comes exactly that long after the measurement that entered. If two
-    timers end together, the stronger neighbour wins. Cell-specific offsets Ofn, Ocn are left out (zero).
-    Layer 1 needs no filter: the measurements are free of fast fading.
+    between measurements, so a decision comes exactly time_to_trigger_s after the measurement at which the neighbour
+    entered. If two timers end together, the stronger neighbour wins. Cell-specific offsets Ofn, Ocn are left out
+    (zero). Layer 1 needs no filter: the measurements are free of fast fading.
     """
 
     def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:

@@ -28,7 +28,7 @@ class IdleTicks:
     _before: tuple[np.ndarray, ...] = ()
 
     def looked(self, time_s: float, several: bool) -> None:
-        """Note that all devices were checked now; several: and measured, since there are several cells."""
+        """Note that all devices were checked now, and also measured if there are several cells."""
         self._still, since_s = False, self.served.since_s
         if several and not (self.measured.settled and self.a3.idle):
             return  # the usual case while a device moves

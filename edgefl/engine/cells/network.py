@@ -37,7 +37,7 @@ class Network:
 
     Events: a device, switched on or not, enters the simulated area (`arrival`) and leaves it (`departure`) in turn.
     `switched_on` and `battery_back` name the selected cell; `switched_off`, `battery_empty` and `departure` name the
-    previous one. Without a cell, none serves the device.
+    previous one. In an event without a cell, no cell serves the device.
 
     Args:
         movement: movement of the devices.
@@ -231,7 +231,7 @@ class Network:
     def reestablished(self, device: int, cell: int) -> bool:
         """Connect a device to a cell after a radio link failure; return whether its part of the round continues.
 
-        Another cell than before counts as a handover, and the handover policy decides.
+        A change of cell counts as a handover, so the handover policy decides.
         """
         source, (failed_s, since_s) = int(self._served.cell[device]), self._parts.failed_s.pop(device)
         after_s = self.env.now - failed_s

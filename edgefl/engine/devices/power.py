@@ -123,7 +123,7 @@ class Power:
         self._look(device, battery)
 
     def radio_off(self, device: int, end_s: float, bits_j: float, *, tail: bool = True) -> float:
-        """End a transfer: book the energy of its bits besides that of its time; return the joules paid.
+        """End a transfer: book the energy of its bits in addition to that of its time; return the joules paid.
 
         An empty battery pays no more than it had. Left out: the times within a transfer at which bits draw energy.
 

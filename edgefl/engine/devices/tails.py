@@ -103,7 +103,7 @@ class Tails:
         return self.energy_j(device, self._longest_s(device)) - self.energy_j(device, now_s - since_s)
 
     def cut(self, device: int, missing_j: float) -> None:
-        """End a running tail early, so that it takes less by this energy."""
+        """End a running tail early, which saves this energy."""
         since_s, lasts_s = self._since_s[device], self._longest_s(device)
         assert since_s is not None
         for most_s, power_w in reversed(self._tails[device]):

@@ -14,7 +14,7 @@ from edgefl.errors import EdgeflError
 
 
 class Deserted(Exception):
-    """Raised when waiting for a device in a cell is given up; it has had none since a time."""
+    """Raised when a server gives up waiting for a device; its cell has been empty since `since_s`."""
 
     def __init__(self, since_s: float) -> None:
         super().__init__(since_s)
@@ -52,8 +52,8 @@ class Attendance:
     def link_columns(self) -> dict[str, int]:
         """Return extra columns of rounds.csv about devices that would be present but have no link now.
 
-        Devices out of coverage, if the scenario has coverage; devices that are connecting, including those waited
-        for, if links can fail.
+        The columns count devices out of coverage, if the scenario has coverage, and devices that are connecting,
+        including those waited for, if links can fail.
         """
         network = self._simulation.network
         without, columns = network.out_of_coverage(self._cell), dict[str, int]()

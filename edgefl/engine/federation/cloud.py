@@ -47,7 +47,7 @@ class CloudStage(Stage, Protocol):
     """A stage of a cell that may exchange models with a cloud after its rounds."""
 
     def submit(self) -> int:
-        """Send the cell's model to the cloud; return its weight, the samples of devices aggregated since the last.
+        """Send the cell's model to the cloud; return its weight: samples of devices aggregated since the last one.
 
         A model of weight 0 does not count.
         """
@@ -57,7 +57,7 @@ class CloudStage(Stage, Protocol):
 
         Args:
             cells: sorted; at least one.
-            aggregated: whether the round just over made a model: then the two count as one version.
+            aggregated: whether the round just over made a model; if so, that model and the mean count as one version.
         """
 
 
@@ -137,7 +137,7 @@ class Cloud:
         return Exchange(version, waited_s, ways * one_way_s, ways * bits, energy_j)
 
     def _look(self) -> None:
-        """Make a model and answer waiting cells, if due; models of zero weight alone make none."""
+        """Make a model and answer waiting cells, if due; if all weights are zero, make none."""
         waits = self.settings.waits_for == "cells"
         if not self._waiting or (waits and not self._federations.working <= self._waiting.keys()):
             return

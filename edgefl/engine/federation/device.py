@@ -94,7 +94,7 @@ class Device:
     def _move(
         self, link: Link, direction: Direction, bits: int, patient: bool
     ) -> Generator[simpy.Event, None, tuple[Span, Link]]:
-        """Move bits, after a link failure the missing ones over the next link; return the span and the last link."""
+        """Move bits; after a link failure, move the rest over the next link. Return the span and the last link."""
         pieces: list[tuple[int, Span]] = []
         gaps: list[Span] = []
         while True:
@@ -147,7 +147,7 @@ class Device:
 class Devices(Sequence[Device]):
     """All devices of a run, by id, each made on first use.
 
-    Most of a million devices never take part, which saves 500 bytes each and seconds.
+    Out of a million devices most never take part; not making them saves 500 bytes for each, and seconds.
 
     Args:
         make: (id, power draws of its radio) -> device.

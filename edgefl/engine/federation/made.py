@@ -16,7 +16,7 @@ from edgefl.engine.parts import Part
 
 
 class Columns(NamedTuple):
-    """Further columns of rounds.csv, with one value, and of devices.csv, with a value per job."""
+    """Further columns: one value each for rounds.csv, and one per job for devices.csv."""
 
     of_round: Mapping[str, Any] = {}
     of_devices: Mapping[str, Sequence[Any]] = {}

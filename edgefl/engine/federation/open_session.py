@@ -12,8 +12,8 @@ class OpenSession:
     """The session under way in a cell.
 
     number: from 1 on. until_s: time from which its policy begins no further round of training. members: devices
-    present at its start. rounds, dispatches: counts so far, by phase. sampled: devices of each phase without
-    evaluation. unchanged: rounds that left the global model unchanged. losses: mean reported loss of each round of
+    present at its start. rounds, dispatches: counts so far, by phase. sampled: devices drawn for each phase that has
+    no evaluation. unchanged: rounds that left the global model unchanged. losses: mean reported loss of each round of
     the global model, if the policy asks for it. validated: scores on the validation samples.
     """
 

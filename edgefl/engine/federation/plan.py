@@ -24,7 +24,7 @@ LINKS_AT_ONCE = 16_384
 
 
 def faded_at_once(taps: int) -> int:
-    """Return the number of a planned round's taps with their fading in memory at a time."""
+    """Return how many of a planned round's taps have their fading in memory at the same time."""
     return min(taps, LINKS_AT_ONCE)
 
 

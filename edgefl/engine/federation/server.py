@@ -57,7 +57,7 @@ class Server:
         )
 
     def run(self) -> Generator[simpy.Event, None, None]:
-        """Run the sessions in turn, until the duration is over, or no device is left and the others are done."""
+        """Run the sessions in turn, until the duration is over, or no device is left and other servers are done."""
         self._federation.works()
         reason = "start"
         for number in itertools.count(1):

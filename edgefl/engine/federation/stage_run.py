@@ -122,7 +122,7 @@ class StageRun:
         return [(room, ids) for room, ids in idle if ids]
 
     def _ready(self, groups: list[_Group], *, stands_still: bool) -> list[JobDone] | None:
-        """Return the updates for a model now, which may be too few for one, or None if it is not due."""
+        """Return the updates to make a model of now, perhaps too few for one, or None if no model is due."""
         work, present = self._work, sum(len(group.there) for group in groups)
         stuck = stands_still or work.lost > LOST_PER_PLACE * max(1, present)
         ready = next((of.arrived[:many] for of in groups if (many := self._policy.ready(of.state))), [])
@@ -156,7 +156,7 @@ class StageRun:
                 work.end(dispatch, plan.parts)
 
     def _selection(self, number: int, room: int, idle: list[int]) -> Selection:
-        """Select the devices to dispatch, by the selector, or without evaluation, those sampled for the phase."""
+        """Select the devices to dispatch: by the selector, or in a phase without evaluation those sampled for it."""
         server, facts, sampled = self._server, self._facts, self._session.sampled
         key = (self._session.number, facts.phase, number)
         if facts.evaluates:

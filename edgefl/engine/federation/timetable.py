@@ -15,9 +15,8 @@ class Timetable:
     """The times of one cell's rounds.
 
     A round begins when the one before has ended and the pause after it is over; with `every_s` at the first
-    multiple of it after the start of the round before, or at once if that round and its pause took longer. What
-    precedes a session's training, probes and a check, takes no time of the grid: its first round of training follows
-    at once.
+    multiple of it after the start of the round before, or at once if that round and its pause took longer. The probes
+    and the check before a session's training take no time of the grid: its first round of training follows at once.
 
     Attributes:
         next_s: no round begins before this time.
@@ -37,7 +36,7 @@ class Timetable:
         self.next_s = max(self.next_s, time_s + self.pause_s)
 
     def resumed(self, time_s: float) -> None:
-        """Record that a device has come into an empty cell, which had to skip its times."""
+        """Record that a device has come into a cell that was empty and had to skip its times."""
         if self.every_s is not None:
             self.next_s = max(self.next_s, math.ceil(time_s / self.every_s - ON_GRID) * self.every_s)
 

@@ -1,4 +1,4 @@
-"""Report uploads that began to a learner that accounts for the data its devices have sent."""
+"""Tell a learner which uploads began, if it accounts for the data that its devices have sent."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -38,7 +38,7 @@ class Dispatch:
 
 
 class Job(NamedTuple):
-    """One device's work, a position in its dispatch."""
+    """One device's work, given by its dispatch and the position in it."""
 
     dispatch: Dispatch
     position: int

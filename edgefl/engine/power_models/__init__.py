@@ -31,7 +31,7 @@ class Draws:
         send_w: while its transmitter is on, without its amplifier.
         amplifier_w: while it radiates full power; proportional to the share of the power.
         receive_j_bit, send_j_bit: energy of each bit, in addition.
-        wait_w: during a transfer, in the slots of a TDD frame of the other direction.
+        wait_w: during a transfer, in the slots of a TDD frame that serve the other direction.
         tail: after a transfer until the next one: duration, s, and power, W, of each step.
     """
 

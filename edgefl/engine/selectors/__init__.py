@@ -184,7 +184,7 @@ class Decider(Selector):
     """Base of selectors that see all of `Candidates`, have a memory, and may set shares, powers and clocks.
 
     The memory is passed in and returned, one for each cell. A resumed run asks for all its decisions again from the
-    first round on, and a decider has to repeat them.
+    first round on, and a decider has to make the same ones.
     """
 
     # whether candidates include the fading of the next slot

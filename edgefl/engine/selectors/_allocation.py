@@ -231,7 +231,7 @@ def least_energy(
 
 
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the marginal cost of sending time besides the amplifier: watts, computing's part of them, and its time.
+    """Return the watts that more sending time costs besides the amplifier's, computing's part, and its seconds.
 
     The clock uses the rest of the window: computing costs 2 xi c^3 / (window - t)^3 watts more.
     """
@@ -243,7 +243,8 @@ def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatA
 def _worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) -> FloatArray:
     """Return [n] the value of the whole band to a device that sends for a time t at y bits/s/Hz, J.
 
-    The amplifier's saving by more share; without an amplifier, the saving in time at the maximum power.
+    It is what the amplifier saves by a larger share; without an amplifier, what the shorter time at the maximum power
+    saves.
     """
     amplifier_j = t * of.amplifier_w / of.gain * price(y)
     takes_w, _, _ = circuits_w(of, window_s, t)
@@ -304,7 +305,7 @@ def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> 
 
     Without a limit of power y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time saves
     b price / t watts. If that needs more than the maximum power, or the amplifier draws nothing,
-    b log2(1 + g / b) = z / t, and more time saves price z / (t^2 s) - P, where s is `share_costs`. It costs
+    b log2(1 + g / b) = z / t, and more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs
     `circuits_w`.
     """
     takes_w, cubes_w, compute_s = circuits_w(of, window_s, t)

@@ -20,12 +20,13 @@ def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0, part: float = 
     """Return what participants compute and send, as if rates were Shannon's.
 
     The band's rates are averaged over fading, capped, or NR's steps, and a TDD frame serves the uplink for part of
-    the time. The gain of each link is such that Shannon's formula has its mean rate at one power per Hz. A link below
-    the lowest rate on the whole band counts at this rate if its power per Hz would be lower still.
+    the time. The gain of each link is such that Shannon's formula has its mean rate at one power per Hz. A link that
+    is too weak for the lowest rate on the whole band is assumed to have at least the power per Hz that this rate
+    needs.
 
     Args:
-        per_hz: [n] that power, where 1 is a device's maximum power on the whole band.
-        part: part of the band that they have; it is the whole band in the result.
+        per_hz: [n] this power per Hz, where 1 is a device's maximum power on the whole band.
+        part: part of the band that the participants have; in the result, it counts as the whole band.
     """
     carrier = chosen.uplink
     assert carrier is not None
@@ -81,8 +82,8 @@ def carrying(chosen: Candidates) -> BoolArray:
 def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> Decision:
     """Return the decision for these participants and their allocation; no power is too low to carry anything.
 
-    Devices with links that carry nothing keep an equal share, since it is unknown when they will; the rest is
-    allocated.
+    Devices with links that carry nothing keep an equal share, since it is unknown when they will; the rest of the
+    band is allocated.
     """
     n, carries = len(chosen), carrying(chosen)
     shares, power, clock_hz = np.full(n, 1.0 / n), np.ones(n), chosen.clock_hz.copy()

@@ -10,9 +10,9 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 class BestNorm(CountedDecider):
     """Take the devices with the longest last update, but first those that have sent none yet.
 
-    After Amiri, Gunduz, Kulkarni and Poor, IEEE Trans. Wireless Commun., 2021, policy BN2. There all devices train in
-    each round and report the length of their current update; here only participants train, and report it with their
-    update, in 32 bits.
+    After Amiri, Gunduz, Kulkarni and Poor, IEEE Trans. Wireless Commun., 2021, policy BN2. In the paper all devices
+    train in each round and report the length of their current update; here only participants train, and report it
+    with their update, in 32 bits.
     """
 
     asks_norm: ClassVar[bool] = True
