@@ -38,7 +38,9 @@ class Staleness:
     An update's staleness tau is the number of models made since the one that it began from. With K updates, whose
     data have the shares p_k (all 1/K if devices hold the same amount), the model moves by
 
-        w+ = w + scale x sum_k weight_k p_k delta_k,    weight_k of the factor s(tau_k) by `divisor`.
+        w+ = w + scale x sum_k weight_k p_k delta_k,
+
+    where `divisor` says how weight_k follows from the factor s(tau_k).
 
     Args:
         law: s(tau): constant 1; polynomial (1 + tau)^-exponent; hinge 1 up to `after`, then
@@ -130,7 +132,8 @@ class Now:
         time_s: simulated time.
         progress: share of the session that is over, in [0, 1), by its policy; by default the round's number over
             `SessionStart.longest`.
-        models: made earlier in this phase, if rounds overlap; by default the number of earlier rounds.
+        models: number of models made earlier in this phase, if rounds overlap; by default the number of earlier
+            rounds.
     """
 
     time_s: float = 0.0
@@ -228,8 +231,8 @@ class Expected:
     Args:
         held: training samples that each holds.
         samples: number that each would process.
-        down_bits, up_bits: that each would receive and send, before its first part in the session; later the engine
-            takes those of the last one.
+        down_bits, up_bits: bits that each would receive and send, until it first takes part in the session; after
+            that the engine uses the bits of its last participation.
     """
 
     ids: tuple[int, ...]

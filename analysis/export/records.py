@@ -125,7 +125,7 @@ def _about(about: dict[str, Any]) -> dict[str, str]:
 
 
 def _rounds(rounds: pd.DataFrame, score: str) -> Iterator[tuple[float, dict[str, float]]]:
-    """Yield a run's rounds by their end; with several cells each has its own curves."""
+    """Yield a run's rounds in order of their ends; with several cells, each cell has its own curves."""
     several = rounds["cell"].nunique() > 1
     spent_j = 0.0
     for row in rounds.sort_values("end_s").to_dict("records"):

@@ -28,7 +28,7 @@ NARROWEST = 0.1  # minimum share of the axis for a session to be labelled
 
 
 class MovingDrawing:
-    """A figure of one run that can show any time of it.
+    """A figure that can show any moment of one run.
 
     Args:
         phone: stack the map above the curves, legible at the width of a phone.
@@ -238,7 +238,7 @@ def _middle_of_longest(holds: np.ndarray) -> int:
 
 
 def cells_of(layout: dict[str, Any]) -> dict[int, np.ndarray]:
-    """Return the corners [n, 2] of each cell: by geometry the places nearest to its site, split by sector."""
+    """Return the corners [n, 2] of each cell: the region nearest to its site, split by sector."""
     if layout["shape"] == "open":
         return {}
     sectors = layout["sectors"]

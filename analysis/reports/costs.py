@@ -104,7 +104,7 @@ ROUNDING = 1e-9  # of a run's time: smaller gaps between rounds are rounding err
 
 
 def breakdown(runs: Runs) -> pd.DataFrame:
-    """Divide energy by its use, and time by what it was spent waiting for, one row per run.
+    """Break down energy by use, and time by what was waited for, one row per run.
 
     Returns:
         variant, seed; of all devices receive_j, transmit_j, compute_j, tail_j (after transfers), and

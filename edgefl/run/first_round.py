@@ -170,7 +170,7 @@ def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int
 
 
 def _computes_s(work: int, fleet: Fleet, processors: Processors, section: str) -> list[float]:
-    """Return each class's computing time in a round of e local steps (or one epoch's), s."""
+    """Return each class's computing time in a round of e local steps (or of one epoch), s."""
     try:
         # one device of each class
         _, firsts = np.unique(fleet.of, return_index=True)

@@ -142,7 +142,7 @@ def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
 
 
 def _of_costs(learning: LearningSettings) -> Iterator[str]:
-    """Note what this algorithm sends and computes without being booked."""
+    """Note what this algorithm sends and computes that the costs leave out."""
     name = registry.name_of("algorithms", learning.algorithm)
     sent = list(_not_paid_of_sent(learning)) if learning.cost.payload == "model" else []
     computed = list(_not_paid_of_computed(learning)) if learning.cost.booked != "all" else []

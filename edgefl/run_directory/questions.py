@@ -25,7 +25,7 @@ KEEPS_TRAINING = (*LOOKS, "uploaded")
 
 @dataclass(frozen=True)
 class Place:
-    """The point in a run of a question; cell: or another label of its server if a cell has several."""
+    """The point in a run at which a question is asked; cell: or its server's label if a cell has several."""
 
     cell: int | str
     session: int = 0

@@ -50,7 +50,7 @@ class JournaledLearner(Answering):
         return answered
 
     def _go_on(self) -> None:
-        """Bring the own learner to the journal's end; in the middle of a session it continues from a snapshot.
+        """Bring the learner to the journal's end; in the middle of a session it continues from a snapshot.
 
         Snapshots do not contain updates that can be trained again; this is done here.
         """

@@ -1,7 +1,7 @@
 """Refuse parts of a scenario that clash: one table of their needs, and of what conflicts with each need.
 
-Components declare what they need and give on their base classes (`Algorithm.uses`, `one_round`, `Decider.sets`, ...),
-so a user's subclass inherits it. Checks of one section's own numbers stay in that section.
+Components declare what they need and provide by attributes of their base classes (`Algorithm.uses`, `one_round`,
+`Decider.sets`, ...), which a user's subclass inherits. Checks of one section's own numbers stay in that section.
 """
 
 from collections.abc import Callable, Collection, Iterator

@@ -84,7 +84,7 @@ def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: floa
 
 
 def of_places(world: World) -> list[Need]:
-    """Return what a world's places need, with the making of them: a few bytes for each site and square metre.
+    """Return what a world's places need, also while they are made: a few bytes for each site and square metre.
 
     These are line of sight and shadowing, drawn at the first measurement.
     """

@@ -2,8 +2,8 @@
 
 `claims/RUN/N.json` is the N-th claim on a run; the newest counts. A process claims an abandoned run by creating
 file N + 1, which only one process can. The owner updates the file's time every few seconds; an owner that finds a
-newer claim than its own was considered dead, and ends at once. A copy made by rsync -a keeps the claims' times, so
-they have expired.
+newer claim than its own was considered dead, and ends at once. A copy made by rsync -a keeps the claims' old times,
+so these claims count as expired.
 
 Clocks of machines differ and get adjusted. So a file's time is only a reason to watch longer: a claim of another
 machine is taken over once it has not changed for longer than its owner's interval between two beats.
