@@ -1,4 +1,4 @@
-"""Collect what is exported of a study: each run's settings, circumstances and rounds; its tables and figures."""
+"""Collect what is exported of a study: each run's settings, circumstances and rounds, and the study's files."""
 
 import json
 import math

@@ -132,7 +132,7 @@ class MovingDrawing:
         )
 
     def _area(self, area: dict[str, Any], named: list[tuple[float, float]]) -> tuple[float, float]:
-        """Draw an area and its name, below it or above if another name is close; return the name's position."""
+        """Draw an area with its name below it, or above if another name is close; return the name's position."""
         look: dict[str, Any] = {"facecolor": (0, 0, 0, 0.035), "edgecolor": (0, 0, 0, 0.18), "linewidth": 0.7}
         if "radius" in area:
             (x, y), radius_m = area["centre"], area["radius"]
@@ -209,7 +209,7 @@ class MovingDrawing:
         return [line, dot, *lines]
 
     def _draw_people(self, axes: Axes, colour: str) -> None:
-        """Stack the cell's devices by class, darkest at the bottom, each labelled where it is widest."""
+        """Stack the cell's devices by class, darkest at the bottom; label each class where its band is widest."""
         day = self._day
         hours = self._place(day.times_s)
         below = np.zeros(len(hours))

@@ -1,9 +1,9 @@
 """The papers' metrics of adaptation, as pure functions of the tidy tables of `load_runs`.
 
-J is the journal paper whose equations are numbered here. Accuracies are 0..1, times simulated seconds,
-energies joules of all devices together. Rows are keyed by variant, seed, cell and session: each cell with a
-server has sessions of its own. A training round is any round except a probe round; rounds count from 1
-within a session.
+J is the journal paper whose equations are numbered here. Accuracies are 0..1, times are simulated seconds, and
+energies are joules of all devices together. Rows are keyed by variant, seed, cell and session: each cell with a
+server has sessions of its own. A training round is any round except a probe round; rounds count from 1 within a
+session.
 
 NaN means that there is nothing to measure (no training, no reference); inf means not reached.
 """
@@ -270,7 +270,8 @@ def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
         the
         opening model's included), dip (before minus lowest), and recovery_rounds, recovery_s, recovery_j: training
         rounds, simulated seconds and joules of all devices from the session's start (probe rounds included) to the
-        first model that is at most `MARGIN` below the level before; 0 if it opens so, inf: not in this session.
+        first model that is at most `MARGIN` below the level before; 0 if the opening model already is, inf if no
+        model of this session is.
 
     Source: F, equation 4 (dip, rounds till recovery), for sessions instead of drifts.
     """

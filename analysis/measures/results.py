@@ -109,9 +109,10 @@ class Sweep(Found):
         table: one row per series and value: series, a column per key, setting, variant, seeds, NAME_mean, _std and
             _ci of seconds_to_target, joules_to_target, rounds_to_target, accuracy_first, latency_s, round_energy_j,
             energy_j, simulated_s, with _low and _high, the ends of that interval on a logarithmic scale, so that no
-            cost is below zero; not_reached of targets. If a target was missed, its costs count the whole
-            session: a lower bound. With one key also NAME_ratio, _ratio_low, _ratio_high and _pairs, for time and
-            energy to the target or of a round: the cost over the cost at the series' first value, paired by seed.
+            cost is below zero; not_reached and targets, the numbers of missed and of all targets. If a target was
+            missed, its costs count the whole session: a lower bound. With one key also NAME_ratio, _ratio_low,
+            _ratio_high and _pairs, for time and energy to the target or of a round: the cost over the cost at the
+            series' first value, paired by seed.
         keys: dotted; one, or two for a map.
         costs: the columns shown in the table and the first figure (a map shows only the first one): time and energy,
             to the target or per round, or the chosen metric.

@@ -53,7 +53,7 @@ class Answer:
     Attributes:
         table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus
             the second's, accuracies 0..1), deviation (over pairs), better (a variant's name, or `undecided`),
-            why (it ended: precise, budget, or what is missing).
+            why (the question ended: precise, budget, or what is missing).
         seeds_wanted: of each row; equal to its seeds if no more are needed.
         sentence: the answer.
         notes: what a reader must know, one sentence each.

@@ -167,7 +167,7 @@ class Settings(dict[Setting, Runs]):
 
 
 def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:
-    """Read every completed run directory below a folder, or the folder itself if it is one; or below several.
+    """Read every completed run directory below one or several folders, or the folder itself if it is one.
 
     A run outside a study uses its name as its variant.
 

@@ -33,7 +33,7 @@ def compose(
     learners: Mapping[Any, Learner],
     announce: Callable[[Round], None] = lambda row: None,
 ) -> tuple[Simulation, dict[Any, Server]]:
-    """Return the simulation of a run, begun at the radio's clock, and a server per federation, not yet started.
+    """Return the simulation of a run, on the radio's clock, and a server per federation, not yet started.
 
     Args:
         radio: of this world.

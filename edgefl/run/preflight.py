@@ -104,7 +104,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
 
 def _check_further_deals(learners: Mapping[int, Any]) -> None:
-    """Deal the second session's samples too: alternating label sets first meet the other set there."""
+    """Deal the second session's samples too: with alternating label sets, the other set first appears there."""
     # any cell's, since all deal alike; of a copy, so that the first session's are not dealt again
     device_data: DeviceData = copy.copy(next(iter(learners.values())).device_data)
     with about("learning", "partition"):

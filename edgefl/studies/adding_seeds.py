@@ -78,6 +78,6 @@ def pairs(first: StudyPlan, added: Seeds) -> StudyPlan:
 
 
 def _next(seeds: Sequence[int], count: int) -> list[int]:
-    """Return the seeds after the largest that bring their number to `count`."""
+    """Return further seeds, above the largest one, that bring the number of seeds to `count`."""
     largest = max(seeds)
     return list(range(largest + 1, largest + 1 + count - len(seeds)))

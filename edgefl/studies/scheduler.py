@@ -202,7 +202,7 @@ class RunScheduler:
 
 
 def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, tuple[int, bool]]:
-    """Return each run's place in the queue: by family, with pure takers after the next family's training.
+    """Return each run's place in the queue: by family, but runs that only take training follow the next family.
 
     A run that takes all its training from another run takes moments: it fills the time while others train, so that no
     worker is left with the last training alone. It waits for one family only, since lenders keep snapshots meanwhile.
