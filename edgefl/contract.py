@@ -45,8 +45,8 @@ class Staleness:
     Args:
         law: s(tau): constant 1; polynomial (1 + tau)^-exponent; hinge 1 up to `after`, then
             1 / (slope (tau - after) + 1).
-        divisor: buffer: weight_k is s_k, so that the sum is over K; weights: s_k / sum_j p_j s_j, a mean; none:
-            K s_k, a sum.
+        divisor: buffer: weight_k is s_k, which with equal shares divides the sum by K; weights: s_k / sum_j p_j s_j,
+            a mean; none: K s_k, a sum.
         base: delta_k is local_k - received_k, or local_k - w with the current model w.
         scale: step size of the server.
         cap: largest staleness that counts, None without a cap.
@@ -67,7 +67,7 @@ class Staleness:
 
     @property
     def as_sent(self) -> bool:
-        """Whether updates count as they were sent, in their mean by data size."""
+        """Whether updates count as they were sent: their mean by data size, with no discount for staleness."""
         return (self.law, self.divisor, self.base, self.scale) == ("constant", "buffer", "received", 1.0)
 
     def factors(self, staleness: Sequence[int]) -> list[float]:
@@ -100,7 +100,7 @@ class SessionStart:
     Args:
         number: of the session, from 1.
         ids: devices present, sorted.
-        longest: most training rounds that the session can have, None if rounds do not bound it.
+        longest: maximum number of training rounds in the session, None if rounds do not bound it.
         reports: whether devices report the loss of the model they receive, as the scalar REPORTED_LOSS.
         overlapping: weighting of stale updates in training, if updates of several rounds may be under way at the same
             time. If None, an update is lost unless it is aggregated before the next round begins.

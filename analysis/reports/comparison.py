@@ -252,7 +252,7 @@ def _further_tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:
-    """Draw adaptation, or only costs; curves; with several variants time against energy."""
+    """Draw adaptation (or only costs), curves and, with several variants, time against energy."""
     if comparison.trained:
         services = services_of(comparison.runs)
         drawn = {

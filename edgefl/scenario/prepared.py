@@ -39,7 +39,7 @@ class Prepared:
 
     @cached_property
     def parts(self) -> Mapping[str, Scenario]:
-        """Each federation's scenario by name; the only one's by the empty name."""
+        """Each federation's scenario by name; a single federation's name is empty."""
         return self.scenario.by_federation
 
     @cached_property

@@ -174,7 +174,7 @@ def _alive(path: Path) -> bool:
 
 
 def _beats(path: Path) -> bool:
-    """Watch a claim that seems dead for longer than a beat; return whether its process changes it."""
+    """Watch a seemingly dead claim for longer than a beat; return whether its process changes it."""
     try:
         before = path.lstat().st_mtime_ns
         owner = claim_of(path)
