@@ -98,7 +98,7 @@ class SessionStart:
     """What a learner receives when a session begins.
 
     Args:
-        number: of the session, from 1.
+        number: the session's number, from 1.
         ids: devices present, sorted.
         longest: maximum number of training rounds in the session, None if rounds do not bound it.
         reports: whether devices report the loss of the model they receive, as the scalar REPORTED_LOSS.

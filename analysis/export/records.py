@@ -29,7 +29,7 @@ class RunRecord:
         settings: dotted key of the scenario -> value.
         about: study, variant, seed, setting and versions, as text.
         rounds: per round in order: simulated seconds at its end, and name -> finite value.
-        totals: of the whole run, name -> finite value.
+        totals: name -> finite value, over the whole run.
     """
 
     path: Path

@@ -180,8 +180,8 @@ def drift_figures(
     needs 0 rounds in F and here.)
 
     Args:
-        rounds: of `numbered`.
-        of_participants: of `participants`, with the same reading.
+        rounds: from `numbered`.
+        of_participants: from `participants`, with the same reading.
         reading: how accuracies are read.
 
     Returns:

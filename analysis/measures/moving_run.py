@@ -30,7 +30,7 @@ class MovingRun:
         curve: start_s and value of the cell's training rounds: accuracy in percent or, in a run without training,
             joules spent so far; curve_name is its name.
         sessions: start_s of each of the cell's sessions, and a description of its devices.
-        clock: of the run.
+        clock: the run's clock.
     """
 
     layout: dict[str, Any]

@@ -37,7 +37,7 @@ class Comparison(Found):
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
         reference: the variant with which others are compared, and whose peak defines relative targets; or None.
         targets: the accuracies to reach, the first one in `table`; may be empty.
-        layout: of the tables.
+        layout: the layout of the tables.
         seeds: the seeds that all variants have; only these are compared.
         sessions: the sessions that `table` averages over.
         scope: description of these sessions.
@@ -46,7 +46,7 @@ class Comparison(Found):
         verdicts: the answer, one sentence per variant.
         by_rounds: whether a round means the same in all variants; if not, nothing is compared over rounds.
         runs: those compared.
-        rounds: of these runs with the common seeds.
+        rounds: the rounds of these runs, common seeds only.
     """
 
     name = "comparison"

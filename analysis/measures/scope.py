@@ -94,7 +94,7 @@ def variants_of(info: pd.DataFrame, reference: str | None) -> list[str]:
     """List the variants in the order of the study's file or of the given folders; otherwise the reference first.
 
     Args:
-        info: of `Runs`, in any order.
+        info: `Runs.info`, in any order.
     """
     places: dict[str, Any] = {}
     for variant, place in zip(info["variant"], info["place"], strict=True):
@@ -177,7 +177,7 @@ def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> lis
     """Say what a reader has to know of the populations that came back, one sentence each.
 
     Args:
-        kinds: of `population_kinds`.
+        kinds: from `population_kinds`.
     """
     back = kinds[kinds["recurring"]]
     notes = []

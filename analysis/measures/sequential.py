@@ -41,9 +41,9 @@ class Interval:
 
     Attributes:
         pairs: number of pairs.
-        mean: of the differences; NaN without a pair.
+        mean: mean of the differences; NaN without a pair.
         deviation: their sample standard deviation; NaN for fewer than two pairs.
-        half_width: of the interval; inf if there is none yet.
+        half_width: half the interval's width; inf if there is no interval yet.
     """
 
     pairs: int

@@ -241,7 +241,7 @@ def network_figure(course: pd.DataFrame) -> Figure | None:
     Handovers have a panel if there are any, devices in service if their number changes.
 
     Args:
-        course: of `edgefl.analysis.reports.network.over_time`.
+        course: from `edgefl.analysis.reports.network.over_time`.
     """
     names = list(dict.fromkeys(course["variant"]))[:MOST_SERIES]
     course = course[course["variant"].isin(names)]

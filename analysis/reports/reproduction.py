@@ -39,7 +39,7 @@ class Reproduction:
             NaN without a completed run.
         axes: the columns that identify a setting.
         by: session or metric.
-        seeds: of all runs.
+        seeds: the seeds of all runs.
     """
 
     study: str

@@ -174,7 +174,7 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) 
     Args:
         path: one folder or several. If runs of several have the same variant and seed, names of variants include
             their folder.
-        names: of the folders, instead of their own.
+        names: names to use instead of the folders' own.
         partial: include incomplete runs, with the sessions that they have completed. Otherwise they are left out,
             with a warning that names them.
 

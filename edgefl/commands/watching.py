@@ -235,7 +235,7 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
 
     Args:
         of: maximum number of runs, if known.
-        width: of the terminal, in columns. Long names are shortened in the middle.
+        width: the terminal's width, in columns. Long names are shortened in the middle.
     """
     runs = list(runs)
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)

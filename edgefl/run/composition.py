@@ -36,7 +36,7 @@ def compose(
     """Return the simulation of a run, on the radio's clock, and a server per federation, not yet started.
 
     Args:
-        radio: of this world.
+        radio: this world's radio.
         recorder: one for all rows, or `ByFederation` if several federations share the cells.
         learners: cell, or `Seat` if several federations share the cells -> its learner.
         announce: called with the row of each finished round, with tails until then.

@@ -91,7 +91,7 @@ class ControlledRun:
     """A run under way that waits for decisions; it writes no files.
 
     Attributes:
-        rows: of the rounds so far, each with its tails until its end.
+        rows: the rows of the rounds so far, each with radio tails up to the round's end.
         number_of_devices: in the run.
     """
 

@@ -75,7 +75,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
     """Check data, model and the first round of every federation.
 
     Args:
-        simulation: of a rehearsal, not of the run.
+        simulation: the simulation of a rehearsal, not of the run.
         learners: not changed.
 
     Returns:

@@ -56,7 +56,7 @@ class Answering(ABC):
         cell: as in `Place`.
 
     Attributes:
-        at: point of the question. facts: of the current stage.
+        at: the question's point in the run. facts: facts of the current stage.
     """
 
     def __init__(self, cell: int | str, flops_per_sample: float, payload_bits: int, sees_time: bool) -> None:

@@ -15,7 +15,7 @@ class JournaledLearner(Answering):
     """A learner with a journal: answers from it as far as it goes, then trains and records.
 
     Args:
-        learner: of this server; not called before the journal's end.
+        learner: this server's learner; not called before the journal's end.
     """
 
     def __init__(self, learner: Resumable, cell: int | str, journal: Journal) -> None:

@@ -89,7 +89,7 @@ def check_members(
     """Refuse federations that leave a device out, or claim one twice.
 
     Args:
-        classes: of devices. rounds: the scenario's.
+        classes: classes of devices. rounds: the scenario's.
 
     Raises:
         EdgeflError: names the key and the remedy.

@@ -34,7 +34,7 @@ class Row:
 
 
 class Clash(EdgeflError):
-    """An error about two parts of a scenario that clash; code: of the row that refuses them."""
+    """An error about two parts of a scenario that clash; code: names the row that refuses them."""
 
     def __init__(self, message: str, place: Place = (), code: str = "") -> None:
         super().__init__(message, place)

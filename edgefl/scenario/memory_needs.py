@@ -68,7 +68,8 @@ def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: floa
 
     Args:
         devices: number of devices.
-        numbers: parameters and statistics of a model, 0 without training. bits: of a transfer. flops: per sample.
+        numbers: parameters and statistics of a model, 0 without training. bits: bits of a transfer. flops: FLOPs per
+            sample.
     """
     _, together = least_participants(scenario, devices)
     if isinstance(scenario.rounds.selector, CountedSelector):

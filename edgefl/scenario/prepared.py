@@ -104,7 +104,7 @@ class Prepared:
         that of one federation, nor that of several, whose questions come in an order set by the band.
 
         Args:
-            world: of the scenario.
+            world: the scenario's world.
 
         Returns:
             None if nothing is trained, or training cannot be shared.

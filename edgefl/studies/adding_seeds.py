@@ -26,7 +26,7 @@ def ask(
 
     Args:
         first: the study with all its own seeds and variants, already run.
-        directory: of the study.
+        directory: the study's directory.
         carry_out: executes the remaining runs of a plan.
         look: maps the directory and the seeds of each setting to the number of seeds that each setting needs; the
             present number if it needs no more.

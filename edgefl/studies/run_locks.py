@@ -39,7 +39,7 @@ def held(directory: Path, run: Path) -> bool | None:
     """Return whether a live process has claimed a run.
 
     Args:
-        directory: of the study.
+        directory: the study's directory.
         run: its directory, relative to the study's.
 
     Returns:

@@ -25,7 +25,7 @@ class RunScheduler:
     """The remaining runs in order: a supply of tasks (see `edgefl.studies.workers.Supply`).
 
     Args:
-        directory: of the study.
+        directory: the study's directory.
         runs: those that this process may do.
         reuse: path -> training that a run takes and leaves, for all runs of the study.
         states: path -> state of a run now.

@@ -50,7 +50,7 @@ def plan_reuse(
     those whose warm start trains these as `previous` does.
 
     Args:
-        states: of the runs, by path; completed ones need not run.
+        states: states of the runs, by path; completed ones need not run.
     """
     completed = {path for path, state in (states or {}).items() if state is State.COMPLETED}
     plans = {run.path: ReusePlan(family=[run.path]) for run in runs}
