@@ -32,9 +32,10 @@ This page compares every law of the radio with its source, and simulated runs wi
 only, none of their data). Where they differ, it says why. The page is computed from the code, and a test checks its
 figures.
 
-*Allowed* is how far a test lets a figure be from its reference, in the terms of the deviation. Where it says *page*,
-the two differ for the reason below the table, and the test compares the figure with the printed one: within 0.1 % for
-laws, 1 % for runs. A *fault* is one of [those below](#fault-injection) that moves the figure beyond what is allowed.
+*Allowed* is how far a test lets a figure be from its reference, in the same unit as the deviation. Where it says
+*page*, the two differ for the reason below the table, and the test compares the figure with the printed one: within
+0.1 % for laws, 1 % for runs. A *fault* is one of [those below](#fault-injection) that moves the figure beyond what is
+allowed.
 """
 
 

@@ -14,9 +14,10 @@ HEAD = "## Fault injection\n"
 WORDS = """
 A law that cannot fail proves nothing. Each line below is a fault that `make faults` injects into the code, and the
 test that must then fail. The faults were written before their tests were tried: {first}; of the
-others, twelve got a better test, and five name another test that existed. Three faults came later, for rows above
-that had none. In the last complete run **{now}** are caught. *Tolerance* is what the test lets pass, *s* the CPU time
-that it takes to notice the fault. A fault whose test does not end would be *slow*, which does not count as caught.
+others, twelve got a better test, and five now name another existing test. Three faults came later, for rows
+above that had none. In the last complete run **{now}** are caught. *Tolerance* is what the test lets pass, *s* the
+CPU time that it takes to notice the fault. A fault whose test does not end would be *slow*, which does not count as
+caught.
 """
 MUTATED = """\
 ### Mutants

@@ -210,11 +210,12 @@ def _handovers(row: Any, section: Any) -> Any:
             rows.append(row("returns within 5 s", _nearest(found.back, 0.16, 0.19), found.back, "", back))
     return section(
         "Handovers while driving",
-        "a minute: the borders that a straight path crosses, 4 v / (pi d) for hexagons d apart, twice as many with"
+        "per minute: the borders that a straight path crosses, 4 v / (pi d) for hexagons d apart, twice as many with"
         " sectors; measured: SIGCOMM21-5G/artifact 35aaf28, Driving-Wild, 10 minutes each, 1.3 with 5G SA in low"
         " band, 3.0 and 3.8 with LTE. Per border, and returns: uccmisl/5Gdataset 306d92e, cars at 31 km/h, 0.8 (LTE)"
         " and 1.0 (5G) a minute, 1.5 with changes between the two; 1.5 and 2.4 changes for each cell that is new to a"
-        " drive, of which 16 and 19 % return to the previous cell within 5 s. Of a range the nearest value",
+        " drive, of which 16 and 19 % return to the previous cell within 5 s. Where these span a range,"
+        " its nearest value",
         f"{CARS} cars at 30 to 50 km/h for 200 s, A3 with offset 3 dB, hysteresis 1 dB and 320 ms",
         rows,
         HANDOVERS_WHY,

@@ -38,13 +38,15 @@ class Staleness:
     An update's staleness tau is the number of models made since the one that it began from. With K updates, whose
     data have the shares p_k (all 1/K if devices hold the same amount), the model moves by
 
-        w+ = w + scale x sum_k weight_k p_k delta_k,    weight_k of the factor s(tau_k) by `divisor`.
+        w+ = w + scale x sum_k weight_k p_k delta_k,
+
+    where `divisor` says how weight_k follows from the factor s(tau_k).
 
     Args:
         law: s(tau): constant 1; polynomial (1 + tau)^-exponent; hinge 1 up to `after`, then
             1 / (slope (tau - after) + 1).
-        divisor: buffer: weight_k is s_k, so that the sum is over K; weights: s_k / sum_j p_j s_j, a mean; none:
-            K s_k, a sum.
+        divisor: buffer: weight_k is s_k, which with equal shares divides the sum by K; weights: s_k / sum_j p_j s_j,
+            a mean; none: K s_k, a sum.
         base: delta_k is local_k - received_k, or local_k - w with the current model w.
         scale: step size of the server.
         cap: largest staleness that counts, None without a cap.
@@ -65,7 +67,7 @@ class Staleness:
 
     @property
     def as_sent(self) -> bool:
-        """Whether updates count as they were sent, in their mean by data size."""
+        """Whether updates count as they were sent: their mean by data size, with no discount for staleness."""
         return (self.law, self.divisor, self.base, self.scale) == ("constant", "buffer", "received", 1.0)
 
     def factors(self, staleness: Sequence[int]) -> list[float]:
@@ -96,9 +98,9 @@ class SessionStart:
     """What a learner receives when a session begins.
 
     Args:
-        number: of the session, from 1.
+        number: the session's number, from 1.
         ids: devices present, sorted.
-        longest: most training rounds that the session can have, None if rounds do not bound it.
+        longest: maximum number of training rounds in the session, None if rounds do not bound it.
         reports: whether devices report the loss of the model they receive, as the scalar REPORTED_LOSS.
         overlapping: weighting of stale updates in training, if updates of several rounds may be under way at the same
             time. If None, an update is lost unless it is aggregated before the next round begins.
@@ -130,7 +132,8 @@ class Now:
         time_s: simulated time.
         progress: share of the session that is over, in [0, 1), by its policy; by default the round's number over
             `SessionStart.longest`.
-        models: made earlier in this phase, if rounds overlap; by default the number of earlier rounds.
+        models: number of models made earlier in this phase, if rounds overlap; by default the number of earlier
+            rounds.
     """
 
     time_s: float = 0.0
@@ -228,8 +231,8 @@ class Expected:
     Args:
         held: training samples that each holds.
         samples: number that each would process.
-        down_bits, up_bits: that each would receive and send, before its first part in the session; later the engine
-            takes those of the last one.
+        down_bits, up_bits: bits that each would receive and send, until it first takes part in the session; after
+            that the engine uses the bits of its last participation.
     """
 
     ids: tuple[int, ...]

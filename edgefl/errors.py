@@ -43,7 +43,7 @@ class EdgeflError(ValueError):
 
 
 class Divergence(EdgeflError):
-    """An error raised when training leaves the finite numbers.
+    """An error raised when training produces numbers that are not finite.
 
     Args:
         message: where, and the remedy.

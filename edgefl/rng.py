@@ -42,7 +42,7 @@ class Streams:
         return np.random.Generator(np.random.PCG64(self._sequence(path)))
 
     def low_keys(self, path: tuple[str | int, ...], count: int) -> np.ndarray:
-        """Return [count] the lower 64 bits of `key(*path, number)` for numbers from 0, vectorised."""
+        """Return the lower 64 bits [count] of `key(*path, number)` for numbers from 0, vectorised."""
         return self._states(path, count, 1)[:, 0]
 
     def in_turn(self, path: tuple[str | int, ...], count: int) -> Iterator[np.random.Generator]:
@@ -64,7 +64,7 @@ class Streams:
             yield generator
 
     def _states(self, path: tuple[str | int, ...], count: int, words: int) -> np.ndarray:
-        """Return [count, words] the output of the sequences of `(*path, number)`, 64 bits each.
+        """Return the output [count, words] of the sequences of `(*path, number)`, 64 bits each.
 
         Only the last number differs: the pool that SeedSequence mixes from the seed and the path is the same for all,
         and the last word is mixed into it for all numbers at once (Melissa O'Neill's `seed_seq`).

@@ -106,7 +106,7 @@ def fairness() -> None:
 def theory() -> None:
     """Compare the bound of the journal paper's Theorem 1, term by term, with the gradients of a run.
 
-    Constants are estimated from the run, and the step-size limit with them.
+    The constants are estimated from the run; the step-size limit follows from them.
 
     Examples:
 
@@ -229,7 +229,7 @@ def export(
 
 
 def keep_matplotlib_quiet() -> None:
-    """Silence matplotlib's messages about its font cache; without one it builds a list for this process."""
+    """Silence matplotlib's messages about its font cache; without one, it lists fonts for this process only."""
     logging.getLogger("matplotlib").addFilter(_is_of_figures)
 
 

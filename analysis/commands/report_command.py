@@ -41,7 +41,7 @@ class _ReportCommand(ReadingCommand):
     """A command with the options of a report's function, which is imported on first use.
 
     Attributes:
-        report: the function, after its module: it measures runs and writes files.
+        report: `MODULE.FUNCTION`, the function that measures runs and writes files.
         load: the function that reads the runs for it.
         explains: whether its report has more to explain on request.
     """
@@ -107,7 +107,7 @@ Asked = tuple[
 
 
 def _options(measure: Any) -> Iterator[Asked]:
-    """Yield the parameters of a report's function after its runs, each with its options, or those of its fields."""
+    """Yield each parameter of a report's function after the runs, with its option; a dataclass has one per field."""
     for one in list(inspect.signature(measure).parameters.values())[1:]:
         if is_dataclass(kind := one.annotation):
             yield one, [one.replace(name=f.name, default=f.default, annotation=f.type) for f in fields(kind)]

@@ -1,4 +1,4 @@
-"""Collect what is exported of a study: each run's settings, circumstances and rounds; its tables and figures."""
+"""Collect what is exported of a study: each run's settings, circumstances and rounds, and the study's files."""
 
 import json
 import math
@@ -29,7 +29,7 @@ class RunRecord:
         settings: dotted key of the scenario -> value.
         about: study, variant, seed, setting and versions, as text.
         rounds: per round in order: simulated seconds at its end, and name -> finite value.
-        totals: of the whole run, name -> finite value.
+        totals: name -> finite value, over the whole run.
     """
 
     path: Path
@@ -125,7 +125,7 @@ def _about(about: dict[str, Any]) -> dict[str, str]:
 
 
 def _rounds(rounds: pd.DataFrame, score: str) -> Iterator[tuple[float, dict[str, float]]]:
-    """Yield a run's rounds by their end; with several cells each has its own curves."""
+    """Yield a run's rounds in order of their ends; with several cells, each cell has its own curves."""
     several = rounds["cell"].nunique() > 1
     spent_j = 0.0
     for row in rounds.sort_values("end_s").to_dict("records"):

@@ -1,4 +1,4 @@
-"""Write runs as TensorBoard event files, without its package; view: `tensorboard --logdir tensorboard`.
+"""Write runs as TensorBoard event files, without TensorBoard's package; view: `tensorboard --logdir tensorboard`.
 
 A file is a sequence of records: length (8 bytes), checksum, Event as a protocol buffer, checksum. Sources:
 tensorflow/core/lib/io/record_writer.h and core/util/event.proto; CRC-32C as in RFC 3720, B.4.

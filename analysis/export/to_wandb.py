@@ -63,7 +63,7 @@ def _write_run(study: StudyRecord, record: RunRecord, out: Path) -> None:
 
 
 def _write_files(study: StudyRecord, key: str, out: Path) -> None:
-    """Write tables and pictures as such, other files unchanged."""
+    """Log CSV files as tables and PNG files as images; save other files unchanged."""
     import wandb
 
     run = _begun(study, out, key, name=f"study {study.name}", job_type="study")

@@ -36,7 +36,7 @@ def draw_by_clock(
 
     Args:
         box: left, bottom, width and height as shares of the figure.
-        sessions: of one variant and seed; their starts are marked.
+        sessions: the sessions of one variant and seed; their starts are marked.
     """
     left, bottom, width, height = box
     top = figure.add_axes((left, bottom + (NARROW + 0.06) * height, width, (0.94 - NARROW) * height))

@@ -85,6 +85,6 @@ def _accuracy_at(run: pd.DataFrame, times_s: np.ndarray, service: Service) -> np
 
 
 def _step(places: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Evaluate a step function: at each point the value of the last place not beyond it; NaN before the first."""
+    """Evaluate a step function: at each point the value of the last step at or before it; NaN before the first."""
     index = np.searchsorted(places, at, side="right") - 1
     return np.where((index >= 0) & ~np.isnan(at), values[np.maximum(index, 0)], np.nan)

@@ -28,7 +28,7 @@ NARROWEST = 0.1  # minimum share of the axis for a session to be labelled
 
 
 class MovingDrawing:
-    """A figure of one run that can show any time of it.
+    """A figure that can show any moment of one run.
 
     Args:
         phone: stack the map above the curves, legible at the width of a phone.
@@ -132,7 +132,7 @@ class MovingDrawing:
         )
 
     def _area(self, area: dict[str, Any], named: list[tuple[float, float]]) -> tuple[float, float]:
-        """Draw an area and its name, below it or above if another name is close; return the name's position."""
+        """Draw an area with its name below it, or above if another name is close; return the name's position."""
         look: dict[str, Any] = {"facecolor": (0, 0, 0, 0.035), "edgecolor": (0, 0, 0, 0.18), "linewidth": 0.7}
         if "radius" in area:
             (x, y), radius_m = area["centre"], area["radius"]
@@ -209,7 +209,7 @@ class MovingDrawing:
         return [line, dot, *lines]
 
     def _draw_people(self, axes: Axes, colour: str) -> None:
-        """Stack the cell's devices by class, darkest at the bottom, each labelled where it is widest."""
+        """Stack the cell's devices by class, darkest at the bottom; label each class where its band is widest."""
         day = self._day
         hours = self._place(day.times_s)
         below = np.zeros(len(hours))
@@ -238,7 +238,7 @@ def _middle_of_longest(holds: np.ndarray) -> int:
 
 
 def cells_of(layout: dict[str, Any]) -> dict[int, np.ndarray]:
-    """Return the corners [n, 2] of each cell: by geometry the places nearest to its site, split by sector."""
+    """Return the corners [n, 2] of each cell: the region nearest to its site, split by sector."""
     if layout["shape"] == "open":
         return {}
     sectors = layout["sectors"]

@@ -70,7 +70,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
 
 
 def _classes(ledger: pd.DataFrame, ids: np.ndarray) -> tuple[list[str], list[int]]:
-    """List the classes by name, and each device's index among them; without classes one empty name."""
+    """List the classes by name, and each device's index among them; without classes, return one empty name."""
     if "class" not in ledger:
         return [""], [0] * len(ids)
     of = ledger.set_index("device")["class"].reindex(ids).fillna("")
@@ -113,7 +113,7 @@ def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) 
 def _battery(
     ledger: pd.DataFrame, rows: pd.DataFrame, run: Any, ids: np.ndarray, times_s: np.ndarray, notes: list[str]
 ) -> np.ndarray | None:
-    """Follow the share of the battery left [devices, times], NaN on mains; None without batteries or full records."""
+    """Return the share of the battery left [devices, times], NaN on mains; None without batteries or full records."""
     if "left_j" not in ledger or not ledger["left_j"].notna().any():
         return None
     if run.devices_recorded != "all":

@@ -57,7 +57,8 @@ def _by_time(label: str, series: list[dict[str, Any]]) -> dict[str, Any]:
 def population(frames: Mapping[str, np.ndarray], served: Sequence[int]) -> dict[str, Any]:
     """Count the devices that cells serve at each recorded time; empty without positions at several times.
 
-    Of many cells, those with a federation are shown; of many of these, the fewest, the most and the mean.
+    If there are many cells, only those with a federation are shown; if these are still many, only the fewest, the
+    most and the mean.
     """
     if "cell" not in frames or len(frames["time_s"]) < 2:
         return {"title": "", "time": [], "series": []}
@@ -89,7 +90,7 @@ def population(frames: Mapping[str, np.ndarray], served: Sequence[int]) -> dict[
 
 
 def timeline(runs: Runs, run: Any) -> dict[str, Any]:
-    """Follow accuracy and joules of one run by simulated time, for the replay."""
+    """Return one run's accuracy and joules over simulated time, for the replay."""
     rounds = of_run(runs.rounds, run).sort_values("end_s")
     joules = _thinned(rounds["end_s"], rounds["energy_j"].cumsum())
     sessions = of_run(runs.sessions, run).sort_values("start_s")
@@ -138,7 +139,7 @@ def _mean_of_cells(rounds: pd.DataFrame, service: Service) -> dict[str, Any]:
 
 
 def _by_round(mine: Sequence[tuple[str, Any, pd.DataFrame]], column: str) -> list[dict[str, Any]]:
-    """Make a view by the number of the round, counted through all sessions of a cell; the mean of the cells."""
+    """Make a view over round numbers, counted through all sessions of a cell; values are means over cells."""
     series = []
     for label, _, rounds in mine:
         known = training_rounds(rounds).sort_values(["cell", "start_s"])

@@ -163,11 +163,11 @@ def of_sessions(
 ) -> pd.DataFrame:
     """Make the table of sessions: labels, kind, and each variant's opening accuracy and transition.
 
-    With a clock: for each cell, in order of time, with begin and number of devices, from the first variant and seed
-    that has it.
+    With a clock there is a row per cell and session, in order of time; its begin and number of devices are those of
+    the first variant and seed that has the session.
 
     Args:
-        again: name of the kind of a session that recurs.
+        again: name for the kind of a recurring session.
         sessions: as `Runs` has them.
     """
     rows = []

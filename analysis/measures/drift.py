@@ -18,13 +18,13 @@ PERSONAL = "accuracy_personal"  # of a participant; in rounds, the mean of all d
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to read accuracies. F's paper leaves all of it open except the interval; the default is the plain way.
+    """A way to read accuracies. F's paper fixes only the interval; the defaults are the plainest reading.
 
     Attributes:
         by: averaging of accuracies: each device counts equally, or each test sample.
         window: rounds whose mean accuracy counts for the dip; 1 for each round by itself.
-        first, last: the interval of the dip (F, equation 4), in rounds after the drift's first round, itself the
-            1st; the windows lie within. If last is None, until the concept changes again.
+        first, last: the interval of the dip (F, equation 4), which contains the windows; the drift's first round is
+            round 1. If last is None, the interval ends when the concept changes again.
         recovery: level: `smooth` rounds average at least the lower of the levels before and at the end, minus
             `margin`. plateau: `smooth` rounds are followed by `smooth` rounds that gain no more than `margin`.
         smooth, margin: parameters of this rule; margin is a share of accuracy.
@@ -175,13 +175,13 @@ def drift_figures(
     """Measure each change of concept of each run.
 
     Accuracy is the column `accuracy`: tested on each device present and averaged, F's generalized accuracy; or, by
-    samples, `accuracy_by_samples`. Levels are means over 20 rounds. Dip and recovery are the reading's. (F counts
-    rounds until "a steady state" and gives no rule; a model that has lost nothing, such as its Oracle, needs 0 rounds
-    there and here.)
+    samples, `accuracy_by_samples`. Levels are means over 20 rounds. Dip and recovery are as the reading defines them.
+    (F counts rounds until "a steady state" and gives no rule; a model that has lost nothing, such as F's Oracle,
+    needs 0 rounds in F and here.)
 
     Args:
-        rounds: of `numbered`.
-        of_participants: of `participants`, with the same reading.
+        rounds: from `numbered`.
+        of_participants: from `participants`, with the same reading.
         reading: how accuracies are read.
 
     Returns:

@@ -1,9 +1,9 @@
 """The papers' metrics of adaptation, as pure functions of the tidy tables of `load_runs`.
 
-J is the journal paper whose equations are numbered here. Accuracies are 0..1, times simulated seconds,
-energies joules of all devices together. Rows are keyed by variant, seed, cell and session: each cell with a
-server has sessions of its own. A training round is any round except a probe round; rounds count from 1
-within a session.
+J is the journal paper whose equations are numbered here. Accuracies are 0..1, times are simulated seconds, and
+energies are joules of all devices together. Rows are keyed by variant, seed, cell and session: each cell with a
+server has sessions of its own. A training round is any round except a probe round; rounds count from 1 within a
+session.
 
 NaN means that there is nothing to measure (no training, no reference); inf means not reached.
 """
@@ -74,7 +74,7 @@ def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
 
 
 def unpaired(table: pd.DataFrame, column: str) -> str:
-    """List the sessions of a seed in which the variants differ in a column's set of words; empty if none."""
+    """List a seed's sessions in which a column's set of words differs between variants; empty if none."""
     sets = table[column].map(lambda words: frozenset(str(words).split()))
     count = sets.groupby([table[name] for name in SPELL]).nunique()
     return ", ".join(map(str, sorted({int(session) for *_, session in count.index[count > 1]})))
@@ -125,8 +125,8 @@ def target_accuracy(
     """Return the accuracy to reach in each session.
 
     Args:
-        reference: the variant whose best accuracy a relative target is a share of, unless it names another; by
-            default the best variant.
+        reference: a relative target is a share of this variant's best accuracy, unless the target names another
+            variant; by default the best variant.
         target: see `targets.target_of`.
 
     Returns:
@@ -158,8 +158,8 @@ def time_to_target(
 
     Returns:
         variant, seed, cell, session, target_accuracy, rounds_to_target, seconds_to_target, joules_to_target (inf: not
-        reached; NaN: no accuracy to compare with), probe_rounds, session_s and session_j (the whole session,
-        which bounds a target that was not reached from below). One row per session with a training round.
+        reached; NaN: no accuracy to compare with), probe_rounds, session_s and session_j (of the whole session: lower
+        bounds of the cost if the target was not reached). One row per session with a training round.
 
     Source: J (31) and Table VII. Unlike there, joules and seconds are those simulated, not a constant per round.
     """
@@ -230,7 +230,7 @@ def accumulated_gain(rounds: pd.DataFrame, *, reference: str) -> pd.DataFrame:
 
 
 def totals(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Add up the cost of a whole run, probe rounds included, and average that of a training round.
+    """Add up the cost of a whole run, probe rounds included, and average the cost of its training rounds.
 
     Returns:
         variant, seed, energy_j, simulated_s (end of the last round), rounds and probe_rounds; means over the
@@ -270,7 +270,8 @@ def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
         the
         opening model's included), dip (before minus lowest), and recovery_rounds, recovery_s, recovery_j: training
         rounds, simulated seconds and joules of all devices from the session's start (probe rounds included) to the
-        first model that is at most `MARGIN` below the level before; 0 if it opens so, inf: not in this session.
+        first model that is at most `MARGIN` below the level before; 0 if the opening model already is, inf if no
+        model of this session is.
 
     Source: F, equation 4 (dip, rounds till recovery), for sessions instead of drifts.
     """

@@ -26,11 +26,11 @@ class MovingRun:
         serving: [times, devices] the serving cell, nan without one.
         served: cells with a server, first the one with the drawn curve.
         classes: class -> [devices] membership.
-        handovers: time_s, and the row in places_m of the device.
-        curve: start_s and value of the cell's training rounds: accuracy in percent, or joules spent so far without
-            training; curve_name is its name.
+        handovers: time_s, and the device's index in places_m.
+        curve: start_s and value of the cell's training rounds: accuracy in percent or, in a run without training,
+            joules spent so far; curve_name is its name.
         sessions: start_s of each of the cell's sessions, and a description of its devices.
-        clock: of the run.
+        clock: the run's clock.
     """
 
     layout: dict[str, Any]
@@ -63,7 +63,7 @@ class MovingRun:
         return min(TRAIL_S, TRAIL_SHARE * float(self.times_s[-1]))
 
     def handed_over(self, time_s: float) -> np.ndarray:
-        """Return places [handovers, 2] of recent handovers: at the ends of `trails`."""
+        """Return places [handovers, 2] of the handovers near the end of the time that `trails` shows."""
         times_s, rows = self.handovers
         some = (times_s > time_s - JUST_NOW * self.trail_s) & (times_s <= time_s)
         columns = np.searchsorted(self.times_s, times_s[some]).clip(max=len(self.times_s) - 1)

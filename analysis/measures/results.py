@@ -26,18 +26,18 @@ class Comparison(Found):
         table: one row per variant, in the order of the study's file; units in the column names, accuracies 0..1.
             `_mean`, `_std` and `_ci` (half the 95 % interval) are over seeds of each seed's mean over `sessions`. A
             `_to_target_mean` is inf as soon as one session missed the target; `_to_target_at_least` then is a lower
-            bound: the mean if a session that missed counts with its whole length. not_reached of targets sessions
-            x seeds missed it.
-        per_session: one row per session, with a clock for each cell with its begin and its number of devices: labels
-            (or `differ` by seed or cell), kind (pilot, new, recurring, returning; in any seed or cell), and per
-            variant the mean and standard deviation of its opening model's accuracy, its accuracy over the first
-            rounds, dip and rounds to recovery.
+            bound: the mean if a session that missed counts with its whole length. `not_reached` of the `targets`
+            pairs of session and seed missed it.
+        per_session: one row per session (with a clock, one per cell and session, with its begin and its number of
+            devices): labels (or `differ` by seed or cell), kind (pilot, new, recurring, returning; in any seed or
+            cell), and per variant the mean and standard deviation of its opening model's accuracy, its accuracy over
+            the first rounds, dip and rounds to recovery.
         to_targets: one row per target and variant: the cost to reach it, see `averages.to_targets`.
         tests: one row per quantity and variant: paired tests against the reference, see `averages.tests`.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
-        reference: the variant whose peak relative targets refer to, and that others are tested against, or None.
+        reference: the variant with which others are compared, and whose peak defines relative targets; or None.
         targets: the accuracies to reach, the first one in `table`; may be empty.
-        layout: of the tables.
+        layout: the layout of the tables.
         seeds: the seeds that all variants have; only these are compared.
         sessions: the sessions that `table` averages over.
         scope: description of these sessions.
@@ -46,7 +46,7 @@ class Comparison(Found):
         verdicts: the answer, one sentence per variant.
         by_rounds: whether a round means the same in all variants; if not, nothing is compared over rounds.
         runs: those compared.
-        rounds: of these runs with the common seeds.
+        rounds: the rounds of these runs, common seeds only.
     """
 
     name = "comparison"
@@ -90,7 +90,7 @@ class SettingsTable(Found):
         trained: False if no run has an accuracy.
         axes: names of the grid's axes.
         variants: their names, in the order of the study's file.
-        sessions: those in the table, or those of its rounds.
+        sessions: those in the table; without training, those whose rounds are averaged.
     """
 
     name = "settings"
@@ -109,12 +109,13 @@ class Sweep(Found):
         table: one row per series and value: series, a column per key, setting, variant, seeds, NAME_mean, _std and
             _ci of seconds_to_target, joules_to_target, rounds_to_target, accuracy_first, latency_s, round_energy_j,
             energy_j, simulated_s, with _low and _high, the ends of that interval on a logarithmic scale, so that no
-            cost is below zero; not_reached of targets. If a target was missed, its costs count the whole
-            session: a lower bound. With one key also, of time and energy to the target or of a round, NAME_ratio,
-            _ratio_low, _ratio_high and _pairs: over that at the series' first value, paired by seed.
+            cost is below zero; not_reached and targets, the numbers of missed and of all targets. If a target was
+            missed, its costs count the whole session: a lower bound. With one key also NAME_ratio, _ratio_low,
+            _ratio_high and _pairs, for time and energy to the target or of a round: the cost over the cost at the
+            series' first value, paired by seed.
         keys: dotted; one, or two for a map.
-        costs: the columns in the table and the first figure, of which a map shows the first: time and energy, to the
-            target or per round, or the chosen metric.
+        costs: the columns shown in the table and the first figure (a map shows only the first one): time and energy,
+            to the target or per round, or the chosen metric.
         target: the accuracy to reach, or None.
     """
 

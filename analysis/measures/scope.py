@@ -94,7 +94,7 @@ def variants_of(info: pd.DataFrame, reference: str | None) -> list[str]:
     """List the variants in the order of the study's file or of the given folders; otherwise the reference first.
 
     Args:
-        info: of `Runs`, in any order.
+        info: `Runs.info`, in any order.
     """
     places: dict[str, Any] = {}
     for variant, place in zip(info["variant"], info["place"], strict=True):
@@ -133,14 +133,16 @@ def population_kinds(
 ) -> pd.DataFrame:
     """Tell which sessions are pilots and in which a population comes back.
 
-    Two sessions are as alike as the devices that are in both, over those that are in either (the Jaccard index of
-    the members at their starts). A population comes back when a session is at least `overlap` like an earlier one
-    that was no pilot. Populations may differ between the variants of a study, whose rounds last differently; so
-    that the same sessions are compared, one in which it does not come back in every variant does not count.
+    The similarity of two sessions is the number of devices in both over the number in either (the Jaccard index of
+    the members at their starts). A population comes back in a session whose similarity to an earlier one, not a
+    pilot, is at least `overlap`. Rounds take different times in different variants, so populations may differ; so
+    that variants are compared on the same sessions, a session counts only if its population comes back in every
+    variant.
 
     Returns:
-        as `session_kinds`, with `recurring` for populations, and further overlap (with the most alike of the
-        earlier sessions; NaN: there is none) and resembles (its number, the last one of equals).
+        as `session_kinds`, with `recurring` for populations, and two more columns: overlap (the similarity to the
+        most similar earlier session; NaN if there is none) and resembles (the number of that session, the last one of
+        equals).
 
     Raises:
         ValueError: overlap out of range.
@@ -167,7 +169,7 @@ def population_kinds(
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return what two sets have in common over what is in either; 0 for two empty ones."""
+    """Return the size of two sets' intersection over the size of their union; 0 for two empty ones."""
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
@@ -175,7 +177,7 @@ def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> lis
     """Say what a reader has to know of the populations that came back, one sentence each.
 
     Args:
-        kinds: of `population_kinds`.
+        kinds: from `population_kinds`.
     """
     back = kinds[kinds["recurring"]]
     notes = []

@@ -8,8 +8,8 @@ weight d ~ N(0, g), is
     B_n(m) = k^(-1/2) * ((1 + r_n) / (1 + r_n / k))^(n / 2),    k = 1 + n g,    B_1(m) = 1.
 
 1. If mu = m, B_n(m) is a nonnegative martingale of mean 1 for any sigma: it is a likelihood ratio of the observed
-   x_1/|x_1|, ..., x_n/|x_1|, and an average of martingales over a weight is one (tests/theory/test_sequential.py
-   checks both equalities by quadrature).
+   x_1/|x_1|, ..., x_n/|x_1|, and an average of martingales over a weight is a martingale
+   (tests/theory/test_sequential.py checks both equalities by quadrature).
 2. Ville's inequality: P(B_n(m) >= 1/error for any n) <= error.
 3. The set of all m with B_n(m) < 1/error therefore misses mu with at most this probability at all n together, so no
    stopping rule can change that.
@@ -41,9 +41,9 @@ class Interval:
 
     Attributes:
         pairs: number of pairs.
-        mean: of the differences; NaN without a pair.
+        mean: mean of the differences; NaN without a pair.
         deviation: their sample standard deviation; NaN for fewer than two pairs.
-        half_width: of the interval; inf if there is none yet.
+        half_width: half the interval's width; inf if there is no interval yet.
     """
 
     pairs: int

@@ -15,8 +15,8 @@ class Paired(NamedTuple):
 
     Attributes:
         pairs: number of pairs of finite numbers.
-        mean: of the differences.
-        half_width: of their 95 % interval, by Student's t; NaN for fewer than two pairs.
+        mean: mean of the differences.
+        half_width: half the width of the mean's 95 % interval, by Student's t; NaN for fewer than two pairs.
         p_t: two-sided, paired t test; assumes normal differences.
         p_wilcoxon: two-sided, Wilcoxon's signed ranks, without zero differences; assumes symmetric differences. With
             n pairs it is at least 2^(1-n): 0.25 for three seeds.

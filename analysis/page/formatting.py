@@ -94,7 +94,7 @@ def spreads(
     scale: float = 1.0,
     size: float = 1.0,
 ) -> list[str]:
-    """Write the columns NAME_mean and NAME_std, or of another ending, times the scale and in units of this size."""
+    """Write the columns NAME_mean and NAME_std (or another ending), scaled and in units of this size."""
     pairs = zip(table[f"{name}_mean"], table[f"{name}_{ending}"], strict=True)
     return [with_spread(mean * scale / size, std * scale / size, decimals) for mean, std in pairs]
 

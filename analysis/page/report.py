@@ -74,7 +74,7 @@ class Report:
         texts: file -> Markdown, LaTeX or JSON.
         figures: name -> figure, written as NAME.png, and also as NAME.pdf if `pdf`.
         inside: metadata of the first figure's PNG: name -> text.
-        score: of the runs; replaces the word accuracy in all texts except in `numbers` and `inside`.
+        score: name of the runs' score; replaces the word accuracy in all texts except in `numbers` and `inside`.
     """
 
     out: Path

@@ -14,7 +14,7 @@ FOUND = re.compile(r"\b(?:(?P<article>[Aa])n )?(?P<word>[Aa]ccurac(?:y|ies))\b")
 
 
 def named(score: str) -> str:
-    """Return what a score is called: its own word, or its name with blanks."""
+    """Return what a score is called: its own word, or its name with spaces."""
     return WORDS.get(score, score.replace("_", " "))
 
 

@@ -75,11 +75,11 @@ def compare(
     ] = "labels",
     overlap: Overlap = OVERLAP,
 ) -> Comparison:
-    """Compare variants, and write comparison.csv, .md, .tex, .png, .pdf and the tables behind them.
+    """Compare variants, and write comparison.csv, .md, .tex, .png, .pdf and further files.
 
-    Those are comparison_sessions.csv, _targets.csv (several targets), _tests.csv (paired tests over seeds), the
-    curves over simulated time and energy, comparison_curves.png and .pdf, and, with several variants, their time
-    against energy, comparison_pareto.png and .pdf. The first target is the headline's.
+    The further files are comparison_sessions.csv, _targets.csv (several targets), _tests.csv (paired tests over
+    seeds), the curves over simulated time and energy, comparison_curves.png and .pdf, and, with several variants,
+    their time against energy, comparison_pareto.png and .pdf. The first target is the headline's.
 
     Raises:
         ValueError: no completed run, no such reference, no seed that all variants share, a target or an overlap
@@ -136,7 +136,7 @@ def compare(
 
 
 def _servers(runs: Runs, layout: Layout) -> str:
-    """Name the runs' servers if several; refuse unknown columns, and those that need one server."""
+    """Name the runs' servers if there are several; refuse unknown columns, and columns that need a single server."""
     for name in layout.columns:
         if name not in COLUMNS:
             raise ValueError(f"no column '{name}'{did_you_mean(name, COLUMNS)}")
@@ -252,7 +252,7 @@ def _further_tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:
-    """Draw adaptation, or only costs; curves; with several variants time against energy."""
+    """Draw adaptation (or only costs), curves and, with several variants, time against energy."""
     if comparison.trained:
         services = services_of(comparison.runs)
         drawn = {

@@ -104,17 +104,17 @@ ROUNDING = 1e-9  # of a run's time: smaller gaps between rounds are rounding err
 
 
 def breakdown(runs: Runs) -> pd.DataFrame:
-    """Divide energy by its use, and time by what it was spent waiting for, one row per run.
+    """Break down energy by use, and time by what was waited for, one row per run.
 
     Returns:
         variant, seed; of all devices receive_j, transmit_j, compute_j, tail_j (after transfers), and
-        energy_j, their sum; of it probe_j (in probe rounds), wasted_j (on updates that were not aggregated) and
-        excess_j (above the least of the same rounds, NaN if not recorded); idle_j (NaN without a ledger), and
-        total_j, energy and idle; server_j, separate from all these;
-        simulated_s, and of it rounds_s (training), probe_s, between_s (no round going on), means over cells;
-        of the training rounds' completed participations the mean downlink_s, compute_s, uplink_s and waiting_s
-        (queued between them, or for the next slot), and of each round's slowest one slowest_downlink_s, ...: these
-        add up to the latency of a synchronous round. NaN if devices.csv has no rows.
+        energy_j, their sum; parts of energy_j: probe_j (in probe rounds), wasted_j (on updates that were not
+        aggregated) and excess_j (above the least of the same rounds, NaN if not recorded); idle_j (NaN without a
+        ledger), and total_j, the sum of energy_j and idle_j; server_j, separate from all these; simulated_s and its
+        parts rounds_s (training), probe_s and between_s (no round going on), means over cells; of the training
+        rounds' completed participations the mean downlink_s, compute_s, uplink_s and waiting_s (queued between them,
+        or for the next slot), and of each round's slowest one slowest_downlink_s, ...: these add up to the latency of
+        a synchronous round. NaN if devices.csv has no rows.
     """
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)

@@ -103,7 +103,7 @@ def _day_figure(
 
     Args:
         rounds: training rounds of one cell: variant, seed, start_s, end_s, accuracy, participants.
-        sessions: of one variant and seed, with session, start_s, pilot, count and note of each.
+        sessions: the sessions of one variant and seed: session, start_s, pilot, count and note.
     """
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
     seeds = rounds["seed"].nunique()

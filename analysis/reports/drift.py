@@ -115,7 +115,7 @@ def _table(detail: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
 
 
 def _spells_of(rounds: pd.DataFrame) -> list[tuple[int, int, float]]:
-    """List the spells of rounds (first, last) in which a share of devices above 0 has drifted, mean over all runs."""
+    """List spells of rounds with drifted devices: first, last, and the share of devices, mean over all runs."""
     share = rounds.groupby("number")["drifted"].mean().bfill().ffill().fillna(0.0)
     edges = [0, *(np.flatnonzero(np.diff(share.to_numpy())) + 1).tolist(), len(share)]
     spells = [(begin + 1, end, float(share.iloc[begin])) for begin, end in pairwise(edges)]

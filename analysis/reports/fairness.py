@@ -70,9 +70,9 @@ def measures(by_device: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         variant, seed, model, devices, mean, by_samples, std, the quantiles of QUANTILES (linear between devices),
-        worst_tenth (mean of the tenth with the lowest, rounded up), gini (half the mean absolute difference between
-        two devices over the mean: 0 if all are equal), gap_cells and gap_classes (between the highest and the lowest
-        mean; NaN with a single one).
+        worst_tenth (mean of the lowest tenth, its number of devices rounded up), gini (half the mean absolute
+        difference between two devices over the mean: 0 if all are equal), gap_cells and gap_classes (between the
+        highest and the lowest mean; NaN with a single one).
     """
     rows = []
     for (variant, seed, model), own in by_device.groupby([*RUN, "model"], sort=False):
@@ -140,7 +140,7 @@ def _fairness_figure(by_device: pd.DataFrame) -> Figure:
     """Draw, for each variant and kind of model, the accuracy below which a share of the devices lies.
 
     Args:
-        by_device: of `edgefl.analysis.reports.fairness.last_scores`.
+        by_device: from `edgefl.analysis.reports.fairness.last_scores`.
     """
     figure, (ax,) = panels(1, 2.6)
     variants, several = list(dict.fromkeys(by_device["variant"])), by_device["model"].nunique() > 1

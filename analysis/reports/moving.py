@@ -32,8 +32,8 @@ def draw_moving(
         runs: one run directory with positions (record.positions_s).
         out: the picture to write: .png, .pdf, .svg; or a film: .gif, .webp.
         cell: its model and devices are drawn over time.
-        at_hour: time of the picture by the scenario's clock (`begin_hour`), without one since the start; by default
-            the middle of the run. A film shows the whole run.
+        at_hour: time of the picture, in hours by the scenario's clock (`begin_hour`) or, without a clock, since the
+            start; by default the middle of the run. A film shows the whole run.
         phone: put the map on top instead of beside, for narrow pages.
 
     Raises:
@@ -63,7 +63,7 @@ def _time_s(day: MovingRun, at_hour: float | None) -> float:
 
 
 def frame_times_s(day: MovingRun) -> np.ndarray:
-    """Choose the times of a film's frames: RESTING_S apart while no device moves, and closer the more do."""
+    """Choose the times of a film's frames: RESTING_S apart while no device moves, closer the more devices move."""
     moved_m = np.hypot(*(day.places_m[1:] - day.places_m[:-1]).transpose(2, 0, 1))
     moved_m[~(moved_m < 0.5 * day.layout["radius_m"])] = 0.0
     spent = np.diff(day.times_s) / RESTING_S + moved_m.sum(axis=1) / WALKED_M

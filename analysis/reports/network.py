@@ -130,7 +130,7 @@ def _each(runs: Runs) -> Iterator[_Own]:
 
 
 def _by_run(table: pd.DataFrame, columns: list[str]) -> Callable[[Any], pd.DataFrame]:
-    """Split columns of a table by run, once for all runs: they may be a thousand."""
+    """Split columns of a table by run, once for all runs, since there may be a thousand."""
     rows, some = table.groupby(RUN).indices, table[[name for name in columns if name in table]]
 
     def of(run: Any) -> pd.DataFrame:
@@ -241,7 +241,7 @@ def network_figure(course: pd.DataFrame) -> Figure | None:
     Handovers have a panel if there are any, devices in service if their number changes.
 
     Args:
-        course: of `edgefl.analysis.reports.network.over_time`.
+        course: from `edgefl.analysis.reports.network.over_time`.
     """
     names = list(dict.fromkeys(course["variant"]))[:MOST_SERIES]
     course = course[course["variant"].isin(names)]

@@ -53,8 +53,8 @@ class Answer:
     Attributes:
         table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus
             the second's, accuracies 0..1), deviation (over pairs), better (a variant's name, or `undecided`),
-            why (it ended: precise, budget, or what is missing).
-        seeds_wanted: of each row; equal to its seeds if no more are needed.
+            why (the question ended: precise, budget, or what is missing).
+        seeds_wanted: number of seeds that each row needs; its present number if it needs no more.
         sentence: the answer.
         notes: what a reader must know, one sentence each.
     """
@@ -88,7 +88,7 @@ def answer(
 
     Args:
         path: the study's directory.
-        seeds: of each setting; an incomplete pair is left out, with a note.
+        seeds: the seeds of each setting; an incomplete pair is left out, with a note.
         reference: the variant whose best accuracy a relative target is a share of.
 
     Raises:

@@ -39,7 +39,7 @@ class Reproduction:
             NaN without a completed run.
         axes: the columns that identify a setting.
         by: session or metric.
-        seeds: of all runs.
+        seeds: the seeds of all runs.
     """
 
     study: str
@@ -133,7 +133,7 @@ def reproduce(path: str | Path) -> Reproduction:
 
 
 def papers_table(study: str) -> tuple[pd.DataFrame, str]:
-    """Read the paper's table for a study, reduced to one data set if the study's name ends in it, and its source.
+    """Read a study's paper table and its source; keep only the data set in which the study's name ends, if any.
 
     Raises:
         ValueError: no table has the name; lists the known ones.

@@ -117,7 +117,7 @@ class _Group(NamedTuple):
     Attributes:
         short: prefix of a variant's name.
         title: in full.
-        unit: of the numbers multiplied by `scale`.
+        unit: the unit of the numbers once multiplied by `scale`.
         means, stds: [settings x variants].
     """
 

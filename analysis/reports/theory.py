@@ -169,7 +169,7 @@ def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
     round has no bound if one of the seeds has none: its learning rate is beyond (14).
 
     Args:
-        by_round: of `edgefl.analysis.reports.theory._along`.
+        by_round: from `edgefl.analysis.reports.theory._along`.
         lengths: training rounds of each session, by its number.
     """
     names = list(dict.fromkeys(by_round["variant"]))[:MOST_PANELS]

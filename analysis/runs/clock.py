@@ -14,7 +14,7 @@ DAY_S, HOURS = 86_400.0, 24.0
 
 @dataclass(frozen=True)
 class Clock:
-    """A clock by the hour of the day, or without one by the time since the start.
+    """A clock that gives the hour of the day or, without a day, the time since the start.
 
     Attributes:
         begin_hour: hour of the day at simulated time 0, None without a day.

@@ -30,9 +30,9 @@ class Runs:
             common parent.
         info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name, notes (of
             the run), devices_recorded (rows of devices.csv: of all rounds, of none, or of every n-th), payload_bits
-            (of one model transfer, NaN if unknown), place (of its variant for sorting: as in the study's file, for
-            several folders in their order), score (of its models: accuracy, or another task's, whose columns appear
-            twice, also as accuracy).
+            (of one model transfer, NaN if unknown), place (the variant's rank for sorting: as in the study's file or,
+            with several folders, in their order), score (of its models: accuracy, or another task's, whose columns
+            appear twice, also as accuracy).
         rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
         events: events.csv of all runs.
         sessions: sessions.csv of all runs.
@@ -167,14 +167,14 @@ class Settings(dict[Setting, Runs]):
 
 
 def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:
-    """Read every completed run directory below a folder, or the folder itself if it is one; or below several.
+    """Read every completed run directory below one or several folders, or the folder itself if it is one.
 
     A run outside a study uses its name as its variant.
 
     Args:
         path: one folder or several. If runs of several have the same variant and seed, names of variants include
             their folder.
-        names: of the folders, instead of their own.
+        names: names to use instead of the folders' own.
         partial: include incomplete runs, with the sessions that they have completed. Otherwise they are left out,
             with a warning that names them.
 

@@ -107,10 +107,10 @@ def areas_of(scenario: dict[str, Any], notes: list[str]) -> list[dict[str, Any]]
 
 
 def streets_of(scenario: dict[str, Any], radius_m: float, notes: list[str]) -> list[list[list[float]]]:
-    """List the streets, each a line of [x, y]: the scenario's own, of grids, of highways, of SUMO's networks.
+    """List the streets, each a line of [x, y]: the scenario's own, and those of grids, highways and SUMO networks.
 
     Args:
-        radius_m: of the world, see `layout_of`.
+        radius_m: the world's radius, see `layout_of`.
         notes: for a network with an unreadable file.
     """
     streets = list(_of_the_map(scenario, notes))

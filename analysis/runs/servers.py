@@ -17,7 +17,7 @@ def several_servers(info: pd.DataFrame) -> str:
     """Describe the servers of the runs if they differ; return '' if all have the same one.
 
     Args:
-        info: of `Runs`.
+        info: `Runs.info`.
     """
     servers = {variant: _server(keys) for (_, variant), keys in of_points(info).items()}
     if len(set(servers.values())) < 2:

@@ -20,8 +20,8 @@ def of(dotted: str, name: str | None = None, parameters: type[BaseModel] | None 
     """Show an example of a key, or of a component at its key, from a shipped scenario or with its defaults.
 
     Args:
-        name: of the component.
-        parameters: of the component.
+        name: the component's name.
+        parameters: the component's parameters.
     """
     found = [(file, value) for file, value in _used(dotted) if name is None or _name(value) == name]
     if found:

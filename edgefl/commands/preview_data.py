@@ -44,8 +44,9 @@ class Preview:
     """A scenario before it runs.
 
     Attributes:
-        forecast: of the run without training.
-        times_s: [times]. tracks_m: [times, devices, 2], NaN if absent. population: [times, cells], switched on.
+        forecast: the forecast of the run without training.
+        times_s: [times]. tracks_m: [times, devices, 2], NaN if absent. population: [times, cells] number of
+            switched-on devices.
         handovers_m: [n, 2] places of handovers. borders: number of borders between cells that devices crossed.
             walked_s: time over which both were counted.
         snr_db: [GRID, GRID] of the strongest cell, NaN outside. reach_m: half the map's side.

@@ -40,8 +40,8 @@ class Standing:
 
     Attributes:
         share: completed share. left_s: estimated wall time left; NaN if unknown.
-        silent_s: wall time since the last heartbeat of a running process; measured by this process's own clock once
-            it has seen one, since clocks differ and are adjusted.
+        silent_s: wall time since the last heartbeat of a running process; once this process has seen a heartbeat,
+            measured by its own clock, since clocks differ and are adjusted.
     """
 
     label: str
@@ -235,7 +235,7 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
 
     Args:
         of: maximum number of runs, if known.
-        width: of the terminal, in columns. Long names are shortened in the middle.
+        width: the terminal's width, in columns. Long names are shortened in the middle.
     """
     runs = list(runs)
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)

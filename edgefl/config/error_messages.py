@@ -133,7 +133,7 @@ def _known(model: type[BaseModel] | None, place: Place) -> list[str]:
 
 
 def _keys_of_empty_sections(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
-    """Return unknown keys that look like the unindented body of an empty section, which has its own message."""
+    """Return unknown keys that look like the unindented body of an empty section; that fault has its own message."""
     empty = [
         error["loc"]
         for error in errors
@@ -230,7 +230,7 @@ def _places(
 
 
 def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
-    """Whether the last part names a type option of the key before it, not a key."""
+    """Whether a place's last part is not a key, but names one of the types of the key before it."""
     if len(place) < 2 or not place[-1].startswith(("float", "int", "constrained-", "literal[", "tuple[")):
         return False
     parent = _model_at(model, place[:-2])

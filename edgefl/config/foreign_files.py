@@ -22,7 +22,7 @@ PIECE = 1 << 16  # bytes
 
 @contextmanager
 def reading(path: Path, *place: str) -> Iterator[None]:
-    """Raise an error with file and remedy if a file cannot be read; place: of its key in the scenario."""
+    """Raise an error with file and remedy if a file cannot be read; place: its key in the scenario."""
     try:
         yield
     except FileNotFoundError as error:
@@ -40,7 +40,7 @@ def whole(path: Path, most_bytes: int) -> bytes:
     """Read the whole content of a file, plain or `.gz`.
 
     Raises:
-        OSError: it cannot be read, or there is more in it.
+        OSError: it cannot be read, or holds more than `most_bytes`.
     """
     with opened(path) as file:
         return up_to(file, most_bytes)
@@ -50,7 +50,7 @@ def up_to(file: IO[bytes], most_bytes: int) -> bytes:
     """Read the rest of an open file.
 
     Raises:
-        OSError: it cannot be read, or there is more in it.
+        OSError: it cannot be read, or holds more than `most_bytes`.
     """
     content = file.read(most_bytes + 1)
     if len(content) > most_bytes:

@@ -1,8 +1,8 @@
 """Hash the code of the user's own components: a run with edited code is another run.
 
-The hash covers the module's source and the modules that it imports from the same folder or package, wherever the
-import is. For a module of an installed distribution it is name and version. Left out: data that the code reads, and
-modules in other folders.
+The hash covers the module's source and the modules that it imports from the same folder or package, wherever they are
+imported. For a module of an installed distribution it covers only name and version. Left out: data that the code
+reads, and modules in other folders.
 """
 
 import ast

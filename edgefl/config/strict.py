@@ -87,7 +87,7 @@ def _note_spelling(key: str, ours: str) -> None:
 
 
 def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
-    """Return the first part of a value with a wrong type, and the right one in words; other faults are pydantic's."""
+    """Return the first part of a value that has a wrong type, and the right type in words; None for other faults."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return None if _reads_text(inner[1:]) else _slip(value, inner[0])

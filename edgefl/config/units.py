@@ -55,7 +55,7 @@ def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
     """Suggest what to write for a number that seems to be in another unit; '' if unsure.
 
     Args:
-        place: of the key. error: from pydantic.
+        place: the key's place. error: pydantic's error.
     """
     given, context = error["input"], error.get("ctx", {})
     unit = place[-1].rpartition("_")[2] if place else ""

@@ -33,10 +33,10 @@ def compose(
     learners: Mapping[Any, Learner],
     announce: Callable[[Round], None] = lambda row: None,
 ) -> tuple[Simulation, dict[Any, Server]]:
-    """Return the simulation of a run, begun at the radio's clock, and a server per federation, not yet started.
+    """Return the simulation of a run, on the radio's clock, and a server per federation, not yet started.
 
     Args:
-        radio: of this world.
+        radio: this world's radio.
         recorder: one for all rows, or `ByFederation` if several federations share the cells.
         learners: cell, or `Seat` if several federations share the cells -> its learner.
         announce: called with the row of each finished round, with tails until then.

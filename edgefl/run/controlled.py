@@ -53,7 +53,7 @@ class _Handover:
 
 
 class Controlled(Decider):
-    """Ask the outside for each decision; in a rehearsal all take part."""
+    """Ask the outside for each decision; in a rehearsal all devices take part."""
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
     _handover: _Handover | None = PrivateAttr(default=None)
@@ -66,7 +66,7 @@ class Controlled(Decider):
         return self._handover.ask(candidates)
 
     def listen(self, handover: _Handover) -> None:
-        """Ask over this handover from now on."""
+        """Pass questions through this `_Handover` from now on."""
         self._handover = handover
 
 
@@ -91,7 +91,7 @@ class ControlledRun:
     """A run under way that waits for decisions; it writes no files.
 
     Attributes:
-        rows: of the rounds so far, each with its tails until its end.
+        rows: the rows of the rounds so far, each with radio tails up to the round's end.
         number_of_devices: in the run.
     """
 

@@ -34,9 +34,9 @@ class _Slowest:
 class Extremes:
     """The extremes in a run's rows.
 
-    latencies_s: of each round. huge: place and value of the first loss beyond HUGE_LOSS. not_finite: column -> where
-    it first was not finite; rows_of: column -> in how many rows. unusable, unusable_j: updates that were not
-    finite, and their joules.
+    latencies_s: the latency of each round. huge: place and value of the first loss beyond HUGE_LOSS. not_finite:
+    column -> where it first was not finite; rows_of: column -> number of rows in which it was not. unusable,
+    unusable_j: updates that were not finite, and their joules.
     """
 
     latencies_s: list[float] = field(default_factory=list)

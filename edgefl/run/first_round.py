@@ -155,7 +155,7 @@ def _notes_of_lengths(
 
 
 def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
-    """Time the slowest transfers: if they end, the others do, and timing thousands takes seconds."""
+    """Time only the slowest transfers: if they end, the others do; timing thousands would take seconds."""
     # a link without Doppler keeps the power of its first slot
     static = np.array([link.static for link in links.fading], dtype=bool)
     power = np.array([link.power(0, 1)[0] if link.static else 1.0 for link in links.fading])
@@ -170,7 +170,7 @@ def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int
 
 
 def _computes_s(work: int, fleet: Fleet, processors: Processors, section: str) -> list[float]:
-    """Return each class's computing time in a round of e local steps (or one epoch's), s."""
+    """Return each class's computing time in a round of e local steps (or of one epoch), s."""
     try:
         # one device of each class
         _, firsts = np.unique(fleet.of, return_index=True)

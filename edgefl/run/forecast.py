@@ -52,8 +52,8 @@ class Forecast:
 
     Attributes:
         devices: how many. about: further lines of description. notes: what is allowed but probably unintended.
-            payload_bits: of a transfer, with several federations the first one's. memory_bytes: estimated. All
-            are empty if the run was not built.
+            payload_bits: bits of a transfer; with several federations, the first one's. memory_bytes: an estimate.
+            All are empty if the run was not built.
         probe: what its first rounds took, if they were tried. own: share of its training that it does itself.
     """
 

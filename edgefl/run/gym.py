@@ -49,7 +49,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
     Args:
         scenario: a file, a dict, or a `Scenario`; its selector is replaced by the environment's.
-        controls: columns of an action, from CONTROLS, beginning with who.
+        controls: columns of an action, from CONTROLS, beginning with `who`.
         accuracy, seconds, joules: weights of the reward.
         reports: whether devices report losses and lengths of updates, in 32 bits each.
         device: where models are trained, as in `edgefl.simulate`.

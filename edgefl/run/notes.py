@@ -181,9 +181,9 @@ def _warm_start_that_never_acted(
 
 
 def _rate_of_zero(learning: LearningSettings | None, counts: Counts) -> Iterator[str]:
-    """Note rounds without learning, since the schedule had reached a learning rate of 0.
+    """Note rounds that learned nothing because the schedule had reached a learning rate of 0.
 
-    If that is certain before the run, it is refused.
+    A run that is certain to have such rounds is refused.
     """
     most = max(counts.trained.values(), default=0)
     if learning is None or not most:

@@ -75,7 +75,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
     """Check data, model and the first round of every federation.
 
     Args:
-        simulation: of a rehearsal, not of the run.
+        simulation: the simulation of a rehearsal, not of the run.
         learners: not changed.
 
     Returns:
@@ -104,7 +104,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
 
 def _check_further_deals(learners: Mapping[int, Any]) -> None:
-    """Deal the second session's samples too: alternating label sets first meet the other set there."""
+    """Deal the second session's samples too: with alternating label sets, the other set first appears there."""
     # any cell's, since all deal alike; of a copy, so that the first session's are not dealt again
     device_data: DeviceData = copy.copy(next(iter(learners.values())).device_data)
     with about("learning", "partition"):
@@ -142,7 +142,7 @@ def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
 
 
 def _of_costs(learning: LearningSettings) -> Iterator[str]:
-    """Note what this algorithm sends and computes without being booked."""
+    """Note what this algorithm sends and computes that the costs leave out."""
     name = registry.name_of("algorithms", learning.algorithm)
     sent = list(_not_paid_of_sent(learning)) if learning.cost.payload == "model" else []
     computed = list(_not_paid_of_computed(learning)) if learning.cost.booked != "all" else []

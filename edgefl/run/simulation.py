@@ -63,8 +63,8 @@ def simulate(
         out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
         device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`.
         threads: devices trained at the same time on a CPU, by default one per core. Results do not depend on it.
-        on_round: called with every round as it ends: its joules have tails until then, while its row in rounds.csv
-            waits until they are over.
+        on_round: called with every round as it ends: its joules include radio tails up to that moment, while its row
+            in rounds.csv is written once the tails are over.
         member: the study this run is part of.
         every: how often a snapshot is taken, from which an interrupted run can resume.
         on_note: called with what the user should know at once: slow settings, what is damaged in a resumed run,

@@ -36,7 +36,7 @@ def links(
     """Yield the links of each cell now, with each payload, as rows of LINK_COLUMNS.
 
     Args:
-        number: of this record, from 0.
+        number: this record's number, from 0.
     """
     for cell in cells:
         present = simulation.network.present(cell)

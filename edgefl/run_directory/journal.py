@@ -61,7 +61,7 @@ class Journal:
     If it already holds entries of an unfinished run, these are answered first.
 
     Args:
-        directory: of the run.
+        directory: the run directory.
         circumstances: from `circumstances`; an unfinished run can only be resumed under the same ones.
         training: content of snapshots.
         lends: before which sessions to take a snapshot for other runs.

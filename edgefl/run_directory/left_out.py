@@ -1,7 +1,7 @@
 """Read a lender's journal as if it had no probe rounds.
 
 `similarity` trains the first two sessions after the pilot sessions as `previous` does, except for preceding probe
-rounds, which leave no trace. Without these its answers are those of a run that does not probe.
+rounds, which leave no trace. Without the probes, the lender's answers are those of a run that does not probe.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,7 @@ def without_probes(
     """Yield the entries of one cell's journal without probes, each with its end in the original journal.
 
     A session then opens with its training. Stop before a session in whose probes a device took part that was absent
-    at its start: such a device becomes a member of the session, and counts where it is tested.
+    at its start: such a device becomes a member of the session, and counts in its tests.
 
     Args:
         opened: session number, and the lender's opening of its training -> the opening in a run without probes.

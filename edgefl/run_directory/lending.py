@@ -36,9 +36,9 @@ Entry = dict[str, Any]
 class Loan:
     """Training results that a run may reuse from another run.
 
-    entries: of the lender's journal, up to a possible difference. written: their lines. ends: the end of each in the
-    lender's journal, where some are left out. snapshots: of the lender, oldest first. training: the borrower's own.
-    on_end: called with the number of reused rounds when the borrower's own learners take over.
+    entries: entries of the lender's journal, up to a possible difference. written: their lines. ends: the end of each
+    in the lender's journal, where some are left out. snapshots: the lender's, oldest first. training: the borrower's
+    own. on_end: called with the number of reused rounds when the borrower's own learners take over.
     """
 
     lender: Path
@@ -136,7 +136,7 @@ def loan(
 
     Args:
         lender: its run directory; it may still be running.
-        circumstances: of the borrower, from `journal.circumstances`.
+        circumstances: the borrower's, from `journal.circumstances`.
         sessions: last session in which the two can be the same; None for all.
         opened: as in `without_probes`, for a borrower that does not probe; None if it probes like the lender.
     """
@@ -182,7 +182,7 @@ class _BorrowingLearner(Answering):
     """A cell's learner that answers from a loan, and trains itself afterwards.
 
     Args:
-        learner: of this cell; not called before.
+        learner: this cell's learner; not called before the loan's end.
     """
 
     def __init__(self, learner: Resumable, cell: int, loan: Loan) -> None:

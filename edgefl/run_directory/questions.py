@@ -25,7 +25,7 @@ KEEPS_TRAINING = (*LOOKS, "uploaded")
 
 @dataclass(frozen=True)
 class Place:
-    """The point in a run of a question; cell: or another label of its server if a cell has several."""
+    """The point in a run at which a question is asked; cell: or its server's label if a cell has several."""
 
     cell: int | str
     session: int = 0
@@ -56,7 +56,7 @@ class Answering(ABC):
         cell: as in `Place`.
 
     Attributes:
-        at: point of the question. facts: of the current stage.
+        at: the question's point in the run. facts: facts of the current stage.
     """
 
     def __init__(self, cell: int | str, flops_per_sample: float, payload_bits: int, sees_time: bool) -> None:

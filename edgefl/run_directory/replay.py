@@ -15,7 +15,7 @@ class JournaledLearner(Answering):
     """A learner with a journal: answers from it as far as it goes, then trains and records.
 
     Args:
-        learner: of this server; not called before the journal's end.
+        learner: this server's learner; not called before the journal's end.
     """
 
     def __init__(self, learner: Resumable, cell: int | str, journal: Journal) -> None:
@@ -50,7 +50,7 @@ class JournaledLearner(Answering):
         return answered
 
     def _go_on(self) -> None:
-        """Bring the own learner to the journal's end; in the middle of a session it continues from a snapshot.
+        """Bring the learner to the journal's end; in the middle of a session it continues from a snapshot.
 
         Snapshots do not contain updates that can be trained again; this is done here.
         """

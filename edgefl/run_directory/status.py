@@ -189,8 +189,8 @@ def is_there(process: dict[str, Any], *, claimed: bool) -> bool:
     """Whether a process named in run.json is running.
 
     Args:
-        claimed: whether it had a claim on the run, which is dead; otherwise a process on another machine is running
-            if its last heartbeat is less than SILENT_S ago, or ahead of this clock.
+        claimed: whether the process had a claim on the run, which has expired; if not, a process on another machine
+            is running if its last heartbeat is less than SILENT_S ago, or ahead of this clock.
     """
     if process["host"] == platform.node():
         return same_process(process)

@@ -60,7 +60,7 @@ class FederationSettings(Section):
 
 
 def merged(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a scenario's document with the keys of `rounds` that federations leave out filled in."""
+    """Return a scenario's document, filling in the keys of `rounds` that federations leave out."""
     federations, rounds = data.get("federations"), given_keys(data.get("rounds"))
     if not isinstance(federations, Mapping) or rounds is None:
         return data
@@ -89,7 +89,7 @@ def check_members(
     """Refuse federations that leave a device out, or claim one twice.
 
     Args:
-        classes: of devices. rounds: the scenario's.
+        classes: classes of devices. rounds: the scenario's.
 
     Raises:
         EdgeflError: names the key and the remedy.

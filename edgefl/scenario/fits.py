@@ -1,7 +1,7 @@
 """Refuse parts of a scenario that clash: one table of their needs, and of what conflicts with each need.
 
-Components declare what they need and give on their base classes (`Algorithm.uses`, `one_round`, `Decider.sets`, ...),
-so a user's subclass inherits it. Checks of one section's own numbers stay in that section.
+Components declare what they need and provide by attributes of their base classes (`Algorithm.uses`, `one_round`,
+`Decider.sets`, ...), which a user's subclass inherits. Checks of one section's own numbers stay in that section.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -34,7 +34,7 @@ class Row:
 
 
 class Clash(EdgeflError):
-    """An error about two parts of a scenario that clash; code: of the row that refuses them."""
+    """An error about two parts of a scenario that clash; code: names the row that refuses them."""
 
     def __init__(self, message: str, place: Place = (), code: str = "") -> None:
         super().__init__(message, place)

@@ -63,8 +63,8 @@ class LearningIdentity:
 
     whole: all of it. pilot: what counts until the end of the pilot sessions, after which the warm start acts.
     pilot_sessions: their number. plain: name of a warm start that trains two further sessions exactly as `previous`
-    does; empty for another one. leads: whether such a run may continue from this one's state after these two
-    sessions.
+    does; empty for others. leads: whether a run with a `plain` warm start may continue from this run's state after
+    these two sessions.
     """
 
     whole: str

@@ -68,7 +68,8 @@ def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: floa
 
     Args:
         devices: number of devices.
-        numbers: parameters and statistics of a model, 0 without training. bits: of a transfer. flops: per sample.
+        numbers: parameters and statistics of a model, 0 without training. bits: bits of a transfer. flops: FLOPs per
+            sample.
     """
     _, together = least_participants(scenario, devices)
     if isinstance(scenario.rounds.selector, CountedSelector):
@@ -84,7 +85,7 @@ def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: floa
 
 
 def of_places(world: World) -> list[Need]:
-    """Return what a world's places need, with the making of them: a few bytes for each site and square metre.
+    """Return what a world's places need, also while they are made: a few bytes for each site and square metre.
 
     These are line of sight and shadowing, drawn at the first measurement.
     """

@@ -31,7 +31,7 @@ class Prepared:
 
     Args:
         load: reads the data sets.
-        learner: an external learner, what makes it, or None.
+        learner: an external learner, its factory, or None.
     """
 
     def __init__(self, scenario: Scenario, load: Loaded, learner: Any = None) -> None:
@@ -39,7 +39,7 @@ class Prepared:
 
     @cached_property
     def parts(self) -> Mapping[str, Scenario]:
-        """Each federation's scenario by name; the only one's by the empty name."""
+        """Each federation's scenario by name; a single federation's name is empty."""
         return self.scenario.by_federation
 
     @cached_property
@@ -101,10 +101,10 @@ class Prepared:
         """Hash everything that determines training, besides the questions asked of learners.
 
         If rounds overlap, the radio decides which updates arrive first, so that training cannot be shared: neither
-        that of one federation, nor that of several, whose questions alternate by the band.
+        that of one federation, nor that of several, whose questions come in an order set by the band.
 
         Args:
-            world: of the scenario.
+            world: the scenario's world.
 
         Returns:
             None if nothing is trained, or training cannot be shared.

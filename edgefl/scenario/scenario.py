@@ -163,7 +163,7 @@ class Scenario(Section):
         return Extent(self.cell, self.layout, self.radio, models)
 
     def of_federation(self, name: str) -> "Scenario":
-        """Return a federation's scenario; the empty name returns the only one's."""
+        """Return a federation's scenario; the empty name stands for a single federation."""
         if not name:
             return self
         assert self.federations is not None
@@ -171,7 +171,7 @@ class Scenario(Section):
 
     @property
     def by_federation(self) -> dict[str, "Scenario"]:
-        """Each federation's scenario by name; the only one's by the empty name."""
+        """Each federation's scenario by name; a single federation's name is empty."""
         return {name: self.of_federation(name) for name in self.federations or ("",)}
 
     @property

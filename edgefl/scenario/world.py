@@ -74,7 +74,7 @@ class World:
 
     @property
     def served(self) -> list[int]:
-        """The cells that have a server: all, the centre's, or those listed; none of the guard ring."""
+        """The cells that have a server: all, the central one, or those listed, but none of the guard ring."""
         return self.scenario.layout.served
 
     @cached_property
@@ -209,7 +209,7 @@ class World:
 
     @property
     def by_federation(self) -> dict[str, "World"]:
-        """Each federation's world by name; the only one's by the empty name."""
+        """Each federation's world by name; a single federation's name is empty."""
         return {name: self.of_federation(name) for name in self.scenario.federations or ("",)}
 
     @property

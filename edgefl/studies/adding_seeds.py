@@ -26,7 +26,7 @@ def ask(
 
     Args:
         first: the study with all its own seeds and variants, already run.
-        directory: of the study.
+        directory: the study's directory.
         carry_out: executes the remaining runs of a plan.
         look: maps the directory and the seeds of each setting to the number of seeds that each setting needs; the
             present number if it needs no more.
@@ -78,6 +78,6 @@ def pairs(first: StudyPlan, added: Seeds) -> StudyPlan:
 
 
 def _next(seeds: Sequence[int], count: int) -> list[int]:
-    """Return the seeds after the largest that bring their number to `count`."""
+    """Return further seeds, above the largest one, that bring the number of seeds to `count`."""
     largest = max(seeds)
     return list(range(largest + 1, largest + 1 + count - len(seeds)))

@@ -93,8 +93,8 @@ def compare(
 
     `.figure` is a PNG file; `.out` is the folder with all files.
 
-    Seconds and joules to a target accuracy, peaks, and paired tests over seeds; also written as comparison.csv, .md,
-    .tex and .png.
+    The tables hold seconds and joules to a target accuracy, peaks, and paired tests over seeds; they are also written
+    as comparison.csv, .md, .tex and .png.
 
     Args:
         runs: directories of studies or runs.

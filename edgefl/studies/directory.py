@@ -64,7 +64,7 @@ def _holds_a_study(path: Path) -> bool:
 
 
 def check_unchanged(plan: StudyPlan, directory: Path, load: Loaded) -> dict[Path, dict[str, Any]]:
-    """Refuse a directory in which a run has the name of one of this study's, but is another.
+    """Refuse a directory that holds a different run under the name of one of this study's runs.
 
     Returns:
         Contents of run.json by each run's path.

@@ -24,7 +24,7 @@ Costs = list[tuple[Range, Forecast]]  # number of runs, and forecast of each
 
 
 class _Forecasts:
-    """Forecast runs by probes in this process: of each case while that is quick, then by the nearest.
+    """Forecast runs by probes in this process: one for each case while that is quick, later the nearest.
 
     Cases with the same first rounds are probed once.
     """
@@ -61,7 +61,7 @@ class _Forecasts:
 
 
 def _of_first_rounds(scenario: Scenario) -> set[tuple[str, str]]:
-    """Return the keys and values that a probe's rounds depend on: in pilot sessions not those of the warm start."""
+    """Return the keys and values that a probe's rounds depend on; pilot sessions do not depend on the warm start."""
     keys = written(scenario)
     longest, learning = scenario.sessions.longest, scenario.learning
     if learning is not None and learning.pilot_sessions * (longest or PROBE_ROUNDS) >= PROBE_ROUNDS:

@@ -2,8 +2,8 @@
 
 `claims/RUN/N.json` is the N-th claim on a run; the newest counts. A process claims an abandoned run by creating
 file N + 1, which only one process can. The owner updates the file's time every few seconds; an owner that finds a
-newer claim than its own was considered dead, and ends at once. A copy made by rsync -a keeps the claims' times, so
-they have expired.
+newer claim than its own was considered dead, and ends at once. A copy made by rsync -a keeps the claims' old times,
+so these claims count as expired.
 
 Clocks of machines differ and get adjusted. So a file's time is only a reason to watch longer: a claim of another
 machine is taken over once it has not changed for longer than its owner's interval between two beats.
@@ -39,7 +39,7 @@ def held(directory: Path, run: Path) -> bool | None:
     """Return whether a live process has claimed a run.
 
     Args:
-        directory: of the study.
+        directory: the study's directory.
         run: its directory, relative to the study's.
 
     Returns:
@@ -174,7 +174,7 @@ def _alive(path: Path) -> bool:
 
 
 def _beats(path: Path) -> bool:
-    """Watch a claim that seems dead for longer than a beat; return whether its process changes it."""
+    """Watch a seemingly dead claim for longer than a beat; return whether its process changes it."""
     try:
         before = path.lstat().st_mtime_ns
         owner = claim_of(path)

@@ -25,7 +25,7 @@ class RunScheduler:
     """The remaining runs in order: a supply of tasks (see `edgefl.studies.workers.Supply`).
 
     Args:
-        directory: of the study.
+        directory: the study's directory.
         runs: those that this process may do.
         reuse: path -> training that a run takes and leaves, for all runs of the study.
         states: path -> state of a run now.
@@ -154,7 +154,7 @@ class RunScheduler:
         self.to_do.append(run)
 
     def tidy(self) -> None:
-        """Remove what runs left for others that have all ended, such as by a process killed before its cleanup."""
+        """Remove what runs left for others if these have all ended, such as after a kill before the cleanup."""
         for family in {id(reuse.family): reuse.family for reuse in self._reuse.values()}.values():
             if any((self._directory / path / LENT).exists() for path in family):
                 self._tidy(family)
@@ -202,7 +202,7 @@ class RunScheduler:
 
 
 def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, tuple[int, bool]]:
-    """Return each run's place in the queue: by family, with pure takers after the next family's training.
+    """Return each run's place in the queue: by family, but runs that only take training follow the next family.
 
     A run that takes all its training from another run takes moments: it fills the time while others train, so that no
     worker is left with the last training alone. It waits for one family only, since lenders keep snapshots meanwhile.

@@ -31,7 +31,7 @@ def state_of(directory: Path, run: Path, about: dict[str, Any] | None = None) ->
     """Return the state of a run of a study.
 
     Args:
-        directory: of the study.
+        directory: the study's directory.
         run: relative to it.
         about: contents of its run.json, read if None.
     """

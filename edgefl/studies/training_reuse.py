@@ -21,9 +21,9 @@ from edgefl.studies.states import State
 class ReusePlan:
     """The training that a run takes from another run, and leaves for others.
 
-    lender: the run that trains for it, or None if it trains itself. whole: throughout; otherwise to the end of
-    session `until`, when the lender has left `snapshots` snapshots. lends: when it leaves snapshots. family: the
-    runs that take from each other.
+    lender: the run that trains for it, or None if it trains itself. whole: whether the lender trains all of it;
+    otherwise it trains to the end of session `until`, by which it has left `snapshots` snapshots. lends: when this
+    run leaves snapshots. family: the runs that take from each other.
     """
 
     lender: Path | None = None
@@ -45,12 +45,12 @@ def plan_reuse(
 ) -> dict[Path, ReusePlan]:
     """Return for each run, by its path, the training that it takes and leaves.
 
-    Of runs with equal learners, the first trains for all, a completed one if there is one. Of these first ones, if
-    they differ only in their warm start, one trains the pilot sessions for the others, and the two sessions after
-    them for those that train them as `previous` does.
+    Of runs with equal learners, a completed one, or else the first, trains for all. If these training runs differ
+    only in their warm start, one of them trains the pilot sessions for the others, and also the next two sessions for
+    those whose warm start trains these as `previous` does.
 
     Args:
-        states: of the runs, by path; completed ones need not run.
+        states: states of the runs, by path; completed ones need not run.
     """
     completed = {path for path, state in (states or {}).items() if state is State.COMPLETED}
     plans = {run.path: ReusePlan(family=[run.path]) for run in runs}

@@ -18,7 +18,7 @@ def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Pat
 
     Args:
         folder: new or empty.
-        name: of scenario and study.
+        name: the name of scenario and study.
         own_parts: add an algorithm, a model and a mobility model to change; otherwise use built-in ones.
 
     Returns:
