@@ -58,8 +58,8 @@ def of(
 def _is_enough(settings: LearningSettings, device: str) -> bool:
     """Return whether this learning can be checked without tensors, given a model that states its size.
 
-    These need PyTorch: a GPU, whose memory counts; bfloat16, which the processor must support; drifts and tests on
-    devices, which change or divide the test data; a file that must fit the model.
+    The following need PyTorch: a GPU, whose memory counts; bfloat16, which the processor must support; drifts and
+    tests on devices, which change or divide the test data; a file that must fit the model.
     """
     return (
         (device == "cpu" or (device == "auto" and not may_have_gpu()))

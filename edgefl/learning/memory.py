@@ -1,4 +1,4 @@
-"""Compare a lower bound of the memory needed with the memory available, and refuse more than that."""
+"""Compare a lower bound of the memory needed with the memory available, and refuse a run that needs more."""
 
 import ctypes
 import math

@@ -106,9 +106,9 @@ class Updates(_AtARate):
     notes: of `Received` and `Sent`.
     rng: random numbers of the server.
     local: [K, M] local models, for a further vector computed from them (`vectors_up`), which travels unchanged; None
-        if these are the rows.
-    received: [M] or [K, M] what the devices really received; None if that is start.
-    staleness: the largest of the updates', if rounds overlap: models made since it began.
+    if `rows` has the local models. received: [M] or [K, M] what the devices really received; None if they received
+    `start`. staleness: if rounds overlap, the largest number of models made since the training of one of these
+    updates began.
     """
 
     rows: Tensor
@@ -167,7 +167,7 @@ class Receivers(Protocol):
 
     @property
     def rng(self) -> Chance:
-        """Random numbers of these devices; only in `receive`, since tests draw nothing."""
+        """Random numbers of these devices; available in `receive` only, because tests draw nothing."""
 
     def own(self, name: str, missing: Tensor) -> Tensor:
         """Return the devices' vectors [K, M] of this name; `missing` [M] for a device that never kept one."""

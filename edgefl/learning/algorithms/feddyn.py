@@ -14,8 +14,8 @@ class FedDyn(FedAvg):
 
     Acar et al., FedDyn, ICLR 2021: h_k+ = h_k - alpha (w_k - w), h+ = h - alpha times the sum of these
     changes over all devices of the session, w+ = mean of the w_k minus h+ / alpha. All means are by data
-    size; for devices of equal size this is the paper's. With a codec or clipping, w_k is what the server decodes:
-    both ends sum the same.
+    size; for devices of equal size this is the paper's. With a codec or clipping, w_k is what the server decodes, so
+    that both ends sum the same changes.
 
     h_k follows its device, whatever the session or cell, as long as the device holds the same data. The paper
     has one set of devices, for which h is the mean of the h_k; a session begins with h = 0, and the h_k of the

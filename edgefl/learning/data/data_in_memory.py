@@ -24,7 +24,7 @@ class SplitInMemory:
     Args:
         split: may hold several laps of its n samples in the same order: sample i of lap l is sample l n + i. If all
             laps have the same inputs, these are stored once.
-        count: n; by default there is one lap.
+        count: n; by default all samples, which are then a single lap.
 
     Attributes:
         labels, groups: [n] kind and group of each sample; None if the data set has none.
@@ -127,7 +127,7 @@ class SplitInMemory:
 class SampleReader:
     """A thread's reader of samples: it gathers them into its own buffers, which the next call overwrites.
 
-    Fresh pages for every batch would cost more than the gather itself.
+    Requesting new memory for every batch would take longer than gathering the samples.
     """
 
     def __init__(self, split: SplitInMemory) -> None:
@@ -139,7 +139,7 @@ class SampleReader:
         self._make_room(torch.Size([0]))
 
     def raw(self, rows: Tensor, views: Tensor | None = None) -> Tensor:
-        """Return the samples rows [...] without scaling, float32 [..., *shape]; for equal shapes the same tensor.
+        """Return the samples rows [...] without scaling, float32 [..., *shape]; equal shapes share one tensor.
 
         Args:
             views: [...] augmented view of each, or None for none.

@@ -33,9 +33,9 @@ class RecurringLabels(Partition):
     never change, but the paper's Previous falls to 52 %), the paper wants a few labels "unique to each set", and
     (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to three.
 
-    The session papers' authors ran theirs with `label_order: ascending` and `overlap_of: set`: of C labels in order,
-    a set has G = floor(C / (2 - overlap)), and the two share floor(overlap x G); with C = 10 and 0.2 these are labels
-    0 to 4 and 4 to 8, and label 9 is never used. If they would share none, they are the two halves.
+    The session papers' authors ran their experiments with `label_order: ascending` and `overlap_of: set`: of C labels
+    in order, a set has G = floor(C / (2 - overlap)), and the two share floor(overlap x G); with C = 10 and 0.2 these
+    are labels 0 to 4 and 4 to 8, and label 9 is never used. If they would share none, they are the two halves.
 
     Source: the journal paper, section VI, Label Distribution.
     """

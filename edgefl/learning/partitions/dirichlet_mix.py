@@ -48,7 +48,7 @@ class DirichletMix(RecurringLabels):
 
 
 def _drawn(mix: np.ndarray, count: int, left: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw the number of samples of each label [C], `count` in all, by shares [C] and at most the rest [C]."""
+    """Draw the number of samples of each label [C], `count` in all, by shares `mix` [C] and at most `left` [C]."""
     taken = np.zeros_like(left)
     while (missing := count - int(taken.sum())) > 0:
         rest = left - taken

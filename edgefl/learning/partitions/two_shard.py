@@ -50,9 +50,9 @@ class TwoShard(Staying):
 def _pairs(shards: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Deal the bundles of 2N shards at random, [N, 2], never the same bundle twice to a device.
 
-    A device with bundle a twice swaps a shard with a random device without a. There is one as long as no bundle has
-    more than N shards: with two of a here, the other N - 1 devices have at most N - 2. Each swap leaves one such
-    device fewer, so this ends.
+    A device with bundle a twice swaps a shard with a random device without a. Such a device exists as long as no
+    bundle has more than N shards: if one device has two shards of a, the other N - 1 have at most N - 2. Each swap
+    leaves one such device fewer, so this ends.
     """
     pairs = rng.permutation(shards).reshape(-1, 2)
     while len(doubles := np.flatnonzero(pairs[:, 0] == pairs[:, 1])):

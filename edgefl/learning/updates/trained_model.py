@@ -299,8 +299,8 @@ class TrainedModel:
     def tensors(self) -> dict[str, Tensor]:
         """Return the model, the algorithm's state, and the updates that cannot be trained again, for `restore`.
 
-        Those of the latest round can, as long as the model that it started from is the current one; those of a
-        restored round cannot, since it has no batches.
+        Updates of the latest round can be trained again as long as the model that it started from is the current one;
+        those of a restored round cannot, since it has no batches.
         """
         tensors = {"model": self.model, "starting": torch.tensor(sorted(self.starting), dtype=torch.int64)}
         tensors |= {f"state/{name}": vector for name, vector in self.state.items()}
