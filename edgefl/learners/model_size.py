@@ -1,8 +1,8 @@
 """Compute the size of a learner for the checks before a run, without loading PyTorch.
 
-Loading PyTorch takes longer than all other work of `edgefl validate`. If a model states its size and nothing else of
-the learning must be tried with tensors, data and partition are built as in a run, and the model's size comes from
-its formula; a conformance test compares formula and module.
+Loading PyTorch takes longer than all other work of `edgefl validate`. If a model states its size, and no other
+setting of `learning` must be tried with tensors, the data and the partition are built as in a run, and the model's
+size comes from its formula; a conformance test compares formula and module.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class _SizedLearner:
 def of(
     world: World, device: str, load: Callable[[Dataset], Data] | None = None
 ) -> dict[int, _SizedLearner] | None:
-    """Return each cell's learner as its size, or None if that needs PyTorch or nothing is trained.
+    """Return a stand-in with the size of each cell's learner; None if this needs PyTorch, or nothing is trained.
 
     Args:
         world: of one federation.

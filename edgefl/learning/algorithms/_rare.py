@@ -70,7 +70,7 @@ class RareVerbs:
 
         Args:
             start: [M + Q] or [k, M + Q] the received model with its statistics.
-            previous: [k, M + Q] the devices' last local models, or the received one for a device without; None
+            previous: [k, M + Q] the devices' last local models, or the received model for a device without one; None
                 unless the algorithm keeps them.
         """
         return None
@@ -131,7 +131,7 @@ class RareVerbs:
 
         Args:
             model: [M] the global one.
-            devices: K of them, as they would receive a round's model.
+            devices: the K devices, as passed to `receive` in a round.
         """
         return model
 

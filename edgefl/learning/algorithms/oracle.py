@@ -13,7 +13,8 @@ class Oracle(FedYogi):
     when the data change. No real method can do this: it knows all data in advance. Time and energy are counted for
     the model of the device's current concept only, as if the other one were free.
 
-    A later session's opening model replaces the model before the drift; the one after the drift continues.
+    A later session's opening model replaces the model for data before the drift; the model for data after it
+    continues.
 
     Panchal et al., FLASH, ICML 2023, section 5.1 (ORACLE, based on FedYogi). It requires a drift.
     """

@@ -1,4 +1,4 @@
-"""Send the difference between a device's change and its last one."""
+"""Send the difference between a device's change and its previous change."""
 
 from collections.abc import Mapping
 

@@ -19,7 +19,7 @@ READY_BYTES, READY_SETS = 32_000_000, 4  # sets of recurring labels; each may ta
 class SplitInMemory:
     """A split on a torch device: raw inputs [n, *shape], and labels [n] or other targets of a task.
 
-    Inputs stay in their own type (uint8 for images): a quarter of the memory and of the traffic of floats.
+    Inputs stay in their own type (uint8 for images), which takes a quarter of the memory and traffic of floats.
 
     Args:
         split: may hold several laps of its n samples in the same order: sample i of lap l is sample l n + i. If all
@@ -101,7 +101,7 @@ class SplitInMemory:
     def ready(self, labels: Sequence[int]) -> Tensor | None:
         """Return the normalised inputs [n, *shape] of all samples with one of these labels, in their order.
 
-        Small sets are cached, since every round's evaluation reads them; a large one returns None.
+        Small sets are cached, since every round's evaluation reads them; for a large one the result is None.
         """
         chosen, key = self.with_labels(labels), tuple(labels)
         numbers = len(chosen) * self.x[0].numel()

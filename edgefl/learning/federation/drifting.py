@@ -112,7 +112,7 @@ class Drifting:
         ids: Sequence[int],
         moment: Moment,
     ) -> tuple[float, float]:
-        """Test a model [M + Q], or one of each device, [K, M + Q]: accuracy and mean loss over these devices.
+        """Test a model [M + Q], or one per device [K, M + Q]; return accuracy and mean loss over these devices.
 
         Each device is tested on the test samples of these labels in its own concept.
         """

@@ -173,7 +173,7 @@ class Trainer:
     def test(
         self, model: Tensor, labels: Sequence[int], moment: Moment, present: Sequence[int]
     ) -> Evaluation:
-        """Test a model [M + Q], or one of each device present, [K, M + Q], on these labels' test data of a moment."""
+        """Test a model [M + Q], or one per present device [K, M + Q], on these labels' test data at a moment."""
         further: dict[str, float | None] = {**self.drifting.column(present, moment)}
         if self.device_tests is not None:
             scores = self._scores(model, present, moment)

@@ -1,4 +1,4 @@
-"""The devices of a run: vectors that they keep between rounds, with any server, and their last cells."""
+"""The devices of a run: the vectors that they keep between rounds, whatever the server, and their last cells."""
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
