@@ -50,7 +50,7 @@ class Assignment:
     """What an external learner is made with.
 
     Args:
-        cell: of its federation.
+        cell: its number in its federation.
         devices: ids of all devices of the run; those in this cell take part here.
         streams: random generators by name, the same for all cells: `streams("batches", device, session)`.
         homes_m: [devices, 2] positions at time 0, nan for devices not yet present.

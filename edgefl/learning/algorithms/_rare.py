@@ -83,7 +83,7 @@ class RareVerbs:
         return False
 
     def personal_point(self, personal: Tensor, local: Tensor) -> Tensor:
-        """Return the points [k, M] for a step's gradients of personal models; both models are those before it."""
+        """Return the points [k, M] at which a step computes personal gradients; arguments are as before the step."""
         return personal
 
     def correct_personal(

@@ -15,8 +15,7 @@ DEVICES, MODEL_OF = "devices", "model_of_device"
 
 
 def about(learner: TorchLearner) -> dict[str, Any]:
-    """Return the place of a learner's models in the run: cell, session, round of the session's phase and of the
-    run."""
+    """Return the place of a learner's models in the run: cell, session, rounds of the phase and of the run."""
     now = learner.federation.now
     at = now.round.at
     return {

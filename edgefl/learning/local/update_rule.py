@@ -39,8 +39,7 @@ class UpdateRule:
     def step(
         self, number: int | Tensor, lr: float, local: Tensor, grads: Tensor, state: Sequence[Tensor]
     ) -> None:
-        """Update local models [k, M] in place by a step; `number` is its number in the round, or [k, 1] per
-        device."""
+        """Update local models [k, M] in place by a step; `number` counts from 1 in the round, or [k, 1] by device."""
         self.optimiser.step(local, grads, state, Step(number, lr, self.momentum, self.weight_decay))
 
     def travel(self, steps: np.ndarray) -> np.ndarray:

@@ -195,7 +195,7 @@ class Model(Component):
         read: ReadSome,
         scaling: tuple[float, float],
     ) -> Tensor:
-        """Compute the logits of test samples as the module does in evaluation mode, written out and faster.
+        """Compute the logits of test samples as the module does in evaluation mode, by faster written-out code.
 
         Args:
             tensors: the module's parameters by name.
