@@ -18,7 +18,7 @@ LABEL_BYTES = 24  # of a label or group besides its array: in two lists, and as 
 
 
 class Npz(Dataset):
-    """Arrays of a .npz file: x_train, y_train, x_test, y_test; or x and y, with a share split off for testing.
+    """Arrays of a .npz file: x_train, y_train, x_test, y_test; or x and y, a share of them split off for testing.
 
     x: numbers [n, ...], uint8 for images; y: integer labels or words [n], floats for `task: regression`, and 0 or 1
     [n, L] for `multi_label`. groups_train and groups_test, or groups: the origin of each sample [n], for `partition:
