@@ -21,7 +21,7 @@ class Ca2fl(Algorithm):
     h_k at both ends, so the next difference carries it. h_k is 0 for a device that is new in the session, and for all
     when a session begins: earlier changes belong to another model than the session begins with.
 
-    With all devices in every round and server_lr 1 it is FedAvg. Updates must be neither weighted nor scaled:
+    With all devices in every round and server_lr 1 it is FedAvg. Updates must count in full, however old:
     `rounds.server` needs `staleness: constant`, and no `server_lr`, `divisor` or `base`.
     """
 

@@ -80,9 +80,10 @@ class Progress:
 
     stage: name of its current stage; empty if no session is open. round: the last round that has begun. members:
     devices present when the session began, or that have taken part since. labels: labels that members hold, on which
-    models are tested. probed: whether a probe's update has arrived. opening: the opening model, set when training
-    begins. measured: theory's columns of the last aggregation. models: number of models made in this session, if
-    rounds overlap. ended: rounds of the global model in all sessions so far, updated when this session ends.
+    models are tested. probed: whether a probe's update has arrived. opening: facts on the opening model, set when
+    training begins. measured: theory's columns of the last aggregation. models: number of models made in this
+    session, if rounds overlap. ended: rounds of the global model in all sessions so far, updated when this session
+    ends.
     """
 
     session: SessionFacts = field(default_factory=SessionFacts)
