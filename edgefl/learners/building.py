@@ -83,10 +83,10 @@ def build(
     """Build a learner per server, run.json's entries on model and machine, and the training.
 
     Args:
-        sizes: federation, or an empty name -> stand-ins for its learners, or None to build the learners.
+        sizes: federation (or an empty name) -> stand-ins for its learners; None: build its learners.
 
     Returns:
-        Federation, or an empty name -> learners by cell; entries of run.json; training, or None without any.
+        Federation (or an empty name) -> learners by cell; entries of run.json; the training, None without any.
 
     Raises:
         EdgeflError: the data, the model or the processor is unavailable.

@@ -26,7 +26,7 @@ AT_THE_END = ("last", "personal")  # kept only at the end of a run
 
 
 class ModelKeeper:
-    """Write the models of a run's cells into `models` in its directory, or in that of their federation.
+    """Write the models of a run's cells into `models` in its directory, or in their federation's directory.
 
     `cell0.safetensors` is the last model of cell 0; with `-best` the best, with `-round40` the one after the cell's
     40th round of the global model. For `-served` and `-personal` see `edgefl.learning.federation.kept_models`.
@@ -62,7 +62,7 @@ class ModelKeeper:
         """Write the last models, at the end of the run.
 
         Args:
-            loan: training results taken from another run; if all of them are, that run's models are this run's.
+            loan: training results taken from another run; if all results are, the other run's models are copied.
 
         Raises:
             EdgeflError: the models cannot be written.

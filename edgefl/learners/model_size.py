@@ -1,8 +1,8 @@
 """Compute the size of a learner for the checks before a run, without loading PyTorch.
 
-Loading PyTorch takes longer than all other work of `edgefl validate`. If a model states its size and nothing else of
-the learning must be tried with tensors, data and partition are built as in a run, and the model's size comes from
-its formula; a conformance test compares formula and module.
+Loading PyTorch takes longer than all other work of `edgefl validate`. If a model states its size, and no other
+setting of `learning` must be tried with tensors, the data and the partition are built as in a run, and the model's
+size comes from its formula; a conformance test compares formula and module.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class _SizedLearner:
 def of(
     world: World, device: str, load: Callable[[Dataset], Data] | None = None
 ) -> dict[int, _SizedLearner] | None:
-    """Return each cell's learner as its size, or None if that needs PyTorch or nothing is trained.
+    """Return a stand-in with the size of each cell's learner; None if this needs PyTorch, or nothing is trained.
 
     Args:
         world: of one federation.
@@ -58,8 +58,8 @@ def of(
 def _is_enough(settings: LearningSettings, device: str) -> bool:
     """Return whether this learning can be checked without tensors, given a model that states its size.
 
-    These need PyTorch: a GPU, whose memory counts; bfloat16, which the processor must support; drifts and tests on
-    devices, which change or divide the test data; a file that must fit the model.
+    The following need PyTorch: a GPU, whose memory counts; bfloat16, which the processor must support; drifts and
+    tests on devices, which change or divide the test data; a file that must fit the model.
     """
     return (
         (device == "cpu" or (device == "auto" and not may_have_gpu()))

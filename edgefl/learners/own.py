@@ -3,9 +3,9 @@
     edgefl.simulate(scenario, learner=make)
 
 `make` is called once for each federation, that is, for each cell that has a server, with an `Assignment`: what is
-known of the world before it begins. It returns that cell's learner; a class whose constructor takes the assignment
-works too, and with a single federation a finished learner. The scenario gives a `workload` instead of `learning`;
-the learner's own payload and FLOPs replace the workload's.
+known of the world before it begins. It returns that cell's learner; instead of a function, `make` can be a class
+whose constructor takes the assignment, or with a single federation, a finished learner. The scenario gives a
+`workload` instead of `learning`; the learner's own payload and FLOPs replace the workload's.
 
 A learner answers questions of the network and has no clock. For a session it receives the devices present, for a
 round the participants; it answers with the iterations, samples and bits of each, and then receives the devices whose
@@ -50,7 +50,7 @@ class Assignment:
     """What an external learner is made with.
 
     Args:
-        cell: of its federation.
+        cell: its number in its federation.
         devices: ids of all devices of the run; those in this cell take part here.
         streams: random generators by name, the same for all cells: `streams("batches", device, session)`.
         homes_m: [devices, 2] positions at time 0, nan for devices not yet present.

@@ -19,8 +19,9 @@ Learners = Mapping[str, Mapping[int, Any]]
 class Training:
     """What a run trains, and where. A run that trains nothing has no journal: running it again is as fast.
 
-    further: circumstances of training besides those of all runs. cells: those with PyTorch. score: name of the score
-    that judges models. needs: certain memory needs. precisions: of the gradients. processor: its name.
+    further: circumstances of training that not all runs have. cells: learners that train with PyTorch, by federation
+    and cell. score: name of the score that judges models. needs: memory that is needed in any case. precisions:
+    precisions of the gradients. processor: name of the processor.
     """
 
     state: TrainingParts

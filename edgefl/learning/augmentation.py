@@ -14,8 +14,8 @@ class Augmentation:
 
     An image is padded with zeros on each side, cropped to its size at a uniform random position, and mirrored left to
     right with probability 1/2: He et al., Deep Residual Learning, CVPR 2016, section 4.2, with 4 pixels for CIFAR's
-    32x32. Zeros are raw values before scaling, black. Test data, the losses that devices report, and early stopping
-    use the original images.
+    32x32. The zeros are raw values, before scaling: black. Test data, the losses that devices report, and early
+    stopping use the original images.
     """
 
     padding: ClassVar[int] = 4  # pixels of margin on each side
@@ -42,7 +42,8 @@ class Augmentation:
         """Draw the view of each sample of a round [K, steps, B], for each device from its own stream.
 
         Args:
-            sizes: number of samples in each batch [K, steps]; they come first, and padding has the view 0.
+            sizes: number of samples in each batch [K, steps]; the samples come first, then padding, which has the
+                view 0.
         """
         views = np.zeros((*sizes.shape, widest), dtype=np.int32)
         present = np.arange(widest) < sizes[:, :, None]

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class Chance:
     """Draw random numbers for k devices, each from its own stream, or for the server from a single one.
 
-    A device's numbers depend on its name, its cell, the round and the seed only: they are the same with any other
-    participants, on any processor, and after a resume. Each draw continues after the previous one. For the server,
-    results lack the first dimension [k].
+    A device's numbers depend on its name, its cell, the round and the seed only: they are the same whichever other
+    devices take part, on any processor, and after a resume. Each draw continues after the previous one. For the
+    server, results lack the first dimension [k].
 
     Args:
         generator: makes the generator of a device, or of the server (None), at the start of its stream; if None,
@@ -48,7 +48,7 @@ class Chance:
         return self._stacked(lambda one: one.standard_normal(size, dtype=np.float32))
 
     def subset(self, count: int, of: int) -> Tensor:
-        """Draw sets of different integers from 0 to of - 1, [k, count] in no particular order; all equally likely."""
+        """Draw sets of different integers from 0 to `of` - 1, [k, count] in any order; all are equally likely."""
         return self._stacked(lambda one: one.choice(of, count, replace=False, shuffle=False))
 
     def part(self, begin: int, end: int) -> Chance:

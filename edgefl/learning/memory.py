@@ -1,4 +1,4 @@
-"""Compare a lower bound of the memory needed with the memory available, and refuse more than that."""
+"""Compare a lower bound of the memory needed with the memory available, and refuse a run that needs more."""
 
 import ctypes
 import math
@@ -107,7 +107,7 @@ def reuse_freed() -> bool:
 
 
 def _group_limits(root: Path) -> list[float]:
-    """Return the limits in bytes of the control groups, of either version, that this process belongs to."""
+    """Return the limits, in bytes, of the process's control groups (of version 1 or 2)."""
     limits = []
     for line in _lines(root / "proc/self/cgroup"):
         number, controllers, group = line.split(":", 2)

@@ -306,7 +306,7 @@ class LearningSettings(Section):
 
     @property
     def copies_in_transfers(self) -> int:
-        """Models of each participant in memory besides the local ones: those sent or received instead of others."""
+        """Number of models per participant in memory besides its local one: those that transfers change."""
         # what is sent; what each received, and what it sent as the server counts it
         return int(bool(self.uplink_codec or self.privacy)) + 2 * bool(self.downlink_codec)
 

@@ -30,7 +30,7 @@ def _losses(models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
 
 
 def algorithms(algorithm: Algorithm) -> None:
-    """Check shapes, that arguments are not modified, and that the model stays if no local model moves."""
+    """Check shapes, that arguments are not modified, and that the model stays the same if no local model moves."""
     exchanged = (algorithm.vectors_down, algorithm.vectors_up)
     must(
         min(exchanged) >= 1 or max(exchanged) == 0,

@@ -236,10 +236,10 @@ def small_world(
     rules: Mapping[str, Any] | None = None,
     **sections: Any,
 ) -> SmallWorld:
-    """Compose a run of one cell with devices at these places, like any run.
+    """Compose a run of one cell with devices at these places, in the same way as any other run.
 
-    With the journal paper's radio, without shadowing and Doppler, a link never changes: all times follow by hand from
-    its |h|^2. The band has 10 MHz; slots are drawn one by one.
+    With the journal paper's radio, without shadowing and Doppler, a link never changes: all times can be computed by
+    hand from its |h|^2. The band has 10 MHz; slots are drawn one by one.
 
     Args:
         places_m: of each device, a distance from the base station or x and y.

@@ -55,7 +55,7 @@ def codecs(codec: Codec) -> None:
 
 
 def _check_distortion(codec: Codec) -> None:
-    """Check the distortion that a codec states by means of many draws, for several kinds of changes."""
+    """Check by many draws the distortion that a codec states, for several kinds of changes."""
     if type(codec).distortion is Codec.distortion:
         must(False, "distortion() is missing: return Unbiased(omega) or Contraction(delta)")
     names, distortion = codec.memory(LARGER), codec.distortion(LARGER)

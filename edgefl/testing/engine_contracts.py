@@ -206,7 +206,7 @@ def backgrounds(model: Background) -> None:
 
 
 def mobility(model: Mobility) -> None:
-    """Check that a path depends only on time, device and seed, in any order of calls and with any other devices."""
+    """Check that a path depends only on time, device and seed, whatever the order of calls and the other devices."""
     names = sorted({name for _, name in model.area_names()})
     # next to each other, with one beyond the cell
     model = model.within(

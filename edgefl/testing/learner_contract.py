@@ -104,7 +104,7 @@ def _check_columns(name: str, answers: Answers) -> None:
 
 
 def _check_goes_on(name: str, whole: OutsideLearner, left: OutsideLearner) -> None:
-    """Check a restored learner: after the last session's first aggregation it continues from the other's state."""
+    """Check that a learner continues from the state of another one after the last session's first aggregation."""
     number, round_ = 2, 1
     sessions = _training_stages(whole)
     stage = next(sessions)

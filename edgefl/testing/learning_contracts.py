@@ -159,7 +159,7 @@ def output_term(term: OutputTerm) -> None:
 
 
 def models(model: Model) -> None:
-    """Check logits at the typical size, that parameters depend on the seed only, and all written-out functions."""
+    """Check the logits at a typical size, that parameters depend on the seed only, and written-out functions."""
     for name in ("typical_input", "typical_classes"):
         must(hasattr(model, name), f"state the typical size: ClassVar {name}")
     shape, classes = model.typical_input, model.typical_classes

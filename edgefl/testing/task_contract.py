@@ -13,7 +13,7 @@ SAMPLES, DEVICES, OUTPUTS, LENGTH = 24, 3, 4, 5
 
 
 def tasks(task: Task) -> None:
-    """Check that a task accepts some targets, and that its loss and score of a sample depend on it only."""
+    """Check that a task accepts some targets, and that a sample's loss and score depend on this sample only."""
     taken = [data for data in _examples() if _takes(task, data)]
     must(
         taken,

@@ -15,11 +15,11 @@ class AdaptiveServer(FedAvg):
 
     m+ = beta1 m + (1 - beta1) Delta, v+ by each algorithm's rule, w+ = w + server_lr m+ / (sqrt(v+) + tau),
     m = 0 and v = tau^2 before the first round. Reddi et al., Adaptive Federated Optimization, ICLR 2021,
-    algorithm 2 (no bias correction). Their Delta weights all devices equally, `weighting: equal`; the default is by
-    data size, as for all algorithms here (J 5), so that methods differ in nothing else.
+    algorithm 2 (no bias correction). Their Delta weights all devices equally (`weighting: equal`); the default is by
+    data size, as for all algorithms here (J 5), so that methods differ in their update rules only.
 
-    m and v restart with each session: both belong to a path that the opening model may not lie on. As tau
-    grows with server_lr = 2 tau, sqrt(v) tends to tau, and beta1 = 0 is FedAvg.
+    m and v restart with each session, because the opening model may not continue the path that they were computed on.
+    With beta1 = 0 and server_lr = 2 tau it approaches FedAvg as tau grows, since sqrt(v) tends to tau.
     """
 
     uses: ClassVar[str] = "mean"

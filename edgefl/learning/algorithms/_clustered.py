@@ -16,8 +16,8 @@ class Clustered(Algorithm):
     Each device receives all of them, chooses the one with the lowest mean loss on its training data and trains it; a
     model becomes the mean, by data size, of what its devices send. Devices are tested with the model that they
     would choose. The global model, from which opening models are made, is the mean of all that was sent, as in
-    FedAvg; it serves no device. A session that opens with another model than the last one ended with (a warm
-    start) shifts all models by the difference.
+    FedAvg; it serves no device. If a session opens with another model than the last session ended with (a warm
+    start), all models are shifted by the difference.
 
     What a model keeps besides its parameters (batch statistics) is averaged over all devices, whatever they chose.
     """
@@ -30,7 +30,7 @@ class Clustered(Algorithm):
         """Return the index [K] of the model that each device trains, from losses [K, C], and further notes."""
 
     def choices(self, state: ServerState) -> Tensor:
-        """Return the models [C', M] that devices choose from, the first ones of the state's."""
+        """Return the models [C', M] that devices choose from, the first C' of those in the state."""
         return state["models"]
 
     def expected_down(self, state: ServerState) -> int:

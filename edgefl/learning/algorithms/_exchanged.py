@@ -51,7 +51,7 @@ class _AtARate:
 
     @property
     def at_rest(self) -> bool:
-        """Return whether the round's learning rate was 0: no device has moved, and the rate cannot divide."""
+        """Return whether the round's learning rate was 0: no device has moved, and nothing can be divided by it."""
         return isinstance(self.lr, float) and self.lr == 0
 
 
@@ -66,9 +66,8 @@ class Trained(_AtARate):
         gradients, and a_k is the sum of the weights. Without momentum it is the number of steps e_k, with
         momentum rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k. nan if
         steps are not sums of gradients, as with Adam: see `needs_sgd`.
-    lr: local learning rate, or [k] one of each device.
-    notes: of `Received`.
-    rng: random numbers of these devices, different ones in `upload` and in `keep`.
+    lr: local learning rate, or [k] a rate per device. notes: of `Received`. rng: random numbers of these devices,
+    different ones in `upload` and in `keep`.
     """
 
     local: Tensor
@@ -100,15 +99,13 @@ class Updates(_AtARate):
     rows: [K, M] what they sent: their local models, unless the algorithm's `upload` says otherwise.
     start, iterations, travel: of each device, as in `Trained`; if devices received other models than the server
         intended (`received`), start is the intended one, and the rows are shifted by the difference.
-    lr: local learning rate, or [K] one of each device if their updates were trained in different rounds.
-    shares: [K] number of samples of each device over that of all these devices, sum 1.
-    coverage: number of samples of these devices over that of all devices of the session, in (0, 1].
-    notes: of `Received` and `Sent`.
-    rng: random numbers of the server.
-    local: [K, M] local models, for a further vector computed from them (`vectors_up`), which travels unchanged; None
-        if these are the rows.
-    received: [M] or [K, M] what the devices really received; None if that is start.
-    staleness: the largest of the updates', if rounds overlap: models made since it began.
+    lr: local learning rate, or [K] a rate per device if their updates were trained in different rounds. shares: [K]
+    number of samples of each device over that of all these devices, sum 1. coverage: number of samples of these
+    devices over that of all devices of the session, in (0, 1]. notes: of `Received` and `Sent`. rng: random numbers
+    of the server. local: [K, M] local models, for a further vector computed from them (`vectors_up`), which travels
+    unchanged; None if `rows` has the local models. received: [M] or [K, M] what the devices really received; None if
+    they received `start`. staleness: if rounds overlap, the largest number of models made since the training of one
+    of these updates began.
     """
 
     rows: Tensor
@@ -142,7 +139,7 @@ class Updates(_AtARate):
 
 
 class Members(Protocol):
-    """Devices of a session, by the vectors that they keep."""
+    """The devices of a session, seen through the vectors that they keep."""
 
     def mean(self, name: str) -> Tensor:
         """Return the mean [M] of a vector, by data size; a device that never kept one counts as 0."""
@@ -167,7 +164,7 @@ class Receivers(Protocol):
 
     @property
     def rng(self) -> Chance:
-        """Random numbers of these devices; only in `receive`, since tests draw nothing."""
+        """Random numbers of these devices; available in `receive` only, because tests draw nothing."""
 
     def own(self, name: str, missing: Tensor) -> Tensor:
         """Return the devices' vectors [K, M] of this name; `missing` [M] for a device that never kept one."""

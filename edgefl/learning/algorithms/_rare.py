@@ -1,4 +1,4 @@
-"""The methods of algorithms that few need; each defaults to federated averaging."""
+"""Methods that few algorithms need; each defaults to federated averaging."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class RareVerbs:
-    """The methods and declarations of `Algorithm` that few override, in the order of a round."""
+    """Methods and declarations of `Algorithm` that few algorithms override, in the order of a round."""
 
     # whether it needs classes, and is refused for other tasks
     of_classes: ClassVar[bool] = False
@@ -42,8 +42,8 @@ class RareVerbs:
         """Admit devices that join a session under way, before their first round of it.
 
         A device that leaves stays a member until the session ends, like one that is not selected; if it comes back
-        from another cell's session, it joins again. For the same newcomers `join` must return the same again: an
-        interrupted run may repeat it.
+        from another cell's session, it joins again. Called again for the same newcomers, `join` must return the same
+        state: an interrupted run may repeat the call.
 
         Args:
             state: the server's.
@@ -56,7 +56,7 @@ class RareVerbs:
         return state
 
     def learning_rate(self, lr: float, state: ServerState) -> float:
-        """Return the devices' learning rate in a round; `lr` is that of the settings."""
+        """Return the devices' learning rate in a round; `lr` is the rate in the settings."""
         return lr
 
     def expected_down(self, state: ServerState) -> int:
@@ -70,26 +70,26 @@ class RareVerbs:
 
         Args:
             start: [M + Q] or [k, M + Q] the received model with its statistics.
-            previous: [k, M + Q] the devices' last local models, or the received one for a device without; None
+            previous: [k, M + Q] the devices' last local models, or the received model for a device without one; None
                 unless the algorithm keeps them.
         """
         return None
 
     def needs_sgd(self) -> bool:
-        """Return whether a device's change must be lr times a weighted sum of gradients, as SGD's is.
+        """Return whether a device's change must be lr times a weighted sum of gradients, as with SGD.
 
-        With another `learning.local.optimiser` it is then refused: an algorithm that reads `travel` needs SGD.
+        If so, any other `learning.local.optimiser` is refused. An algorithm that reads `travel` needs SGD.
         """
         return False
 
     def personal_point(self, personal: Tensor, local: Tensor) -> Tensor:
-        """Return the point [k, M] at which a step takes the personal models' gradients; both [k, M] as before it."""
+        """Return the points [k, M] at which a step computes personal gradients; arguments are as before the step."""
         return personal
 
     def correct_personal(
         self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Vectors
     ) -> Tensor:
-        """Correct the gradients [k, M] for a step of the personal models [k, M]; the rest as in `correct`."""
+        """Correct the gradients [k, M] for a step of the personal models [k, M]; other arguments as in `correct`."""
         return grads
 
     def keeps_apart(self) -> float:
@@ -104,7 +104,7 @@ class RareVerbs:
         Args:
             epoch: [k] number of the epoch that each device has ended, from 1.
             loss: [k] mean loss of its local model on the held-out samples.
-            before: [k] the same after the epoch before, or for the first epoch, of the received model.
+            before: [k] this loss after the previous epoch; in the first epoch, that of the received model.
 
         Returns:
             [k] bool.
@@ -120,7 +120,7 @@ class RareVerbs:
         Args:
             trained: the devices and their local models, not to be changed.
             state: the server's as the devices received it.
-            own: the devices' vectors; may be changed in place, and are not kept.
+            own: the devices' vectors; may be changed in place, but changes are not kept.
         """
         return Sent(trained.local)
 
@@ -131,7 +131,7 @@ class RareVerbs:
 
         Args:
             model: [M] the global one.
-            devices: K of them, as they would receive a round's model.
+            devices: the K devices, as passed to `receive` in a round.
         """
         return model
 

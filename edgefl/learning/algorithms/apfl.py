@@ -13,9 +13,10 @@ class Apfl(FedAvg):
     """Mix the global model with each device's own model v_k, and test the device with the mixture.
 
     Deng, Kamani and Mahdavi, Adaptive Personalized Federated Learning, 2020: besides w_k, which is trained as in
-    FedAvg, v_k steps by the gradient at alpha v_k + (1 - alpha) w_k with respect to v_k, which is alpha times the
-    plain one, on the same mini-batches. v_k follows its device, and begins as the first model that it receives.
-    What devices exchange, and so the global model, is FedAvg's; `accuracy_personal` shows the difference.
+    FedAvg, v_k is trained on the same mini-batches, by the gradient of the loss at alpha v_k + (1 - alpha) w_k with
+    respect to v_k, which is alpha times the gradient at this mixture. v_k follows its device, and begins as the first
+    model that it receives. Devices exchange the same as in FedAvg, so the global model is FedAvg's;
+    `accuracy_personal` shows the difference.
 
     Left out: learning alpha on each device, the paper's option; FLASH fixes it too.
 

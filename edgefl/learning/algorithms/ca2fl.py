@@ -12,18 +12,17 @@ class Ca2fl(Algorithm):
     """Move the model by the mean of all devices' last changes, with new ones for the updates that have arrived.
 
     Wang, Cao, Wu, Chen and Chen, Tackling the Data Heterogeneity in Asynchronous Federated Learning with Cached
-    Update Calibration, ICLR 2024: h_k is the last change of device k, h the mean of all, and with the changes Delta_k
-    of the arrived set S
-
-        w+ = w + server_lr (h + mean_S (Delta_k - h_k)),    h_k+ = Delta_k for k in S.
+    Update Calibration, ICLR 2024: h_k is the last change of device k, h the mean of all, and with S the devices with
+    arrived updates, and Delta_k their changes, w+ = w + server_lr (h + mean_S (Delta_k - h_k)), h_k+ = Delta_k for k
+    in S.
 
     So a device that seldom reports counts in every model. Means are by data size. The paper's server keeps h_k; here
     the device keeps it and sends Delta_k - h_k: the same numbers and bits. What is lost in the uplink is missing from
     h_k at both ends, so the next difference carries it. h_k is 0 for a device that is new in the session, and for all
-    when a session begins: earlier changes lead to a model that the session does not begin with.
+    when a session begins: earlier changes belong to another model than the session begins with.
 
-    With all devices in every round and server_lr 1 it is FedAvg. Updates must count as they are, whatever their
-    staleness: `rounds.server` with `staleness: constant`, and without `server_lr`, `divisor` or `base`.
+    With all devices in every round and server_lr 1 it is FedAvg. Updates must count in full, however old:
+    `rounds.server` needs `staleness: constant`, and no `server_lr`, `divisor` or `base`.
     """
 
     device_vectors: ClassVar[tuple[str, ...]] = ("cached",)

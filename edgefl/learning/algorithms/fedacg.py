@@ -13,11 +13,11 @@ class FedAcg(FedAvg):
     """Send server momentum m to the devices: they start from w + lambda m and are pulled back to it.
 
     Kim et al., FedACG, CVPR 2024: the local loss has beta/2 |w_k - (w + lambda m)|^2; the server takes
-    m+ = lambda m + Delta and w+ = w + m+, Delta the mean change from that start. (So w+ is the mean of the
+    m+ = lambda m + Delta and w+ = w + m+, where Delta is the mean change from w + lambda m. (So w+ is the mean of the
     local models.) A transfer carries one vector, w + lambda m.
 
-    m restarts at 0 with each session: it points along a path that the opening model may not lie on.
-    lambda = 0 and beta = 0 is FedAvg.
+    m restarts at 0 with each session: the opening model may not continue the path along which it points. lambda = 0
+    and beta = 0 is FedAvg.
     """
 
     uses: ClassVar[str] = "mean"

@@ -14,19 +14,19 @@ class FedDrift(Clustered):
 
     FedDrift-Eager, Jothimurugesan et al., Federated Learning under Distributed Concept Drift, AISTATS 2023. A device
     remembers its lowest loss over all models from its last participation. If it is now higher by more than
-    delta, the device has met a new concept. All such devices of a round train one new model, which starts as the
-    first session's opening model; so do those of the next `window` rounds. In the paper all devices take part in
-    each round, and drift is detected once per time step of many rounds, so that one drift makes one model. Once
-    there are `models` models, these devices train the best one. Models are never merged (FedDrift does, Eager does
-    not).
+    delta, the device has met a new concept. All such devices in `window` rounds, beginning with this one, train the
+    same new model, which starts as the first session's opening model. In the paper all devices take part in each
+    round, and drift is detected once per time step of many rounds, so that one drift makes one model. Once there are
+    `models` models, such devices train the best one. Models are never merged (FedDrift merges them, FedDrift-Eager
+    does not).
 
     A device receives all models started so far, which `learning.cost.payload: exchanged` counts, and sends one; it
     is assumed to know the first opening model. The model it trains and its lowest loss are columns of devices.csv.
     Models continue from session to session. A device takes its remembered loss to the next cell and may mistake
     that cell's models for a new concept: a loss does not tell whether the data or the models have changed.
 
-    The default delta of 1.0 is ours: losses have no natural scale, so set it for each task. Left out: the test in
-    the authors' code, whether the highest accuracy falls.
+    The default delta of 1.0 is ours: losses have no natural scale, so set it for each task. Left out: the authors'
+    code tests for a fall of the highest accuracy.
 
     If no loss jumps, or with models = 1, it is FedAvg.
     """

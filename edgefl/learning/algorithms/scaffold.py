@@ -15,18 +15,18 @@ class Scaffold(Algorithm):
     c_k+ = c_k - c + (x - y_k) / (a_k lr), and c moves by the mean change of the c_k over all devices of the
     session. a_k is the number of local steps; with momentum it is the weight that these steps carry in
     x - y_k. (Divided by the number of steps instead, c_k would overshoot: at 5 steps of momentum 0.9 its
-    error grows by 1.6 each round.) All means are by data size, as the model's, so that c is the gradient
-    of the same objective; for devices of equal size this is the paper's.
+    error grows by 1.6 each round.) All means are by data size, like the model's, so that c is the gradient of the
+    same objective; for devices of equal size this is the paper's.
 
     c_k follows its device, whatever the session or cell, as long as the device holds the same data. A session
     begins with c = mean of the c_k of the devices present; c is this mean again when a device joins,
-    with c_k = 0 if it is new: an old mean would bias all steps to the session's end. (The paper's devices are
+    with c_k = 0 if it is new: an old mean would bias all steps until the session's end. (The paper's devices are
     always the same ones.) A device that leaves still counts with its last c_k, like one that is not selected; if it
     comes back with what it learned in another cell, it joins again. c and the change of c_k travel with the model:
     the payload doubles if `learning.cost.payload` counts it.
 
     c_k is a mean gradient only if a change is lr times a sum of gradients: `learning.local.optimiser` must be SGD.
-    With `learning.local.clip_norm` these are the clipped ones, with `weight_decay` those of the loss with its decay.
+    With `learning.local.clip_norm` these are the clipped gradients; with `weight_decay` they include the decay.
 
     A round at learning rate 0 gives no gradients: c and the c_k stay as they are.
 

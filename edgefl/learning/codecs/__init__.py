@@ -112,9 +112,9 @@ class Codec(Component):
 
     On the uplink the change is the model that a device would send, minus the one it received. A device's memory
     follows it through sessions and handovers, and changes only with an update that is aggregated. On the downlink the
-    change is the model minus the last one that the device received and returned an aggregated update of, so that
-    whatever is not sent at once is sent later. There codecs have no memory, and decoded changes are damped by the
-    codec's distortion; a device without such a model receives the whole model.
+    change is the model minus the one that the device's last aggregated update was trained from, so that whatever is
+    not sent at once is sent later. There codecs have no memory, and decoded changes are damped by the codec's
+    distortion; a device without such an update receives the whole model.
 
     A codec with a memory must itself ensure that its decoded changes are contractions.
     """
@@ -150,8 +150,8 @@ class Codec(Component):
     def damping(self, change: Tensor, sizes: Sizes) -> Tensor | float:
         """Return the factor of decoded changes [k, M] when errors are fed back: [k, 1], or one number for all.
 
-        By default that of the distortion, which both ends know. A codec whose message has a number that scales all
-        others, such as a norm, may multiply it by the best factor for each change: see `damping_of`.
+        The default is the distortion's factor, which both ends know. A codec whose message has a number that scales
+        all others, such as a norm, may multiply it by the best factor for each change: see `damping_of`.
         """
         return self.distortion(sizes).damping
 
@@ -192,7 +192,7 @@ class FeedbackCodec(Codec):
 class _FedBack:
     """A codec with errors that are fed back.
 
-    key: its key in `learning`. otherwise: how to do without, for error messages.
+    key: its key in `learning`. otherwise: how to avoid feeding errors back, for error messages.
     """
 
     key: str
@@ -201,7 +201,7 @@ class _FedBack:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the codec states no distortion for any model."""
+        """Whether the codec never states a distortion, whatever the model."""
         return type(self.codec).distortion is Codec.distortion
 
     def check(self, sizes: Sizes) -> None:

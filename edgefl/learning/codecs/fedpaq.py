@@ -15,9 +15,9 @@ class FedPaq(FeedbackCodec):
     extremes are exact, p (1 - p) is at most 1/4, and the range squared, (largest - smallest)^2, at most 2 |v|^2.
     Hence omega = (M - 2) / (2 (2^bits - 1)^2), reached by one number, its negative, and zeros.
 
-    Other changes are far below it: for a million numbers in 8 bits omega is 7.7, but the variance of normal ones is
-    0.0003 of their square. When errors are fed back, the two extremes are therefore multiplied by the damping of
-    each change.
+    For other changes the variance is far below this bound: for a million numbers in 8 bits omega is 7.7, but the
+    variance of normally distributed ones is 0.0003 of their square. When errors are fed back, the two extremes are
+    therefore multiplied by the damping of each change.
     """
 
     error_feedback: bool = Field(

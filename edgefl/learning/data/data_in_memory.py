@@ -19,12 +19,12 @@ READY_BYTES, READY_SETS = 32_000_000, 4  # sets of recurring labels; each may ta
 class SplitInMemory:
     """A split on a torch device: raw inputs [n, *shape], and labels [n] or other targets of a task.
 
-    Inputs stay in their own type (uint8 for images): a quarter of the memory and of the traffic of floats.
+    Inputs stay in their own type (uint8 for images), which takes a quarter of the memory and traffic of floats.
 
     Args:
         split: may hold several laps of its n samples in the same order: sample i of lap l is sample l n + i. If all
             laps have the same inputs, these are stored once.
-        count: n; by default there is one lap.
+        count: n; by default all samples, which are then a single lap.
 
     Attributes:
         labels, groups: [n] kind and group of each sample; None if the data set has none.
@@ -101,7 +101,7 @@ class SplitInMemory:
     def ready(self, labels: Sequence[int]) -> Tensor | None:
         """Return the normalised inputs [n, *shape] of all samples with one of these labels, in their order.
 
-        Small sets are cached, since every round's evaluation reads them; a large one returns None.
+        Small sets are cached, since every round's evaluation reads them; for a large one the result is None.
         """
         chosen, key = self.with_labels(labels), tuple(labels)
         numbers = len(chosen) * self.x[0].numel()
@@ -127,7 +127,7 @@ class SplitInMemory:
 class SampleReader:
     """A thread's reader of samples: it gathers them into its own buffers, which the next call overwrites.
 
-    Fresh pages for every batch would cost more than the gather itself.
+    Requesting new memory for every batch would take longer than gathering the samples.
     """
 
     def __init__(self, split: SplitInMemory) -> None:
@@ -139,7 +139,7 @@ class SampleReader:
         self._make_room(torch.Size([0]))
 
     def raw(self, rows: Tensor, views: Tensor | None = None) -> Tensor:
-        """Return the samples rows [...] without scaling, float32 [..., *shape]; for equal shapes the same tensor.
+        """Return the samples rows [...] without scaling, float32 [..., *shape]; equal shapes share one tensor.
 
         Args:
             views: [...] augmented view of each, or None for none.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DealtByGroup(DeviceData):
-    """The group of each device. The samples of a round's devices are loaded together and replaced by the next ones.
+    """The group of each device. The samples of each round's devices are loaded together, replacing the previous ones.
 
     The labels of a session's devices are taken to be all labels, because looking them up would generate the samples
     of all devices.

@@ -20,7 +20,7 @@ class DeviceData:
         labels: labels of the training data [samples].
         devices: number of devices of the run, present or not.
         inputs: places and groups, for partitions that need them.
-        populations: device ids of each population, ascending; with one or none, it has all devices.
+        populations: device ids of each population, ascending; with at most one, all devices are one population.
 
     Raises:
         EdgeflError: the partition cannot divide these data.
@@ -69,7 +69,7 @@ class DeviceData:
         return np.sort(samples[order[:number]])
 
     def _dealt(self, session: int, ids: range) -> list[np.ndarray]:
-        """Return the samples that these devices get in a session of their own."""
+        """Deal all samples of a session to these devices only."""
         inputs = self._facts
         if inputs.positions_m is not None:
             inputs = replace(inputs, positions_m=inputs.positions_m[ids.start : ids.stop])
@@ -77,7 +77,7 @@ class DeviceData:
 
     @property
     def key(self) -> int:
-        """Key of the current deal; devices hold the same data as long as it is the same."""
+        """Key of the current deal; devices hold the same data as long as the key is the same."""
         return self._key
 
     def bring(self, devices: Sequence[int]) -> None:

@@ -1,4 +1,4 @@
-"""Samples on the torch device of the groups that are training, generated on demand."""
+"""Samples of the groups that are training, generated on demand and kept on the torch device."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

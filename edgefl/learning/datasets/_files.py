@@ -114,7 +114,7 @@ class FileDataset(Dataset):
         """Return `make` of parts of a file's content.
 
         Raises:
-            EdgeflError: names the file; `make` failed, for a damaged file with nearly any exception.
+            EdgeflError: names the file; `make` failed (on a damaged file, with nearly any exception).
         """
         try:
             return make(*parts, **options)

@@ -68,7 +68,7 @@ def divided(
     share: float,
     stream: str,
 ) -> tuple[Split, Split]:
-    """Make the training and test samples of two inputs, or split a share off a single one for testing.
+    """Make the training and test samples from two inputs, or split a share off a single one for testing.
 
     Args:
         inputs: (name in messages, samples).

@@ -33,7 +33,7 @@ class TextDataset(FileDataset):
 
     @abstractmethod
     def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:
-        """Parse a file's content into texts and labels [n] int64; may raise any exception for another file."""
+        """Parse a file's content into texts and labels [n] int64; for invalid content it may raise any exception."""
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         (train, y), (test, test_y) = self.read(paths, self.texts)

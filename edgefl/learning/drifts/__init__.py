@@ -31,15 +31,15 @@ class Drift(Component):
     """Base of all drifts between two concepts, before and after; each device has one of them at a time.
 
     - sudden: from `at` on, `share` of the devices have the new concept.
-    - incremental: `step` more of all devices at `at`, and again every `every`, until `share` have it.
+    - incremental: a further `step` of all devices gets it at `at` and after every `every`, until `share` have it.
     - recurrent: they have the new concept for `every`, then the old one for `every`, and so on.
 
-    Devices drift in a random order that is a function of the seed. With `cells`, only devices there drift, and
-    shares refer to these: a device has the new concept while it learns with a server of these cells. Test data
-    follow.
+    Devices drift in a random order that is a function of the seed. With `cells`, only devices in these cells drift,
+    and shares refer to these devices: a device has the new concept while it learns with a server of these cells. Test
+    data change with the devices.
 
-    The three patterns and their numbers: Panchal et al., FLASH, ICML 2023, section 5.1. Clock and cells are
-    ours.
+    The three patterns and their numbers: Panchal et al., FLASH, ICML 2023, section 5.1. `clock` and `cells` are our
+    additions.
     """
 
     # whether it changes labels, and is refused for tasks without classes
@@ -67,7 +67,7 @@ class Drift(Component):
     def change(self, split: Split, classes: int) -> Split:
         """Return the samples after the drift, in the same order and of the same shape and type.
 
-        What does not change is passed on, `x=split.x`, and then kept in memory once.
+        Pass on what does not change (`x=split.x`), so that it is in memory only once.
 
         Raises:
             EdgeflError: these data cannot drift this way.

@@ -96,8 +96,9 @@ class Drifting:
         """Return the indices of the samples that these devices hold at a moment.
 
         Args:
-            held: of each device, before any drift.
-            concept: whether all hold samples after the drift; by default each by its own concept.
+            held: indices of the samples of each device, before any drift.
+            concept: True, all devices hold samples after the drift; False, before it; by default, those of the
+                concept that each device has at the moment.
         """
         now = self.drifted(ids, moment) if concept is None else np.full(len(ids), concept)
         return [samples + split.count * changed for samples, changed in zip(held, now, strict=True)]
@@ -111,7 +112,7 @@ class Drifting:
         ids: Sequence[int],
         moment: Moment,
     ) -> tuple[float, float]:
-        """Test a model [M + Q], or one of each device, [K, M + Q]: accuracy and mean loss over these devices.
+        """Test a model [M + Q], or one per device [K, M + Q]; return accuracy and mean loss over these devices.
 
         Each device is tested on the test samples of these labels in its own concept.
         """
@@ -135,7 +136,7 @@ def _weighed(
     test: SplitInMemory,
     labels: Sequence[int],
 ) -> tuple[float, float]:
-    """Return accuracy and mean loss over models, weighted by each one's share and its share of drifted devices."""
+    """Average accuracy and loss over models; `shares` are each model's weight and drifted share of devices."""
     tests = [
         (part * weight, evaluate(tester, model, test.lap(lap), labels))
         for model, (part, changed) in zip(models, shares, strict=True)

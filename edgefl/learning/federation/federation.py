@@ -78,11 +78,12 @@ class RoundFacts:
 class Progress:
     """The progress of a session, besides its models.
 
-    stage: name of its current stage; empty if no session is open. round: the last to begin. members: devices present
-    when the session began, or that have taken part since. labels: those that members hold, for tests. probed:
-    whether a probe's update has arrived. opening: set when its training begins. measured: theory's columns of
-    the last aggregation. models: made in this session, if rounds overlap. ended: rounds of the global model in
-    all sessions so far, once this one is over.
+    stage: name of its current stage; empty if no session is open. round: the last round that has begun. members:
+    devices present when the session began, or that have taken part since. labels: labels that members hold, on which
+    models are tested. probed: whether a probe's update has arrived. opening: facts on the opening model, set when
+    training begins. measured: theory's columns of the last aggregation. models: number of models made in this
+    session, if rounds overlap. ended: rounds of the global model in all sessions so far, updated when this session
+    ends.
     """
 
     session: SessionFacts = field(default_factory=SessionFacts)
@@ -112,7 +113,8 @@ class Federation:
     model: the global one. probe: the auxiliary one, while a session probes. twin: a second
     global one, trained on the data after the drift, if the algorithm knows it in advance. previous: [M + Q]
     the global model at the end of the last session. pilot: [M + Q] w_pilot, once it is made. gradient: [M] G_s
-    of this session. finals: of the pilot sessions, until w_pilot is made. saved: of the later ones.
+    of this session. finals: last models of the pilot sessions, until w_pilot is made. saved: later sessions, for warm
+    starts.
     """
 
     model: TrainedModel
@@ -126,7 +128,7 @@ class Federation:
     now: Progress = field(default_factory=Progress)
 
     def state(self) -> TensorState:
-        """Return the whole state as tensors by name and facts, except updates that can be trained again from it."""
+        """Return the whole state, tensors by name and facts, without updates that can be trained again from it."""
         tensors: dict[str, Tensor] = {
             "previous": self.previous,
             **_under("model", self.model.tensors()),

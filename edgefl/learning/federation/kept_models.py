@@ -15,7 +15,7 @@ DEVICES, MODEL_OF = "devices", "model_of_device"
 
 
 def about(learner: TorchLearner) -> dict[str, Any]:
-    """Return where in the run a learner's models are: cell, session, round of the session's phase and of the run."""
+    """Return the place of a learner's models in the run: cell, session, rounds of the phase and of the run."""
     now = learner.federation.now
     at = now.round.at
     return {
@@ -31,8 +31,8 @@ def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str,
     """Yield a cell's models by kind: the global one, those that serve devices if several, and personal ones.
 
     global: the module's `state_dict`. served: if there are several, [C, *shape] by name, with `devices` [k] and
-    `model_of_device` [k]. personal: [k, *shape] by name, with `devices` [k]. Devices are the ids of those whose last
-    session was this cell's.
+    `model_of_device` [k]. personal: [k, *shape] by name, with `devices` [k]. `devices` are the ids of devices whose
+    last session was this cell's.
     """
     layout, model = learner.trainer.layout, learner.federation.model
     yield GLOBAL, whole_state(learner.trainer.module, layout, model.model)

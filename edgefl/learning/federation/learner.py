@@ -43,7 +43,7 @@ class TorchLearner:
         sites_m: [cells, 2] positions of the base stations, for the same.
         cell: its cell, for drifts by cell.
         populations: device ids of each standing population; if empty, all devices are one.
-        kept: [devices] share of the training samples dealt to each that it keeps, by default all.
+        kept: [devices] share of its dealt training samples that each device keeps; by default all.
 
     Attributes:
         federation: the models of the cell, and how far its session has come.

@@ -20,7 +20,7 @@ class RoundWork:
     """The settings by which a cell's rounds are drawn.
 
     how_booked: as in `CostSettings.booked`. cell: its number. deal: key of the current deal of samples. smallest:
-    least samples of a batch.
+    smallest number of samples in a batch.
     """
 
     local: LocalSettings
@@ -95,10 +95,10 @@ class RoundWork:
     ) -> tuple[int, ...]:
         """Return the samples for which computing time and energy are booked, forward and backward.
 
-        Processed are those in the mini-batches of the completed steps: D of them per step if a device holds D < B, D
-        per local epoch. Tested ones run forward only (early stopping, choice of a model, models that a term of the
-        loss compares with): `all` counts them as a third, rounded up, since a backward pass counts as two forward
-        ones. Losses that devices report cost nothing: they are those of the first step.
+        Processed samples are those in the mini-batches of completed steps: for a device with D samples, D per local
+        epoch, and D per step if D < B. Tested samples run forward only (early stopping, choice of a model, models
+        that a term of the loss compares with): `all` counts them as a third, rounded up, since a backward pass counts
+        as two forward ones. Losses that devices report cost nothing: they are those of the first step.
         """
         if self.how_booked == "nominal":
             return tuple((steps * self.local.batch).tolist())

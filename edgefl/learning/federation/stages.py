@@ -83,8 +83,8 @@ class _SessionStage:
         """Admit a round's new participants to the session and to the models that are trained.
 
         A device that has been in another cell's session since it was in this one is new too. From now on the session
-        is tested on the labels of the new ones too. A round that is trained again after a restart has admitted them
-        already; one that was interrupted here repeats all of it, with the same result.
+        is also tested on the labels of the new participants. A round that is trained again after a restart has
+        already admitted them; if it was interrupted here, it repeats the admission, with the same result.
         """
         now, trainer = self.federation.now, self.trainer
         if now.round.at[:2] == at[:2] and now.round.at.round >= at.round:
@@ -287,7 +287,8 @@ class ProbeStage(_SessionStage):
 class CheckStage(_SessionStage):
     """The stage of one round in which devices report the losses of the constructed and the previous model.
 
-    Nothing is trained: devices run two models forward on a mini-batch, an iteration with `booked: processed`.
+    Nothing is trained: devices run two models forward on a mini-batch, which counts as an iteration with `booked:
+    processed`.
     """
 
     @property

@@ -37,7 +37,7 @@ SAMPLES = 32  # samples of each device from which the variance of the noise is e
 
 
 def measure(trainer: "Trainer", last: "TrainedRound", made: Tensor, at: "At") -> dict[str, float | None]:
-    """Measure a round: gradients of all participants' whole data at the model that it started from and at `made`.
+    """Measure a round: gradients on all participants' whole data, at the model it started from and at `made`.
 
     sigma_k^2 is the variance of a device's per-sample gradients, estimated from SAMPLES of them. Measuring takes wall
     time, about two passes over all participants' data. All participants started from one model; settings with

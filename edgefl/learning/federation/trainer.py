@@ -97,7 +97,7 @@ class Trainer:
 
         Args:
             longest: most rounds that the session can have.
-            progress: share of the session that is over, by default the share of these rounds.
+            progress: share of the session that is over; by default, of `longest` rounds.
             of_run: rounds of the global model so far, in all sessions, including this one.
         """
         if progress is None:
@@ -122,7 +122,8 @@ class Trainer:
 
         Args:
             drops: whether updates that are not finite are dropped.
-            concept: whether all devices train on data after the drift; by default each on the concept that it has.
+            concept: True, all devices train on data after the drift; False, before it; by default, each device trains
+                on the concept that it has at the moment.
 
         Raises:
             Divergence: a local model is not finite, and not dropped.
@@ -172,7 +173,7 @@ class Trainer:
     def test(
         self, model: Tensor, labels: Sequence[int], moment: Moment, present: Sequence[int]
     ) -> Evaluation:
-        """Test a model [M + Q], or one of each device present, [K, M + Q], on these labels' test data of a moment."""
+        """Test a model [M + Q], or one per present device [K, M + Q], on these labels' test data at a moment."""
         further: dict[str, float | None] = {**self.drifting.column(present, moment)}
         if self.device_tests is not None:
             scores = self._scores(model, present, moment)
@@ -296,7 +297,8 @@ class Trainer:
         """Return the indices of the training samples of each of these devices at a moment.
 
         Args:
-            concept: whether all hold samples after the drift; by default each holds those of the concept that it has.
+            concept: True, all devices hold samples after the drift; False, before it; by default, those of the
+                concept that each device has at the moment.
         """
         self.device_data.bring(ids)
         held = [self.device_data.samples(id_) for id_ in ids]

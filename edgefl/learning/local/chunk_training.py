@@ -129,7 +129,7 @@ class ChunkTraining:
 class _PersonalModels:
     """Personal models that devices train besides their local ones, on the same mini-batches, with their own state.
 
-    The algorithm chooses the points at which gradients are computed; statistics are updated there.
+    The algorithm chooses the points at which gradients are computed and statistics are updated.
     """
 
     def __init__(
@@ -151,12 +151,12 @@ class _PersonalModels:
         }
 
     def begin(self, positions: Sequence[int], steps: range) -> None:
-        """Prepare some steps of these devices, in the order of the rows."""
+        """Prepare the gradients of some steps; `positions` are the devices in the order of the rows."""
         masks = [self._masks[k] for k in positions] if self._worker.kernel.dropout else []
         self._gradients = _gradient_steps(self._worker, self._task, positions, steps, self._points, masks)
 
     def step(self, step: int, prepared: int, local: Tensor, start: Tensor, own: Mapping[str, Tensor]) -> None:
-        """Take step number `prepared` of the first devices' personal models, before that of their local models."""
+        """Update the first devices' personal models by prepared gradients, before a step of their local models."""
         algorithm, active = self._task.algorithm, len(local)
         layout = self._worker.kernel.layout
         personal, _ = layout.split(self._rows[:active])

@@ -45,7 +45,7 @@ def tried(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
 
 
 class _WithoutNormals(TorchFunctionMode):
-    """Skip filling with normal numbers: for tensors without memory it would import PyTorch's compiler."""
+    """Skip drawing normal numbers: for tensors without memory, drawing would import PyTorch's compiler."""
 
     def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}

@@ -39,7 +39,7 @@ class UpdateRule:
     def step(
         self, number: int | Tensor, lr: float, local: Tensor, grads: Tensor, state: Sequence[Tensor]
     ) -> None:
-        """Update local models [k, M] in place by step 1, 2, ... of a round, or by each device's step [k, 1]."""
+        """Update local models [k, M] in place by a step; `number` counts from 1 in the round, or [k, 1] by device."""
         self.optimiser.step(local, grads, state, Step(number, lr, self.momentum, self.weight_decay))
 
     def travel(self, steps: np.ndarray) -> np.ndarray:

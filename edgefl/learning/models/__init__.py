@@ -46,7 +46,7 @@ class OutputTerm(ABC):
     def gradients(
         self, outputs: Outputs, references: Sequence[Outputs]
     ) -> tuple[Tensor | None, Tensor | None]:
-        """Compute the term's gradients by logits [..., B, C] and representation [..., B, F]; None means zero.
+        """Compute the term's gradients for logits [..., B, C] and representation [..., B, F]; None means zero.
 
         By automatic differentiation; a term that small models compute in every step may write them out.
         """
@@ -89,7 +89,7 @@ class ChunkOfDevices:
     weight: weights [steps, k, B] that sum to one per device; 0 marks padding.
     scaling: (mean, s); inputs are raw and stand for (x - mean) s.
     references: models of each further term of the loss, [M] or [k, M].
-    push: gradients of these terms by the outputs; None without such terms.
+    push: gradients of these terms with respect to the outputs; None without such terms.
     """
 
     layout: TensorLayout
@@ -184,7 +184,7 @@ class Model(Component):
         Returns:
             (step, active, read) -> gradients [active, M] of the first `active` devices, whose number never rises; the
             next call overwrites them. `read` returns raw inputs as floats, for as many devices at a time as the model
-            chooses. If the model leaves out padding, they may be narrower than B.
+            chooses. If the model leaves out padding, these inputs may be narrower than B.
         """
         raise NotImplementedError
 
@@ -195,7 +195,7 @@ class Model(Component):
         read: ReadSome,
         scaling: tuple[float, float],
     ) -> Tensor:
-        """Compute the logits of test samples as the module does in evaluation mode, written out and faster.
+        """Compute the logits of test samples as the module does in evaluation mode, by faster written-out code.
 
         Args:
             tensors: the module's parameters by name.

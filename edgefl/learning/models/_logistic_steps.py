@@ -15,7 +15,7 @@ TESTED_BYTES = 1_600_000  # the same for tests, in which one product uses the in
 
 
 class LogisticSteps:
-    """Written-out gradients of a chunk: delta = weight (softmax - onehot) by logits, then the chain rule.
+    """Written-out gradients of a chunk: delta = weight (softmax - onehot) at the logits, then the chain rule.
 
     Devices are computed in blocks, so that inputs stay in the cache from the first product to the second.
 
@@ -70,7 +70,7 @@ class LogisticSteps:
         return self.gradient
 
     def _copy(self) -> None:
-        """Copy the local models before the references, and the scaling into the products' offset."""
+        """Copy the local models into the rows ahead of the references, and the scaling into the products' offset."""
         classes = self.bias.shape[1]
         if self.models:
             self.all_weights[:, :classes], self.all_bias[:, :classes] = self.weights, self.bias

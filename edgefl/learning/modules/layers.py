@@ -10,7 +10,7 @@ class Recurrent(nn.Module):
 
 
 class _HandedDropout(nn.Module):
-    """Dropout with a mask from outside, so that devices draw the same masks stacked and one by one.
+    """Dropout with a mask from outside, so that devices have the same masks when trained stacked or one by one.
 
     mask: 0 or 1 / (1 - p), [B, *shape], set before each training pass.
     """

@@ -220,7 +220,7 @@ def _fitting(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, part
 
 
 def _like(tensor: Tensor) -> tuple[torch.Size, bool, bool]:
-    """Return what must be equal: floats of any precision are converted; integers belong to a quantised model."""
+    """Return a tensor's shape and kind of numbers, which must fit; floats of another precision are converted."""
     return tensor.shape, tensor.is_floating_point(), tensor.is_complex()
 
 

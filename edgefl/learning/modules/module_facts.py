@@ -66,7 +66,7 @@ def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
         x: an `example`.
 
     Raises:
-        EdgeflError: a parameter has a gradient in one of them only.
+        EdgeflError: a parameter has a gradient in only one of the two.
     """
     training = module.training
     module.eval()

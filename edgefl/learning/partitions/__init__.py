@@ -80,11 +80,11 @@ class Partition(Component):
     def key(self, session: int) -> int:
         """Return the key of a session's draw; for equal keys `assign` returns equal arrays.
 
-        With another key devices hold other data, and forget what they remember of the last ones.
+        With another key devices hold other data, and forget what they remember of the earlier data.
         """
 
     def groups_of(self, sizes: np.ndarray, devices: int, streams: Streams) -> np.ndarray | None:
-        """Return each device's group [devices], all of it its own, or None if devices hold no groups.
+        """Return the group that each device holds as a whole [devices], or None if devices do not hold groups.
 
         If samples are generated group by group on demand, this is called instead of `assign`.
 

@@ -11,8 +11,8 @@ class DirichletMix(RecurringLabels):
 
     All devices have the same number of samples; `dirichlet` spreads each label instead, and sizes differ. Devices
     draw in random order without replacement; if a label is used up, the rest is drawn from the device's other labels
-    by their shares in its mix. If most samples are dealt, the last devices get the remaining ones. If labels are not
-    equally frequent, their alphas are proportional to their frequencies, with mean alpha.
+    by their shares in its mix. If most samples are dealt, the last devices get what remains, whatever their mix. If
+    labels are not equally frequent, their alphas are proportional to their frequencies, with mean alpha.
 
     Source: Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
     Classification, 2019, who write Dir(alpha p) with p summing to 1: their alpha is this one times the number of
@@ -48,7 +48,7 @@ class DirichletMix(RecurringLabels):
 
 
 def _drawn(mix: np.ndarray, count: int, left: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw the number of samples of each label [C], `count` in all, by shares [C] and at most the rest [C]."""
+    """Draw the number of samples of each label [C], `count` in all, by shares `mix` [C] and at most `left` [C]."""
     taken = np.zeros_like(left)
     while (missing := count - int(taken.sum())) > 0:
         rest = left - taken

@@ -10,8 +10,8 @@ from edgefl.rng import Streams
 class Distinct(Staying):
     """Give each device a random set of labels that no other device has, with all their samples.
 
-    The sets together are all labels and differ in size by at most one: 10 devices have one label each out of 10, and
-    ten each out of 100. Source: the journal paper, appendix E; the early version, section 6.
+    The sets together are all labels and differ in size by at most one: each of 10 devices has one label out of 10, or
+    ten out of 100. Source: the journal paper, appendix E; the early version, section 6.
     """
 
     def owners(

@@ -13,7 +13,7 @@ from edgefl.rng import Streams
 class Natural(Staying):
     """Give each device all training samples of one group of the data set.
 
-    With fewer devices than groups, random groups or the largest ones are used, and the samples of the others are not.
+    With fewer devices than groups, random groups or the largest ones are used; the samples of other groups are not.
     For data sets that know the origin of a sample: Shakespeare (roles), FEMNIST (writers), synthetic (devices).
     Source: McMahan et al., AISTATS 2017; FLASH, section 5.1.
     """

@@ -19,8 +19,7 @@ class TwoShard(Staying):
     random shards. Every sample goes to exactly one device. Bundles differ in size by at most one label.
 
     Source: the journal paper, appendix E, and the early version, section 6, for 10 devices; McMahan et al., AISTATS
-    2017, for more. There, shards are cut from the samples sorted by label, and a device may get two of the same
-    label.
+    2017, for more, who cut shards from the samples sorted by label, so that a device may get two of the same label.
     """
 
     bundles: ClassVar[int] = 10  # at most the number of labels
@@ -50,9 +49,9 @@ class TwoShard(Staying):
 def _pairs(shards: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Deal the bundles of 2N shards at random, [N, 2], never the same bundle twice to a device.
 
-    A device with bundle a twice swaps a shard with a random device without a. There is one as long as no bundle has
-    more than N shards: with two of a here, the other N - 1 devices have at most N - 2. Each swap leaves one such
-    device fewer, so this ends.
+    A device with bundle a twice swaps a shard with a random device without a. Such a device exists as long as no
+    bundle has more than N shards: if one device has two shards of a, the other N - 1 have at most N - 2. Each swap
+    leaves one such device fewer, so this ends.
     """
     pairs = rng.permutation(shards).reshape(-1, 2)
     while len(doubles := np.flatnonzero(pairs[:, 0] == pairs[:, 1])):

@@ -39,7 +39,7 @@ class Scores:
         return float(accuracy.mean()), float(loss.mean()), float(accuracy.std())
 
     def worst_tenth(self) -> float:
-        """Return the mean accuracy of the worst tenth of the devices, rounded up."""
+        """Return the mean accuracy of the worst tenth of the devices (their number rounded up)."""
         accuracy = np.sort(self.accuracy[self.known])
         return float(accuracy[: -(-len(accuracy) // 10)].mean()) if len(accuracy) else float("nan")
 
@@ -162,7 +162,7 @@ def score(tester: ModelTester, models: Tensor, test: SplitInMemory, samples: Seq
 def _per_sample(
     tester: ModelTester, model: Tensor, test: SplitInMemory, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the score of each sample [n], for classes 1 if it is right, and its loss [n]."""
+    """Return each sample's score [n], which in classification is 1 if the output is right, and its loss [n]."""
     task = test.task
 
     def found(outputs: Tensor, y: Tensor) -> tuple[np.ndarray, np.ndarray]:

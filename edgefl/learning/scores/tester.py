@@ -22,7 +22,7 @@ Found = TypeVar("Found")
 
 
 class ModelTester:
-    """Runs models on samples, several blocks at a time. Blocks depend on samples alone, so threads change no bit.
+    """Runs models on samples, several blocks at a time. Blocks, and thus results, do not depend on threads.
 
     Args:
         model: builds the module; it may write its logits out.
@@ -87,7 +87,7 @@ class ModelTester:
         labels: Sequence[int],
         find: Callable[[Tensor, Tensor], Found],
     ) -> list[Found]:
-        """Run on all samples with one of these labels, as `run`."""
+        """Run on all samples with one of these labels, otherwise like `run`."""
         ready = None if self._model.writes_logits() else data.ready(labels)
         return self.run(model, data, data.with_labels(labels), find, ready)
 

@@ -10,8 +10,8 @@ from torch import Tensor
 class CloudModels:
     """The last model of each cell at the cloud, and the number of samples behind it.
 
-    The samples are those of the devices with updates in the model since the cell last sent one: with all devices in
-    every round, the data of the cell. A model without samples is not kept.
+    The samples are those of all devices with an update in the model since the cell last sent one. If all devices take
+    part in every round, they are the cell's whole data. A model without samples is not kept.
 
     Args:
         torch_device: device of the models.

@@ -55,7 +55,7 @@ class DeviceSide:
         return self._algorithm.vectors_up == 0 and self._training.layout.statistics.size > 0
 
     def with_statistics(self, models: Tensor, ids: Sequence[int], of: Tensor) -> Tensor:
-        """Append statistics to models [M] or [k, M]: those of `of`, or the devices' own if they keep them."""
+        """Append statistics to models [M] or [k, M]: those of model `of`, or the devices' own if they keep them."""
         _, statistics = self._training.layout.split(of)
         if self.keeps_statistics:
             statistics = self._devices.rows(STATISTICS, ids, statistics)
@@ -107,9 +107,9 @@ class DeviceSide:
     def upload(
         self, trained: TrainedRound, state: ServerState, chance: RoundChance
     ) -> tuple[Sent | None, dict[str, Tensor]]:
-        """Return the uploads of all devices, zeros without data, and what they remember if these arrive.
+        """Return the uploads of all devices, zeros without data, and what devices remember if their uploads arrive.
 
-        The upload is None if devices send their local models, which needs no memory.
+        The uploads are None if devices send their local models, which needs no memory.
         """
         algorithm, positions, optimiser = self._algorithm, trained.trained, trained.models.optimiser
         changes = self._transfers.changes_upload or self._release.changes_upload or algorithm.changes_upload()
@@ -182,7 +182,7 @@ class DeviceSide:
         return torch.cat([own, statistics], dim=1)
 
     def holders(self, ids: Sequence[int]) -> list[int]:
-        """Return those of these devices that keep their own model, trained on their current data."""
+        """Return the devices among these that keep their own model, trained on their current data."""
         algorithm = self._algorithm
         if not algorithm.keeps_own_model():
             return []

@@ -1,4 +1,4 @@
-"""The devices of a run: vectors that they keep between rounds, with any server, and their last cells."""
+"""The devices of a run: the vectors that they keep between rounds, whatever the server, and their last cells."""
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ class DeviceStates:
         self._data: Callable[[], int] = lambda: 0
 
     def of(self, data: Callable[[], int]) -> "DeviceStates":
-        """Return a view of the same rows that only sees those of the data with this key."""
+        """Return a view of these rows that is limited to rows for the data with this key."""
         view = copy.copy(self)
         view._data = data
         return view
@@ -126,7 +126,7 @@ class RunDevices:
 
     Args:
         count: N; they are numbered from 0.
-        ids: of each device outside, by default its number.
+        ids: id of each device in the run, by default its number.
 
     Attributes:
         states: the vectors that they keep.
@@ -147,7 +147,7 @@ class RunDevices:
         self._cell_of[list(ids)] = cell
 
     def from_elsewhere(self, cell: int, ids: Iterable[int]) -> set[int]:
-        """Return those of these devices that were last in another cell's session."""
+        """Return the devices among these that were last in another cell's session."""
         return {id_ for id_ in ids if self._cell_of[id_] not in (cell, -1)}
 
     def last_in(self, cell: int) -> list[int]:

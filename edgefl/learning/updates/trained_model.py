@@ -54,7 +54,7 @@ class TrainedModel:
         side: the devices' part of the algorithm.
         model: the model [M + Q]; replaced, never changed in place.
         state: the algorithm's state at the server.
-        starting: devices of the session's start with no update that has arrived yet.
+        starting: devices present at the session's start that have no arrived update yet.
         waiting: device -> its trained update that has not been aggregated, in order of training.
         version: number of aggregations so far, which identifies the model that an update started from.
         tiers: the latest model of each tier; None without tiers, or if no tier has made one in this session.
@@ -299,8 +299,8 @@ class TrainedModel:
     def tensors(self) -> dict[str, Tensor]:
         """Return the model, the algorithm's state, and the updates that cannot be trained again, for `restore`.
 
-        Those of the latest round can, as long as the model that it started from is the current one; those of a
-        restored round cannot, since it has no batches.
+        Updates of the latest round can be trained again as long as the model that it started from is the current one;
+        those of a restored round cannot, since it has no batches.
         """
         tensors = {"model": self.model, "starting": torch.tensor(sorted(self.starting), dtype=torch.int64)}
         tensors |= {f"state/{name}": vector for name, vector in self.state.items()}

@@ -132,7 +132,7 @@ class Transfers:
         return int(down[0]), int(up[0])
 
     def _expected_up(self, like: Tensor, chance: RoundChance) -> Tensor | None:
-        """Return the bits [1] of a change of normal numbers like `like` [M], or None if all changes have the same."""
+        """Return the bits [1] of a change of normal numbers like `like` [M], or None if all changes cost the same."""
         codec = self._uplink
         if codec is None:
             return None
@@ -150,7 +150,7 @@ class Transfers:
         return stated.cpu().numpy().astype(np.int64) + statistics_bits
 
     def _others(self, vectors: Tensor | int) -> Tensor | int:
-        """Return the bits of vectors besides the model, sent unencoded, if they count."""
+        """Return the bits of vectors that are sent unencoded besides the model, if the payload counts them."""
         return (vectors - 1) * self._sizes.bits * self._sizes.count if self._payload.exchanged else 0
 
     def _difference(self, key: str, codec: Codec, change: Tensor, rng: Chance) -> Coded:
