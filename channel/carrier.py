@@ -178,7 +178,7 @@ class Carrier:
 
 
 def check_snr(snr: float) -> None:
-    """Raise if no transfer can end at an SNR.
+    """Raise if a transfer at this SNR could never end.
 
     Raises:
         ValueError: the SNR is not positive and finite.

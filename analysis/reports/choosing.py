@@ -134,8 +134,8 @@ def _explained(by: str) -> list[str]:
     sentences = ["Accuracies are those after the last round of a session, means over sessions and seeds."]
     if by == "test":
         sentences.append(
-            "Chosen on the test data themselves, the accuracy is the best of several, and so too high by chance"
-            " differences. learning.evaluation.validation: 0.1 holds out samples for the choice."
+            "The setting was chosen on the test data, so its accuracy is biased upwards."
+            " learning.evaluation.validation: 0.1 holds out samples for the choice."
         )
     return sentences
 

@@ -54,7 +54,7 @@ def shown(hour: float) -> str:
 
 
 def _remedy(value: Any) -> str:
-    """Suggest how to write a text that is no time of day; '' if unsure."""
+    """Suggest a fix for a value that is not a valid time of day; '' if unsure."""
     if not isinstance(value, str):
         return ""
     half = re.fullmatch(r"(\d{1,2})(?:[:.]([0-5]\d))?\s*([ap])\.?m\.?", value.strip().lower())

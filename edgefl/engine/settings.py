@@ -214,8 +214,8 @@ class RoundSettings(Section):
         1.0,
         ge=1,
         le=10,
-        description="select this many times the participants; the round ends when the number wanted has arrived, and"
-        " the others are cut off",
+        description="factor by which more devices are selected than wanted; the round ends when the number wanted has"
+        " arrived, and the others are cut off",
     )
     not_finite: Literal["stop", "drop"] = Field(
         "stop",

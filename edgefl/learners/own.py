@@ -152,7 +152,7 @@ def _assignments(world: World) -> dict[int, Assignment]:
         )
     if scenario.cloud is not None:
         raise EdgeflError(
-            "the cloud averages the cells' models, and an external learner does not share its models: leave it out",
+            "the cloud averages the cells' models, but an external learner does not share its own: leave out cloud",
             ("cloud",),
         )
     homes_m = world.movement.positions_m(0.0).copy()

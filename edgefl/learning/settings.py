@@ -92,7 +92,7 @@ class LocalSettings(Section):
         0.0,
         ge=0,
         le=1e3,
-        description="weight decay, added to gradients, with adamw decoupled",
+        description="weight decay, added to the gradients; decoupled if the optimiser is adamw",
     )
     clip_norm: float | None = Field(
         None,
@@ -249,7 +249,7 @@ class LearningSettings(Section):
     )
     privacy: PrivacySettings | None = Field(
         None,
-        description="clipping and noise of what devices send, with an account of each device; null: neither",
+        description="clip and add noise to what devices send, with an account (epsilon) per device; null: off",
     )
     initial: InitialModel | None = Field(
         None, description="file of the model that the run begins with; null: drawn by the seed"

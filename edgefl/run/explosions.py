@@ -63,7 +63,7 @@ class Extremes:
         self._scores(where, {"accuracy": row.accuracy, "loss": row.loss, **(further or {})})
 
     def see_columns(self, row_type: type, columns: Mapping[str, Any]) -> None:
-        """Record rows that are written as columns: the parts of a round, and devices' scores."""
+        """Look at a batch of rows, given as columns: devices' parts of a round, or their scores."""
         if row_type is DeviceScore:
             where = _where(columns["session"], columns["phase"], columns["round"], columns["cell"])
             for name in {one.name for one in fields(DeviceScore)}.intersection(SCORES, columns):

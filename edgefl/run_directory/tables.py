@@ -222,7 +222,7 @@ def _rounded_floats(values: Sequence[float]) -> list[str]:
 
 
 def _floats(values: Sequence[float]) -> list[str]:
-    """Return the `repr` of each value, taken from JSON, which finds the shortest digits fifteen times as fast."""
+    """Return the `repr` of each value; JSON's encoder finds the digits fifteen times as fast as `repr` does."""
     least, most = min(values), max(values)
     if not (least > -PLAIN_TO and most < PLAIN_TO and math.isfinite(sum(values))):
         return list(map(repr, values))

@@ -18,8 +18,8 @@ class Broadcast:
     """One transmission of a model over the whole band in an erasure code: only the amount received counts.
 
     It lasts as long as the payload takes at one rate: the mean rate over fading of the device at a quantile of the
-    round's devices. A device receives in a slot what its own SNR allows. If that is the payload by the end, it has
-    the model; otherwise it downloads the missing bits by unicast, with an equal share of the band.
+    round's devices. A device receives in a slot what its own SNR allows. If that adds up to the payload by
+    the end, it has the model; otherwise it downloads the missing bits by unicast, with an equal share of the band.
 
     Units: slots, bits; SNR linear, mean on the whole band. Source: 3GPP TS 23.247 (multicast and broadcast with
     point-to-point repair). Left out: new measurements of gains during the broadcast, which is short; feedback; and

@@ -123,8 +123,8 @@ class Budget:
     def uplink_levels(self, power_db: np.ndarray, cell: int, share: float) -> list[FloatArray]:
         """Return, for each cell, [its devices] the power of each at a site over the noise, on its share of the band.
 
-        Each device sends with the power of its own uplink, set by power control if the settings have it: spread over
-        the whole band, or with rule `full` all of it on the share.
+        Each device sends with its own uplink power, set by power control if that is on. The power is spread over the
+        whole band, or, with rule `full`, concentrated on the share.
 
         Args:
             power_db: [devices, cells] gains; a device belongs to the cell with its largest.

@@ -48,7 +48,7 @@ class LargeScaleGains(Protocol):
 
     @property
     def clamped(self) -> int:
-        """Number of links closer than the minimum distance, which took its path loss."""
+        """Number of links shorter than the minimum distance; they have the path loss of that distance."""
 
     @property
     def beyond(self) -> int:

@@ -66,7 +66,7 @@ class Rounds:
         """Select the devices to dispatch now.
 
         Args:
-            turn: rounds of the global model that began before.
+            turn: number of earlier rounds of this global model.
             room: number of updates wanted; `over_selection` may dispatch more devices.
             stage: returns the devices' expected work.
         """

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Seat(NamedTuple):
-    """The cell of a server, and the federation that it serves; an only federation has no name."""
+    """A server's cell, and the federation that it serves, which has no name if it is the only one."""
 
     cell: int
     federation: str = ""

@@ -199,7 +199,7 @@ class Decider(Selector):
         """Decide on a round.
 
         Args:
-            number: largest number of participants; with fewer, the round waits for all of them.
+            number: largest number of participants; if the decision names fewer, the round waits for those.
             memory: memory of the last decision; empty at first.
         """
 

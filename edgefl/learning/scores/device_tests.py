@@ -70,7 +70,7 @@ class DeviceTests:
     Args:
         labels: labels of the test data before any drift, [n].
         groups: groups of the test data, [n]; None if the data set has none.
-        train_labels, train_groups: the same of the training data.
+        train_labels, train_groups: the same for the training data.
         count: test samples of each device; None: in proportion to its training samples.
     """
 

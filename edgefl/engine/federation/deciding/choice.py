@@ -98,7 +98,7 @@ class Choice:
 
         Args:
             state: state of all candidates' links.
-            turn: rounds of the global model that began before.
+            turn: number of earlier rounds of this global model.
             wanted: number of updates that the round asks for. number: largest number of participants.
             stage: returns the expected work of devices, once per session and device.
 
