@@ -184,7 +184,7 @@ def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> lis
     alike = int((kinds["overlap"] >= overlap).sum())
     if alike > len(back):
         notes.append(
-            f"{alike - len(back)} sessions in which a population came back in some variants only are left out"
+            f"{alike - len(back)} sessions are left out: their population came back in only some variants"
         )
     stayed = int((back["resembles"] == back["session"] - 1).sum())
     if stayed:
