@@ -190,8 +190,8 @@ def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> lis
     if stayed:
         notes.append(
             f"{stayed} of the {len(back)} sessions whose population came back are most like the session directly"
-            " before: there it stayed rather than came back"
+            " before: it stayed rather than came back"
         )
     if listed := unpaired(sessions, "devices"):
-        notes.append(f"the variants met different devices in session {listed}: not a paired comparison")
+        notes.append(f"the variants have different devices in session {listed}: not a paired comparison")
     return notes
