@@ -244,9 +244,8 @@ def _read(info: pd.DataFrame, path: Path, remarks: Remarks) -> Runs:
         of_run = [float(ends_s.get((run.variant, run.seed), 0.0)) for run in runs.itertuples()]
         runs["simulated_s"] = known.fillna(pd.Series(of_run, runs.index))
         sentences.append(
-            f"{unfinished} of {len(runs)} runs are not completed: only their sessions that have ended count,"
-            f" and their"
-            " totals are of these"
+            f"{unfinished} of {len(runs)} runs are not completed: only their sessions that have ended count, and"
+            " their totals are of these"
         )
     left_out = tuple(remarks.left_out)
     return Runs(

@@ -110,8 +110,7 @@ class Prepared:
             None if nothing is trained, or training cannot be shared.
         """
         scenario = self.scenario
-        overlaps = scenario.rounds.overlap
-        if len(self.parts) > 1 or scenario.learning is None or overlaps:
+        if scenario.federations or scenario.learning is None or scenario.rounds.overlap:
             return None
         settings = self.values["learning"]
         told: list[Any] = [

@@ -217,7 +217,7 @@ def test_all_devices_together_decide_as_each_does_by_hand(rules: dict[str, float
 
 
 def network(turns_s: Sequence[float], settings: HandoverSettings) -> tuple[simpy.Environment, Network, Rows]:
-    """Two cells, of which cell 1 is the stronger from the first time to the second; measured without a filter."""
+    """Return two cells, measured without a filter; cell 1 is the stronger from the first time to the second."""
     cells = Cells(by_turns(*turns_s), settings.model_copy(update={"l3_filter_k": 0}))
     return cells.env, cells.network, cells.log
 
