@@ -30,7 +30,9 @@ _WORDS = {
 }
 # pydantic's phrases, longer ones first, and shorter replacements
 _SHORTER = {
+    **dict.fromkeys(("Dictionary should", "List should", "Tuple should", "String should"), "must"),
     "Input should be": "must be",
+    " after validation": "",
     "greater than or equal to": ">=",
     "less than or equal to": "<=",
     "greater than": ">",

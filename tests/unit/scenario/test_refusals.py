@@ -47,6 +47,7 @@ rounds.deadline_s | 0.000001 | rounds.deadline_s=1e-300
 rounds.min_updates | 7 exceeds 6 | rounds.min_updates=7
 rounds.min_updates | 3 exceeds 2 | rounds.selector={name: uniform, count: 2}; rounds.min_updates=3
 rounds.min_updates | 2 exceeds 1 | devices.churn={name: client_pattern, sessions: [[0, 1], [2]]}; rounds.min_updates=2
+federations | must have at least 2 items, not 1, got | federations={x: {weight: 1}}
 rounds.selector.count | 7 exceeds devices.count 6 | rounds.selector={name: uniform, count: 7}
 rounds.selector.count | 400 | devices={density_per_km2: 20}; rounds.selector={name: uniform, count: 400}
 rounds.selector.count | 4 exceeds devices.count 6 / 2 populations | devices.populations=2; rounds.selector={name: uniform, count: 4}
