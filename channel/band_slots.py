@@ -31,7 +31,9 @@ class BandFlow:
     static_power: float | None  # |h|^2 of a link that does not fade
     background: bool = False  # not a transfer of learning
     neighbours: float = 0.0  # interference over noise per share that other transmitters use
+    most: float = math.inf  # mean SNR on a resource block that power control allows
     blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
+    powers: dict[int, FloatArray] = field(default_factory=dict)  # on resource blocks, by block of slots
 
     def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
         """Return [count] |h|^2 within one block, divided by 1 + interference over noise if there is any.
@@ -91,16 +93,18 @@ class BandState:
     average: FloatArray  # bits/s/Hz served, for schedulers with memory
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
     sent_of: FloatArray  # [groups] like `sent`, but each share counts by its power over the full power
+    on: FloatArray  # [n, 2] of flows on resource blocks: slots with any block, and these times the share of the power
 
     def with_new(self) -> "BandState":
         """Append a flow that has sent nothing yet."""
         got, average = np.append(self.got, 0.0), np.append(self.average, np.nan)
-        return replace(self, got=got, average=average, airtime=np.append(self.airtime, np.nan))
+        on = np.concatenate([self.on, np.zeros((1, 2))])
+        return replace(self, got=got, average=average, airtime=np.append(self.airtime, np.nan), on=on)
 
     def without(self, rows: Sequence[int]) -> "BandState":
         """Remove flows."""
-        got, average = np.delete(self.got, rows), np.delete(self.average, rows)
-        return replace(self, got=got, average=average, airtime=np.delete(self.airtime, rows))
+        got, average, on = (np.delete(of, rows, axis=0) for of in (self.got, self.average, self.on))
+        return replace(self, got=got, average=average, airtime=np.delete(self.airtime, rows), on=on)
 
 
 @dataclass(frozen=True)
@@ -119,17 +123,7 @@ class BandRules:
         """
         view = self._view(flows, state)
         if self.scheduler.per_slot:
-            new = np.isnan(state.airtime)
-            average, airtime = state.average, state.airtime.copy()
-            for rows, _ in self._parts(flows):
-                least = 0.0 if new[rows].all() else np.nanmin(state.airtime[rows])
-                airtime[rows] = np.where(new[rows], least, state.airtime[rows])
-            if self.scheduler.memory is not None:
-                others = np.empty(len(flows))
-                for rows, part in self._parts(flows):
-                    others[rows] = len(rows) / part
-                average = np.where(new, view.mean_rate(1.0) / others, average)
-            return replace(state, average=average, airtime=airtime), None
+            return self._started(flows, state, view.mean_rate(1.0)), None
 
         shares = self._checked(self._shares(self._parts(flows), view), len(flows))
         # an upper bound on the mean rates (Jensen)
@@ -165,6 +159,24 @@ class BandRules:
         sent_of = self._sent_of(state.sent_of, self._of(flows), shares, airtime)
         ended = np.flatnonzero(got >= need).tolist()
         return replace(state, slot=state.slot + last + 1, sent=sent, got=got, sent_of=sent_of), ended
+
+    def _started(self, flows: Sequence[BandFlow], state: BandState, rates: FloatArray) -> BandState:
+        """Return the state with the average and airtime of new flows, for a scheduler that decides in every slot.
+
+        Args:
+            rates: [n] mean bits/s/Hz of each flow alone in the band.
+        """
+        new = np.isnan(state.airtime)
+        average, airtime = state.average, state.airtime.copy()
+        for rows, _ in self._parts(flows):
+            least = 0.0 if new[rows].all() else np.nanmin(state.airtime[rows])
+            airtime[rows] = np.where(new[rows], least, state.airtime[rows])
+        if self.scheduler.memory is not None:
+            others = np.empty(len(flows))
+            for rows, part in self._parts(flows):
+                others[rows] = len(rows) / part
+            average = np.where(new, rates / others, average)
+        return replace(state, average=average, airtime=airtime)
 
     def _of(self, flows: Sequence[BandFlow]) -> npt.NDArray[np.intp]:
         """Return the group [n] of each flow; 0 without groups."""
@@ -250,8 +262,8 @@ class BandRules:
                 average[served] += (1.0 - decay) * rate
             if missing.min() <= 0.0:
                 ended = np.flatnonzero(got >= need).tolist()
-                return BandState(view.slot + 1, sent, got, average, airtime, sent_of), ended
-        return BandState(state.slot + power.shape[1], sent, got, average, airtime, sent_of), []
+                return BandState(view.slot + 1, sent, got, average, airtime, sent_of, state.on), ended
+        return BandState(state.slot + power.shape[1], sent, got, average, airtime, sent_of, state.on), []
 
     def _checked(self, shares: FloatArray, flows: int) -> FloatArray:
         """Return the shares if they are valid: one per flow, >= 0, and summing to at most 1."""

@@ -44,6 +44,7 @@ class Carrier:
             and retransmissions leave.
         taps: independent parts of the band that a slot averages over, see `edgefl.channel.diversity`; rates are
             then those of the band's mean SNR.
+        blocks: resource blocks into which a dynamically shared band is divided, >= 1; None divides it in real shares.
 
     Raises:
         ValueError: an argument is out of range.
@@ -57,6 +58,7 @@ class Carrier:
     steps: Steps | None = None
     goodput: float = 1.0
     taps: int = 1
+    blocks: int | None = None
 
     def __post_init__(self) -> None:
         if not (0 < self.bandwidth_hz < math.inf and 0 < self.slot_s < math.inf):

@@ -1,6 +1,6 @@
 """Rates in steps: the rates of NR's modulations and codes, and the SNR that each needs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -85,6 +85,11 @@ class Steps:
     def needs(self) -> FloatArray:
         """[steps] linear SNR from which each rate is carried."""
         return self._table[1]
+
+    @cached_property
+    def whole(self) -> "Steps":
+        """The steps without parts of the band."""
+        return replace(self, smallest_part=1.0)
 
     @property
     def lowest_snr(self) -> float:

@@ -17,7 +17,7 @@ def resource_blocks(bandwidth_hz: npt.ArrayLike, slot_s: float) -> FloatArray:
     return np.asarray(bandwidth_hz, dtype=float) / (SUBCARRIERS * 15.0 / slot_s)
 
 
-def share_of_power(
+def wanted_power(
     path_loss_db: npt.ArrayLike,
     blocks: npt.ArrayLike,
     max_power_w: npt.ArrayLike,
@@ -26,7 +26,9 @@ def share_of_power(
     alpha: float,
     slot_s: float,
 ) -> FloatArray:
-    """Return the share of its maximum power that a device radiates, min(1, P0 2^mu M PL^alpha / Pmax).
+    """Return the power that power control wants, over a device's maximum power: P0 2^mu M PL^alpha / Pmax.
+
+    A device radiates this share of its power, and all of it where more is wanted.
 
     With alpha 1 every device is received with P0 per 180 kHz, the width of a block of 15 kHz subcarriers, as long as
     its power suffices; with alpha below 1 devices at the edge are received with less, and interfere less with other
@@ -42,10 +44,10 @@ def share_of_power(
         slot_s: 1 ms over 2^mu; its blocks are 2^mu times 180 kHz wide.
 
     Returns:
-        [devices] 0 to 1.
+        [devices] above 0, and above 1 where the power does not suffice.
 
     Source: 3GPP TS 38.213, 7.1.1, open loop. Left out: the closed loop's commands and the correction by modulation.
     """
     wide_w = dbm_to_watt(p0_dbm) * (1e-3 / slot_s) * np.asarray(blocks)
     wanted_w = wide_w * 10.0 ** (alpha * np.asarray(path_loss_db) / 10.0)
-    return np.asarray(np.minimum(1.0, wanted_w / np.asarray(max_power_w)))
+    return np.asarray(wanted_w / np.asarray(max_power_w))

@@ -1,13 +1,15 @@
 """The band of one direction of one cell, shared slot by slot among its flows."""
 
+import math
 from bisect import bisect_right
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from edgefl.channel.band_slots import BandFlow, BandRules, BandState, Groups, check_neighbours
+from edgefl.channel.block_slots import FIRST_LOOK, MOST_AT_ONCE, BlockRules
 from edgefl.channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
 from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.schedulers import Scheduler
@@ -15,6 +17,8 @@ from edgefl.channel.units import FloatArray
 
 # Slots between two kept states while planning with a scheduler that decides in every slot
 _STRIDE = 64
+# Slots to look ahead for the next end: a flow that joins earlier would void the rest of the plan.
+HORIZON_SLOTS = 512
 # Flows times slots of a run with held shares above which it is cut into strides to save memory
 _LARGEST_RUN = 2**21
 
@@ -26,6 +30,7 @@ class _Plan:
     shares: FloatArray | None  # held, or None if decided in every slot
     states: list[BandState]  # in order of time; the plan ends with the last
     ended: list[int] = field(default_factory=list)  # flows that are complete in the last state
+    looks: int = 0  # runs so far
 
 
 class SharedBand:
@@ -54,12 +59,13 @@ class SharedBand:
             carrier: the whole band in this direction.
             groups: groups of flows that get parts of the band by weight, each shared by the scheduler, or None.
         """
-        self._band = BandRules(scheduler, carrier, groups)
+        self._band = (BlockRules if carrier.blocks else BandRules)(scheduler, carrier, groups)
         self._flows: list[BandFlow] = []
         self._done: list[BandFlow] = []
         of_groups = np.zeros(0 if groups is None else len(groups.weights))
-        self._state = BandState(0, 0.0, np.empty(0), np.empty(0), np.empty(0), of_groups)
+        self._state = BandState(0, 0.0, np.empty(0), np.empty(0), np.empty(0), of_groups, np.empty((0, 2)))
         self._plan: _Plan | None = None
+        self._sent: dict[Hashable, Sequence[float]] = {}
 
     def __len__(self) -> int:
         """Return the number of flows in the band, including complete ones that `settle` has not returned yet."""
@@ -69,6 +75,11 @@ class SharedBand:
     def slot(self) -> int:
         """Boundary up to which the band is settled; slots before it are past."""
         return self._state.slot
+
+    @property
+    def complete(self) -> bool:
+        """Whether flows are complete that `settle` has not returned yet."""
+        return bool(self._done)
 
     @property
     def sent_slots(self) -> float:
@@ -90,6 +101,7 @@ class SharedBand:
         snr_whole_band: float,
         fading: Fading,
         slot: int,
+        most_snr: float = math.inf,
         neighbours: float = 0.0,
         background: bool = False,
     ) -> None:
@@ -99,6 +111,7 @@ class SharedBand:
             id_: name of the flow, unique in the band.
             snr_whole_band: mean SNR with full power over the whole band.
             fading: of its link.
+            most_snr: mean SNR on a resource block that power control allows, > 0; unused without blocks.
             neighbours: power of one of the others' shares over the noise, >= 0, with power `full`; with
                 `per_resource_block` it is constant and belongs in the snr.
 
@@ -117,7 +130,9 @@ class SharedBand:
         carrier.refuse_endless(need, snr_whole_band)
         self._advance(slot)
         static_power = float(fading.power(0, 1)[0]) if fading.static else None
-        flow = BandFlow(id_, payload_bits, need, snr_whole_band, fading, static_power, background, neighbours)
+        flow = BandFlow(
+            id_, payload_bits, need, snr_whole_band, fading, static_power, background, neighbours, most_snr
+        )
         if need == 0:
             self._done.append(flow)
             return
@@ -125,8 +140,10 @@ class SharedBand:
         self._state = self._state.with_new()
         self._plan = None
 
-    def change(self, id_: Hashable, snr_whole_band: float, slot: int) -> None:
-        """Set a flow's mean SNR from a slot boundary on.
+    def change(
+        self, id_: Hashable, snr_whole_band: float, slot: int, most_snr: float = math.inf
+    ) -> None:
+        """Set a flow's mean SNR from a slot boundary on, and the highest on a resource block.
 
         Raises:
             ValueError: unknown flow, the SNR is not positive, the slot is past, or flows end before it.
@@ -134,8 +151,9 @@ class SharedBand:
         check_snr(snr_whole_band)
         self._advance(slot)
         flow = self._flows[self._row(id_)]
-        flow.snr = snr_whole_band
+        flow.snr, flow.most = snr_whole_band, most_snr
         flow.blocks.clear()  # its interference may have changed
+        flow.powers = {}
         self._plan = None
 
     def next_end(self, horizon: int | None = None) -> tuple[int, list[Any]] | None:
@@ -165,6 +183,19 @@ class SharedBand:
             return horizon, []
         return end, [self._flows[i].id for i in plan.ended]
 
+    @property
+    def horizon(self) -> int:
+        """A slot up to which it is worth looking for the next end now: each flow that comes or goes voids the plan."""
+        if not self._band.carrier.blocks:
+            return self.slot + HORIZON_SLOTS
+        stride = self._glance(self._plan)
+        return self.slot + stride - self.slot % stride
+
+    @staticmethod
+    def _glance(plan: _Plan | None) -> int:
+        """Return how many slots to look ahead on resource blocks: more, the longer no flow comes or goes."""
+        return FIRST_LOOK if plan is None else min(MOST_AT_ONCE, FIRST_LOOK << plan.looks)
+
     def settle(self, slot: int) -> list[Any]:
         """Advance to a slot boundary and return the flows that are complete: each moved its payload.
 
@@ -189,6 +220,14 @@ class SharedBand:
         # rounding must not complete a flow that is not complete
         return min(bits, self._flows[i].payload_bits)
 
+    def sent_by(self, id_: Hashable) -> tuple[float, float]:
+        """Return the slots in which a flow that has left had resource blocks, and these times the share of its power.
+
+        Answered once; zeros in the downlink, whose power is the site's.
+        """
+        on, at_power = self._sent.pop(id_, (0.0, 0.0))
+        return on, at_power
+
     def remove(self, id_: Hashable, slot: int) -> float:
         """Remove a flow at a slot boundary; return its bits so far, or its payload if it was complete.
 
@@ -210,6 +249,10 @@ class SharedBand:
         raise ValueError(f"no flow {id_!r} in the band; there are {[flow.id for flow in self._flows]}")
 
     def _drop(self, rows: list[int]) -> None:
+        if self._band.carrier.blocks and self._band.carrier.power == "full":
+            self._sent |= {
+                self._flows[i].id: self._state.on[i].tolist() for i in rows if not self._flows[i].background
+            }
         self._flows = [flow for i, flow in enumerate(self._flows) if i not in rows]
         self._state = self._state.without(rows)
         self._plan = None
@@ -247,14 +290,21 @@ class SharedBand:
             state, shares = self._band.begin(self._flows, self._state)
             self._plan = _Plan(shares, [state])
         plan = self._plan
-        whole_blocks = plan.shares is not None and len(self._flows) * BLOCK <= _LARGEST_RUN
-        stride = BLOCK if whole_blocks else _STRIDE
         while not plan.ended and (horizon is None or plan.states[-1].slot < horizon):
             state = plan.states[-1]
             if state.slot - self.slot >= MAX_SLOTS:
                 raise ValueError(endless(f"{len(self._flows)} flows share the band", MAX_SLOTS))
+            stride = self._stride(plan)
             # up to the end of a block or stride, so that no block is read twice
             stop = state.slot + stride - state.slot % stride
             state, plan.ended = self._band.run(self._flows, state, stop, plan.shares, self.slot)
+            plan.looks += 1
             plan.states.append(state)
         return plan
+
+    def _stride(self, plan: _Plan) -> int:
+        """Return how many slots to look ahead at once."""
+        if self._band.carrier.blocks:
+            return self._glance(plan)
+        whole_blocks = plan.shares is not None and len(self._flows) * BLOCK <= _LARGEST_RUN
+        return BLOCK if whole_blocks else _STRIDE

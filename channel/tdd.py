@@ -124,6 +124,13 @@ class Frame:
         periods, rest = divmod(first_slot % self.period + slots, self.period)
         return periods * self._airtime + self._before[rest] - self._before[first_slot % self.period]
 
+    def turns(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return how many slots before each of these serve the direction at all; same shape."""
+        serves = np.asarray(self.weights) > 0
+        before = np.cumsum(serves) - serves
+        periods, rest = np.divmod(slots, self.period)
+        return np.asarray(periods * np.count_nonzero(serves) + before[rest])
+
     def slots(self, first_slot: int, airtime: float) -> int:
         """Return the smallest number of slots from first_slot on that have at least this airtime, up to rounding."""
         phase = first_slot % self.period

@@ -1,8 +1,9 @@
 """Schedulers share the band among flows; one file each.
 
 Schedulers with `per_slot` decide in every slot, on the channel of that slot; the others hold their shares until a
-flow joins or leaves. Shares are real numbers. Left out: the grid of resource blocks. Fading is flat, so a
-scheduler that follows the channel gives the whole band to one flow.
+flow joins or leaves. Shares are real numbers; a band of resource blocks gives flows whole blocks in the scheduler's
+order (`edgefl.channel.block_slots`). Fading is flat, so without blocks a scheduler that follows the channel gives
+the whole band to one flow.
 """
 
 from abc import ABC, abstractmethod
@@ -101,6 +102,10 @@ class Scheduler(ChannelComponent, ABC):
     @abstractmethod
     def shares(self, flows: Flows) -> FloatArray:
         """Return [n] shares of the band, >= 0, with a sum of at most 1."""
+
+    def order(self, flows: Flows) -> npt.NDArray[np.intp]:
+        """Return [n] the flows in the order in which they get resource blocks, in a scheduler with `per_slot`."""
+        return np.argsort(-self.shares(flows), kind="stable")
 
 
 def all_to(winner: np.intp, flows: int) -> FloatArray:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgefl.channel.schedulers import Flows, all_to
+from edgefl.channel.schedulers import Flows
 from edgefl.channel.schedulers.proportional_fair import ProportionalFair
 from edgefl.channel.units import FloatArray
 
@@ -19,8 +19,8 @@ class LearningFirst(ProportionalFair):
     background traffic of load rho like any other user, and takes 1 / (1 - rho) times as long on average.
     """
 
-    def shares(self, flows: Flows) -> FloatArray:
-        score = self.score(flows)
-        if flows.background is not None and not flows.background.all():
-            score = np.where(flows.background, -1.0, score)
-        return all_to(score.argmax(), len(flows))
+    def score(self, flows: Flows) -> FloatArray:
+        score = super().score(flows)
+        if flows.background is None or flows.background.all():
+            return score
+        return np.where(flows.background, -1.0, score)

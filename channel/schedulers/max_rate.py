@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from edgefl.channel.schedulers import Flows, Scheduler, all_to
 from edgefl.channel.units import FloatArray
 
@@ -15,3 +18,6 @@ class MaxRate(Scheduler):
 
     def shares(self, flows: Flows) -> FloatArray:
         return all_to(flows.efficiency.argmax(), len(flows))
+
+    def order(self, flows: Flows) -> npt.NDArray[np.intp]:
+        return np.argsort(-flows.efficiency, kind="stable")

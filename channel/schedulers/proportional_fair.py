@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from edgefl.channel.component import parameter
 from edgefl.channel.schedulers import Flows, Scheduler, all_to
@@ -33,6 +34,9 @@ class ProportionalFair(Scheduler):
 
     def shares(self, flows: Flows) -> FloatArray:
         return all_to(self.score(flows).argmax(), len(flows))
+
+    def order(self, flows: Flows) -> npt.NDArray[np.intp]:
+        return np.argsort(-self.score(flows), kind="stable")
 
     def score(self, flows: Flows) -> FloatArray:
         """Return [flows] efficiency over average."""

@@ -227,7 +227,7 @@ FAULTS = (
         "3GPP TS 38.213, 7.1.1",
         f"{UNIT}test_diversity.py::test_partial_compensation_leaves_a_part_of_the_path_loss",
         "1e-6 of the power",
-        edited("edgefl.channel.power_control:share_of_power", "(alpha *", "(1.0 *"),
+        edited("edgefl.channel.power_control:wanted_power", "(alpha *", "(1.0 *"),
     ),
     Fault(
         "channel.antenna_beamwidth",

@@ -1,13 +1,12 @@
 """A dynamically shared band: the transfers of one cell and direction, with an event at the end of each."""
 
+import math
+
 import simpy
 
 from edgefl.channel.fading import Fading
 from edgefl.channel.shared_band import SharedBand
 from edgefl.errors import refused
-
-# Slots to look ahead for the next end: a flow that joins earlier would void the rest of the plan.
-HORIZON_SLOTS = 512
 
 
 class BandInUse:
@@ -28,6 +27,7 @@ class BandInUse:
         snr_whole_band: float,
         fading: Fading,
         slot: int,
+        most_snr: float = math.inf,
         neighbours: float = 0.0,
         background: bool = False,
     ) -> simpy.Event:
@@ -44,17 +44,18 @@ class BandInUse:
             snr_whole_band=snr_whole_band,
             fading=fading,
             slot=slot,
+            most_snr=most_snr,
             neighbours=neighbours,
             background=background,
         )
         self._plan()
         return end
 
-    def change(self, id_: int, snr_whole_band: float, slot: int) -> None:
-        """Set a flow's mean SNR from the boundary `slot` on, which is now, unless the flow has just ended."""
+    def change(self, id_: int, snr_whole_band: float, slot: int, most_snr: float = math.inf) -> None:
+        """Set a flow's SNR as in `begin` from the boundary `slot` on, which is now, unless it has just ended."""
         self.catch_up(slot)
         if id_ in self._ends:
-            self._band.change(id_, snr_whole_band, slot)
+            self._band.change(id_, snr_whole_band, slot, most_snr)
             self._plan()
 
     def cut_off(self, id_: int, payload_bits: float, slot: int) -> float:
@@ -67,6 +68,10 @@ class BandInUse:
         self._plan()
         return moved
 
+    def sent_by(self, id_: int) -> tuple[float, float]:
+        """Return what `SharedBand.sent_by` knows of a transfer that has ended or was cut off."""
+        return self._band.sent_by(id_)
+
     @property
     def sent_slots(self) -> float:
         """Airtime of all shares together since the start, in slots."""
@@ -78,6 +83,8 @@ class BandInUse:
 
     def catch_up(self, slot: int) -> None:
         """End the flows that are complete at a boundary, which is not in the future."""
+        if slot <= self._band.slot and not self._band.complete:
+            return
         while True:
             due = self._band.next_end(max(slot, self._band.slot))
             if due is None or due[0] > slot or not due[1]:
@@ -91,10 +98,23 @@ class BandInUse:
             self._ends.pop(id_).succeed(slot)
 
     def _plan(self) -> None:
-        """Schedule a wake-up at the next end of a flow or at the horizon; it replaces earlier ones."""
+        """Schedule a wake-up at the next end of a flow or at the horizon; it replaces earlier ones.
+
+        The end is looked for when all that happens now has happened: often many flows begin or change together.
+        """
         self._plans += 1
         plan = self._plans
-        due = self._band.next_end(self._band.slot + HORIZON_SLOTS)
+
+        def look(_: simpy.Event) -> None:
+            if plan == self._plans:
+                with refused("radio"):
+                    self._look()
+
+        self.env.timeout(0.0).callbacks.append(look)
+
+    def _look(self) -> None:
+        plan = self._plans
+        due = self._band.next_end(self._band.horizon)
         if due is None:
             return
         next_slot, _ = due

@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from edgefl.channel.carrier import Carrier
-from edgefl.channel.power_control import resource_blocks, share_of_power
+from edgefl.channel.resource_blocks import BLOCK_ELEMENTS, blocks_of
+from edgefl.channel.power_control import resource_blocks, wanted_power
 from edgefl.channel.share import noise_w
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray, db_to_linear, dbm_to_watt
@@ -17,6 +18,9 @@ def carriers_of(settings: RadioSettings) -> dict[Direction, Carrier]:
     """Return the whole band in each direction."""
     pattern = settings.tdd.pattern_of() if settings.tdd else None
     power = {"downlink": settings.budget.power_over_share, "uplink": settings.budget.uplink_rule}
+    blocks, goodput = blocks_of(settings.bandwidth_hz, settings.slot_s), settings.link.goodput
+    if settings.link.rates == "cqi":  # guard bands and cyclic prefixes carry nothing
+        goodput *= blocks * BLOCK_ELEMENTS / (settings.bandwidth_hz * settings.slot_s)
     return {
         d: Carrier(
             settings.bandwidth_hz,
@@ -24,9 +28,10 @@ def carriers_of(settings: RadioSettings) -> dict[Direction, Carrier]:
             weights=pattern.weights(d) if pattern else None,
             cap=settings.link.max_efficiency,
             power=power[d],
-            steps=settings.link.steps(d),
-            goodput=settings.link.goodput,
+            steps=settings.steps(d),
+            goodput=goodput,
             taps=settings.link.frequency_taps,
+            blocks=blocks if settings.in_blocks(d) else None,
         )
         for d in DIRECTIONS
     }
@@ -96,15 +101,28 @@ class Budget:
         """
         return self._controlled(-state.gains_db, share, np.asarray(state.ids, dtype=np.intp))
 
+    def control(self, state: LargeScaleState) -> FloatArray:
+        """Return [devices] the power that power control allows on the whole band over the device's; inf without."""
+        if self._settings.budget.uplink_p0_dbm is None:
+            return np.full(len(state.ids), np.inf)
+        return self._wanted(-state.gains_db, 1.0, np.asarray(state.ids, dtype=np.intp))
+
     def _controlled(
         self, path_loss_db: FloatArray, share: FloatArray | float, ids: npt.NDArray[np.intp]
     ) -> FloatArray:
         """Return [n] the share of its power that each of these devices radiates on a share of the band."""
-        settings = self._settings
-        if settings.budget.uplink_p0_dbm is None:
+        if self._settings.budget.uplink_p0_dbm is None:
             return np.ones(len(ids))
+        return np.minimum(self._wanted(path_loss_db, share, ids), 1.0)
+
+    def _wanted(
+        self, path_loss_db: FloatArray, share: FloatArray | float, ids: npt.NDArray[np.intp]
+    ) -> FloatArray:
+        """Return [n] the power that power control wants on a share of the band, over each device's power."""
+        settings = self._settings
+        assert settings.budget.uplink_p0_dbm is not None
         blocks = resource_blocks(settings.bandwidth_hz, settings.slot_s)
-        return share_of_power(
+        return wanted_power(
             path_loss_db,
             blocks * share if settings.budget.uplink_rule == "full" else blocks,
             self._device_power_w[ids],

@@ -20,7 +20,8 @@ class Links:
 
     snr: mean, with full power over the whole band; in the uplink multiplied by uplink_power, the share of its power
     that a device radiates. share: of the band; unused in a dynamically shared band. neighbours: power of each share
-    of the other sites over the downlink's noise; not contained in snr.
+    of the other sites over the downlink's noise; not contained in snr. control: power that power control allows on
+    the whole band over the device's power, inf without it; on M of N resource blocks it is M / N of this.
     """
 
     devices: Sequence[int]
@@ -30,6 +31,7 @@ class Links:
     share: dict[Direction, FloatArray]
     neighbours: FloatArray
     uplink_power: FloatArray
+    control: FloatArray
 
     def __len__(self) -> int:
         return len(self.devices)
@@ -44,6 +46,7 @@ class Links:
             {direction: share[rows] for direction, share in self.share.items()},
             self.neighbours[rows],
             self.uplink_power[rows],
+            self.control[rows],
         )
 
 
@@ -68,7 +71,8 @@ class Transfers:
 class Transfer(NamedTuple):
     """A transfer that has ended or was cut off: bits moved, and time for which the radio was on.
 
-    stalled_s: part of that time in which its link carried nothing. stalled_air_s: the radio's on time in it.
+    stalled_s: part of that time in which its link carried nothing. stalled_air_s: the radio's on time in it. power:
+    mean share of its power that the device radiated in its on time, or None if it is the link's.
     """
 
     start_s: float
@@ -78,6 +82,7 @@ class Transfer(NamedTuple):
     cut: Cause | None = None
     stalled_s: float = 0.0
     stalled_air_s: float = 0.0
+    power: float | None = None
 
     def span(self, energy_j: float, stalled_j: float = 0.0) -> Span:
         """Return the transfer as a device's activity with this energy, stalled_j of it spent without a link."""

@@ -36,6 +36,7 @@ NR: dict[str, dict[str, Any]] = {
         "site_noise_figure_db": 5.0,  # likewise
     },
     "radio": {
+        "sharing": "dynamic",  # 38.214, 5.1.2.2 and 6.1.2.2: a base station divides the blocks of each slot
         # n78 and the other bands from 2.4 GHz up; lower bands are FDD, and no frame is filled in
         "tdd": {"pattern": "DDDSU"},
         "interference": "slot",  # of any neighbour_load
@@ -133,10 +134,8 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
             return given.get("indoors_by") == "trip"
         case "antenna_gain_dbi":  # panels have their own
             return given.get("sectors", 1) == 1
-        case "uplink_p0_dbm":  # a power for a held share
-            return given.get("sharing") != "dynamic" or power_rule == "per_resource_block"
-        case "uplink_smallest_part":
-            return by_cqi and power_rule == "full"
+        case "uplink_smallest_part":  # with dynamic sharing one block
+            return by_cqi and power_rule == "full" and given.get("sharing") == "static"
         case "downlink_layers":
             return by_cqi
         case "coverage_margin_db":

@@ -1,5 +1,6 @@
 """Transfers that move bits as time passes: on a fixed share or in a shared band, monitored or not."""
 
+import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
@@ -110,6 +111,7 @@ class SharedBandTransfer:
     Args:
         neighbours: interference over noise per share that the other sites send.
         until: slot -> an event at its start.
+        on_block: SNR on the whole band -> the SNR with full power there, and the highest on a resource block.
     """
 
     band: BandInUse
@@ -118,22 +120,26 @@ class SharedBandTransfer:
     payload_bits: int
     neighbours: float
     until: Callable[[int], simpy.Event]
+    on_block: Callable[[float], tuple[float, float]] = lambda snr: (snr, math.inf)
     _moved_bits: float = 0.0
     _end: simpy.Event | None = None
+    _on: list[tuple[float, float]] = field(default_factory=list)
 
     def go(self, slot: int, snr: float, until: int | None) -> Generator[simpy.Event, Any, int | None]:
+        full_snr, most_snr = self.on_block(snr)
         with refused("radio"):
             if self._end is None:
                 self._end = self.band.begin(
                     self.device,
                     self.payload_bits - self._moved_bits,
-                    snr_whole_band=snr,
+                    snr_whole_band=full_snr,
+                    most_snr=most_snr,
                     fading=self.fading,
                     slot=slot,
                     neighbours=self.neighbours,
                 )
             else:
-                self.band.change(self.device, snr, slot)
+                self.band.change(self.device, full_snr, slot, most_snr)
         if until is None:
             return cast(int, (yield self._end))
         if not self._end.triggered:
@@ -148,12 +154,20 @@ class SharedBandTransfer:
             left_bits = self.payload_bits - self._moved_bits
             self._moved_bits += self.band.cut_off(self.device, left_bits, slot)
             self._end = None
+            self._on.append(self.band.sent_by(self.device))
 
     def bits(self, slot: int) -> int:
         if not self.payload_bits:
             return 0
         self.pause(slot)
         return int(self._moved_bits)
+
+    def sent(self) -> tuple[float, float]:
+        """Return the slots in which the ended transfer had resource blocks, and its mean share of its power there."""
+        if self._end is not None:  # it ran to its end
+            self._on.append(self.band.sent_by(self.device))
+        on, at_power = (math.fsum(of) for of in zip(*self._on, strict=True)) if self._on else (0.0, 0.0)
+        return on, at_power / on if on else 0.0
 
 
 @dataclass(eq=False)

@@ -193,7 +193,7 @@ class Radio:
         """Return a round of links to the devices' cells, with given SNR and shares of the band."""
         fading = [self.fading(device, cell) for device, cell in zip(state.ids, cells, strict=True)]
         none, full = np.zeros(len(fading)), np.ones(len(fading))
-        return RadioRound(self.air, Links(state.ids, cells, fading, snr, shares, none, full), cells[0])
+        return RadioRound(self.air, Links(state.ids, cells, fading, snr, shares, none, full, full), cells[0])
 
     def _round(
         self,
@@ -220,7 +220,8 @@ class Radio:
             if self._band_counts_neighbours
             else np.zeros(len(fading))
         )
-        links = Links(state.ids, [cell] * len(fading), fading, snr, shares, neighbours, power)
+        control = self.budget.control(state)
+        links = Links(state.ids, [cell] * len(fading), fading, snr, shares, neighbours, power, control)
         interfered, reports = None, None
         if self._settings.by_slot:
             interfered = self._interference.of_links(state, cell, fading, shares["uplink"])

@@ -32,7 +32,7 @@ class RadioLinkMonitoring:
         if settings.monitoring.t310_s is not None:
             self.t310 = max(1, round(settings.monitoring.t310_s / settings.slot_s))
             for direction in DIRECTIONS:
-                steps = settings.link.steps(direction) or Steps(settings.link.snr_gap_db)
+                steps = settings.steps(direction) or Steps(settings.link.snr_gap_db)
                 self.lowest_snr[direction] = steps.lowest_snr
 
     def measures_at(self, time_s: float) -> bool:

@@ -1,5 +1,6 @@
 """A round on the radio, as a value: its links, their transfers, the broadcast, and the server's energy."""
 
+import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -168,6 +169,25 @@ class Link:
         """Downlink interference over noise per share that the other sites send; not part of the SNR."""
         return float(self.round.links.neighbours[self.row])
 
+    def on_block(self, direction: Direction, snr: float) -> tuple[float, float]:
+        """Return the SNR with full power on the whole band, and the highest that power control allows on a block.
+
+        Path loss changes the controlled power by its share alpha, in dB.
+
+        Args:
+            snr: mean SNR now on the whole band, with the power of the link.
+        """
+        if direction == "downlink":
+            return snr, math.inf
+        control, opening = float(self.round.links.control[self.row]), self.snr(direction)
+        change = (snr / opening) ** -self.round.air.settings.budget.uplink_alpha if snr != opening else 1.0
+        full = snr / self.uplink_power
+        return full, full * control * change
+
+    def by_blocks(self, direction: Direction) -> bool:
+        """Return whether the slots and the power in which the device sends change with its resource blocks."""
+        return direction == "uplink" and self.round.air.carriers[direction].blocks is not None
+
     def share(self, direction: Direction) -> float:
         """Return the link's share of the band; unused in a dynamically shared band."""
         return float(self.round.links.share[direction][self.row])
@@ -259,14 +279,14 @@ class Link:
         else:
             end_s = end_slot * slot_s
         stalls_s = [] if monitored is None else monitored.stalls_s(end_s)
+        bits = got_bits + (payload_bits if cut is None else moving.bits(end_slot))
+        stalled_s = total(until_s - since_s for since_s, until_s in stalls_s)
+        if self.by_blocks(direction) and isinstance(moving, SharedBandTransfer):
+            on_slots, power = moving.sent()
+            return Transfer(start_s, end_s, bits, on_slots * slot_s, cut, stalled_s, power=power)
+        stalled_air_s = total(_airtime_s(on, start_s, b) - _airtime_s(on, start_s, a) for a, b in stalls_s)
         return Transfer(
-            start_s,
-            end_s,
-            got_bits + (payload_bits if cut is None else moving.bits(end_slot)),
-            _airtime_s(on, start_s, end_s),
-            cut,
-            total(until_s - since_s for since_s, until_s in stalls_s),
-            total(_airtime_s(on, start_s, b) - _airtime_s(on, start_s, a) for a, b in stalls_s),
+            start_s, end_s, bits, _airtime_s(on, start_s, end_s), cut, stalled_s, stalled_air_s
         )
 
     def _begun(
@@ -279,7 +299,10 @@ class Link:
         if air.dynamic:
             neighbours = self.neighbours if direction == "downlink" else 0.0
             band = air.band(self.cell, direction)
-            moving = SharedBandTransfer(band, self.device, fading, payload_bits, neighbours, air.until)
+            on_block = partial(self.on_block, direction)
+            moving = SharedBandTransfer(
+                band, self.device, fading, payload_bits, neighbours, air.until, on_block
+            )
         elif holds:
             snr = self.snr(direction)
             moving = HeldShareTransfer(air, direction, share, snr, fading, payload_bits, first_slot)

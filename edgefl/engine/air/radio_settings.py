@@ -1,11 +1,15 @@
 """Settings of the radio. Field defaults are Table I of the journal paper; `presets` holds those of nr."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from edgefl.channel.modulation import Steps
+from edgefl.channel.resource_blocks import blocks_of
 from edgefl.channel.schedulers import Scheduler
+from edgefl.channel.tdd import Direction
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
 from edgefl.engine.air.presets import Preset, with_radio_preset
@@ -125,10 +129,17 @@ class RadioSettings(Section):
             yield f"with interference: slot each neighbour has one power over the whole band: {power_by_block}"
         if self.by_slot and self.fidelity == "renewal":
             yield "fidelity: renewal does not support interference: slot: set fidelity: auto or slot"
-        if self.budget.uplink_p0_dbm is not None and self.sharing == "dynamic" and uplink_full:
+        if self.sharing == "dynamic" and uplink_full and not self.in_blocks("uplink"):
+            if self.budget.uplink_p0_dbm is not None:
+                yield (
+                    "budget.uplink_p0_dbm sets the power for a device's share of the band, which sharing: dynamic"
+                    " changes all the time: set preset: nr, budget.uplink_power_over_share: per_resource_block, or"
+                    " sharing: static"
+                )
+        elif self.sharing == "dynamic" and self.link.uplink_smallest_part < 1:
             yield (
-                "budget.uplink_p0_dbm sets the power for a device's share of the band, which sharing: dynamic changes"
-                " all the time: set budget.uplink_power_over_share: per_resource_block, or sharing: static"
+                "link.uplink_smallest_part is a part of a share that is held, and with sharing: dynamic it is one"
+                " resource block: leave it out, or set sharing: static"
             )
         if self.background is not None and self.sharing != "dynamic":
             yield (
@@ -140,6 +151,20 @@ class RadioSettings(Section):
             yield f"{scheduler_name} decides slot by slot: set sharing: dynamic"
         if self.sharing == "dynamic" and self.fidelity == "renewal":
             yield "a dynamically shared band is simulated slot by slot: set fidelity: auto or slot"
+
+    def in_blocks(self, direction: Direction) -> bool:
+        """Return whether a direction's band is shared by whole resource blocks, instead of real shares."""
+        full = direction == "downlink" and self.budget.power_over_share == "full"
+        return self.preset == "nr" and self.sharing == "dynamic" and not full
+
+    def steps(self, direction: Direction) -> Steps | None:
+        """Return the steps of the rates in a direction, or None with Shannon's rates."""
+        steps = self.link.steps(direction)
+        if steps is None or direction == "downlink" or not self.in_blocks(direction):
+            return steps
+        if self.budget.uplink_rule != "full":
+            return steps
+        return replace(steps, smallest_part=1.0 / blocks_of(self.bandwidth_hz, self.slot_s))
 
     @property
     def by_slot(self) -> bool:

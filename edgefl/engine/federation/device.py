@@ -117,19 +117,29 @@ class Device:
         power_w, j_bit = self.draws.receive_w, self.draws.receive_j_bit
         if direction == "uplink":
             power_w, j_bit = self.send_power_w(link.uplink_power), self.draws.send_j_bit
-        radio_on = partial(self._network.power.radio_on, self.id, power_w, self.draws.wait_w)
+        by_blocks = link.by_blocks(direction)
+        # where power changes with the blocks, a battery pays for sending at the end
+        drain_w = self.draws.wait_w if by_blocks else power_w
+        radio_on = partial(self._network.power.radio_on, self.id, drain_w, self.draws.wait_w)
         transfer = yield from link.transfer(direction, bits, radio_on)
+        if transfer.power is not None:
+            power_w = self.send_power_w(transfer.power)
         idle_s = transfer.stalled_s - transfer.stalled_air_s
         stalled_j = power_w * transfer.stalled_air_s + self.draws.wait_w * idle_s
         # no tail follows an empty transfer or a failed link
         tail = bits > 0 and transfer.cut is not Cause.RADIO_LINK_FAILURE
-        return transfer.span(self._energy_j(transfer, power_w, j_bit, tail), stalled_j)
+        booked_j = j_bit * transfer.bits + (power_w - drain_w) * transfer.airtime_s
+        return transfer.span(self._energy_j(transfer, drain_w, booked_j, tail), stalled_j)
 
-    def _energy_j(self, transfer: Transfer, power_w: float, j_bit: float, tail: bool) -> float:
-        """Turn the radio off; return the joules of the transfer."""
-        bits_j = self._network.power.radio_off(self.id, transfer.end_s, j_bit * transfer.bits, tail=tail)
+    def _energy_j(self, transfer: Transfer, power_w: float, booked_j: float, tail: bool) -> float:
+        """Turn the radio off; return the joules of the transfer.
+
+        Args:
+            power_w: power of the on time. booked_j: joules besides.
+        """
+        booked_j = self._network.power.radio_off(self.id, transfer.end_s, booked_j, tail=tail)
         wait_s = transfer.end_s - transfer.start_s - transfer.airtime_s
-        return float(transfer_energy_j(power_w, transfer.airtime_s, self.draws.wait_w, wait_s, bits_j))
+        return float(transfer_energy_j(power_w, transfer.airtime_s, self.draws.wait_w, wait_s, booked_j))
 
     def _compute(self, task: DeviceTask, processors: Processors) -> Generator[simpy.Event, None, Span]:
         power, (time_s, energy_j) = self._network.power, processors.cost(self.id, task.samples, task.clock_hz)

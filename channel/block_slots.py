@@ -1,0 +1,195 @@
+"""Slot-by-slot transfer of flows that share a band's resource blocks, see `edgefl.channel.resource_blocks`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from edgefl.channel.band_slots import BandFlow, BandRules, BandState
+from edgefl.channel.interference import draw_all_ahead, power_of_all
+from edgefl.channel.modulation import Steps
+from edgefl.channel.resource_blocks import BlockLink, carried, divide, in_order, rounded, usable
+from edgefl.channel.units import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+# slots of a first look ahead, which doubles while no flow ends, up to the slots of fading that are read at once; these
+# are divisible by all looks
+FIRST_LOOK, MOST_AT_ONCE = 25, 400
+
+
+@dataclass(frozen=True)
+class BlockRules(BandRules):
+    """Divide a band's resource blocks among flows, and compute their rates.
+
+    In each slot every block goes to a flow that can use it: a flow below the lowest rate of the table on one block
+    gets none, and one whose power suffices for few blocks leaves the rest to the others. Schedulers with equal shares
+    divide the blocks equally, and the remainder goes round from slot to slot; other held shares are rounded to whole
+    blocks. A scheduler that decides in every slot ranks the flows: each gets the blocks over which power control
+    reaches its target with the power there is, in the uplink, or all blocks, in the downlink, until none is left;
+    blocks that remain are divided equally.
+
+    Source: 3GPP TS 38.214, 5.1.2.2 and 6.1.2.2 (any number of whole blocks); TS 38.321, 5.4.6 (a base station knows
+    from power headroom reports on how many blocks a device reaches its target). Left out: resource block groups, a
+    limit on the devices of a slot by the control channel, outdated reports.
+    """
+
+    def begin(self, flows: Sequence[BandFlow], state: BandState) -> tuple[BandState, FloatArray | None]:
+        if not self.scheduler.per_slot:
+            return state, self._checked(self._shares(self._parts(flows), self._view(flows, state)), len(flows))
+        snr, most = np.array([(flow.snr, flow.most) for flow in flows]).T
+        mean = self._link(snr, most, np.ones((len(flows), 1)))
+        return self._started(flows, state, self._alone(mean)[:, 0]), None
+
+    def run(
+        self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
+    ) -> tuple[BandState, list[int]]:
+        frame = self.carrier.frame
+        weights = frame.weights_from(state.slot, stop - state.slot)
+        served = np.flatnonzero(weights)
+        if not len(served):
+            return replace(state, slot=stop), []
+        weights = weights[served]
+        snr, ceiling, need = np.array([(flow.snr, flow.most, flow.need) for flow in flows]).T
+        power = _powers(flows, state.slot, stop - state.slot)
+        link = self._link(snr, ceiling, power if len(served) == power.shape[1] else power[:, served])
+        most = usable(link, self._steps, self._blocks)
+        airtime, average = state.airtime, state.average
+        if shares is not None:
+            given = self._held(flows, shares, most, frame.turns(state.slot + served))
+        else:
+            given, airtime, average = self._by_slot(flows, state, link, most, weights, state.slot + served)
+        rates, used = self._carried(link, given)
+        totals = _summed(state.got, rates * weights)
+        ended = np.flatnonzero(totals[:, -1] >= need).tolist()
+        last = min((int(np.searchsorted(totals[i], need[i])) for i in ended), default=len(served) - 1)
+        got, used, weights = totals[:, last].copy(), used[:, : last + 1], weights[: last + 1]
+        busy, on, sent_of = (used > 0) * weights, state.on, state.sent_of
+        if self.carrier.power == "full":
+            at_power = busy * np.minimum(used * (ceiling / (snr * self._blocks))[:, None], 1.0)
+            on = np.stack([_summed(on[:, i], of)[:, -1] for i, of in enumerate((busy, at_power))], axis=1)
+        if self.groups is not None:
+            parts = (used * weights).sum(axis=1) / self._blocks
+            sent_of = sent_of + np.bincount(self._of(flows), parts, minlength=len(sent_of))
+        slot = state.slot + int(served[last]) + 1 if ended else stop
+        sent = state.sent + float(np.add.reduce(busy, axis=None))
+        return (
+            BandState(slot, sent, got, average, airtime, sent_of, on),
+            np.flatnonzero(got >= need).tolist() if ended else [],
+        )
+
+    @property
+    def _blocks(self) -> int:
+        assert self.carrier.blocks is not None
+        return self.carrier.blocks
+
+    @property
+    def _steps(self) -> Steps | None:
+        return self.carrier.steps and self.carrier.steps.whole
+
+    def _link(self, snr: FloatArray, most: FloatArray, power: FloatArray) -> BlockLink:
+        """Return the flows' SNR on blocks, from their means [n] and |h|^2 [n, s]."""
+        if self.carrier.power == "full":
+            return BlockLink((snr * self._blocks)[:, None] * power, most[:, None] * power)
+        return BlockLink(None, np.minimum(snr, most)[:, None] * power)
+
+    def _carried(self, link: BlockLink, given: IntArray) -> tuple[FloatArray, IntArray]:
+        rates, used = carried(link, given, self._steps, self.carrier.cap)
+        return rates / self._blocks, used
+
+    def _alone(self, link: BlockLink) -> FloatArray:
+        """Return [n, s] bits/s/Hz of each flow with all blocks."""
+        return self._carried(link, np.full(link.most.shape, self._blocks))[0]
+
+    def _quotas(self, flows: Sequence[BandFlow]) -> list[tuple[npt.NDArray[np.intp], int]]:
+        """Return each group's rows and its blocks."""
+        parts = self._parts(flows)
+        blocks = rounded(np.array([part for _, part in parts]), self._blocks).tolist()
+        return [(rows, quota) for (rows, _), quota in zip(parts, blocks, strict=True)]
+
+    def _held(self, flows: Sequence[BandFlow], shares: FloatArray, most: IntArray, turn: IntArray) -> IntArray:
+        """Return [n, s] the blocks of flows whose shares of the band are held."""
+        given = np.zeros_like(most)
+        for rows, quota in self._quotas(flows):
+            if np.ptp(shares[rows]) == 0.0:
+                given[rows] = divide(most[rows], quota, turn)
+            else:
+                given[rows] = np.minimum(most[rows], rounded(shares[rows], self._blocks)[:, None])
+        return self._all_given(given, most, turn)
+
+    def _all_given(self, given: IntArray, most: IntArray, turn: IntArray) -> IntArray:
+        """Return the blocks [n, s] with those that are left over divided among flows that can use more."""
+        left = self._blocks - given.sum(axis=0)
+        return given + divide(most - given, left, turn) if left.any() else given
+
+    def _by_slot(
+        self,
+        flows: Sequence[BandFlow],
+        state: BandState,
+        link: BlockLink,
+        most: IntArray,
+        weights: FloatArray,
+        slots: IntArray,
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the blocks [n, s] that the scheduler gives slot by slot, and airtime and average [n] after them.
+
+        After the slot in which a flow ends no blocks are given.
+        """
+        turn = self.carrier.frame.turns(slots)
+        airtime, average, got = state.airtime.copy(), state.average.copy(), state.got.copy()
+        memory, given = self.scheduler.memory, np.zeros_like(most)
+        view = self._view(flows, state)
+        view.average, view.airtime, alone = average, airtime, np.ascontiguousarray(self._alone(link).T)
+        need, quotas = np.array([flow.need for flow in flows]), self._quotas(flows)
+        targets = np.minimum(most, self._to_target(flows)[:, None])
+        for i, weight in enumerate(weights.tolist()):
+            view.slot, view.efficiency = int(slots[i]), alone[i]
+            for rows, quota in quotas:
+                some = view if len(quotas) == 1 else view.some(rows, quota / self._blocks)
+                given[rows, i] = in_order(self.scheduler.order(some), targets[rows, i], quota)
+            now = slice(i, i + 1)
+            given[:, now] = self._all_given(given[:, now], most[:, now], turn[now])
+            rate = self._carried(link.at(now), given[:, now])[0][:, 0]
+            got += weight * rate
+            airtime += weight * given[:, i] / self._blocks
+            view.remaining_bits = np.maximum(need - got, 0.0) * self.carrier.unit_bits
+            if memory is not None:
+                decay = memory**weight  # a special slot counts by its length
+                average *= decay
+                average += (1.0 - decay) * rate
+            if (got >= need).any():
+                break
+        return given, airtime, average
+
+    def _to_target(self, flows: Sequence[BandFlow]) -> IntArray:
+        """Return [n] the blocks over which each flow's power reaches the target of power control, at least one.
+
+        Without power control, and in the downlink, these are all blocks.
+        """
+        reached = np.full(len(flows), float(self._blocks))
+        if self.carrier.power == "full":
+            reached = np.array(
+                [flow.snr * self._blocks / flow.most if flow.most < np.inf else np.inf for flow in flows]
+            )
+        return np.clip(reached, 1, self._blocks).astype(np.int64)
+
+
+def _powers(flows: Sequence[BandFlow], first_slot: int, count: int) -> FloatArray:
+    """Return [n, count] |h|^2 over noise and interference of flows in slots of one block of MOST_AT_ONCE."""
+    block, start = divmod(first_slot, MOST_AT_ONCE)
+    new = [flow for flow in flows if block not in flow.powers]
+    if new:
+        links = [flow.fading for flow in new]
+        draw_all_ahead(links, first_slot)
+        drawn = power_of_all(links, block * MOST_AT_ONCE, MOST_AT_ONCE)
+        for flow, power in zip(new, drawn, strict=True):
+            # plans look a block ahead, and are taken back
+            flow.powers = {at: of for at, of in flow.powers.items() if at >= block - 1} | {block: power}
+    return np.array([flow.powers[block][start : start + count] for flow in flows])
+
+
+def _summed(begin: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return [n, s] cumulative sums, in order, so that rounding does not depend on where a run begins."""
+    rows = rows.copy()
+    rows[:, 0] += begin
+    return np.cumsum(rows, axis=1, out=rows)

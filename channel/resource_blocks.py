@@ -1,0 +1,195 @@
+"""Resource blocks: how many a band has, how a slot's blocks are divided among flows, and what each flow carries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from edgefl.channel.modulation import Steps
+from edgefl.channel.units import FloatArray
+
+__all__ = ["BLOCK_ELEMENTS", "SUBCARRIERS", "BlockLink", "blocks_of", "carried", "divide", "rounded", "usable"]
+
+IntArray = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.intp]
+
+SUBCARRIERS = 12  # of a resource block: 3GPP TS 38.211, 4.4.4.1
+BLOCK_ELEMENTS = SUBCARRIERS * 14  # symbols that a block carries in a slot
+# Subcarrier spacing in kHz -> resource blocks of a carrier by its bandwidth in MHz: 3GPP TS 38.101-1, Table 5.3.2-1
+_BLOCKS = {
+    15: {5: 25, 10: 52, 15: 79, 20: 106, 25: 133, 30: 160, 35: 188, 40: 216, 45: 242, 50: 270},
+    30: {5: 11, 10: 24, 15: 38, 20: 51, 25: 65, 30: 78, 35: 92, 40: 106, 45: 119, 50: 133, 60: 162, 70: 189, 80: 217}
+    | {90: 245, 100: 273},
+    60: {10: 11, 15: 18, 20: 24, 25: 31, 30: 38, 35: 44, 40: 51, 45: 58, 50: 65, 60: 79, 70: 93, 80: 107, 90: 121}
+    | {100: 135},
+}
+# Steps above the one on all blocks that may carry more on fewer, with one layer and with several
+_STEPS_MORE = (2, 3)
+_BETWEEN = 0.95  # of a band that is in no row of the table: the share of its spectrum that blocks occupy
+
+
+def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
+    """Return the whole resource blocks of a carrier; slots of 1 ms have 15 kHz subcarriers, 0.5 ms 30 kHz.
+
+    A bandwidth or spacing that the standard does not list has as many blocks as fit into 95 % of it, at least one.
+
+    Source: 3GPP TS 38.101-1, Table 5.3.2-1.
+    """
+    spacing_khz = 15e-3 / slot_s
+    listed = _BLOCKS.get(round(spacing_khz), {}) if spacing_khz == round(spacing_khz) else {}
+    blocks = listed.get(round(bandwidth_hz / 1e6)) if bandwidth_hz % 1e6 == 0 else None
+    return blocks or max(1, int(_BETWEEN * bandwidth_hz / (SUBCARRIERS * 1e3 * spacing_khz)))
+
+
+@dataclass(frozen=True)
+class BlockLink:
+    """The SNR of n flows on resource blocks in s slots, [n, s] each.
+
+    A flow on M blocks has the SNR min(alone / M, most): its amplifier's power spread over M blocks, but no more on a
+    block than power control allows.
+
+    alone: with all of its power on one block; None for a transmitter with one power for every block. most: with the
+    power that power control allows on a block.
+    """
+
+    alone: FloatArray | None
+    most: FloatArray
+
+    def at(self, slots: slice) -> "BlockLink":
+        """Return some of the slots."""
+        return BlockLink(None if self.alone is None else self.alone[:, slots], self.most[:, slots])
+
+
+def usable(link: BlockLink, steps: Steps | None, blocks: int) -> IntArray:
+    """Return [n, s] the most blocks on which each flow carries something in a slot, 0 to `blocks`.
+
+    Args:
+        steps: table of rates; with Shannon's, all blocks are usable.
+    """
+    if steps is None:
+        return np.full(link.most.shape, blocks, dtype=np.int64)
+    lowest = steps.lowest_snr
+    if link.alone is None:
+        return (link.most >= lowest) * np.int64(blocks)
+    reached = np.minimum(link.alone / lowest, blocks).astype(np.int64)
+    reached[link.most < lowest] = 0
+    return reached
+
+
+def carried(
+    link: BlockLink, given: IntArray, steps: Steps | None, cap: float | None = None
+) -> tuple[FloatArray, IntArray]:
+    """Return the rate of each flow on the blocks given to it, and how many of them it uses.
+
+    A flow that is limited by its power uses fewer blocks than it was given where that carries more.
+
+    Args:
+        given: [n, s] blocks.
+        cap: with Shannon's rates, the highest on a block, or None.
+
+    Returns:
+        [n, s] bit/s/Hz times blocks; [n, s] blocks in use.
+    """
+    if steps is None:
+        snr = link.most
+        if link.alone is not None:
+            snr = np.minimum(link.alone / np.maximum(given, 1), link.most)
+        rate = np.log1p(snr) / np.log(2.0)
+        return given * (rate if cap is None else np.minimum(rate, cap)), given
+    used, rates = given, given * steps.efficiency(link.most)
+    if link.alone is None:
+        return rates, given
+    with np.errstate(invalid="ignore"):  # without power control, 0 blocks times infinity
+        # elsewhere power control limits the SNR, and fewer blocks would have the same
+        limited = np.nonzero(given * link.most > link.alone)
+    if len(limited[0]):
+        best, least = _limited(link.alone[limited], link.most[limited], given[limited], steps)
+        rates[limited], used = best, given.copy()
+        used[limited] = least
+    return rates, np.where(rates > 0, used, 0)
+
+
+def _limited(
+    alone: FloatArray, most: FloatArray, given: IntArray, steps: Steps
+) -> tuple[FloatArray, IntArray]:
+    """Return the highest rate times blocks [m] of flows limited by their power, and the blocks that carry it.
+
+    On all of its blocks a flow reaches some step of the table. At a higher step it uses as many blocks as its power
+    takes to that step's SNR: fewer, so that the rate per power falls from step to step, and only whole blocks or
+    layers can make a step more worth it.
+    """
+    more = _STEPS_MORE[steps.layers > 1]
+    reached = np.minimum(
+        steps.needs.searchsorted(alone / given, side="right") + more,
+        steps.needs.searchsorted(np.minimum(most, alone), side="right"),
+    )
+    best, used = np.zeros(len(alone)), np.zeros(len(alone), dtype=np.int64)
+    for down in range(more + 1):
+        step = reached - down
+        blocks = np.minimum(given, alone / steps.needs[step - 1]).astype(np.int64)
+        carries = np.where(step > 0, steps.rates[step] * blocks, 0.0)
+        better = carries > best
+        np.copyto(best, carries, where=better)
+        np.copyto(used, blocks, where=better)
+    return best, used
+
+
+def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
+    """Divide each slot's blocks equally among flows that can use them; what one cannot use goes to the others.
+
+    The blocks that are left over by the division go one each to flows in turn, from slot to slot.
+
+    Args:
+        most: [n, s] blocks that each flow can use.
+        blocks: to divide in each slot, one number or [s].
+        turn: [s] number of each slot among those that serve this direction.
+
+    Returns:
+        [n, s] blocks, summing to all blocks, or to what the flows can use if that is less.
+    """
+    flows, slots = most.shape
+    total = np.broadcast_to(np.asarray(blocks, dtype=np.int64), slots)
+    if flows == 1:
+        return np.minimum(most, total)
+    level = total // flows
+    more = most > level
+    while not more.all():  # what flows at their most leave raises the level of the others
+        others = np.add.reduce(more, axis=0)
+        full = np.add.reduce(np.where(more, 0, most), axis=0)
+        level = np.where(others > 0, (total - full) // np.maximum(others, 1), level)
+        still = more & (most > level)
+        if np.array_equal(still, more):
+            break
+        more = still
+    given = np.where(more, level, most)
+    rest = total - np.add.reduce(given, axis=0)
+    if not rest.any():
+        return given
+    place = np.add.accumulate(more, axis=0, dtype=np.int64)
+    begin, count = (turn * total) % flows, place[-1].copy()
+    # the number of a flow in the round that starts with flow `begin`; flows before that come last
+    place -= np.where(begin > 0, place[begin - 1, np.arange(slots)], 0)
+    np.add(place, count, out=place, where=place <= 0)
+    given += more & (place <= rest)
+    return given
+
+
+def rounded(shares: FloatArray, blocks: int) -> IntArray:
+    """Return [n] whole blocks for shares of the band: rounded down, then one more for the largest remainders."""
+    exact = shares * blocks
+    whole = np.floor(exact + 1e-9).astype(np.int64)
+    more = min(int(round(float(exact.sum()))), blocks) - int(whole.sum())
+    if more > 0:
+        whole[np.argsort(whole - exact, kind="stable")[:more]] += 1
+    return whole
+
+
+def in_order(order: Sequence[int] | Rows, wanted: IntArray, blocks: int) -> IntArray:
+    """Return [n] blocks given to flows one after the other, to each as many as it wants, while there are any."""
+    rows = np.asarray(order, dtype=np.intp)
+    want = wanted[rows]
+    before = np.cumsum(want) - want
+    given = np.zeros_like(wanted)
+    given[rows] = np.clip(blocks - before, 0, want)
+    return given
