@@ -229,7 +229,7 @@ def export(
 
 
 def keep_matplotlib_quiet() -> None:
-    """Silence matplotlib's messages about its font cache; without one, it lists fonts for this process only."""
+    """Silence matplotlib's messages about its font cache; without a cache it lists the fonts in every process."""
     logging.getLogger("matplotlib").addFilter(_is_of_figures)
 
 

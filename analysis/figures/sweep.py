@@ -106,7 +106,7 @@ def lower_bounds(rows: pd.DataFrame, cost: str) -> pd.Series:
 
 
 def heat_figure(sweep: Sweep) -> Figure:
-    """Draw the metric over two keys as one map per series; darker is less, and cells show the numbers."""
+    """Draw the metric over two keys as one map per series; darker means less, and cells show the numbers."""
     cost = sweep.costs[0]
     names = list(dict.fromkeys(sweep.table["series"]))[:MOST_MAPS]
     across, down = sweep.keys

@@ -107,7 +107,7 @@ def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.Da
 
 
 def _judged(training: pd.DataFrame) -> pd.DataFrame:
-    """Return rounds with the accuracy for choosing: that on validation samples if all runs have it."""
+    """Return the rounds with the accuracy on validation samples as `accuracy` if all have it, otherwise unchanged."""
     if VALIDATION not in training or (training[VALIDATION].isna() & training["accuracy"].notna()).any():
         return training
     return training.assign(accuracy=training[VALIDATION])

@@ -1,4 +1,4 @@
-"""Reports of the commands that read runs: write and print tables, figures and sentences in one way."""
+"""Reports of the commands that read runs: all write and print tables, figures and sentences in the same way."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -40,8 +40,8 @@ class Standing:
 
     Attributes:
         share: completed share. left_s: estimated wall time left; NaN if unknown.
-        silent_s: wall time since the last heartbeat of a running process; once this process has seen a heartbeat,
-            measured by its own clock, since clocks differ and are adjusted.
+        silent_s: wall time since the run's last heartbeat; once the watching process has seen a heartbeat, it
+            measures this time by its own clock, since clocks of machines differ and are adjusted.
     """
 
     label: str

@@ -79,7 +79,7 @@ def flat(
 
     Args:
         unnamed: the component with these errors, if it is the default of a field whose value has no name.
-        root: model of the whole document, in which a key may have another place; None for errors of a part.
+        root: model of the whole document, which tells where a misplaced key belongs; None for errors of a part.
     """
     faults: list[_Fault] = []
     for error in errors:

@@ -155,7 +155,7 @@ class Position:
     cell: serving cell, or None. gain_db: large-scale gain of that link, walls included; None without a serving cell,
     or if gains are drawn for each round. sinr_db: mean SINR of that link's downlink over fading, for a round alone in
     its cell: full power over the whole band, noise figure and margin, and the mean interference of the other sites
-    sending with full power in `radio.neighbour_load` of the slots. With 0 there it is the SNR.
+    sending with full power in `radio.neighbour_load` of the slots. With `radio.neighbour_load` 0 it is the SNR.
     """
 
     time_s: float

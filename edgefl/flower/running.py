@@ -48,9 +48,9 @@ def learner(
     """Return a learner for `edgefl.simulate`.
 
     The scenario's selector chooses participants among the present devices; these are the nodes that the strategy is
-    offered in a round. A node that it leaves out has a row without bits and joules. The ClientApp runs in this
-    process, device d as the node with partition-id d. An upload has the bits of its message; the strategy gets the
-    replies that arrive, and errors for the others. An interrupted run can be resumed if all attributes of the
+    offered in a round. A node that the strategy leaves out has a row without bits and joules. The ClientApp runs in
+    this process, device d as the node with partition-id d. An upload has the bits of its message; the strategy gets
+    the replies that arrive, and errors for the others. An interrupted run can be resumed if all attributes of the
     strategy are data or functions, or it has state_dict() and load_state_dict(); otherwise it restarts, with a
     warning.
 

@@ -40,7 +40,7 @@ class Made:
     key: session, phase and number. facts: those of its stage. turn: rounds of the global model begun so far.
     version: version of the model after it. jobs: at least one. local: work of each device, in the order of jobs.
     working: devices still at work. absent: further columns about devices without a link at its start. exchanged:
-    None without an exchange. billed: sent time billed so far if rounds overlap, otherwise None.
+    None without an exchange. billed: the time of sending billed so far if rounds overlap, otherwise None.
     """
 
     key: RoundKey
