@@ -36,7 +36,7 @@ def compare() -> None:
 
 @app.command(cls=command_for("sweep.sweep", "load_settings", explains=True))
 def sweep() -> None:
-    """Draw what a target costs against the swept key; maps of two keys; time against energy.
+    """Draw the cost of a target against the swept key, maps of two keys, and time against energy.
 
     Examples:
 

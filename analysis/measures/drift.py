@@ -18,7 +18,7 @@ PERSONAL = "accuracy_personal"  # of a participant; in rounds, the mean of all d
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to read accuracies. F's paper fixes only the interval; the defaults are the plainest reading.
+    """A way to find dip and recovery in accuracies. F fixes only the interval; the defaults are the plainest ones.
 
     Attributes:
         by: averaging of accuracies: each device counts equally, or each test sample.

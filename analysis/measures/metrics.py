@@ -270,8 +270,8 @@ def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
         the
         opening model's included), dip (before minus lowest), and recovery_rounds, recovery_s, recovery_j: training
         rounds, simulated seconds and joules of all devices from the session's start (probe rounds included) to the
-        first model that is at most `MARGIN` below the level before; 0 if the opening model already is, inf if no
-        model of this session is.
+        first model that is at most `MARGIN` below the level before; 0 if this already holds for the opening model,
+        inf if it holds for no model of this session.
 
     Source: F, equation 4 (dip, rounds till recovery), for sessions instead of drifts.
     """

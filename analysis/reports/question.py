@@ -89,7 +89,7 @@ def answer(
     Args:
         path: the study's directory.
         seeds: the seeds of each setting; an incomplete pair is left out, with a note.
-        reference: the variant whose best accuracy a relative target is a share of.
+        reference: a relative target is a share of this variant's best accuracy.
 
     Raises:
         ValueError: no completed run, or no variant of this name.

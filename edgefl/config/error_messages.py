@@ -119,7 +119,7 @@ def _of_gone_keys(fault: _Fault) -> _Fault:
 
 
 def _meant_by_others(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
-    """Return missing keys that a misspelled key beside them stands for: the unknown key's message names them."""
+    """Return missing keys that are present but misspelled: the message on the misspelled key names them."""
     places = {kind: [tuple(map(str, one["loc"])) for one in errors if one["type"] == kind] for kind in _PAIR}
     return {
         missing

@@ -210,7 +210,7 @@ class _Composer:
 
 
 def _under(merged: Node, node: Node) -> Node:
-    """Return the node with the merged children that it lacks, merged ones first."""
+    """Return the node, completed by the merged children that it lacks, which come first."""
     whole = Node(node.line, kind=dict)
     for key, child in {**merged.children, **node.children}.items():
         whole.add(key, child, (node if key in node.children else merged).lines[key])

@@ -1,6 +1,7 @@
 """The part of one device in one round, as a value: the result of its SimPy process.
 
-Named tuples: a run makes four of these per device and round, and a frozen dataclass takes three times as long.
+Its values are named tuples: a run makes four per device and round, and making a frozen dataclass takes three times as
+long.
 """
 
 from collections.abc import Iterable, Sequence

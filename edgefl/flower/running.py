@@ -59,8 +59,8 @@ def learner(
         strategy: of flwr.serverapp or flwr.server; for several cells a function that makes one for an `Assignment`.
         initial: first model, a list of NumPy arrays or an ArrayRecord; strategies of flwr.server may have their own.
         evaluate: tests the model at the server: round, arrays -> MetricRecord or None (flwr.server: evaluate_fn).
-        tests_on_devices: without a test at the server, use the strategy's evaluation on present devices. It takes
-            neither time nor energy.
+        tests_on_devices: without a test at the server, use the strategy's evaluation on present devices. These tests
+            take neither time nor energy.
         config: sent with every message of training and testing.
         epochs, batch: a device's work is counted as this many epochs over the number of examples in its reply, in
             iterations of `batch` samples; None: one iteration per epoch.

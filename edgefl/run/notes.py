@@ -1,4 +1,4 @@
-"""Write the notes of a run at its end: above all, things that it asked for and that never happened.
+"""Write a run's notes at its end: above all, things its scenario asked for that never happened.
 
 Each note is a function of sections of the scenario and of counts of the rows that the run has written.
 """

@@ -39,7 +39,7 @@ class Prepared:
 
     @cached_property
     def parts(self) -> Mapping[str, Scenario]:
-        """Each federation's scenario by name; a single federation's name is empty."""
+        """The scenario of each federation, by its label, which is empty for a single one."""
         return self.scenario.by_federation
 
     @cached_property

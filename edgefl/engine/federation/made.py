@@ -30,7 +30,7 @@ class Exchanged(Protocol):
 
     @property
     def is_new(self) -> bool:
-        """Whether it brought a new model."""
+        """Whether the exchange brought a new model."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Made:
 
     @property
     def opened(self) -> RadioRound:
-        """The round on the radio, the last of several."""
+        """The round on the radio; if there are several, the last one."""
         return self.jobs[-1].dispatch.opened
 
 

@@ -51,7 +51,7 @@ class _AtARate:
 
     @property
     def at_rest(self) -> bool:
-        """Return whether the round's learning rate was 0: no device has moved, and nothing can be divided by it."""
+        """Return whether the round's learning rate was 0: no device has moved, and no change can be divided by it."""
         return isinstance(self.lr, float) and self.lr == 0
 
 

@@ -117,7 +117,7 @@ class Transfers:
         return self._bits(np.full(count, usual) if stated is None else stated.cpu().numpy(), received.bits)
 
     def up_bits(self, sent: Sent | None, count: int) -> np.ndarray:
-        """Return the bits that devices send, [count]; `sent` is None for their local models."""
+        """Return the bits that devices send, [count]; `sent` is None if devices send their local models."""
         return self._bits(np.full(count, self._algorithm.vectors_up), sent.bits if sent else None)
 
     def expected_bits(self, like: Tensor, state: ServerState, chance: RoundChance) -> tuple[int, int]:
