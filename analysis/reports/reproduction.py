@@ -133,7 +133,7 @@ def reproduce(path: str | Path) -> Reproduction:
 
 
 def papers_table(study: str) -> tuple[pd.DataFrame, str]:
-    """Read a study's paper table and its source; keep only the data set in which the study's name ends, if any.
+    """Read a study's paper table and its source; keep only the data set that ends the study's name, if any.
 
     Raises:
         ValueError: no table has the name; lists the known ones.

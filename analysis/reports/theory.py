@@ -163,7 +163,7 @@ NAMED = {"a": "(a) progress", "b": "(b) steps", "c": "(c) drift", "d": "(d) dive
 
 
 def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
-    """Draw the bound's four terms, their sum and the gradient that it bounds over rounds, a panel per variant.
+    """Draw, over rounds, the bound's four terms, their sum and the gradient that it bounds, a panel per variant.
 
     Means over seeds and cells. The axis is logarithmic: a term that is zero or negative in a round has a gap there. A
     round has no bound if one of the seeds has none: its learning rate is beyond (14).

@@ -1,7 +1,7 @@
 """The part of one device in one round, as a value: the result of its SimPy process.
 
-Its values are named tuples: a run makes four per device and round, and making a frozen dataclass takes three times as
-long.
+These values are named tuples, because a run makes four per device and round, and making a frozen dataclass takes
+three times as long.
 """
 
 from collections.abc import Iterable, Sequence

@@ -35,7 +35,7 @@ def members_of(world: World) -> Members:
     """Return the devices of the world's federation.
 
     Raises:
-        EdgeflError: a standing population has none of them, so that it would have no data.
+        EdgeflError: a standing population has no device of the federation, so that it would have no data.
     """
     homes_m, kept = world.movement.positions_m(0.0), world.fleet.samples_kept
     if world.only is None:

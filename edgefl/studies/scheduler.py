@@ -205,7 +205,8 @@ def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, 
     """Return each run's place in the queue: by family, but runs that only take training follow the next family.
 
     A run that takes all its training from another run takes moments: it fills the time while others train, so that no
-    worker is left with the last training alone. It waits for one family only, since lenders keep snapshots meanwhile.
+    worker is left with the last training alone. Such a run waits for one family only, since lenders keep snapshots
+    meanwhile.
     """
     ranks: dict[int, int] = {}
     places = {}

@@ -1,4 +1,4 @@
-"""Find the runs of a study that can share training, and the one that trains."""
+"""Find the runs of a study that can share training, and the run that trains for the others."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
