@@ -161,7 +161,7 @@ def time_to_target(
         reached; NaN: no accuracy to compare with), probe_rounds, session_s and session_j (of the whole session: lower
         bounds of the cost if the target was not reached). One row per session with a training round.
 
-    Source: J (31) and Table VII. Unlike there, joules and seconds are those simulated, not a constant per round.
+    Source: J (31) and Table VII. Unlike in J, joules and seconds are the simulated ones, not a constant per round.
     """
     spells = with_spending(rounds)
     training = _judged(training_rounds(spells)).merge(

@@ -1,4 +1,4 @@
-"""Report a swept key: costs of a target, or a round, against its value; maps of two keys; time against energy."""
+"""Report a swept key: costs of a target or a round by its value, maps of two keys, and time against energy."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -148,7 +148,7 @@ class Settings(dict[Setting, Runs]):
 
     @property
     def first(self) -> Runs:
-        """The first setting's runs, for what all have in common: the folder of reports, and the score."""
+        """The first setting's runs, for what all settings have in common: the folder of reports, and the score."""
         return next(iter(self.values()))
 
     @property

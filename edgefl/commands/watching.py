@@ -63,7 +63,7 @@ class Standing:
 
 
 class Watched:
-    """A run directory that is read repeatedly; each time only what is new.
+    """A run directory that is read repeatedly; each reading continues where the last one ended.
 
     Args:
         scenarios: loads the run's scenario; shared by the runs of a study.
@@ -157,13 +157,13 @@ class Watched:
 
 
 class Scenarios:
-    """The scenarios of a study's runs; those that differ only by seed are read once."""
+    """The scenarios of a study's runs; scenarios that differ only by seed are read once."""
 
     def __init__(self) -> None:
         self._read: dict[str, Scenario] = {}
 
     def of(self, run: Path) -> Scenario:
-        """Return a run's scenario; its seed may be another run's.
+        """Return a run's scenario; the seed in it may be another run's.
 
         Raises:
             EdgeflError: the file cannot be read.

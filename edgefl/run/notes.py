@@ -67,7 +67,7 @@ def of_run(
 
 
 def _never_aggregated(least: int, counts: Counts) -> Iterator[str]:
-    """Note a federation that never aggregated an update; least: updates that a round needs."""
+    """Note a federation that never aggregated an update; least: number of updates that a round needs."""
     if not counts.rounds:
         yield "no round was ever held: no device was in a cell with a server"
     without = sorted(cell for cell in counts.rounds if not counts.models[cell])

@@ -28,7 +28,7 @@ class Moment:
 
 
 class Drift(Component):
-    """Base of all drifts between two concepts, before and after; each device has one of them at a time.
+    """Base of all drifts from one concept to another; each device has one of the two at a time.
 
     - sudden: from `at` on, `share` of the devices have the new concept.
     - incremental: a further `step` of all devices gets the new concept at `at` and after every `every`, until `share`
