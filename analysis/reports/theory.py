@@ -79,8 +79,8 @@ def constants(measured: pd.DataFrame) -> pd.DataFrame:
 def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float = 1.0) -> pd.DataFrame:
     """Compute J's bound on the squared gradient norm round by round, term by term.
 
-    The measured gradient noise replaces its bound through the data: 2 Theta^2 sigma~_k^2 / D_k (J 52) is replaced by
-    the variance sigma_k^2 of device k's gradients, which it bounds, and devices count with D_k / D as in (51).
+    The bound on the gradient noise through the data, 2 Theta^2 sigma~_k^2 / D_k (J 52), is replaced by the noise that
+    it bounds, the measured variance sigma_k^2 of device k's gradients, and devices count with D_k / D as in (51).
     Therefore (b) and (c) are at most as large as in (9). Lambda is the least that (14) admits at the round's learning
     rate.
 

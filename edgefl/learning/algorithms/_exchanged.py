@@ -19,9 +19,9 @@ class Received:
     """What the devices of a round receive and start from.
 
     start: [M] one model for all, or [K, M] one for each.
-    notes: passed on in `Trained` and `Updates`; notes with one number per device become columns of devices.csv. bits:
-    [K] integers, bits that each device receives; by default those of its vectors. vectors: [K] integers, vectors of M
-    numbers that each device receives; by default `vectors_down`.
+    notes: passed on in `Trained` and `Updates`; notes with one number per device become columns of devices.csv.
+    bits: [K] integers, bits that each device receives; by default those of its vectors.
+    vectors: [K] integers, vectors of M numbers that each device receives; by default `vectors_down`.
     """
 
     start: Tensor
@@ -160,7 +160,7 @@ class Receivers(Protocol):
 
     @property
     def starting(self) -> Tensor:
-        """Whether each device was present at the session's start and has sent no update since, bool [K]."""
+        """Whether each device was present at the session's start and no update of it has arrived since, bool [K]."""
 
     @property
     def rng(self) -> Chance:
