@@ -22,10 +22,10 @@ DPI = 84
 HEAD = """\
 # Gallery
 
-Every scenario that comes with edgefl, as `edgefl preview` draws it before a run. On the left is the map with its
-signal, devices at the start (dots), their tracks (lines) and handovers (red crosses). On the right is the number of
-devices in each cell or, where that never changes, the quality of their links; below it are the labels that devices
-hold. Click a picture for its description and the command that runs it.
+These are all scenarios that come with edgefl, as `edgefl preview` draws them before a run. On the left is the map with
+the signal strength, devices at the start (dots), their tracks (lines) and handovers (red crosses). On the right is the
+number of devices in each cell or, where it never changes, the quality of their links; below are the labels that devices
+hold. Click a picture for a description and the command that runs the scenario.
 """
 COLUMNS = 3  # pictures per row on the first page
 TOPICS = {
