@@ -167,7 +167,7 @@ FAULTS = (
         "analysis.sequential_fixed",
         "a study that looks repeatedly takes the interval of a single look",
         "confidence sequence by Ville's inequality",
-        f"{SEQUENTIAL}::test_looked_at_after_every_pair_it_misses_as_seldom_as_it_says",
+        f"{SEQUENTIAL}::test_the_interval_stays_valid_when_examined_after_every_pair",
         "what 4,000 studies that miss 5 % exceed by chance 1 time in a million",
         edited(
             "edgefl.analysis.measures.sequential:half_width_factor",
@@ -219,7 +219,7 @@ FAULTS = (
         "analysis.theorem_drift",
         "the bound's drift term grows with E instead of E (E - 1)",
         "journal paper, Theorem 1",
-        "tests/theory/test_convergence_bound.py::test_drift_goes_with_the_pairs_of_steps",
+        "tests/theory/test_convergence_bound.py::test_the_drift_term_grows_with_pairs_of_steps",
         "1e-6 of each term",
         edited("edgefl.analysis.reports.theory:theorem1", "pairs = e_max * (e_max - 1)", "pairs = e_max"),
     ),
@@ -239,7 +239,7 @@ FAULTS = (
         "analysis.gaps_twice",
         "overlapping absences of a device count twice",
         "union of intervals",
-        f"{UNIT}test_metrics.py::test_devices_that_are_off_empty_or_outside_count_for_the_time_that_they_are_not",
+        f"{UNIT}test_metrics.py::test_devices_count_only_while_they_are_available",
         "1e-6 of the rate",
         edited(
             "edgefl.analysis.reports.network:_gaps_of",

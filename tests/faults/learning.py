@@ -238,7 +238,7 @@ FAULTS = (
         "learning.damping",
         "messages with feedback are not damped",
         "1 / (1 + omega) makes an unbiased codec a contraction",
-        f"{UNIT}test_codec_distortion.py::test_what_states_its_omega_and_no_more_is_divided_by_one_and_it",
+        f"{UNIT}test_codec_distortion.py::test_a_codec_that_states_an_omega_divides_by_one_plus_omega",
         "4 standard errors of the residual's square",
         edited("edgefl.learning.codecs:Unbiased.damping", "1 / (1 + self.omega)", "1.0"),
     ),
@@ -246,7 +246,7 @@ FAULTS = (
         "learning.residual",
         "a residual forgets what was left out before",
         "error feedback, Stich and Karimireddy, 2020",
-        f"{UNIT}test_codecs.py::test_all_that_was_sent_and_the_residual_are_all_changes_to_the_last_bit",
+        f"{UNIT}test_codecs.py::test_messages_and_residual_sum_to_all_changes",
         "no bit where numbers are sent as they are, else 0.00001",
         edited(
             "edgefl.learning.codecs:FeedbackCodec.encode",
@@ -282,7 +282,7 @@ FAULTS = (
         "learning.theory_noise",
         "the measured noise does not shrink with the batch",
         "variance of a batch without replacement",
-        "tests/unit/learning/federation/test_theory.py::test_noise_shrinks_with_the_batch_as_a_draw_without_replacement",
+        "tests/unit/learning/federation/test_theory.py::test_noise_shrinks_with_the_batch_as_without_replacement",
         "the spread of the ratio over devices of 300 to 600 samples",
         edited(
             "edgefl.learning.federation.theory:measure", "np.array(variances) / batch", "np.array(variances)"

@@ -23,7 +23,7 @@ FAULTS = (
         "legs under way at time 0 are drawn uniformly, not by their length",
         "Palm calculus, Le Boudec and Vojnovic",
         f"{THEORY}random_waypoint.py::test_legs_under_way_in_steady_state",
-        "4 standard errors of the share, and 0.0002 for turns that hide",
+        "4 standard errors of the share, and 0.0002 for turns that cannot be seen",
         edited(
             "edgefl.mobility.random_waypoint:_Walks._long_leg",
             "kept = 2.0 * self._radius_m * uniform[4] <",
@@ -55,7 +55,7 @@ FAULTS = (
         "a rest under way at time 0 lasts as long as a whole one",
         "Palm calculus: the remaining rest is uniform",
         f"{THEORY}random_waypoint.py::test_rests_in_steady_state",
-        "4 standard errors of the share that stays",
+        "4 standard errors of the share of devices still at rest",
         edited(
             "edgefl.mobility.random_waypoint:_Walks._amid_a_leg",
             "np.where(resting, uniform[4], 1.0)",
@@ -243,7 +243,7 @@ FAULTS = (
         "a trace's devices stay at a sample until the next one",
         "straight lines between samples",
         f"{UNIT}test_trace.py::test_straight_lines_between_samples_and_absence_around_them",
-        "1e-6 of a metre's number",
+        "1e-6 of a coordinate in metres",
         edited(
             "edgefl.mobility.trace:_Recorded.positions_m",
             "passed_s = time_s - self._start_s",
