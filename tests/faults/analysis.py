@@ -165,10 +165,10 @@ FAULTS = (
     ),
     Fault(
         "analysis.sequential_fixed",
-        "a study that looks repeatedly takes the interval of a single look",
+        "a study that is examined repeatedly takes the interval for a single look",
         "confidence sequence by Ville's inequality",
         f"{SEQUENTIAL}::test_the_interval_stays_valid_when_examined_after_every_pair",
-        "what 4,000 studies that miss 5 % exceed by chance 1 time in a million",
+        "the share of misses that 4,000 studies with 5 % misses exceed by chance 1 time in a million",
         edited(
             "edgefl.analysis.measures.sequential:half_width_factor",
             "q = (k / error**2) ** (1 / pairs)",
@@ -207,7 +207,7 @@ FAULTS = (
         "analysis.gini",
         "Gini's ranks are off by one",
         "definition by ranks",
-        f"{UNIT}test_fairness.py::test_measures_are_those_of_their_definitions",
+        f"{UNIT}test_fairness.py::test_measures_follow_their_definitions",
         "1e-6 of each measure",
         edited(
             "edgefl.analysis.reports.fairness:measures",

@@ -107,7 +107,7 @@ FAULTS = (
         "channel.shadowing_states_swapped",
         "shadowing with line of sight has the deviation of shadowing without",
         f"{TR}, Table 7.4.1-1",
-        f"{THEORY}large_scale.py::test_gain_has_the_states_deviation",
+        f"{THEORY}large_scale.py::test_the_gain_has_the_deviation_of_its_state",
         "4 standard errors of the deviation",
         edited(
             "edgefl.channel.path_loss:PathLoss.shadowing_std_db", "if line_of_sight", "if not line_of_sight"

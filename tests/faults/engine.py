@@ -48,7 +48,7 @@ FAULTS = (
         "engine.l3_filter",
         "layer 3 filters with 1/2^k instead of 1/2^(k/4)",
         "3GPP TS 38.331, 5.5.3.2",
-        f"{HANDOVER}::test_the_first_measurement_counts_whole_and_later_ones_by_a",
+        f"{HANDOVER}::test_the_first_measurement_counts_fully_and_later_ones_with_weight_a",
         "nothing",
         edited(
             "edgefl.engine.cells.handover:Layer3Filter.__init__",

@@ -11,7 +11,7 @@ FAULTS = (
         "waypoints are uniform in distance, not in area",
         "random waypoint, Bettstetter et al.",
         f"{THEORY}random_waypoint.py::test_a_uniform_drop_approaches_the_law",
-        "what chance exceeds 1 time in 1,000 (Kolmogorov-Smirnov)",
+        "the distance that chance exceeds 1 time in 1,000 (Kolmogorov-Smirnov)",
         edited(
             "edgefl.mobility.random_waypoint:_Walks.next_leg",
             "self._draws.uniform(ids, 2 * number, 2)",
@@ -91,7 +91,7 @@ FAULTS = (
         "new headings lie within half a turn",
         "headings uniform over a turn",
         f"{THEORY}stationary.py::test_random_direction_is_uniform_in_area_and_direction",
-        "what chance exceeds 1 time in 1,000 (Kolmogorov-Smirnov)",
+        "the distance that chance exceeds 1 time in 1,000 (Kolmogorov-Smirnov)",
         edited(
             "edgefl.mobility.random_direction:_StraightTrips._set_off",
             "2.0 * math.pi * turn",
@@ -103,7 +103,7 @@ FAULTS = (
         "a step's innovation has the weight 1 - alpha instead of sqrt(1 - alpha^2)",
         "Liang and Haas, 1999: stationary deviation",
         f"{THEORY}stationary.py::test_gauss_markov_speed",
-        "what chance exceeds 1 time in 1,000; 4 standard errors of a correlation",
+        "the distance that chance exceeds 1 time in 1,000; 4 standard errors of a correlation",
         edited("edgefl.mobility.gauss_markov:_Steps._change", "math.sqrt(1.0 - alpha**2)", "(1.0 - alpha)"),
     ),
     Fault(
