@@ -53,7 +53,7 @@ They exchange 21 Mbit in each direction in two rounds. A round waits up to five 
 reestablished, so that devices can finish their part. Each row is the preset without one law; "instead" says what
 replaces the law. The last two columns divide the time and energy of the whole preset by those of the row, for the
 same seeds: if the ratio is above 1, the law costs time or energy. Time and energy are per round and cell; energy is
-that of the cell's devices. A round ends with its slowest device. Two rows cover other devices than the rest.
+that of the cell's devices. A round ends with its slowest device. Two rows cover a different set of devices.
 Without reestablishment, a link failure ends the device's part of the round. Without transmission on a part of the
 share, fewer devices have coverage, and the round does not wait for the others.
 `radio.propagation.shadowing: spatial` is not in the table, because a scenario with several cells requires it.

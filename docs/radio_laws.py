@@ -80,7 +80,7 @@ LAWS = [
         {"radio": {"budget": {"power_over_share": "full"}, "interference": "mean"}},
     ),
     Law(
-        "a device's full power is on its share (instead: divided by resource blocks)",
+        "a device puts its full power on its share (instead: divided by resource blocks)",
         ("radio.budget.uplink_power_over_share",),
         "38.101",
         {"radio": {"budget": {"uplink_power_over_share": "per_resource_block"}}},

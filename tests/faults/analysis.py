@@ -45,7 +45,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.tie",
-        "an accuracy equal to the target except in its last digit misses it",
+        "an accuracy that differs from the target only in the last digit misses it",
         "ties reach the target",
         f"{UNIT}test_metrics.py::test_a_tie_reaches_the_target_whatever_its_last_binary_digit",
         "no round",
@@ -131,7 +131,7 @@ FAULTS = (
         "analysis.wilcoxon_zeros",
         "Wilcoxon's test counts pairs without a difference",
         "scipy.stats.wilcoxon",
-        f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_by_all_signs",
+        f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_agree_with_an_enumeration",
         "1e-6 of p",
         edited(
             "edgefl.analysis.measures.uncertainty:wilcoxon",
@@ -143,7 +143,7 @@ FAULTS = (
         "analysis.wilcoxon_ties",
         "Wilcoxon's test gives ties the highest of their ranks",
         "mid-ranks",
-        f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_by_all_signs",
+        f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_agree_with_an_enumeration",
         "1e-6 of p",
         edited(
             "edgefl.analysis.measures.uncertainty:wilcoxon",
@@ -227,7 +227,7 @@ FAULTS = (
         "analysis.energy_without_tail",
         "energy of a run leaves tails out",
         "receive, transmit, compute, tail",
-        f"{UNIT}test_costs.py::test_energy_has_the_tails",
+        f"{UNIT}test_costs.py::test_energy_includes_tails",
         "nothing",
         edited(
             "edgefl.analysis.reports.costs:breakdown",

@@ -117,7 +117,7 @@ FAULTS = (
         "channel.soft_state_wavelength",
         "a soft change of line of sight is as wide as at a quarter of the wavelength",
         f"{TR}, eq. (7.6-18)",
-        f"{UNIT}test_large_scale.py::test_a_soft_place_mixes_the_gains_of_both_states_as_7_6_3_3_says",
+        f"{UNIT}test_large_scale.py::test_soft_line_of_sight_mixes_both_gains_as_in_7_6_3_3",
         "0.2 dB at any place, 0.001 dB in the median",
         edited("edgefl.channel.sight:soft_state", "20.0 / wavelength_m", "80.0 / wavelength_m"),
     ),

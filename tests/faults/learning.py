@@ -18,7 +18,7 @@ FAULTS = (
     ),
     Fault(
         "learning.server_momentum",
-        "FedAvgM's momentum counts the new change by 1 - beta",
+        "FedAvgM's momentum counts the new change with weight 1 - beta",
         "Hsu, Qi and Brown, 2019",
         DERIVED,
         "0.00003 of a parameter, rounding of float32",
