@@ -249,7 +249,9 @@ def test_reports_are_those_of_the_updates_taken(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(("places", "buffer"), [(5, 1), (6, 2), (7, 3)])
 @pytest.mark.parametrize("spread", ["alike", "tenfold", "pareto"])
-def test_mean_staleness_is_places_less_one_over_the_buffer(places: int, buffer: int, spread: str) -> None:
+def test_mean_staleness_is_concurrency_less_one_over_the_buffer(
+    places: int, buffer: int, spread: str
+) -> None:
     """(M - 1) / K for any durations: each model finds M - 1 others at work, and makes them one staler.
 
     So the sum over all updates, those cut off at the end with what they had by then, is (M - 1) times the models.

@@ -171,7 +171,7 @@ def test_ef21_comes_to_a_change_that_stays_and_is_error_feedback_for_the_first_m
 
 
 @pytest.mark.parametrize("name", registry.names("codecs"))
-def test_all_that_was_sent_and_the_residual_are_all_changes_to_the_last_bit(name: str) -> None:
+def test_messages_and_residual_sum_to_all_changes(name: str) -> None:
     """Of numbers that float32 adds without rounding; with codecs that send them as they are."""
     one = build(registry.get("codecs", name), {})
     if not isinstance(one, FeedbackCodec):

@@ -48,7 +48,7 @@ RUN = {
 
 
 @pytest.mark.parametrize(("noise", "updates", "delta", "epsilon"), PUBLISHED)
-def test_epsilon_by_an_accountant(noise: float, updates: int, delta: float, epsilon: float) -> None:
+def test_epsilon_agrees_with_an_accountant(noise: float, updates: int, delta: float, epsilon: float) -> None:
     assert epsilon_of(noise, updates, delta) == pytest.approx(epsilon, rel=1e-7)
 
 
@@ -171,7 +171,7 @@ def test_long_changes_are_clipped_and_short_ones_left_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("where", ["device", "server"])
-def test_noise_has_its_deviation(where: str) -> None:
+def test_noise_has_the_stated_deviation(where: str) -> None:
     """On a device z C, of each its own; on the server z C times the largest share, once for all."""
     privacy = Privacy(PrivacySettings.model_validate({"clip": 2.0, "noise": 1.5, "where": where}))
     rows, shares = torch.zeros(2, NUMBERS), torch.tensor([0.75, 0.25])

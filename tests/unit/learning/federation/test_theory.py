@@ -42,7 +42,7 @@ def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_noise_shrinks_with_the_batch_as_a_draw_without_replacement(
+def test_noise_shrinks_with_the_batch_as_without_replacement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From one model: sigma^2 (1 - B / D) / B, B = 8 over B = 16 is 2 (1 - 8/D) / (1 - 16/D), D from 300 to 600."""
