@@ -10,7 +10,6 @@ from edgefl.testing import Scripted, small_world
 SLOT_S, ROUNDS, STANDARD_ERRORS = 2e-3, 150, 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("load", [0.3, 0.6])
 def test_a_transfer_takes_its_time_over_what_the_others_leave(
     load: float, monkeypatch: pytest.MonkeyPatch
