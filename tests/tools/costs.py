@@ -3,7 +3,8 @@
 make costs                                              all tests: writes tests/costs.tsv
 python -m pytest -p tests.tools.costs tests/theory      measures whole files again, and keeps the others' costs
 
-A cost includes the processes that a test starts. Tests below LEAST_S are not in the file: it changes less often.
+A cost includes the processes that a test starts, but not the start of the fork server, which many tests share. What
+several tests share in a fixture counts for the first of them. Tests below LEAST_S are not in the file.
 """
 
 import os
