@@ -10,7 +10,6 @@ from edgefl.testing import Scripted, small_world
 SLOT_S, ROUNDS, STANDARD_ERRORS = 2e-3, 150, 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("load", [0.3, 0.6])
 def test_a_transfer_is_slowed_by_the_load_of_other_users(
     load: float, monkeypatch: pytest.MonkeyPatch

@@ -16,8 +16,6 @@ from edgefl.channel.gaussian_fields import Common, GaussianFields
 from edgefl.channel.large_scale import LargeScale
 from edgefl.channel.path_loss.umi import UMi
 
-pytestmark = pytest.mark.slow
-
 SEED = 0
 KEYS = 1000
 SIGNIFICANCE = 1e-4

@@ -106,7 +106,6 @@ def test_cells_have_sessions_of_their_own(write_run: Write) -> None:
     assert list(times.sort_values("cell").rounds_to_target) == [1, 2]
 
 
-@pytest.mark.slow
 def test_comparison_writes_its_files_and_says_what_was_not_reached(write_run: Write) -> None:
     root = study(write_run)
     comparison = compare(root)

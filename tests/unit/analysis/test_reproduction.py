@@ -112,7 +112,6 @@ def test_folders_of_one_study_share_a_section(write_run: Writer, tmp_path: Path)
     assert text.count("| 0.0 0.3 fedprox 5 |") == 2
 
 
-@pytest.mark.slow
 def test_seeds_are_averaged_and_a_missing_variant_is_no_order(write_run: Writer, tmp_path: Path) -> None:
     write(write_run, "similarity", 80.0, 81.0)
     write(write_run, "similarity", 84.0, 83.0, seed=200)

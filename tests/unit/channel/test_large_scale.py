@@ -52,7 +52,6 @@ def places(count: int, radius_m: float = AREA_M, seed: int = SEED) -> np.ndarray
 SPATIAL = {"line_of_sight": "probabilistic", "shadowing_std_db": None}
 
 
-@pytest.mark.slow
 def test_a_place_keeps_its_values_whatever_is_asked_with_it() -> None:
     positions = places(5000)
     whole = large_scale(**SPATIAL)

@@ -288,7 +288,6 @@ def test_many_renewals_at_once_equal_single_renewals(rules: dict[str, Any]) -> N
     np.testing.assert_array_equal(many, one)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fidelity", ["slot", "renewal"])
 def test_bits_of_a_cut_transfer_grow_with_airtime(fidelity: Any) -> None:
     bits, first_slot = payload(500, 10.0), 3

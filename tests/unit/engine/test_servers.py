@@ -323,7 +323,6 @@ def elementary(order: int, values: list[float]) -> float:
     return math.fsum(math.prod(some) for some in itertools.combinations(values, order))
 
 
-@pytest.mark.slow
 def test_participation_follows_elementary_symmetric_polynomials_of_the_durations() -> None:
     """n devices of durations T, M at work, replaced by a uniform draw of the idle: device i sends
     e_{M-1}(T without i) / e_M(T) updates a second.

@@ -129,7 +129,6 @@ SENT_IN_VAIN = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("keys", "vain"), SENT_IN_VAIN)
 def test_each_upload_that_begins_is_charged_where_devices_add_the_noise(
     keys: list[str], vain: set[str], ran: Run
@@ -150,7 +149,6 @@ def test_each_upload_that_begins_is_charged_where_devices_add_the_noise(
     assert vain <= happened
 
 
-@pytest.mark.slow
 def test_only_what_is_published_is_charged_where_the_server_adds_the_noise(ran: Run) -> None:
     keys = ["radio.bandwidth_hz=2.0e+5", "rounds.over_selection=2.0"]
     path = ran(f"learning.privacy={{clip: 0.5, noise: {NOISE}, delta: {DELTA:.1e}}}", *keys)
@@ -184,12 +182,10 @@ def test_noise_has_the_stated_deviation(where: str) -> None:
     assert same == pytest.approx(1.0 if where == "server" else 0.0, abs=SIGMAS / math.sqrt(NUMBERS))
 
 
-@pytest.mark.slow
 def test_without_noise_and_far_beyond_the_clip_it_is_fedavg(ran: Run) -> None:
     assert ran("learning.privacy={clip: 1.0e+6, noise: 0}").rounds.equals(ran().rounds)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("keys", [[], ["radio.bandwidth_hz=2.0e+5", *SENT_IN_VAIN[0][0]]])
 def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
     keys: list[str], ran: Run, tmp_path: Path

@@ -37,7 +37,6 @@ def slot_by_slot(
     return levels, lost, None
 
 
-@pytest.mark.slow
 @settings(deadline=None)
 @given(
     weights=weights,

@@ -25,7 +25,6 @@ def rounds_of(folder: Path, *overrides: str) -> pd.DataFrame:
     return pd.read_csv(path / "rounds.csv")
 
 
-@pytest.mark.slow
 def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -> None:
     plain = rounds_of(tmp_path / "plain")
     measured = rounds_of(tmp_path / "measured", "learning.theory=2")
@@ -41,7 +40,6 @@ def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -
     assert (some["theory_smoothness"] > 0).all()
 
 
-@pytest.mark.slow
 def test_noise_shrinks_with_the_batch_as_without_replacement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
