@@ -36,7 +36,9 @@ class BlockRules(BandRules):
 
     def begin(self, flows: Sequence[BandFlow], state: BandState) -> tuple[BandState, FloatArray | None]:
         if not self.scheduler.per_slot:
-            return state, self._checked(self._shares(self._parts(flows), self._view(flows, state)), len(flows))
+            return state, self._checked(
+                self._shares(self._parts(flows), self._view(flows, state)), len(flows)
+            )
         snr, most = np.array([(flow.snr, flow.most) for flow in flows]).T
         mean = self._link(snr, most, np.ones((len(flows), 1)))
         return self._started(flows, state, self._alone(mean)[:, 0]), None
@@ -107,7 +109,9 @@ class BlockRules(BandRules):
         blocks = rounded(np.array([part for _, part in parts]), self._blocks).tolist()
         return [(rows, quota) for (rows, _), quota in zip(parts, blocks, strict=True)]
 
-    def _held(self, flows: Sequence[BandFlow], shares: FloatArray, most: IntArray, turn: IntArray) -> IntArray:
+    def _held(
+        self, flows: Sequence[BandFlow], shares: FloatArray, most: IntArray, turn: IntArray
+    ) -> IntArray:
         """Return [n, s] the blocks of flows whose shares of the band are held."""
         given = np.zeros_like(most)
         for rows, quota in self._quotas(flows):

@@ -9,7 +9,16 @@ import numpy.typing as npt
 from edgefl.channel.modulation import Steps
 from edgefl.channel.units import FloatArray
 
-__all__ = ["BLOCK_ELEMENTS", "SUBCARRIERS", "BlockLink", "blocks_of", "carried", "divide", "rounded", "usable"]
+__all__ = [
+    "BLOCK_ELEMENTS",
+    "SUBCARRIERS",
+    "BlockLink",
+    "blocks_of",
+    "carried",
+    "divide",
+    "rounded",
+    "usable",
+]
 
 IntArray = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
@@ -19,9 +28,37 @@ BLOCK_ELEMENTS = SUBCARRIERS * 14  # symbols that a block carries in a slot
 # Subcarrier spacing in kHz -> resource blocks of a carrier by its bandwidth in MHz: 3GPP TS 38.101-1, Table 5.3.2-1
 _BLOCKS = {
     15: {5: 25, 10: 52, 15: 79, 20: 106, 25: 133, 30: 160, 35: 188, 40: 216, 45: 242, 50: 270},
-    30: {5: 11, 10: 24, 15: 38, 20: 51, 25: 65, 30: 78, 35: 92, 40: 106, 45: 119, 50: 133, 60: 162, 70: 189, 80: 217}
+    30: {
+        5: 11,
+        10: 24,
+        15: 38,
+        20: 51,
+        25: 65,
+        30: 78,
+        35: 92,
+        40: 106,
+        45: 119,
+        50: 133,
+        60: 162,
+        70: 189,
+        80: 217,
+    }
     | {90: 245, 100: 273},
-    60: {10: 11, 15: 18, 20: 24, 25: 31, 30: 38, 35: 44, 40: 51, 45: 58, 50: 65, 60: 79, 70: 93, 80: 107, 90: 121}
+    60: {
+        10: 11,
+        15: 18,
+        20: 24,
+        25: 31,
+        30: 38,
+        35: 44,
+        40: 51,
+        45: 58,
+        50: 65,
+        60: 79,
+        70: 93,
+        80: 107,
+        90: 121,
+    }
     | {100: 135},
 }
 # Steps above the one on all blocks that may carry more on fewer, with one layer and with several

@@ -140,9 +140,7 @@ class SharedBand:
         self._state = self._state.with_new()
         self._plan = None
 
-    def change(
-        self, id_: Hashable, snr_whole_band: float, slot: int, most_snr: float = math.inf
-    ) -> None:
+    def change(self, id_: Hashable, snr_whole_band: float, slot: int, most_snr: float = math.inf) -> None:
         """Set a flow's mean SNR from a slot boundary on, and the highest on a resource block.
 
         Raises:

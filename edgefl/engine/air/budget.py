@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from edgefl.channel.carrier import Carrier
-from edgefl.channel.resource_blocks import BLOCK_ELEMENTS, blocks_of
 from edgefl.channel.power_control import resource_blocks, wanted_power
+from edgefl.channel.resource_blocks import BLOCK_ELEMENTS, blocks_of
 from edgefl.channel.share import noise_w
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray, db_to_linear, dbm_to_watt

@@ -285,9 +285,7 @@ class Link:
             on_slots, power = moving.sent()
             return Transfer(start_s, end_s, bits, on_slots * slot_s, cut, stalled_s, power=power)
         stalled_air_s = total(_airtime_s(on, start_s, b) - _airtime_s(on, start_s, a) for a, b in stalls_s)
-        return Transfer(
-            start_s, end_s, bits, _airtime_s(on, start_s, end_s), cut, stalled_s, stalled_air_s
-        )
+        return Transfer(start_s, end_s, bits, _airtime_s(on, start_s, end_s), cut, stalled_s, stalled_air_s)
 
     def _begun(
         self, direction: Direction, share: float, payload_bits: int, first_slot: int
