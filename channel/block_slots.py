@@ -13,8 +13,8 @@ from edgefl.channel.resource_blocks import BlockLink, carried, divide, in_order,
 from edgefl.channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
-# slots of a first look ahead, which doubles while no flow ends, up to the slots of fading that are read at once; these
-# are divisible by all looks
+# Slots of a first look ahead, which doubles while no flow ends, up to the slots of fading that are read at once; the
+# latter are a multiple of every look
 FIRST_LOOK, MOST_AT_ONCE = 25, 400
 
 

@@ -216,7 +216,7 @@ def rounded(shares: FloatArray, blocks: int) -> IntArray:
     """Return [n] whole blocks for shares of the band: rounded down, then one more for the largest remainders."""
     exact = shares * blocks
     whole = np.floor(exact + 1e-9).astype(np.int64)
-    more = min(int(round(float(exact.sum()))), blocks) - int(whole.sum())
+    more = min(round(float(exact.sum())), blocks) - int(whole.sum())
     if more > 0:
         whole[np.argsort(whole - exact, kind="stable")[:more]] += 1
     return whole

@@ -183,7 +183,7 @@ class SharedBand:
 
     @property
     def horizon(self) -> int:
-        """A slot up to which it is worth looking for the next end now: each flow that comes or goes voids the plan."""
+        """A slot up to which to look for the next end now, since a flow that comes or goes voids the plan."""
         if not self._band.carrier.blocks:
             return self.slot + HORIZON_SLOTS
         stride = self._glance(self._plan)

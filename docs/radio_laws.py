@@ -44,10 +44,10 @@ LAWS = [
         {"radio": {"link": {"downlink_layers": 1}}},
     ),
     Law(
-        "a device may send on a part of its share",
-        ("radio.link.uplink_smallest_part",),
-        "38.214, 6.1.2.2",
-        {"radio": {"link": {"uplink_smallest_part": 1.0}}},
+        "blocks are divided slot by slot (instead: 1/K held for a round)",
+        ("radio.sharing",),
+        "38.214, 5.1.2.2 and 6.1.2.2",
+        {"radio": {"sharing": "static"}},
     ),
     Law(
         "uplink power control (instead: full power)",

@@ -24,6 +24,10 @@ GONE = {
     "partition.round_overlap": "write the overlap named in the error",
     "path_loss.open_office": "InH is 38.901's mixed office",
     "radio.snr_gap_db": "it is 2 dB",
+    **dict.fromkeys(
+        ("radio.uplink_smallest_part", "link.uplink_smallest_part"),
+        "a device sends on as few resource blocks of its own as carries most",
+    ),
     "radio.server_pa_efficiency": "raise server_power_dbm by what the amplifier loses",
     "record.personal_models": "write record.models: personal",
     "server.at_session_end": "work under way at the end is cut off",
@@ -39,7 +43,7 @@ INTO = {
     "radio.budget": "array_gain_db interference_margin_db noise_dbm_hz noise_figure_db power_over_share"
     " server_power_dbm site_noise_figure_db uplink_alpha uplink_p0_dbm uplink_power_over_share",
     "radio.link": "control_overhead downlink_layers frequency_taps harq_bler max_efficiency protocol_overhead rates"
-    " uplink_smallest_part uplink_waterfall_db",
+    " uplink_waterfall_db",
     "radio.monitoring": "coverage_margin_db gain_reading t310_s t311_s",
     "radio.propagation": "line_of_sight los_site_correlation shadowing shadowing_std_db site_correlation",
 }

@@ -16,7 +16,6 @@ def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.Data
     """Devices, events and ledger of 20 devices that drive through seven cells of nr without what gives them links."""
     weak = {
         "budget": {"array_gain_db": 0.0},
-        "link": {"uplink_smallest_part": 1.0},
         "monitoring": {"coverage_margin_db": None},
         "tdd": None,
     }
@@ -73,7 +72,7 @@ WEAK_ONES: dict[str, dict[str, Any]] = {
         "radio": {
             "budget": {"array_gain_db": 20},
             "bandwidth_hz": 5e6,
-            "link": {"downlink_layers": 1, "frequency_taps": 4, "uplink_smallest_part": 1.0},
+            "link": {"downlink_layers": 1, "frequency_taps": 4},
         },
         "seed": 5121,
     },

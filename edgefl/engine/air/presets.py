@@ -19,6 +19,12 @@ from edgefl.engine.power_models import CIRCUITS
 Preset = Literal["journal", "nr"]
 
 NR: dict[str, dict[str, Any]] = {
+    "radio": {
+        "sharing": "dynamic",  # 38.214, 5.1.2.2 and 6.1.2.2: a base station divides the blocks of each slot
+        # n78 and the other bands from 2.4 GHz up; lower bands are FDD, and no frame is filled in
+        "tdd": {"pattern": "DDDSU"},
+        "interference": "slot",  # of any neighbour_load
+    },
     "radio.propagation": {
         "line_of_sight": "soft",  # 38.901, 7.4.2 and 7.6.3.3
         "shadowing": "spatial",  # 7.4.4
@@ -35,14 +41,7 @@ NR: dict[str, dict[str, Any]] = {
         "noise_figure_db": 9.0,  # of devices, 38.802, Annex A
         "site_noise_figure_db": 5.0,  # likewise
     },
-    "radio": {
-        "sharing": "dynamic",  # 38.214, 5.1.2.2 and 6.1.2.2: a base station divides the blocks of each slot
-        # n78 and the other bands from 2.4 GHz up; lower bands are FDD, and no frame is filled in
-        "tdd": {"pattern": "DDDSU"},
-        "interference": "slot",  # of any neighbour_load
-    },
     "radio.link": {
-        "uplink_smallest_part": 0.0625,  # 17 of 273 blocks; 38.214, 6.1.2.2: any number may be allocated
         # 38.101-1, 7.2: four receive antennas in n78; measured four layers carry as much as two ideal ones: trust.md
         "downlink_layers": 2,
         "rates": "cqi",  # 38.214, Table 5.2.2.1-3
@@ -134,8 +133,8 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
             return given.get("indoors_by") == "trip"
         case "antenna_gain_dbi":  # panels have their own
             return given.get("sectors", 1) == 1
-        case "uplink_smallest_part":  # with dynamic sharing one block
-            return by_cqi and power_rule == "full" and given.get("sharing") == "static"
+        case "uplink_p0_dbm":  # a power for blocks, or for a share that is held
+            return by_cqi or given.get("sharing") == "static" or power_rule == "per_resource_block"
         case "downlink_layers":
             return by_cqi
         case "coverage_margin_db":

@@ -294,7 +294,7 @@ class Link:
         air, fading = self.round.air, self.power(direction)
         holds = not payload_bits or (self.round.reports is None and self.carries(direction, share))
         moving: ProgressiveTransfer
-        if air.dynamic:
+        if air.dynamic and payload_bits:
             neighbours = self.neighbours if direction == "downlink" else 0.0
             band = air.band(self.cell, direction)
             on_block = partial(self.on_block, direction)

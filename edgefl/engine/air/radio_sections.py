@@ -111,13 +111,6 @@ class LinkSettings(Section):
         description="most layers of a downlink (38.306, 4.1.2: v_Layers), which share its power; the number with the"
         " highest rate is used",
     )
-    uplink_smallest_part: float = Field(
-        1.0,
-        ge=1 / 273,
-        le=1,
-        description="a device with little power sends on a part of its share of the band if that carries more; the"
-        " share is halved down to this part; 1: never (J)",
-    )
     max_efficiency: float | None = Field(
         None, ge=1e-3, le=20, description="highest modulation: cap on the rate, bits/s/Hz; null: no cap"
     )
@@ -155,9 +148,10 @@ class LinkSettings(Section):
     def _steps_fit(self) -> Self:
         if self.rates == "cqi":
             Steps(self.snr_gap_db, self.max_efficiency)
-        elif self.downlink_layers > 1 or self.uplink_smallest_part < 1:
-            key = "downlink_layers" if self.downlink_layers > 1 else "uplink_smallest_part"
-            raise ValueError(f"{key} chooses among rates of NR's table: set rates: cqi, or leave it out")
+        elif self.downlink_layers > 1:
+            raise ValueError(
+                "downlink_layers chooses among rates of NR's table: set rates: cqi, or leave it out"
+            )
         return self
 
     @property
@@ -167,13 +161,16 @@ class LinkSettings(Section):
             return None
         return PacketErrors(float(db_to_linear(self.uplink_waterfall_db)), self.frequency_taps)
 
-    def steps(self, direction: Direction) -> Steps | None:
-        """Return the steps of the rates in a direction, or None with Shannon's rates."""
+    def steps(self, direction: Direction, smallest_part: float = 1.0) -> Steps | None:
+        """Return the steps of the rates in a direction, or None with Shannon's rates.
+
+        Args:
+            smallest_part: of the band in which a transmitter may concentrate its power.
+        """
         if self.rates == "shannon":
             return None
-        if direction == "downlink":
-            return Steps(self.snr_gap_db, self.max_efficiency, layers=self.downlink_layers)
-        return Steps(self.snr_gap_db, self.max_efficiency, smallest_part=self.uplink_smallest_part)
+        layers = self.downlink_layers if direction == "downlink" else 1
+        return Steps(self.snr_gap_db, self.max_efficiency, layers, smallest_part)
 
     @property
     def goodput(self) -> float:

@@ -1,7 +1,6 @@
 """Settings of the radio. Field defaults are Table I of the journal paper; `presets` holds those of nr."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -110,11 +109,6 @@ class RadioSettings(Section):
                 )
             if scheduler_name == "min_max_latency":
                 yield "min_max_latency supports only Shannon's rates: set link.rates: shannon, or another scheduler"
-        if self.link.uplink_smallest_part < 1 and not uplink_full:
-            yield (
-                "link.uplink_smallest_part concentrates a device's power in a part of its share: set"
-                " budget.uplink_power_over_share: full, or leave it out"
-            )
         if self.monitoring.coverage_margin_db is not None:
             if self.link.rates == "shannon":
                 yield "monitoring.coverage_margin_db is relative to the lowest CQI: set link.rates: cqi"
@@ -129,17 +123,12 @@ class RadioSettings(Section):
             yield f"with interference: slot each neighbour has one power over the whole band: {power_by_block}"
         if self.by_slot and self.fidelity == "renewal":
             yield "fidelity: renewal does not support interference: slot: set fidelity: auto or slot"
-        if self.sharing == "dynamic" and uplink_full and not self.in_blocks("uplink"):
-            if self.budget.uplink_p0_dbm is not None:
-                yield (
-                    "budget.uplink_p0_dbm sets the power for a device's share of the band, which sharing: dynamic"
-                    " changes all the time: set preset: nr, budget.uplink_power_over_share: per_resource_block, or"
-                    " sharing: static"
-                )
-        elif self.sharing == "dynamic" and self.link.uplink_smallest_part < 1:
+        whole = self.budget.uplink_p0_dbm is not None and self.sharing == "dynamic" and uplink_full
+        if whole and self.link.rates == "shannon":
             yield (
-                "link.uplink_smallest_part is a part of a share that is held, and with sharing: dynamic it is one"
-                " resource block: leave it out, or set sharing: static"
+                "budget.uplink_p0_dbm sets the power for a device's share of the band, which sharing: dynamic changes"
+                " all the time: set link.rates: cqi, budget.uplink_power_over_share: per_resource_block, or sharing:"
+                " static"
             )
         if self.background is not None and self.sharing != "dynamic":
             yield (
@@ -153,18 +142,17 @@ class RadioSettings(Section):
             yield "a dynamically shared band is simulated slot by slot: set fidelity: auto or slot"
 
     def in_blocks(self, direction: Direction) -> bool:
-        """Return whether a direction's band is shared by whole resource blocks, instead of real shares."""
+        """Return whether a direction's band is shared by NR's whole resource blocks, instead of real shares."""
         full = direction == "downlink" and self.budget.power_over_share == "full"
-        return self.preset == "nr" and self.sharing == "dynamic" and not full
+        return self.link.rates == "cqi" and self.sharing == "dynamic" and not full
 
     def steps(self, direction: Direction) -> Steps | None:
         """Return the steps of the rates in a direction, or None with Shannon's rates."""
-        steps = self.link.steps(direction)
-        if steps is None or direction == "downlink" or not self.in_blocks(direction):
-            return steps
-        if self.budget.uplink_rule != "full":
-            return steps
-        return replace(steps, smallest_part=1.0 / blocks_of(self.bandwidth_hz, self.slot_s))
+        if direction == "downlink" or self.budget.uplink_rule != "full":
+            return self.link.steps(direction)
+        # 38.214, 6.1.2.2: any number of blocks may be allocated; of a share that is held, down to 17 of 273
+        part = 1.0 / blocks_of(self.bandwidth_hz, self.slot_s) if self.in_blocks(direction) else 0.0625
+        return self.link.steps(direction, part)
 
     @property
     def by_slot(self) -> bool:

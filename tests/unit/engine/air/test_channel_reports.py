@@ -59,7 +59,7 @@ class Books:
     def round(self, ids: list[int], cell: int, interfered: Any = None, neighbours: int = 1) -> ChannelReports:
         snr = {direction: np.full(len(ids), -1.0) for direction in DIRECTIONS}
         cells, none, half = [cell] * len(ids), np.zeros(len(ids)), np.full(len(ids), 0.5)
-        links = Links(ids, cells, [], snr, snr, none, uplink_power=half)
+        links = Links(ids, cells, [], snr, snr, none, uplink_power=half, control=half)
         return ChannelReports(self.reader, cell, (1, "train", cell), links, neighbours, interfered)
 
     def begin(self, reports: ChannelReports, devices: Collection[int]) -> None:

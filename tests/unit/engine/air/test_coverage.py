@@ -80,19 +80,18 @@ def at(places_m: list[float], **options: Any) -> SmallWorld:
     return small_world(places_m, radio=radio, cell={"radius_m": 2000.0}, **options)
 
 
-@pytest.mark.parametrize("part", [1.0, PART])
-def test_the_edge_is_where_the_weaker_direction_has_its_margin(part: float) -> None:
+@pytest.mark.parametrize(("rule", "part"), [("per_resource_block", 1.0), ("full", PART)])
+def test_the_edge_is_where_the_weaker_direction_has_its_margin(rule: str, part: float) -> None:
     """The uplink has 20 dB less power; on a sixteenth of the band, 12 dB more of it on each Hz."""
     down_m, up_m = edge_m(SERVER_W), edge_m(DEVICE_W, part)
     assert up_m < down_m
     places = [up_m - 0.01, up_m + 0.01, down_m + 10.0]
-    small = at(places, radio={"link": {"uplink_smallest_part": part}})
+    budget = {"uplink_power_over_share": rule}
+    small = at(places, radio={"budget": budget})
     network = small.simulation.network
     assert network.present(0) == [0]
     assert network.out_of_coverage(0) == [1, 2]
-    without = at(
-        places, radio={"monitoring": {"coverage_margin_db": None}, "link": {"uplink_smallest_part": part}}
-    )
+    without = at(places, radio={"monitoring": {"coverage_margin_db": None}, "budget": budget})
     assert without.simulation.network.present(0) == [0, 1, 2]
     assert without.simulation.network.out_of_coverage(0) is None
 

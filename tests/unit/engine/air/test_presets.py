@@ -93,20 +93,16 @@ def test_idle_power_is_deep_sleep_and_paging() -> None:
 
 def test_what_cannot_go_together_is_not_filled_in() -> None:
     assert scenario(layout={"sectors": 3}, radio=nr()).layout.antenna_gain_dbi == 0.0
-    dynamic = scenario(radio=nr(sharing="dynamic")).radio
-    assert dynamic.budget.uplink_p0_dbm is None
-    assert dynamic.link.uplink_smallest_part == 0.0625
-    spread = scenario(
-        radio=nr(sharing="dynamic", budget={"uplink_power_over_share": "per_resource_block"})
-    ).radio
-    assert (spread.budget.uplink_p0_dbm, spread.link.uplink_smallest_part) == (-80.0, 1.0)
+    whole = {"rates": "shannon"}
+    assert scenario(radio=nr(link=whole)).radio.budget.uplink_p0_dbm is None
+    assert scenario(radio=nr(link=whole, sharing="static")).radio.budget.uplink_p0_dbm == -80.0
+    spread = nr(link=whole, budget={"uplink_power_over_share": "per_resource_block"})
+    assert scenario(radio=spread).radio.budget.uplink_p0_dbm == -80.0
     shannon = scenario(radio=nr(link={"rates": "shannon"})).radio
     assert (
         shannon.link.downlink_layers,
-        shannon.link.uplink_smallest_part,
         shannon.monitoring.coverage_margin_db,
     ) == (
         1,
-        1.0,
         None,
     )
