@@ -68,7 +68,7 @@ class BlockRules(BandRules):
         got, used, weights = totals[:, last].copy(), used[:, : last + 1], weights[: last + 1]
         busy, on, sent_of = (used > 0) * weights, state.on, state.sent_of
         if self.carrier.power == "full":
-            at_power = busy * np.minimum(used * (ceiling / (snr * self._blocks))[:, None], 1.0)
+            at_power = busy * np.minimum(used * np.minimum(ceiling / (snr * self._blocks), 1.0)[:, None], 1.0)
             on = np.stack([_summed(on[:, i], of)[:, -1] for i, of in enumerate((busy, at_power))], axis=1)
         if self.groups is not None:
             parts = (used * weights).sum(axis=1) / self._blocks

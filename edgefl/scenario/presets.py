@@ -5,8 +5,8 @@ is the journal paper, with its radio and its accounting. A key that a preset doe
 
 Other keys follow the paper (J) in both presets, each for a reason:
 
-- `radio.sharing: static`, `frequency_taps: 1`, `downlink: unicast`: how a site shares its band, how many paths its
-  places have and whether it broadcasts differ between networks; these are the simplest cases, as is
+- `frequency_taps: 1`, `downlink: unicast`: how many paths a site's places have and whether it broadcasts differ
+  between networks; these are the simplest cases, as is
   `mobility: static`, whose Doppler shift is Table I's.
 - `devices.pa_efficiency`: only matters with `power: journal`, which belongs to that preset.
 - `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers until the user gives others.
@@ -46,6 +46,8 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     values = {place: keys for place, keys in values.items() if place.partition(".")[0] != "radio"}
     left_out = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
     filled = _filled(data, values, left_out, made=NR)
+    if "sharing" not in radio and isinstance(data.get("radio", {}), Mapping) and _sets_shares(data):
+        filled["radio"] = {**radio, "sharing": "static"}  # what a selector sets holds for a round
     federations = filled.get("federations")
     if isinstance(federations, Mapping):
         own = {name: given_keys(one) for name, one in federations.items()}
@@ -115,6 +117,18 @@ def _filled(
         if whole != given:
             filled[section] = whole
     return filled
+
+
+def _sets_shares(data: Mapping[str, Any]) -> bool:
+    """Return whether the scenario's selector sets shares or powers for a round."""
+    selector = (given_keys(data.get("rounds")) or {}).get("selector")
+    name = selector.get("name") if isinstance(selector, Mapping) else selector
+    kind: Any = type(selector)
+    if isinstance(name, str):
+        if name not in registry.names("selectors"):
+            return False  # unknown, or code that may not run yet
+        kind = registry.get("selectors", name)
+    return bool(getattr(kind, "sets", frozenset()) & {"shares", "power"})
 
 
 def _law(radio: Mapping[str, Any]) -> object:

@@ -22,7 +22,7 @@ RADIO: dict[str, Any] = {
     "monitoring": {"t310_s": 1.0, "coverage_margin_db": MARGIN_DB, "gain_reading": "interval"},
     "budget": {
         "power_over_share": "per_resource_block",
-        "uplink_power_over_share": "full",
+        "uplink_power_over_share": "per_resource_block",
         "noise_figure_db": 9.0,
     },
 }

@@ -15,11 +15,12 @@ from edgefl.testing.cell import within
 SLOT_S, HZ, N0_W_HZ = 0.5e-3, 100e6, 10 ** ((-174 - 30) / 10)
 SERVER_W, DEVICE_W = 10 ** (43 / 10) / 1000, 10 ** (23 / 10) / 1000
 BITS = 40_000_000
+ELEMENTS = 273 * 12 * 14  # of a slot of 100 MHz: 38.101-1, Table 5.3.2-1; 38.211, 4.3.2 and 4.4.4.1
 FRAME = Pattern("DDDSU", "10:2:2")
 # a radio without shadowing, whose line of sight is everywhere: what is left is what the tests say
 RADIO: dict[str, Any] = {
     "bandwidth_hz": HZ,
-    "link": {"rates": "cqi", "downlink_layers": 4, "uplink_smallest_part": 1 / 16},
+    "link": {"rates": "cqi", "downlink_layers": 4},
     "monitoring": {"t310_s": 1.0},
     "budget": {
         "power_over_share": "per_resource_block",
@@ -59,7 +60,7 @@ def end_slot(direction: str, first: int, rate: float, bits: int) -> int:
     weights = FRAME.weights(direction)  # type: ignore[arg-type]
     slot, carried = first, 0.0
     while carried < bits * (1 - 1e-12):
-        carried += weights[slot % len(weights)] * rate * HZ * SLOT_S
+        carried += weights[slot % len(weights)] * rate * ELEMENTS
         slot += 1
     return slot
 
