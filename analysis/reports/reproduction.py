@@ -223,7 +223,7 @@ def _overview(reproductions: Sequence[Reproduction]) -> str:
         "seeds",
         "mean difference, points",
         "cells in the paper's order",
-        "pairs in its order",
+        "pairs in the paper's order",
     ]
     frame = pd.DataFrame([row[1:] for row in rows], index=[row[0] for row in rows], columns=columns)
     return markdown_table(frame, "study")
@@ -239,15 +239,17 @@ def _summary(one: Reproduction) -> str:
         f" {agreeing} of {pairs} pairs of variants in the paper's order."
     ]
     if len(one.present) < len(one.table):
-        lines[0] += f" These runs give {len(one.present)} of its {len(one.table)} numbers."
+        lines[0] += f" These runs give {len(one.present)} of the paper's {len(one.table)} numbers."
     for axis in ("algorithm", "variant"):
         if axis in one.present and one.present[axis].nunique() > 1:
             by_name = one.present.groupby(axis, sort=False)["difference"]
             each = "; ".join(f"{name} {part.mean():+.2f} ({part.abs().mean():.2f})" for name, part in by_name)
-            lines.append(f"Mean difference by {axis}, and of its absolute values: {each}.")
+            lines.append(
+                f"Mean difference by {axis}, with the mean absolute difference in parentheses: {each}."
+            )
     for row in orders[~orders["same"]].to_dict("records"):
         where = ", ".join(f"{axis} {row[axis]}" for axis in (*one.axes, one.by))
-        lines.append(f"Another order at {where}: {row['ours']}; paper: {row['paper']}.")
+        lines.append(f"Different order at {where}: ours {row['ours']}; the paper's {row['paper']}.")
     return "\n".join(f"- {line}" for line in lines)
 
 
