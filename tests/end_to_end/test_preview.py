@@ -78,7 +78,7 @@ def test_handovers_are_those_of_the_run(preview: Preview, run: Path) -> None:
     assert len(preview.handovers_m) == len(handovers)
     assert preview.handovers_per_hour == pytest.approx(len(handovers) * 3600 / preview.walked_s)
     assert 0 < preview.borders < 3 * len(handovers)
-    assert f", {len(handovers) / preview.borders:.2g} for each border crossed" in "\n".join(preview.lines())
+    assert f", {len(handovers) / preview.borders:.2g} per border crossed" in "\n".join(preview.lines())
 
 
 def test_rounds_cost_what_they_cost_in_the_run(preview: Preview, run: Path) -> None:
