@@ -216,7 +216,7 @@ def _handovers(row: Any, section: Any) -> Any:
         " and 1.0 (5G) a minute, 1.5 with changes between the two; 1.5 and 2.4 changes for each cell that is new to a"
         " drive, of which 16 and 19 % return to the previous cell within 5 s. Where these span a range,"
         " its nearest value",
-        f"{CARS} cars at 30 to 50 km/h for 200 s, A3 with offset 3 dB, hysteresis 1 dB and 320 ms",
+        f"{CARS} cars at 30 to 50 km/h for 200 s, A3 with offset 3 dB, hysteresis 1 dB and 640 ms",
         rows,
         HANDOVERS_WHY,
     )
