@@ -5,8 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from edgefl.channel.path_loss.umi import UMi
-from edgefl.engine.records import EventName
-from edgefl.run.counts import Counts
 from edgefl.scenario.scenario import Scenario
 
 # far from any network; with fewer handovers the ratio means nothing
@@ -14,9 +12,8 @@ MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
 UMI_APART_M = 200.0  # between UMi's sites: TR 38.901, Table 7.2-1
 
 
-def more_handovers_than_borders(scenario: Scenario, counts: Counts, crossed: int) -> Iterator[str]:
+def more_handovers_than_borders(scenario: Scenario, handovers: int, crossed: int) -> Iterator[str]:
     """Note handovers that come from ping-pong rather than from devices that move between cells."""
-    handovers = counts.events[EventName.HANDOVER]
     if handovers >= FEWEST_HANDOVERS and handovers > MOST_HANDOVERS_A_BORDER * crossed:
         each = f"{handovers / crossed:.1f} for each" if crossed else "and none"
         *rest, last = remedies(scenario)

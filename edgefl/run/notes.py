@@ -50,7 +50,8 @@ def of_run(
     if world.may_cross:
         yield from _movement_that_never_acted(kinds, counts, simulated_s)
     if network.borders:
-        yield from more_handovers_than_borders(scenario, counts, network.borders.crossed)
+        handovers = counts.events[EventName.HANDOVER]
+        yield from more_handovers_than_borders(scenario, handovers, network.borders.crossed)
     yield from _background_beyond_its_trace(settings.background, simulated_s)
     for name, one, own in each:
         yield from scenario.whose(name, _policy_that_never_acted(one.sessions, own))

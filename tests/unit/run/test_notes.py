@@ -155,9 +155,8 @@ def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) 
     ],
 )
 def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int, says: str | None) -> None:
-    counts = Counts(events=Counter({"handover": handovers}))
     scenario = Scenario.model_validate(BASE | {"layout": {"rings": 1}, "radio": {}})
-    found = list(more_handovers_than_borders(scenario, counts, crossed))
+    found = list(more_handovers_than_borders(scenario, handovers, crossed))
     assert [bool(found), *(says in note for note in found if says)] == ([True, True] if says else [False])
 
 
@@ -208,7 +207,7 @@ def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int,
 )
 def test_the_remedies_are_those_that_the_scenario_lacks(sections: dict[str, Any], fewer_by: str) -> None:
     scenario = Scenario.model_validate(BASE | {"radio": {}} | sections)
-    (note,) = more_handovers_than_borders(scenario, Counts(events=Counter({"handover": 100})), 10)
+    (note,) = more_handovers_than_borders(scenario, 100, 10)
     assert note.endswith(f"(docs/trust.md). Fewer by {fewer_by}")
 
 
