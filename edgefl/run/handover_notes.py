@@ -16,14 +16,14 @@ def more_handovers_than_borders(scenario: Scenario, handovers: int, crossed: int
     """Note handovers that come from ping-pong rather than from devices that move between cells."""
     if handovers >= FEWEST_HANDOVERS and handovers > MOST_HANDOVERS_A_BORDER * crossed:
         each = f"{handovers / crossed:.1f} for each" if crossed else "and none"
-        *rest, last = remedies(scenario)
+        *rest, last = _remedies(scenario)
         yield (
             f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices crossed;"
             f" networks have 1.5 to 2.4 (docs/trust.md). Fewer by {', '.join(rest)}{' or ' if rest else ''}{last}"
         )
 
 
-def remedies(scenario: Scenario) -> list[str]:
+def _remedies(scenario: Scenario) -> list[str]:
     """Return settings that would lower the handovers and that the scenario lacks, the strongest first.
 
     docs/network.md has what each does.
@@ -35,7 +35,7 @@ def remedies(scenario: Scenario) -> list[str]:
     )
     lacking = {
         "radio.path_loss: uma (umi is for sites 200 m apart)": isinstance(radio.path_loss, UMi)
-        and sites_apart_m(scenario) > UMI_APART_M,
+        and _sites_apart_m(scenario) > UMI_APART_M,
         "layout.sectors: 3": scenario.layout.sectors == 1,
         "radio.propagation.line_of_sight: soft": propagation.line_of_sight == "probabilistic",
         "radio.propagation.site_correlation: 0.5": shadowed and propagation.site_correlation < 0.5,
@@ -47,7 +47,7 @@ def remedies(scenario: Scenario) -> list[str]:
     return [remedy for remedy, lacks in lacking.items() if lacks]
 
 
-def sites_apart_m(scenario: Scenario) -> float:
+def _sites_apart_m(scenario: Scenario) -> float:
     """Return the mean distance from a site to the nearest other one; 0 for a single site."""
     sites_m = scenario.layout.sites_m
     if len(sites_m) == 1:

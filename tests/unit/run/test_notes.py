@@ -13,7 +13,7 @@ import pytest
 
 from edgefl.engine.air.efficiency import STEP, Efficiency
 from edgefl.engine.parts import Outcome, Part, Span
-from edgefl.run.handover_notes import more_handovers_than_borders, sites_apart_m
+from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.notes import (
     NR_EFFICIENCY,
     Counts,
@@ -210,16 +210,20 @@ def test_the_remedies_are_those_that_the_scenario_lacks(sections: dict[str, Any]
     assert note.endswith(f"(docs/trust.md). Fewer by {fewer_by}")
 
 
-def test_how_far_apart_sites_are() -> None:
-    """To the nearest other: 300, 300 and 400 m."""
-    layouts = {
-        0.0: {"rings": 0},
-        400.0: {"rings": 1, "isd_m": 400},
-        1000.0 / 3: {"sites": [[0, 0], [300, 0], [0, 400]]},
-    }
-    for expected, layout in layouts.items():
-        scenario = Scenario.model_validate(BASE | {"radio": {}, "layout": layout})
-        assert sites_apart_m(scenario) == pytest.approx(expected)
+@pytest.mark.parametrize(
+    ("layout", "far"),
+    [
+        ({"sectors": 3}, False),
+        ({"rings": 1, "isd_m": 200}, False),
+        ({"rings": 1, "isd_m": 201}, True),
+        ({"sites": [[0, 0], [190, 0], [0, 190]]}, False),
+        ({"sites": [[0, 0], [190, 0], [0, 230]]}, True),  # 203 m in the mean
+    ],
+)
+def test_sites_too_far_apart_for_umi(layout: dict[str, Any], far: bool) -> None:
+    scenario = Scenario.model_validate(BASE | {"radio": {}, "layout": layout})
+    (note,) = more_handovers_than_borders(scenario, 100, 10)
+    assert ("radio.path_loss: uma" in note) == far
 
 
 def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) -> None:
