@@ -23,6 +23,7 @@ from edgefl.engine.settings import WorkloadSettings
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.run.forecast import Forecast, forecast_of
+from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.plan import RunPlan, prepare
 from edgefl.run.probe import PROBE_ROUNDS, probe
 from edgefl.run.progress import wall_time
@@ -151,7 +152,11 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
         snr_db=_snr_db(world, reach_m),
         reach_m=reach_m,
         mix=_mix(run),
-        notes=[*built.notes, *(note for note, holds in limits.items() if holds)],
+        notes=[
+            *built.notes,
+            *more_handovers_than_borders(scenario, len(handovers_m), borders),
+            *(note for note, holds in limits.items() if holds),
+        ],
     )
 
 

@@ -24,13 +24,12 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.mobility import Mobility
 from edgefl.run import explosions
 from edgefl.run.counts import Counts
+from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.scenario import rates
 from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
 NR_EFFICIENCY = 8 * 948 / 1024
-# far from any network; with fewer handovers the ratio means nothing
-MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
 # of all participations: what happens to fewer changes no result that a reader would look at
 NEGLIGIBLE = 0.02
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
@@ -51,7 +50,8 @@ def of_run(
     if world.may_cross:
         yield from _movement_that_never_acted(kinds, counts, simulated_s)
     if network.borders:
-        yield from more_handovers_than_borders(counts, network.borders.crossed)
+        handovers = counts.events[EventName.HANDOVER]
+        yield from more_handovers_than_borders(scenario, handovers, network.borders.crossed)
     yield from _background_beyond_its_trace(settings.background, simulated_s)
     for name, one, own in each:
         yield from scenario.whose(name, _policy_that_never_acted(one.sessions, own))
@@ -111,19 +111,6 @@ def _of_movement(mobility: Mobility, never: str, simulated_s: float) -> Iterator
     unit = "day" if mobility.period_s == day_s else "week"
     name = registry.name_of("mobility", mobility)
     yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, unit)
-
-
-def more_handovers_than_borders(counts: Counts, crossed: int) -> Iterator[str]:
-    """Note handovers that come from ping-pong rather than from devices that move between cells."""
-    handovers = counts.events[EventName.HANDOVER]
-    if handovers >= FEWEST_HANDOVERS and handovers > MOST_HANDOVERS_A_BORDER * crossed:
-        each = f"{handovers / crossed:.1f} for each" if crossed else "and none"
-        yield (
-            f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices "
-            "crossed; networks have 1.5 to 2.4 (docs/trust.md). For fewer, set "
-            "radio.propagation.line_of_sight: soft, radio.propagation.los_site_correlation: 0.5, "
-            "layout.sectors: 3, or a larger handover.a3_offset_db, time_to_trigger_s or l3_filter_k"
-        )
 
 
 def _background_beyond_its_trace(background: Any, simulated_s: float) -> Iterator[str]:

@@ -13,10 +13,10 @@ import pytest
 
 from edgefl.engine.air.efficiency import STEP, Efficiency
 from edgefl.engine.parts import Outcome, Part, Span
+from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.notes import (
     NR_EFFICIENCY,
     Counts,
-    more_handovers_than_borders,
     of_gains,
     without_coverage,
 )
@@ -155,9 +155,76 @@ def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) 
     ],
 )
 def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int, says: str | None) -> None:
-    counts = Counts(events=Counter({"handover": handovers}))
-    found = list(more_handovers_than_borders(counts, crossed))
+    scenario = Scenario.model_validate(BASE | {"layout": {"rings": 1}, "radio": {}})
+    found = list(more_handovers_than_borders(scenario, handovers, crossed))
     assert [bool(found), *(says in note for note in found if says)] == ([True, True] if says else [False])
+
+
+@pytest.mark.parametrize(
+    ("sections", "fewer_by"),
+    [
+        (
+            {"layout": {"rings": 1, "isd_m": 400}},
+            "radio.path_loss: uma (umi is for sites 200 m apart), layout.sectors: 3, handover.l3_filter_k: 8 or a"
+            " handover.a3_offset_db above 3",
+        ),
+        (
+            {
+                "layout": {"rings": 1, "sectors": 3},
+                "radio": {"propagation": {"line_of_sight": "probabilistic"}},
+            },
+            "radio.propagation.line_of_sight: soft, handover.l3_filter_k: 8 or handover.a3_offset_db above 3",
+        ),
+        (
+            {
+                "layout": {"sites": [[0, 0], [300, 0]], "sectors": 3},
+                "radio": {
+                    "path_loss": "uma",
+                    "propagation": {
+                        "line_of_sight": "always",
+                        "site_correlation": 0.2,
+                        "los_site_correlation": 0.0,
+                    },
+                },
+                "handover": {"time_to_trigger_s": 0.32, "l3_filter_k": 11, "a3_offset_db": 2},
+            },
+            "radio.propagation.site_correlation: 0.5, handover.time_to_trigger_s: 0.64 or handover.a3_offset_db"
+            " above 2",
+        ),
+        (
+            {
+                "layout": {"rings": 1, "sectors": 3},
+                "radio": {"propagation": {"shadowing_std_db": 0.0, "los_site_correlation": 0.1}},
+                "handover": {"l3_filter_k": 8},
+            },
+            "radio.propagation.los_site_correlation: 0.5 or handover.a3_offset_db above 3",
+        ),
+        (
+            {"layout": {"rings": 1, "sectors": 3}, "handover": {"l3_filter_k": 8, "a3_offset_db": 6}},
+            "handover.a3_offset_db above 6",
+        ),
+    ],
+)
+def test_the_remedies_are_those_that_the_scenario_lacks(sections: dict[str, Any], fewer_by: str) -> None:
+    scenario = Scenario.model_validate(BASE | {"radio": {}} | sections)
+    (note,) = more_handovers_than_borders(scenario, 100, 10)
+    assert note.endswith(f"(docs/trust.md). For fewer, set {fewer_by}")
+
+
+@pytest.mark.parametrize(
+    ("layout", "far"),
+    [
+        ({"sectors": 3}, False),
+        ({"rings": 1, "isd_m": 200}, False),
+        ({"rings": 1, "isd_m": 201}, True),
+        ({"sites": [[0, 0], [190, 0], [0, 190]]}, False),
+        ({"sites": [[0, 0], [190, 0], [0, 230]]}, True),  # 203 m in the mean
+    ],
+)
+def test_sites_too_far_apart_for_umi(layout: dict[str, Any], far: bool) -> None:
+    scenario = Scenario.model_validate(BASE | {"radio": {}, "layout": layout})
+    (note,) = more_handovers_than_borders(scenario, 100, 10)
+    assert ("radio.path_loss: uma" in note) == far
 
 
 def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) -> None:
