@@ -127,7 +127,7 @@ class Frame:
     def turns(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return how many slots before each of these serve the direction at all; same shape."""
         serves = np.asarray(self.weights) > 0
-        before = np.cumsum(serves) - serves
+        before: npt.NDArray[np.int64] = np.cumsum(serves) - serves
         periods, rest = np.divmod(slots, self.period)
         return np.asarray(periods * np.count_nonzero(serves) + before[rest])
 
