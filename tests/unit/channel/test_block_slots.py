@@ -1,0 +1,175 @@
+"""A band that is shared by resource blocks, slot by slot: its laws, and a transfer derived by hand."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgefl.channel import block_slots
+from edgefl.channel.band_slots import Groups
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.fading import LinkFading
+from edgefl.channel.modulation import Steps
+from edgefl.channel.resource_blocks import BlockLink, usable
+from edgefl.channel.schedulers import Scheduler
+from edgefl.channel.schedulers.equal_share import EqualShare
+from edgefl.channel.schedulers.learning_first import LearningFirst
+from edgefl.channel.schedulers.max_rate import MaxRate
+from edgefl.channel.schedulers.proportional_fair import ProportionalFair
+from edgefl.channel.schedulers.round_robin import RoundRobin
+from edgefl.channel.shared_band import SharedBand
+from edgefl.channel.tdd import Pattern
+
+BLOCKS, HZ, SLOT_S = 24, 10e6, 0.5e-3
+UPLINK = Pattern("DDDSU", "10:2:2").weights("uplink")
+STEPS = Steps(smallest_part=1 / BLOCKS)
+ALL: list[Scheduler] = [EqualShare(), RoundRobin(), ProportionalFair(), MaxRate(), LearningFirst()]
+NAMES = [type(scheduler).__name__ for scheduler in ALL]
+# SNR on the whole band with full power, and the highest that power control allows on a block
+LINKS = [(0.02, np.inf), (0.3, 4.0), (2.0, 30.0), (50.0, 30.0), (300.0, 30.0)]
+
+
+def band_of(scheduler: Scheduler, power: str = "full", **options: Any) -> SharedBand:
+    carrier = Carrier(
+        HZ,
+        SLOT_S,
+        UPLINK,
+        power=power,
+        steps=STEPS,
+        blocks=BLOCKS,  # type: ignore[arg-type]
+    )
+    return SharedBand(scheduler, carrier, **options)
+
+
+def fill(band: SharedBand, bits: float = 40_000.0) -> None:
+    for id_, (snr, most) in enumerate(LINKS):
+        fading = LinkFading(17 + id_, 0.9)
+        band.add(id_, bits * (1 + id_), snr_whole_band=snr, most_snr=most, fading=fading, slot=0)
+
+
+class Given:
+    """What each run of `carried` was asked: the links and blocks of each served slot."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.slots: list[tuple[BlockLink, np.ndarray, np.ndarray]] = []
+        carried = block_slots.carried
+
+        def seen(link: BlockLink, given: np.ndarray, *rest: Any) -> tuple[np.ndarray, np.ndarray]:
+            rates, used = carried(link, given, *rest)
+            self.slots.append((link, given, used))
+            return rates, used
+
+        monkeypatch.setattr(block_slots, "carried", seen)
+
+
+def ends_of(band: SharedBand, looks: int | None = None) -> dict[Any, int]:
+    ends: dict[Any, int] = {}
+    while (due := band.next_end(None if looks is None else band.slot + looks)) is not None:
+        ends |= dict.fromkeys(band.settle(due[0]), due[0])
+    return ends
+
+
+@pytest.mark.parametrize("power", ["full", "per_resource_block"])
+@pytest.mark.parametrize("scheduler", [EqualShare(), *ALL[1:]], ids=NAMES)
+def test_no_block_is_left_while_a_flow_could_use_it(
+    scheduler: Scheduler, power: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Work conservation, slot by slot: all blocks are given, or each flow has all that it can use."""
+    given = Given(monkeypatch)
+    band = band_of(scheduler, power)
+    fill(band)
+    while (due := band.next_end()) is not None:
+        band.settle(due[0])
+    slots = 0
+    for link, blocks, _ in given.slots:
+        if (blocks == BLOCKS).all():
+            continue  # what each would carry alone
+        most = usable(link, STEPS.whole, BLOCKS)
+        assert blocks.dtype.kind == "i"
+        assert (blocks <= most).all()
+        served = blocks.any(axis=0)
+        whole = np.minimum(most.sum(axis=0), BLOCKS)
+        np.testing.assert_array_equal(blocks.sum(axis=0)[served], whole[served])
+        slots += int(served.sum())
+    assert slots > 50
+
+
+@pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
+def test_looking_ahead_changes_nothing(scheduler: Scheduler) -> None:
+    """However often one looks, ends, airtimes and powers are the same to the last bit."""
+    seen = []
+    for looks in (None, 7, 25, 133):
+        band = band_of(scheduler)
+        fill(band)
+        ends = ends_of(band, looks)
+        seen.append((ends, [band.sent_by(id_) for id_ in range(len(LINKS))], band.sent_slots))
+    assert seen[1:] == seen[:1] * 3
+    assert len(set(seen[0][0].values())) > 1
+
+
+def test_a_transfer_by_hand() -> None:
+    """Two static uplinks on 24 blocks, one at full power from one block on, one held by power control to 3 W / 24.
+
+    The first reaches CQI 9 on 1 block, ... ; rates and powers follow from the table and 38.213, 7.1.1.
+    """
+    link = LinkFading(1, 1.0)
+    h2 = float(link.power(0, 1)[0])
+    table = Steps()
+    strong, most = 100.0, 10.0  # on the whole band; on a block
+    weak = 0.5
+    band = band_of(EqualShare())
+    bits = 200_000.0
+    band.add("strong", bits, snr_whole_band=strong / h2, most_snr=most / h2, fading=link, slot=0)
+    band.add("weak", bits, snr_whole_band=weak / h2, fading=link, slot=0)
+    # 12 blocks each: 100 x 24 / 12 = 200 is above 10, so that power control decides, with 10 x 12 / 2,400 of its power
+    rate = 12 * float(table.efficiency(most)) / BLOCKS
+    best = max(m * float(table.efficiency(weak * BLOCKS / m)) for m in range(1, 13)) / BLOCKS
+    assert best > 12 * float(table.efficiency(weak * BLOCKS / 12)) / BLOCKS or best > 0
+    unit = HZ * SLOT_S
+    periods = bits / (rate * unit) / (16 / 14)  # an uplink slot and two symbols of each five
+    due = band.next_end()
+    assert due is not None and due[1] == ["strong"]
+    assert due[0] == pytest.approx(5 * periods, abs=5)
+    band.settle(due[0])
+    assert band.moved_bits("weak") == pytest.approx(bits * best / rate, rel=0.02)
+    on, at_power = band.sent_by("strong")
+    assert on == pytest.approx(due[0] / 5 * 16 / 14, abs=1.2)
+    assert at_power / on == pytest.approx(most * 12 / (strong * BLOCKS), rel=1e-9)
+
+
+def test_no_power_is_above_the_amplifiers() -> None:
+    band = band_of(EqualShare())
+    fill(band)
+    ends_of(band)
+    for id_, (snr, most) in enumerate(LINKS):
+        on, at_power = band.sent_by(id_)
+        assert 0 < at_power <= on
+        if most > snr * BLOCKS:  # less than its power would be enough on no block
+            assert at_power == pytest.approx(on)
+
+
+def test_several_weak_flows_share_a_slot_and_a_strong_one_takes_it_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Power control reaches its target for weak flows on 6 blocks: four of them fill 24. A strong one fills them alone."""
+    for snr, flows, each in ((1.0, 4, [6, 6, 6, 6]), (40.0, 2, [24, 0])):
+        given = Given(monkeypatch)
+        band = band_of(RoundRobin())
+        for id_ in range(flows):
+            band.add(id_, 1e5, snr_whole_band=snr, most_snr=4.0, fading=LinkFading(id_, 1.0 - 1e-9), slot=0)
+        band.next_end(band.slot + 5)
+        monkeypatch.undo()
+        first = next(blocks for link, blocks, _ in given.slots if blocks.shape[1] == 1 and (blocks != BLOCKS).any())
+        assert first[:, 0].tolist() == each
+
+
+def test_groups_have_their_blocks_and_what_another_cannot_use() -> None:
+    """Weights 1:3 of 24 blocks: 6 and 18; a group alone has all 24."""
+    groups = Groups(lambda id_: int(str(id_)), [1.0, 3.0])
+    band = band_of(EqualShare(), "per_resource_block", groups=groups)
+    link = LinkFading(1, 1.0)
+    for id_ in (0, 1):
+        band.add(id_, 1e6, snr_whole_band=1e9, fading=link, slot=0)
+    band.settle(100)
+    assert band.moved_bits(1) / band.moved_bits(0) == pytest.approx(3.0)
+    assert band.sent_slots_of(1) / band.sent_slots_of(0) == pytest.approx(3.0)
