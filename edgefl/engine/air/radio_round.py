@@ -3,15 +3,17 @@
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, cast
 
+import numpy as np
 import simpy
 
 from edgefl.channel.fading import Fading
 from edgefl.channel.packet_errors import PacketErrors
 from edgefl.channel.tdd import Direction, OnTime
 from edgefl.channel.units import FloatArray, dbm_to_watt
+from edgefl.engine.air.access import leads, mean_rates_bit_s
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.broadcast import Broadcast
 from edgefl.engine.air.channel_reports import ChannelReports
@@ -27,6 +29,7 @@ from edgefl.engine.air.progressive import (
 from edgefl.engine.air.sent_time import SentTime, in_turn
 from edgefl.engine.air.slot_interference import InterferedLinks
 from edgefl.engine.parts import Cause, Part, Span, total
+from edgefl.engine.power_models import Draws
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,15 @@ class RadioRound:
     def transfers(self, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray) -> Transfers:
         """Time the transfers of a predictable round, as `Link.transfer` would one by one."""
         return time_transfers(self.air, self.links, direction, payload_bits, from_s)
+
+    @cached_property
+    def rates_bit_s(self) -> dict[Direction, FloatArray]:
+        """Mean rate of each link by direction, bit/s; in a dynamic band as if all links shared it equally."""
+        links, equal = self.links, np.full(len(self.links), 1.0 / max(1, len(self.links)))
+        return {
+            way: mean_rates_bit_s(carrier, equal if self.air.dynamic else links.share[way], links.snr[way])
+            for way, carrier in self.air.carriers.items()
+        }
 
     @property
     def sent_slots(self) -> float:
@@ -209,6 +221,25 @@ class Link:
     def sync_snr(self, direction: Direction, share: float, snr: float) -> float:
         """Return the mean SNR over fading on a share of the band, from that on the whole band."""
         return _mean_snr(self.round.air, direction, share, self.power(direction), snr)
+
+    def lead(
+        self, direction: Direction, payload_bits: int, since_s: FloatArray, draws: Draws
+    ) -> tuple[int, int]:
+        """Return the slots before a transfer that could begin now: with the radio as it was, and listening.
+
+        Args:
+            since_s: [1] time since the device's last transfer; inf without a connection.
+        """
+        air, broadcast = self.round.air, self.round.broadcast if direction == "downlink" else None
+        rules = air.settings.access
+        if rules is None or not payload_bits:
+            return 0, 0
+        rates = None if broadcast else self.round.rates_bit_s[direction][self.row : self.row + 1]
+        lead = leads(rules, air.slot_s, direction, [payload_bits], since_s, [draws], rates)
+        resting, listening = int(lead.resting[0]), int(lead.listening[0])
+        if broadcast is not None:  # rest until the last of its devices is about to listen
+            resting = broadcast.first_slot - air.next_slot(air.env.now) - listening
+        return resting, listening
 
     def transfer(
         self, direction: Direction, payload_bits: int, radio_on: Callable[[OnTime], None] = lambda on: None

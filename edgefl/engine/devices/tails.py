@@ -28,9 +28,11 @@ class Tails:
         self._tails = tails
         self._since_s: list[float | None] = [None] * len(tails)  # of running tails
         self._ended_s: dict[tuple[int, float], float] = {}  # of tails not taken yet
+        self._last_s = np.full(len(tails), -np.inf)  # end of the last transfer of each connection
 
     def begins(self, device: int, time_s: float) -> None:
         """Start a tail at the end of a transfer."""
+        self._last_s[device] = time_s
         if self._tails[device]:
             self._since_s[device] = time_s
 
@@ -40,6 +42,14 @@ class Tails:
         if since_s is not None:
             self._ended_s[device, since_s] = min(time_s, since_s + self._longest_s(device))
             self._since_s[device] = None
+
+    def disconnects(self, device: int) -> None:
+        """End a device's connection before its release: its link has failed, or the device stops."""
+        self._last_s[device] = -np.inf
+
+    def since_s(self, devices: npt.ArrayLike, time_s: npt.ArrayLike) -> FloatArray:
+        """Return the time [n] since the last transfer of each device's connection; inf without one."""
+        return np.asarray(time_s) - self._last_s[np.asarray(devices, dtype=np.intp)]
 
     def now(self, device: int, time_s: float) -> tuple[float, float | None]:
         """Return the power now, and the time of its next change if nothing happens, or None if it does not change."""
