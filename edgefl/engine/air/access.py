@@ -8,6 +8,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from edgefl.channel.carrier import Carrier
+from edgefl.channel.fading import Fading
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.config.scenario_fields import Section
@@ -129,7 +130,13 @@ def slow_start_s(bits: Sequence[int] | FloatArray, rate_bit_s: FloatArray, round
     return stalled_s
 
 
-def mean_rates_bit_s(carrier: Carrier, share: FloatArray, snr: FloatArray) -> FloatArray:
-    """Return the mean rates [n] of shares of a band over fading and frame, bit/s."""
+def mean_rates_bit_s(
+    carrier: Carrier, share: FloatArray, snr: FloatArray, fading: Sequence[Fading]
+) -> FloatArray:
+    """Return the mean rates [n] of shares of a band, bit/s, over the frame, and over the fading of links that fade."""
     rate = carrier.mean_share_rate(share, snr)
+    static = np.array([link.static for link in fading], dtype=bool)
+    if static.any():
+        held = np.array([link.power(0, 1)[0] if link.static else 1.0 for link in fading])
+        rate = np.where(static, carrier.share_rate(share, snr * held), rate)
     return np.asarray(carrier.unit_bits * carrier.frame.mean * rate / carrier.slot_s)

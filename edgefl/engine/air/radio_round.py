@@ -89,8 +89,9 @@ class RadioRound:
     def rates_bit_s(self) -> dict[Direction, FloatArray]:
         """Mean rate of each link by direction, bit/s; in a dynamic band as if all links shared it equally."""
         links, equal = self.links, np.full(len(self.links), 1.0 / max(1, len(self.links)))
+        shares = dict.fromkeys(DIRECTIONS, equal) if self.air.dynamic else links.share
         return {
-            way: mean_rates_bit_s(carrier, equal if self.air.dynamic else links.share[way], links.snr[way])
+            way: mean_rates_bit_s(carrier, shares[way], links.snr[way], links.fading)
             for way, carrier in self.air.carriers.items()
         }
 

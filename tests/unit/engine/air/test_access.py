@@ -154,7 +154,7 @@ def test_slow_start_segment_by_segment(bits: int, rate: float, round_trip_s: flo
 
 
 def test_slow_start_of_a_small_and_a_large_model() -> None:
-    """0.25 Mbit need three windows (117, 234 kbit), 21 Mbit at 100 Mbit/s stand still until a window fills the way."""
+    """0.25 Mbit need two windows, of 117 and 234 kbit; 21 Mbit at 100 Mbit/s wait until a window fills the way."""
     rate, round_trip_s = 100e6, 0.02
     small, large = slow_start_s([250_000, 21_000_000], np.full(2, rate), round_trip_s)
     assert small == pytest.approx(round_trip_s - 116_800 / rate)
@@ -235,7 +235,7 @@ def test_every_server_feels_it(server: dict[str, Any]) -> None:
 
 
 def test_after_a_failed_link_a_device_has_no_connection() -> None:
-    """Its upload is below the lowest rate and fails: the next download begins with a setup, long before the release."""
+    """Its upload fails below the lowest rate: the next download begins with a setup, long before the release."""
     rows, world = run(
         ACCESS,
         10.0,
