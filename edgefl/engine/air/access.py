@@ -133,7 +133,7 @@ def slow_start_s(bits: Sequence[int] | FloatArray, rate_bit_s: FloatArray, round
 def mean_rates_bit_s(
     carrier: Carrier, share: FloatArray, snr: FloatArray, fading: Sequence[Fading]
 ) -> FloatArray:
-    """Return the mean rates [n] of shares of a band, bit/s, over the frame, and over the fading of links that fade."""
+    """Return the mean rates [n] of shares of a band, bit/s, over a frame and the fading of links that fade."""
     rate = carrier.mean_share_rate(share, snr)
     static = np.array([link.static for link in fading], dtype=bool)
     if static.any():

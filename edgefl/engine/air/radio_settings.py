@@ -49,7 +49,7 @@ class RadioSettings(Section):
     )
     access: AccessSettings | None = Field(
         None,
-        description="time before a transfer in which none of its bits move, and connected-mode DRX; null: none (J)",
+        description="time before a transfer in which none of its bits move, and connected-mode DRX; null: none",
     )
     neighbour_load: float = Field(
         0.0,

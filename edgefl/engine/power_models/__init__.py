@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from edgefl.config.component import Component
 
-__all__ = ["Connection", "Draws", "Equipment", "PowerModel"]
+__all__ = ["Draws", "Equipment", "PowerModel"]
 
 # a device's keys about its circuits, in the journal paper's model
 CIRCUITS = frozenset({"circuit_power_w", "pa_efficiency", "uplink_circuit_power_w"})

@@ -261,7 +261,8 @@ def computed_s(jitter: float | None, rounds: int, devices: int = 3, **sections: 
     ).run()
     of: list[list[float]] = [[] for _ in range(devices)]
     for row in world.rows.of[DeviceRound]:
-        assert row.compute_end_s is not None and row.compute_start_s is not None
+        assert row.compute_end_s is not None
+        assert row.compute_start_s is not None
         of[row.device].append(row.compute_end_s - row.compute_start_s)
         assert row.energy_compute_j == pytest.approx(0.1 * COMPUTE_S)  # the same work
     return of
