@@ -133,7 +133,7 @@ def reproduce(path: str | Path) -> Reproduction:
 
 
 def papers_table(study: str) -> tuple[pd.DataFrame, str]:
-    """Read a study's paper table and its source; keep only the data set in which the study's name ends, if any.
+    """Read a study's paper table and its source; keep only the data set that ends the study's name, if any.
 
     Raises:
         ValueError: no table has the name; lists the known ones.
@@ -187,7 +187,7 @@ def _ours(runs: Runs, paper: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def page(reproductions: Sequence[Reproduction]) -> str:
-    """Write docs/reproduction.md: one section per study, with its folders in turn."""
+    """Write docs/reproduction.md: one section per study, with a table for each of its folders."""
     parts = [(PAPERS / "preface.md").read_text(encoding="utf-8").rstrip(), _overview(reproductions)]
     for study in dict.fromkeys(one.study for one in reproductions):
         folders = [one for one in reproductions if one.study == study]

@@ -50,19 +50,17 @@ class Outlook:
         self._watts, self._j_bit = np.array(watts).reshape(-1, 4).T, np.array(per_bit).reshape(-1, 2).T
 
     def bits_j(self, ids: np.ndarray, bits: FloatArray) -> FloatArray:
-        """Return the joules [n] that devices [n] draw per bit, for bits [n] to send."""
+        """Return the joules [n] that devices [n] draw for sending bits [n], at their joules per bit."""
         return self._j_bit[1, ids] * bits
 
     def _access(
         self, way: Direction, ids: np.ndarray, bits: FloatArray, lasts_s: FloatArray, since_s: FloatArray
     ) -> _Access:
         """Return the access before transfers that last lasts_s [ids], since_s [ids] after the last ones."""
-        air, rules, none = (
-            self._simulation.radio.air,
-            self._simulation.radio.air.settings.access,
-            np.zeros(len(ids)),
-        )
+        air = self._simulation.radio.air
+        rules = air.settings.access
         if rules is None:
+            none = np.zeros(len(ids))
             return _Access(none, none, none)
         with np.errstate(divide="ignore", invalid="ignore"):
             rates = np.where(bits > 0, bits / lasts_s, 0.0)
@@ -72,7 +70,7 @@ class Outlook:
         return _Access(rests_s, rests_s + listens_s, self._watts[3, ids] * listens_s)
 
     def _tails_j(self, ids: np.ndarray, between_s: FloatArray) -> FloatArray:
-        """Return the joules [ids] of a part's tails; the first one ends before the upload at the latest."""
+        """Return the joules [ids] of a part's tails; the first tail ends when the upload begins, at the latest."""
         tails = self._simulation.network.power.tails
         if not tails.any:
             return np.empty(0)
