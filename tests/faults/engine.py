@@ -124,7 +124,7 @@ FAULTS = (
         "3GPP TS 38.331, 5.3.3",
         f"{UNIT}air/test_access.py::test_states_of_a_connection",
         "nothing",
-        edited("edgefl.engine.air.access:leads", "silent_s >= release_s", "silent_s < 0.0 * release_s"),
+        edited("edgefl.engine.air.access:lead_of", "silent_s >= connection.release_s", "silent_s < 0.0"),
     ),
     Fault(
         "engine.access_drx",
@@ -132,7 +132,7 @@ FAULTS = (
         "3GPP TS 38.321, 5.7",
         f"{UNIT}air/test_access.py::test_states_of_a_connection",
         "nothing",
-        edited("edgefl.engine.air.access:leads", "cycle_s - in_cycle_s", "0.0 * cycle_s"),
+        edited("edgefl.engine.air.access:lead_of", "drx_cycle_s - in_cycle_s", "drx_cycle_s * 0.0"),
     ),
     Fault(
         "engine.slow_start",

@@ -1,5 +1,6 @@
 """Tails: the power of radios after a transfer, until the next one or until their connection is released."""
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -28,7 +29,7 @@ class Tails:
         self._tails = tails
         self._since_s: list[float | None] = [None] * len(tails)  # of running tails
         self._ended_s: dict[tuple[int, float], float] = {}  # of tails not taken yet
-        self._last_s = np.full(len(tails), -np.inf)  # end of the last transfer of each connection
+        self._last_s = [-math.inf] * len(tails)  # end of the last transfer of each connection
 
     def begins(self, device: int, time_s: float) -> None:
         """Start a tail at the end of a transfer."""
@@ -45,11 +46,11 @@ class Tails:
 
     def disconnects(self, device: int) -> None:
         """End a device's connection before its release: its link has failed, or the device stops."""
-        self._last_s[device] = -np.inf
+        self._last_s[device] = -math.inf
 
-    def since_s(self, devices: npt.ArrayLike, time_s: npt.ArrayLike) -> FloatArray:
-        """Return the time [n] since the last transfer of each device's connection; inf without one."""
-        return np.asarray(time_s) - self._last_s[np.asarray(devices, dtype=np.intp)]
+    def since_s(self, device: int, time_s: float) -> float:
+        """Return the time since the last transfer of a device's connection; inf without one."""
+        return time_s - self._last_s[device]
 
     def now(self, device: int, time_s: float) -> tuple[float, float | None]:
         """Return the power now, and the time of its next change if nothing happens, or None if it does not change."""

@@ -125,7 +125,8 @@ class Device:
     ) -> Generator[simpy.Event, None, tuple[Access, Cause | None]]:
         """Wait until a transfer can begin; return what it took, and why it was cut off, if it was."""
         air, env, power = self._air, self.env, self._network.power
-        resting, listening = link.lead(direction, bits, power.tails.since_s([self.id], env.now), self.draws)
+        since_s = power.tails.since_s(self.id, env.now)
+        resting, listening = link.lead(direction, bits, since_s, self.draws.connection)
         if not resting + listening:
             return NO_ACCESS, None
         from_s, slot_s, listens = env.now, air.slot_s, air.next_slot(env.now) + resting

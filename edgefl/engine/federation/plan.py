@@ -14,7 +14,7 @@ import numpy as np
 from edgefl.channel.energy import transfer_energy_j
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
-from edgefl.engine.air.access import leads
+from edgefl.engine.air.access import lead_of
 from edgefl.engine.air.links import Transfers
 from edgefl.engine.air.radio_round import Link, RadioRound
 from edgefl.engine.federation.device import Processors
@@ -115,14 +115,9 @@ def _both_ways(
         rows = range(begin, min(begin + at_once, many))
         some = opened if len(rows) == many else replace(opened, links=opened.links.at(rows))
         down_of, up_of = down_bits[rows.start : rows.stop], up_bits[rows.start : rows.stop]
-        from_s, tails = np.full(len(rows), simulation.env.now), simulation.network.power.tails
-        down = _moved(
-            simulation, some, "downlink", down_of, from_s, tails.since_s(some.links.devices, from_s)
-        )
-        from_s = down.done.clock_s + compute_s[rows.start : rows.stop]
-        since_s = tails.since_s(some.links.devices, from_s)
-        since_s = np.where(np.asarray(down_of) > 0, from_s - down.done.end_s, since_s)
-        timed.append((down, _moved(simulation, some, "uplink", up_of, from_s, since_s)))
+        down = _moved(simulation, some, "downlink", down_of, np.full(len(rows), simulation.env.now))
+        computed_s = down.done.clock_s + compute_s[rows.start : rows.stop]
+        timed.append((down, _moved(simulation, some, "uplink", up_of, computed_s, (down, down_of))))
         if many > at_once:
             for fading in some.links.fading:
                 fading.forget()
@@ -136,32 +131,45 @@ def _moved(
     direction: Direction,
     bits: Sequence[int],
     from_s: FloatArray,
-    since_s: FloatArray,
+    earlier: tuple[_Moved, Sequence[int]] | None = None,
 ) -> _Moved:
     """Time transfers and the access before each, as `Device` would one by one.
 
     Args:
-        since_s: [links] time since each device's last transfer; inf without a connection.
+        earlier: the same devices' downlinks in this round, and their bits.
     """
-    air = some.air
+    air, tails = some.air, simulation.network.power.tails
     if air.settings.access is None:
         done = some.transfers(direction, bits, from_s)
         return _Moved(done, done.start_s, [NO_ACCESS] * len(bits))
     slot_s, draws = np.float64(air.slot_s), [simulation.devices[id_].draws for id_ in some.links.devices]
-    rates = some.rates_bit_s[direction]
-    lead = leads(air.settings.access, air.slot_s, direction, bits, since_s, draws, rates)
-    first, waits = air.next_slots(from_s), lead.slots > 0
-    # the clock reaches a time by a wait from its current time, which may round
-    listens_s = from_s + np.maximum(0.0, (first + lead.resting) * slot_s - from_s)
-    begins_s = listens_s + np.maximum(0.0, (first + lead.slots) * slot_s - listens_s)
-    done = some.transfers(direction, bits, np.where(waits, begins_s, from_s))
-    listened_s = lead.listening * slot_s
-    energy_j = np.array([one.wait_w for one in draws]) * listened_s
-    columns = ((lead.slots * slot_s).tolist(), listened_s.tolist(), energy_j.tolist())
-    accesses = [
-        Access(*of) if waited else NO_ACCESS for waited, *of in zip(waits.tolist(), *columns, strict=True)
+    since_s = [
+        tails.since_s(id_, time_s) for id_, time_s in zip(some.links.devices, from_s.tolist(), strict=True)
     ]
-    return _Moved(done, np.where(lead.listening > 0, listens_s, done.start_s), accesses)
+    if earlier is not None:
+        after_s = (from_s - earlier[0].done.end_s).tolist()
+        since_s = [
+            own_s if moved else before_s
+            for moved, own_s, before_s in zip(earlier[1], after_s, since_s, strict=True)
+        ]
+    each = zip(bits, since_s, draws, some.rates_bit_s[direction].tolist(), strict=True)
+    leads = [
+        lead_of(air.settings.access, air.slot_s, direction, many, silent_s, of.connection, rate)
+        for many, silent_s, of, rate in each
+    ]
+    resting, listening = np.array(leads).T
+    first, slots = air.next_slots(from_s), resting + listening
+    # the clock reaches a time by a wait from its current time, which may round
+    listens_s = from_s + np.maximum(0.0, (first + resting) * slot_s - from_s)
+    begins_s = listens_s + np.maximum(0.0, (first + slots) * slot_s - listens_s)
+    done = some.transfers(direction, bits, np.where(slots > 0, begins_s, from_s))
+    listened_s = listening * slot_s
+    energy_j = np.array([one.wait_w for one in draws]) * listened_s
+    columns = ((slots * slot_s).tolist(), listened_s.tolist(), energy_j.tolist())
+    accesses = [
+        Access(*of) if waited else NO_ACCESS for waited, *of in zip(slots.tolist(), *columns, strict=True)
+    ]
+    return _Moved(done, np.where(listening > 0, listens_s, done.start_s), accesses)
 
 
 def _tails(

@@ -10,7 +10,7 @@ import simpy
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.contract import LocalRound, Stage
-from edgefl.engine.air.access import leads
+from edgefl.engine.air.access import lead_of
 from edgefl.engine.air.gains import LargeScaleState, RoundKey
 from edgefl.engine.air.radio_round import RadioRound
 from edgefl.engine.federation.deciding.choice import Choice, Reports, Selection
@@ -129,13 +129,14 @@ class Rounds:
     def _until_all_listen(self, ids: Sequence[int], down_bits: Sequence[int]) -> int:
         """Return the slots until all devices listen to a broadcast that begins now."""
         simulation, air = self.simulation, self.simulation.radio.air
-        rules = air.settings.access
+        rules, tails, now_s = air.settings.access, simulation.network.power.tails, simulation.env.now
         if rules is None or air.settings.downlink != "broadcast":
             return 0
-        since_s = simulation.network.power.tails.since_s(ids, simulation.env.now)
-        draws = [simulation.devices[id_].draws for id_ in ids]
-        lead = leads(rules, air.slot_s, "downlink", down_bits, since_s, draws, None)
-        return int(lead.slots.max())
+        timers = (simulation.devices[id_].draws.connection for id_ in ids)
+        return max(
+            lead_of(rules, air.slot_s, "downlink", bits, tails.since_s(id_, now_s), connection, None).slots
+            for id_, bits, connection in zip(ids, down_bits, timers, strict=True)
+        )
 
     def planned(
         self, selection: Selection, opened: RadioRound, tasks: Sequence[DeviceTask]

@@ -1,13 +1,14 @@
 """Expected cost of a round: seconds and joules of each stage, by the devices' links, processors and radios."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
-from edgefl.engine.air.access import leads
+from edgefl.engine.air.access import lead_of
 from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.federation.deciding.history import History
 from edgefl.engine.federation.device import Processors
@@ -54,7 +55,7 @@ class Outlook:
         return self._j_bit[1, ids] * bits
 
     def _access(
-        self, way: Direction, ids: np.ndarray, bits: FloatArray, lasts_s: FloatArray, since_s: FloatArray
+        self, way: Direction, ids: np.ndarray, bits: FloatArray, lasts_s: FloatArray, since_s: Sequence[float]
     ) -> _Access:
         """Return the access before transfers that last lasts_s [ids], since_s [ids] after the last ones."""
         air = self._simulation.radio.air
@@ -64,9 +65,12 @@ class Outlook:
             return _Access(none, none, none)
         with np.errstate(divide="ignore", invalid="ignore"):
             rates = np.where(bits > 0, bits / lasts_s, 0.0)
-        draws = [self._draws[id_] for id_ in ids.tolist()]
-        lead = leads(rules, air.slot_s, way, bits, since_s, draws, rates)
-        rests_s, listens_s = (np.asarray(slots * air.slot_s) for slots in (lead.resting, lead.listening))
+        each = zip(ids.tolist(), bits.tolist(), since_s, rates.tolist(), strict=True)
+        leads = [
+            lead_of(rules, air.slot_s, way, many, silent_s, self._draws[id_].connection, rate)
+            for id_, many, silent_s, rate in each
+        ]
+        rests_s, listens_s = np.array(leads, dtype=float).reshape(-1, 2).T * air.slot_s
         return _Access(rests_s, rests_s + listens_s, self._watts[3, ids] * listens_s)
 
     def _tails_j(self, ids: np.ndarray, between_s: FloatArray) -> FloatArray:
@@ -105,8 +109,9 @@ class Outlook:
         down_s = seconds(carriers["downlink"], down_bits, share, snr_down, static)
         up_s = seconds(carriers["uplink"], up_bits, share, snr_up * radiated, static)
         tails = simulation.network.power.tails
-        first = self._access("downlink", ids, down_bits, down_s, tails.since_s(ids, radio.env.now))
-        second = self._access("uplink", ids, up_bits, up_s, compute_s)
+        since_s = [tails.since_s(id_, radio.env.now) for id_ in ids.tolist()]
+        first = self._access("downlink", ids, down_bits, down_s, since_s)
+        second = self._access("uplink", ids, up_bits, up_s, compute_s.tolist())
         # power during a transfer, averaged over the TDD frame
         on_down, on_up = carriers["downlink"].frame.mean, carriers["uplink"].frame.mean
         receive_w = receive_w * on_down + wait_w * (1 - on_down)

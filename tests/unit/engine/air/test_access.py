@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgefl.engine.air.access import AccessSettings, leads, slow_start_s
-from edgefl.engine.power_models import ALWAYS_ON, Connection, Draws
+from edgefl.engine.air.access import AccessSettings, lead_of, slow_start_s
+from edgefl.engine.power_models import ALWAYS_ON, Connection
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
 from edgefl.testing import Scripted, SmallWorld, small_world
 
@@ -149,25 +149,24 @@ def test_slow_start_segment_by_segment(bits: int, rate: float, round_trip_s: flo
         acks_s.append(begun_s + round_trip_s)
         now_s, sent, window = acks_s[-1], sent + burst, window * 2
     stalled_s = last_s - bits / rate
-    found = slow_start_s([bits], np.array([rate]), round_trip_s)[0]
+    found = slow_start_s(bits, rate, round_trip_s)
     assert found == pytest.approx(stalled_s, rel=1e-9, abs=1e-9 + 1e-12 * last_s)
 
 
 def test_slow_start_of_a_small_and_a_large_model() -> None:
     """0.25 Mbit need two windows, of 117 and 234 kbit; 21 Mbit at 100 Mbit/s wait until a window fills the way."""
     rate, round_trip_s = 100e6, 0.02
-    small, large = slow_start_s([250_000, 21_000_000], np.full(2, rate), round_trip_s)
+    small, large = (slow_start_s(bits, rate, round_trip_s) for bits in (250_000, 21_000_000))
     assert small == pytest.approx(round_trip_s - 116_800 / rate)
     stalls = [round_trip_s - 116_800 * 2**k / rate for k in range(8)]
     assert large == pytest.approx(sum(stall_s for stall_s in stalls if stall_s > 0))
-    assert slow_start_s([21_000_000], np.array([1e6]), round_trip_s)[0] == 0.0  # a slow link never waits
+    assert slow_start_s(21_000_000, 1e6, round_trip_s) == 0.0  # a slow link never waits
 
 
 def test_states_of_a_connection() -> None:
     rules = AccessSettings(setup_s=0.1, grant_s=0.015, round_trip_s=0.02)
-    sleeper = Draws(0.0, 0.0, connection=Connection(0.1, 0.16, 0.008, 10.0))
-    awake = Draws(0.0, 0.0, connection=ALWAYS_ON)
-    cases = [  # seconds since the last transfer, whose radio, slots of rest and of listening before down- and upload
+    sleeper, awake = Connection(0.1, 0.16, 0.008, 10.0), ALWAYS_ON
+    cases = [  # seconds since the last transfer, timers, slots of rest and of listening before down- and upload
         (math.inf, sleeper, (0, 200 + 40), (0, 200)),
         (10.0, sleeper, (0, 200 + 40), (0, 200)),
         (0.05, sleeper, (0, 40), (0, 30)),
@@ -176,13 +175,13 @@ def test_states_of_a_connection() -> None:
         (0.26, sleeper, (0, 40), (0, 30)),
         (math.inf, awake, (0, 40), (0, 30)),
     ]
-    for since_s, radio, down, up in cases:
+    for since_s, timers, down, up in cases:
         for direction, wanted in (("downlink", down), ("uplink", up)):
             # so few bits that slow start takes no time
-            lead = leads(rules, SLOT_S, direction, [100_000], np.array([since_s]), [radio], np.array([1e9]))  # type: ignore[arg-type]
-            assert (lead.resting[0], lead.listening[0]) == wanted, (since_s, direction)
-    nothing = leads(rules, SLOT_S, "uplink", [0], np.array([0.0]), [sleeper], np.array([1e9]))
-    assert nothing.slots.tolist() == [0]
+            lead = lead_of(rules, SLOT_S, direction, 100_000, since_s, timers, 1e9)  # type: ignore[arg-type]
+            assert lead == wanted, (since_s, direction)
+    assert lead_of(rules, SLOT_S, "uplink", 0, 0.0, sleeper, 1e9).slots == 0
+    assert lead_of(None, SLOT_S, "uplink", 100_000, math.inf, sleeper, 1e9).slots == 0
 
 
 def test_a_deadline_ends_the_wait_for_access() -> None:
