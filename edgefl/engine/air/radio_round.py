@@ -13,7 +13,7 @@ from edgefl.channel.fading import Fading
 from edgefl.channel.packet_errors import PacketErrors
 from edgefl.channel.tdd import Direction, OnTime
 from edgefl.channel.units import FloatArray, dbm_to_watt
-from edgefl.engine.air.access import Lead, lead_of, mean_rates_bit_s
+from edgefl.engine.air.access import mean_rates_bit_s
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.broadcast import Broadcast
 from edgefl.engine.air.channel_reports import ChannelReports
@@ -29,7 +29,6 @@ from edgefl.engine.air.progressive import (
 from edgefl.engine.air.sent_time import SentTime, in_turn
 from edgefl.engine.air.slot_interference import InterferedLinks
 from edgefl.engine.parts import Cause, Part, Span, total
-from edgefl.engine.power_models import Connection
 
 
 @dataclass(frozen=True)
@@ -222,23 +221,6 @@ class Link:
     def sync_snr(self, direction: Direction, share: float, snr: float) -> float:
         """Return the mean SNR over fading on a share of the band, from that on the whole band."""
         return _mean_snr(self.round.air, direction, share, self.power(direction), snr)
-
-    def lead(self, direction: Direction, payload_bits: int, since_s: float, connection: Connection) -> Lead:
-        """Return what passes before a transfer that could begin now.
-
-        Args:
-            since_s: time since the device's last transfer; inf without a connection.
-            connection: timers of the device.
-        """
-        air, broadcast = self.round.air, self.round.broadcast if direction == "downlink" else None
-        rules = air.settings.access
-        rate = None if broadcast or rules is None else float(self.round.rates_bit_s[direction][self.row])
-        lead = lead_of(rules, air.slot_s, direction, payload_bits, since_s, connection, rate)
-        if broadcast is None or not lead.slots:
-            return lead
-        # rest until the last of the broadcast's devices is about to listen
-        resting = broadcast.first_slot - air.next_slot(air.env.now) - lead.listening
-        return Lead(resting, lead.listening)
 
     def transfer(
         self, direction: Direction, payload_bits: int, radio_on: Callable[[OnTime], None] = lambda on: None

@@ -8,6 +8,7 @@ import simpy
 
 from edgefl.channel.energy import compute_energy_j, compute_time_s, transfer_energy_j
 from edgefl.channel.tdd import Direction, OnTime
+from edgefl.engine.air.access import Lead, lead_of
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.links import Transfer
 from edgefl.engine.air.radio_round import Link
@@ -125,8 +126,7 @@ class Device:
     ) -> Generator[simpy.Event, None, tuple[Access, Cause | None]]:
         """Wait until a transfer can begin; return what it took, and why it was cut off, if it was."""
         air, env, power = self._air, self.env, self._network.power
-        since_s = power.tails.since_s(self.id, env.now)
-        resting, listening = link.lead(direction, bits, since_s, self.draws.connection)
+        resting, listening = self._lead(link, direction, bits)
         if not resting + listening:
             return NO_ACCESS, None
         from_s, slot_s, listens = env.now, air.slot_s, air.next_slot(env.now) + resting
@@ -142,6 +142,18 @@ class Device:
             return cut_short, interrupt.cause
         listened_s = listening * slot_s
         return Access((resting + listening) * slot_s, listened_s, self.draws.wait_w * listened_s), None
+
+    def _lead(self, link: Link, direction: Direction, bits: int) -> Lead:
+        """Return the slots before a transfer that could begin now."""
+        air, opened, now_s = self._air, link.round, self.env.now
+        rules, broadcast = air.settings.access, opened.broadcast if direction == "downlink" else None
+        rate = None if broadcast or rules is None else float(opened.rates_bit_s[direction][link.row])
+        since_s = self._network.power.tails.since_s(self.id, now_s)
+        lead = lead_of(rules, air.slot_s, direction, bits, since_s, self.draws.connection, rate)
+        if broadcast is None or not lead.slots:
+            return lead
+        # rest until the last of the broadcast's devices is about to listen
+        return Lead(broadcast.first_slot - air.next_slot(now_s) - lead.listening, lead.listening)
 
     def _transfer(self, link: Link, direction: Direction, bits: int) -> Generator[simpy.Event, None, Span]:
         """Move bits over one link, until they have arrived or the transfer is cut off."""
