@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgefl.engine.air.access import AccessSettings, lead_of, slow_start_s
+from edgefl.engine.air.presets import NR
+from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.power_models import ALWAYS_ON, Connection
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
 from edgefl.testing import Scripted, SmallWorld, small_world
@@ -283,3 +285,13 @@ def test_jitter_is_the_same_whatever_happens_to_others() -> None:
     assert computed_s(SPREAD, 4, rules={"deadline_s": 1e6}) == [pytest.approx(one, rel=1e-9) for one in first]
     assert computed_s(SPREAD, 4, devices=5)[:3] == [pytest.approx(one, rel=1e-9) for one in first]
     assert computed_s(None, 2) == [pytest.approx([COMPUTE_S] * 2)] * 3
+
+
+def test_a_preset_fills_what_a_scenario_leaves_out() -> None:
+    """In nr one key of one's own keeps the others, and null takes all away; the journal has none."""
+    nr = AccessSettings(**NR["radio.access"])
+    assert RadioSettings().access == nr
+    assert RadioSettings(access={"setup_s": 0.1}).access == nr.model_copy(update={"setup_s": 0.1})  # type: ignore[arg-type]
+    assert RadioSettings(access=None).access is None
+    assert RadioSettings(preset="journal").access is None
+    assert RadioSettings(preset="journal", access={}).access == AccessSettings()  # type: ignore[arg-type]
