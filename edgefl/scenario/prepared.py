@@ -109,8 +109,8 @@ class Prepared:
         Returns:
             None if nothing is trained, or training cannot be shared.
         """
-        scenario = self.scenario
-        if scenario.federations or scenario.learning is None or scenario.rounds.overlap:
+        scenario = self.parts.get("")  # of a federation on its own
+        if scenario is None or scenario.learning is None or scenario.rounds.overlap:
             return None
         settings = self.values["learning"]
         told: list[Any] = [
