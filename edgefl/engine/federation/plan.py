@@ -40,7 +40,7 @@ class PlannedRound:
 
 @dataclass(frozen=True)
 class _Moved:
-    """Transfers [n] that have ended, the times from which their radios were on, and the access before each."""
+    """Transfers [n] that have ended, the times from which radios were on, and the access before each, if any."""
 
     done: Transfers
     on_s: FloatArray
@@ -141,7 +141,7 @@ def _moved(
     air, tails = some.air, simulation.network.power.tails
     if air.settings.access is None:
         done = some.transfers(direction, bits, from_s)
-        return _Moved(done, done.start_s, [NO_ACCESS] * len(bits))
+        return _Moved(done, done.start_s, [])
     slot_s, draws = np.float64(air.slot_s), [simulation.devices[id_].draws for id_ in some.links.devices]
     since_s = [
         tails.since_s(id_, time_s) for id_, time_s in zip(some.links.devices, from_s.tolist(), strict=True)
@@ -201,5 +201,7 @@ def _transfers(
     columns = (done.start_s, done.end_s, energy_j)
     times_and_joules = (column.tolist() for column in columns)
     spans = map(Span, *times_and_joules, bits, repeat(1.0), repeat(None), done.airtime_s.tolist())
-    for span, access in zip(spans, moved.accesses, strict=True):
-        yield span if access is NO_ACCESS else span.after(access)
+    if not moved.accesses:
+        return spans
+    with_access = zip(spans, moved.accesses, strict=True)
+    return (span if access is NO_ACCESS else span.after(access) for span, access in with_access)
