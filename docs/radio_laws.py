@@ -165,6 +165,18 @@ LAWS = [
         {"radio": {"monitoring": {"t311_s": 0.0}}},
     ),
     Law(
+        "access to the radio: setup without a connection, a grant with one",
+        ("radio.access.setup_s", "radio.access.grant_s"),
+        "measured; 38.321, 5.4.4",
+        {"radio": {"access": {"setup_s": 0.0, "grant_s": 0.0}}},
+    ),
+    Law(
+        "path to the server: round trip, slow start, serialisation",
+        ("radio.access.round_trip_s", "radio.access.before_downlink_s", "radio.access.before_uplink_s"),
+        "measured; RFC 5681, RFC 6928",
+        {"radio": {"access": {"round_trip_s": 0.0, "before_downlink_s": 0.0, "before_uplink_s": 0.0}}},
+    ),
+    Law(
         "L3 filter with k = 4 (instead: no filter)",
         ("handover.l3_filter_k",),
         "38.331, 5.5.3.2",

@@ -53,6 +53,13 @@ class EveryDevice(_DeviceNumber):
         8.0, ge=1e-3, le=1e6, description="processor efficiency chi, FLOPs per cycle"
     )
     capacitance: float = Field(1.0e-28, ge=0, le=1e-20, description="effective chipset capacitance xi")
+    compute_jitter: float | None = Field(
+        None,
+        gt=0,
+        le=2,
+        description="computing takes longer in some rounds, as other work slows it down: standard deviation of the"
+        " logarithm of a log-normal factor with mean 1, drawn for each device and round; null: none",
+    )
     pa_efficiency: float = Field(
         1.0,
         gt=0,

@@ -58,8 +58,11 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def defaults_of(dotted: str, own: Any) -> dict[Preset, Any]:
     """Return the default of a dotted key by preset; `own` is its field's default."""
-    section, _, key = dotted.removeprefix("federations.").rpartition(".")
-    return {preset: sections.get(section, {}).get(key, own) for preset, sections in PRESETS.items()}
+    whole = dotted.removeprefix("federations.")
+    section, _, key = whole.rpartition(".")
+    # a section that a preset fills, and that is otherwise absent
+    of = {preset: own if own is not None else sections.get(whole) for preset, sections in PRESETS.items()}
+    return {preset: sections.get(section, {}).get(key, of[preset]) for preset, sections in PRESETS.items()}
 
 
 def keys_of_presets() -> dict[str, list[str]]:

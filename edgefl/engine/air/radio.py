@@ -148,11 +148,13 @@ class Radio:
         *,
         decided: Mapping[Direction, FloatArray] | None = None,
         power: FloatArray | None = None,
+        lead_slots: int = 0,
     ) -> RadioRound:
         """Open a round of participants that share the cell's band.
 
         Args:
             payload_bits: direction -> bits of each participant.
+            lead_slots: slots before a broadcast, until all that receive it listen.
             decided: direction -> shares of the band set by a decider; the scheduler sets the others.
             power: share of its power that each device radiates; None takes power control, or full power.
         """
@@ -182,7 +184,7 @@ class Radio:
             opened.interfered("downlink") if opened.interfered else fading,
             payload_bits["downlink"],
             quantile=self._settings.broadcast_quantile,
-            first_slot=self.air.next_slot(self.env.now),
+            first_slot=self.air.next_slot(self.env.now) + lead_slots,
             lowest_snr=self.air.monitoring.lowest_snr["downlink"],
         )
         return replace(opened, broadcast=broadcast)
