@@ -25,7 +25,8 @@ from typing import Any
 from edgefl.config import registry
 from edgefl.config.component import SHAPES
 from edgefl.config.scenario_fields import given_keys
-from edgefl.engine.air.presets import NR, Preset, with_preset
+from edgefl.engine.air.presets import NR, Preset, lacking, with_preset
+from edgefl.errors import EdgeflError
 
 PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
     "nr": NR,
@@ -42,6 +43,12 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     another path loss no device is indoors or in a car, unless the scenario says so.
     """
     radio = given_keys(data.get("radio")) or {}
+    if radio.get("preset", "nr") == "nr" and (missing := lacking(data, radio.get("carrier_hz"))):
+        raise EdgeflError(
+            f"above 7.125 GHz, nr has no beams, site power or device power of its own: give {', '.join(missing)};"
+            " it has no blockage either",
+            ("radio", "carrier_hz"),
+        )
     values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})
     values = {place: keys for place, keys in values.items() if place.partition(".")[0] != "radio"}
     left_out = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
