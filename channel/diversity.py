@@ -1,11 +1,36 @@
 """Frequency diversity: a band wider than the channel's coherence fades in several independent parts."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from edgefl.channel.fading import LinkFading
 from edgefl.channel.units import FloatArray
+
+# below it the series' next term is less than rounding: L = 1 + a^2 / 6
+_FLAT = 1e-4
+
+
+def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
+    """Return the number L of independent parts of a band, not rounded: the diversity order of its mean power.
+
+    With paths whose power falls exponentially with their delay, of root mean square d, the fading at two frequencies
+    f apart has the correlation 1 / (1 + 2 pi j d f), and its power the square of its size, 1 / (1 + (2 pi d f)^2).
+    The variance of the mean power over a band W is the mean correlation of its pairs of frequencies; a = 2 pi d W:
+
+        2 integral_0^1 (1 - x) / (1 + (a x)^2) dx = 2 atan(a) / a - ln(1 + a^2) / a^2.
+
+    The mean of L independent parts has the variance 1 / L. For wide bands L is about 2 W d: 11 in 100 MHz of UMi in
+    line of sight (50 ns), 22 without (103 ns).
+
+    Args:
+        bandwidth_hz: > 0. delay_spread_s: d, >= 0; 0 is flat.
+    """
+    a = 2.0 * math.pi * delay_spread_s * bandwidth_hz
+    if a < _FLAT:
+        return 1.0
+    return 1.0 / (2.0 * math.atan(a) / a - math.log1p(a * a) / (a * a))
 
 
 class DiverseFading:
@@ -18,8 +43,7 @@ class DiverseFading:
     percentile is 69 slots, with several taps about 6.
 
     Args:
-        taps: one per part, all with one correlation. L follows from bandwidth over coherence bandwidth: about
-            W x 5 x delay spread; 38.901's median in UMi is 60 ns with line of sight and 130 ns without.
+        taps: one per part, all with one correlation; `independent_parts` has their number.
     """
 
     renews = True
