@@ -15,7 +15,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, Literal, cast
 
 from edgefl.channel.beams import beam_gain_db
-from edgefl.channel.path_loss import PathLoss
+from edgefl.channel.diversity import independent_parts
+from edgefl.channel.path_loss import PathLoss, Spreads
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.config import registry
 from edgefl.config.scenario_fields import given_keys
@@ -51,6 +52,8 @@ NR: dict[str, dict[str, Any]] = {
         "uplink_smallest_part": 0.0625,  # 17 of 273 blocks; 38.214, 6.1.2.2: any number may be allocated
         # 38.101-1, 7.2: four receive antennas in n78; measured four layers carry as much as two ideal ones: trust.md
         "downlink_layers": 2,
+        # parts that fade independently, of links in line of sight, which have the fewest: 38.901, Table 7.5-6
+        "frequency_taps": 11,
         "rates": "cqi",  # 38.214, Table 5.2.2.1-3
         "control_overhead": 0.14,  # 38.306, 4.1.2, downlink below 6 GHz
         "protocol_overhead": 0.03,  # MAC, RLC, PDCP, IP and TCP
@@ -152,8 +155,11 @@ def _value(key: str, value: Any, given: Mapping[str, Any]) -> Any:
             dbm_per_mhz = path_loss_of(given).site_dbm_per_mhz
             if dbm_per_mhz is None:
                 dbm_per_mhz = UMi.site_dbm_per_mhz
-            wide_mhz = max(0.1, _number(given, "bandwidth_hz", USUAL_BANDWIDTH_HZ) / 1e6)
-            return round(dbm_per_mhz + 10.0 * math.log10(wide_mhz), 1)
+            return round(dbm_per_mhz + 10.0 * math.log10(_band_hz(given) / 1e6), 1)
+        case "frequency_taps":
+            in_sight = given.get("line_of_sight") != "never"
+            spread = _spreads(given).los if in_sight else _spreads(given).nlos
+            return min(64, round(independent_parts(_band_hz(given), spread.delay_s)))
         case "array_gain_db":
             return _beams_db(given)[0]
         case "nlos_array_gain_db":  # of an array of another gain, the same part is lost
@@ -164,9 +170,18 @@ def _value(key: str, value: Any, given: Mapping[str, Any]) -> Any:
 
 def _beams_db(given: Mapping[str, Any]) -> tuple[float, float]:
     """Return the gain of a beam with line of sight and without, for a scenario's path loss and carrier."""
-    carrier_hz = _number(given, "carrier_hz", USUAL_CARRIER_HZ)
-    spreads = path_loss_of(given).spreads(carrier_hz) or UMi().spreads(carrier_hz)
+    spreads = _spreads(given)
     return round(beam_gain_db(spreads.los), 1), round(beam_gain_db(spreads.nlos), 1)
+
+
+def _spreads(given: Mapping[str, Any]) -> Spreads:
+    """Return the spreads of a scenario's links; UMi's for a path loss without any."""
+    carrier_hz = _number(given, "carrier_hz", USUAL_CARRIER_HZ)
+    return path_loss_of(given).spreads(carrier_hz) or UMi().spreads(carrier_hz)
+
+
+def _band_hz(given: Mapping[str, Any]) -> float:
+    return max(1e5, _number(given, "bandwidth_hz", USUAL_BANDWIDTH_HZ))
 
 
 def _number(given: Mapping[str, Any], key: str, usual: float) -> float:
@@ -208,7 +223,7 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
             return given.get("sharing") != "dynamic" or power_rule == "per_resource_block"
         case "uplink_smallest_part":
             return by_cqi and power_rule == "full"
-        case "downlink_layers":
+        case "downlink_layers" | "frequency_taps":
             return by_cqi
         case "coverage_margin_db":
             return by_cqi and given.get("shadowing") == "spatial"

@@ -154,7 +154,8 @@ class LinkSettings(Section):
         1,
         ge=1,
         le=64,
-        description="independent parts of the band over which the power of a slot is averaged; 1: flat fading (J)",
+        description="independent parts of the band over which a slot is averaged: its power with rates: shannon, its"
+        " rate with cqi; 1: flat fading (J)",
     )
     uplink_waterfall_db: float | None = Field(
         None,
@@ -190,13 +191,10 @@ class LinkSettings(Section):
         if self.rates == "shannon":
             return None
         if direction == "downlink":
-            return Steps(self.snr_gap_db, self.max_efficiency, layers=self.downlink_layers)
-        return Steps(
-            self.snr_gap_db,
-            self.max_efficiency,
-            layers=self.uplink_layers,
-            smallest_part=self.uplink_smallest_part,
-        )
+            layers, smallest_part = self.downlink_layers, 1.0
+        else:
+            layers, smallest_part = self.uplink_layers, self.uplink_smallest_part
+        return Steps(self.snr_gap_db, self.max_efficiency, layers, smallest_part, self.frequency_taps)
 
     @property
     def goodput(self) -> float:
