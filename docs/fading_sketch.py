@@ -5,6 +5,7 @@ python docs/fading_sketch.py    prints the tables of docs/radio.md; two minutes 
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -61,16 +62,19 @@ def main() -> None:
             / PARTS
         )
 
-    def together(rng: np.random.Generator) -> FloatArray:
-        """Return the rate of the parts' mean power, as link.frequency_taps has it."""
-        power = sum((gauss_markov(rng) for _ in range(PARTS)), np.zeros((LINKS, SLOTS))) / PARTS
-        return steps.efficiency(snr * power)
+    def together(rates: Steps) -> Callable[[np.random.Generator], FloatArray]:
+        """Return the rates at the parts' mean power."""
+        return lambda rng: rates.efficiency(
+            snr * sum((gauss_markov(rng) for _ in range(PARTS)), np.zeros((LINKS, SLOTS))) / PARTS
+        )
 
     rows: dict[str, Callable[[np.random.Generator], FloatArray]] = {
         "Gauss-Markov": lambda rng: steps.efficiency(snr * gauss_markov(rng)),
         "sum of sinusoids": lambda rng: steps.efficiency(snr * jakes(rng)),
-        f"Gauss-Markov, mean power of {PARTS} parts": together,
+        f"Gauss-Markov, {PARTS} parts, as edgefl has them": together(replace(steps, parts=PARTS)),
         f"Gauss-Markov, mean rate of {PARTS} parts": parts(gauss_markov),
+        f"sum of sinusoids, mean rate of {PARTS} parts": parts(jakes),
+        f"Gauss-Markov, rate of the mean power of {PARTS} parts": together(steps),
     }
     print("| fading | mean rate |", " | ".join(f"{size} slots: mean, 95 %, 99 %" for size in SIZES), "|")
     for name, process in rows.items():

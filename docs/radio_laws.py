@@ -50,6 +50,12 @@ LAWS = [
         {"radio": {"budget": {"server_power_dbm": 53.0}}},
     ),
     Law(
+        "independent parts of the band, 11; here one",
+        ("radio.link.frequency_taps",),
+        "38.901, Table 7.5-6",
+        {"radio": {"link": {"frequency_taps": 1}}},
+    ),
+    Law(
         "two layers in the downlink",
         ("radio.link.downlink_layers",),
         "38.306, 4.1.2",

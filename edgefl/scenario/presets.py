@@ -5,9 +5,8 @@ is the journal paper, with its radio and its accounting. A key that a preset doe
 
 Other keys follow the paper (J) in both presets, each for a reason:
 
-- `radio.sharing: static`, `frequency_taps: 1`, `downlink: unicast`: how a site shares its band, how many paths its
-  places have and whether it broadcasts differ between networks; these are the simplest cases. So is
-  `mobility: static`, whose Doppler shift is Table I's.
+- `radio.sharing: static`, `downlink: unicast`: how a site shares its band and whether it broadcasts differ between
+  networks; these are the simplest cases. So is `mobility: static`, whose Doppler shift is Table I's.
 - `devices.pa_efficiency`: only matters with `power: journal`, which belongs to that preset.
 - `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers until the user gives others.
 - `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate; it costs nothing.

@@ -177,6 +177,26 @@ def test_beams_follow_from_the_spread_of_the_path_loss(
         assert gains_db == pytest.approx([beam_gain_db(each) for each in spreads], abs=0.05)
 
 
+@pytest.mark.parametrize(
+    ("radio", "parts"),
+    [
+        ({}, 11),  # about 2 W d, of 50 ns
+        ({"bandwidth_hz": 20e6}, 3),
+        ({"bandwidth_hz": 5e6}, 1),
+        ({"propagation": {"line_of_sight": "never"}}, 22),  # 103 ns
+        ({"path_loss": "uma"}, 20),  # 93 ns
+        ({"path_loss": "inh"}, 5),  # 20 ns
+        ({"link": {"frequency_taps": 4}}, 4),
+        ({"link": {"rates": "shannon"}, "monitoring": {"coverage_margin_db": None}}, 1),
+        ({"preset": "journal"}, 1),
+    ],
+)
+def test_parts_of_the_band_follow_from_its_width_and_the_spread_of_delays(
+    radio: dict[str, Any], parts: int
+) -> None:
+    assert RadioSettings(**radio).link.frequency_taps == parts
+
+
 # ---- above 7.125 GHz
 
 FR2: dict[str, Any] = {"carrier_hz": 28e9, "slot_s": 0.125e-3}
