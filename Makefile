@@ -1,8 +1,10 @@
 # make demo   install edgefl, get Fashion-MNIST, run the quickstart study, then a moving network and its report
-# make test   install the dev extras, then lint, type-check and test
+# make test   install the dev extras, then lint, type-check and test, all but the expensive tests, in less than five minutes
+# make nightly the same with all tests (a quarter of an hour)
 # make paths  golden runs and training once more, with the instructions of other processors; part of `make test`
-# make quick  lint, types, golden runs, and the unit tests that are not slow with one case of each, in well under a minute
-# make lowest the unit tests that are not slow with the lowest versions that pyproject.toml declares but of torch, in an environment of its own
+# make quick  lint, types, golden runs, and the cheapest case of each cheap unit test, in less than 40 seconds
+# make costs  run all tests, and write what each costs into tests/costs.tsv, which says what `make test` and `make quick` leave out
+# make lowest the unit tests of `make test` with the lowest versions that pyproject.toml declares but of torch, in an environment of its own
 # make newest the same with the newest versions that it allows
 # make readme run the demo and take its pictures into docs/
 # make gallery draw every shipped scenario into docs/gallery.md
@@ -15,10 +17,10 @@
 # make gpu    all that wants a GPU, in one command: tests, speed, memory, whole runs; writes runs/gpu/gpu.md
 # make bench  measure speed beside named rivals: BENCH=radio, network, deciders, training, memory or "run SCENARIO"
 # make codecs train Fashion-MNIST with every codec, each way: the table of docs/codecs.md (some minutes)
-# make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
+# make fuzz   try thousands of changed scenarios with validate and run; `make nightly` tries some of them
 # make joints random combinations of features through small runs, by rules and references; a few minutes
-# make damage damage run and study directories at random and read them; `make test` tries some of them
-# make faults inject each named fault of tests/faults; its check must fail (five minutes); `make test` does some of it
+# make damage damage run and study directories at random and read them; `make nightly` tries some of them
+# make faults inject each named fault of tests/faults; its check must fail (five minutes); `make nightly` does some of it
 # make mutants try 200 changed operators, constants and bounds, drawn with a seed, against the tests of their modules
 # make kill   kill runs and a study at random instants, resume them, and compare every byte
 # make touched count the files that each feature touches outside its rooms
@@ -32,8 +34,8 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust town city test paths quick lowest newest cluster editor checks gpu bench codecs fuzz joints damage faults mutants \
-  kill touched schema golden clean
+.PHONY: demo docs readme gallery trust town city test nightly paths quick costs lowest newest cluster editor checks gpu bench codecs fuzz joints damage \
+  faults mutants kill touched schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -75,25 +77,31 @@ city: $(VENV)/installed $(FASHION)
 	cp runs/city_day/day.png docs/city_day.png
 
 test: checks $(FASHION) $(CHROMIUM)
-	$(BIN)/pytest
+	$(BIN)/pytest -m "not nightly"
 	$(BIN)/python -m tests.tools.code_paths
+
+nightly: checks $(FASHION) $(CHROMIUM)
+	$(BIN)/pytest
+	$(BIN)/python -m tests.tools.code_paths -m ""
+
+costs: $(VENV)/installed-dev $(FASHION) $(CHROMIUM)
+	$(BIN)/pytest -p tests.tools.costs
 
 paths: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/python -m tests.tools.code_paths
 
 UNITS := tests/unit tests/golden
-QUICK := -m "not slow and not further" $(UNITS)
 
 quick: checks $(FASHION)
-	$(BIN)/pytest $(QUICK)
+	$(BIN)/pytest -m "not slow and not further" $(UNITS)
 
 # With TORCH=--torch the lowest version of torch too; PIP_EXTRA_INDEX_URL may name an index of builds for CPUs.
 lowest newest: $(FASHION)
 	test -x $(VENV)-$@/bin/python || $(PYTHON) -m venv $(VENV)-$@
 	$(PYTHON) -m tests.tools.bounds $@ $(TORCH) > $(VENV)-$@/versions.txt
 	$(VENV)-$@/bin/pip install -q -U --upgrade-strategy eager -c $(VENV)-$@/versions.txt -e '.[test]'
-	$(VENV)-$@/bin/pytest -m "not slow" $(UNITS)
-	$(VENV)-$@/bin/pytest tests/unit/analysis/test_export.py  # all of it: slow, and the only use of MLflow
+	$(VENV)-$@/bin/pytest -m "not nightly" $(UNITS)
+	$(VENV)-$@/bin/pytest tests/unit/analysis/test_export.py  # all of it: the only use of MLflow
 
 checks: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -22,10 +22,10 @@ DPI = 84
 HEAD = """\
 # Gallery
 
-Every scenario that comes with edgefl, as `edgefl preview` draws it before a run. On the left is the map with its
-signal, devices at the start (dots), their tracks (lines) and handovers (red crosses). On the right is the number of
-devices in each cell or, where that never changes, the quality of their links; below it are the labels that devices
-hold. Click a picture for its description and the command that runs it.
+These are all scenarios that come with edgefl, as `edgefl preview` draws them before a run. On the left is the map
+with the signal strength, devices at the start (dots), their tracks (lines) and handovers (red crosses). On the
+right is the number of devices in each cell or, where it never changes, the quality of their links; below are the
+labels that devices hold. Click a picture for a description and the command that runs the scenario.
 """
 COLUMNS = 3  # pictures per row on the first page
 TOPICS = {
@@ -68,7 +68,7 @@ def main(names: list[str]) -> None:
             preview, known = drawn(without_data(scenario)), False
         draw(preview, HERE / "gallery" / f"{file.stem}.webp", dpi=DPI)
         facts[file.stem] = (
-            measured(preview) if known else "Its data set was not installed when this was drawn."
+            measured(preview) if known else "Its data set was not installed when the picture was drawn."
         )
         FACTS.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
     topics = by_topic(files)
@@ -149,9 +149,8 @@ def measured(preview: Preview) -> str:
             )
     probe = preview.forecast.probe
     return (
-        f"A round of its {preview.forecast.devices} devices takes {float(f'{probe.latency_s:.3g}'):,g} s and"
-        f" {float(f'{probe.energy_j:.3g}'):,g} J"
-        f" at the beginning{moves}."
+        f"With its {preview.forecast.devices} devices, a round at the start takes"
+        f" {float(f'{probe.latency_s:.3g}'):,g} s and {float(f'{probe.energy_j:.3g}'):,g} J{moves}."
     )
 
 

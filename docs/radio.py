@@ -39,37 +39,39 @@ Do = Callable[..., Iterable[Any]]
 HEAD = """\
 # The radio
 
-`radio.preset: nr`, the default, models a real 5G radio; `radio.preset: journal` is the journal paper's. The preset
-fills in the keys that a scenario leaves out, and a run's scenario.yaml lists them all. A key that the scenario sets
-wins: `radio.tdd: null` removes the frame, `radio.monitoring.coverage_margin_db: null` the limit of coverage. The
-tables of this page come from whole runs: means over seeds with their standard error.
+`radio.preset: nr`, the default, models a real 5G radio; `radio.preset: journal` is the journal paper's radio. The
+preset fills in the keys that a scenario leaves out, and a run's scenario.yaml lists them all. A key that the
+scenario sets takes precedence: `radio.tdd: null` removes the frame, and `radio.monitoring.coverage_margin_db: null`
+removes the limit of coverage. The tables on this page come from whole runs; they show means over seeds with their
+standard errors.
 """
 LAWS_HEAD = """\
 ## Effect of leaving out a law
 
 35 devices walk and 35 drive through seven cells of 500 m, with 100 MHz and a load of 0.3 in the neighbouring cells.
-They exchange 21 Mbit each way in two rounds. A round waits up to five minutes, and a failed link is established
-again, so that devices can finish their part. Each row is the preset without one law. The last two columns divide
-the time and energy of the whole preset by those of the row, for the same seeds: above 1, the law costs time or
-energy. Time and energy are per round and cell; energy is that of the cell's devices. A round ends with its slowest
-device. Without reestablishment, a failure ends the device's part of the round, so that row covers different
-devices. The same holds for the row without parts of a share: fewer devices have coverage then, and the round does
-not wait for them. `radio.propagation.shadowing: spatial` is not in the table, because several cells are not
-possible without it.
+They exchange 21 Mbit in each direction in two rounds. A round waits up to five minutes, and failed links are
+reestablished, so that devices can finish their part. Each row is the preset without one law; "instead" says what
+replaces the law. The last two columns divide the time and energy of the whole preset by those of the row, for the
+same seeds: if the ratio is above 1, the law costs time or energy. Time and energy are per round and cell; energy is
+that of the cell's devices. A round ends with its slowest device. Two rows cover a different set of devices.
+Without reestablishment, a link failure ends the device's part of the round. Without transmission on a part of the
+share, fewer devices have coverage, and the round does not wait for the others.
+`radio.propagation.shadowing: spatial` is not in the table, because a scenario with several cells requires it.
 """
 QUICKSTART_HEAD = """\
 ## The quickstart with both presets
 
-The first session of `quickstart.yaml`, with learning, from scratch. Simulated seconds and the devices' joules count
-from its beginning, including computing. The target is nine tenths of the accuracy that the journal's radio has at
-the session's end; the last row of a preset is the first round that reaches it.
+This is the first session of `quickstart.yaml`, with training from scratch. Simulated seconds and the devices'
+joules are counted from the session's beginning, and include computing. The target is nine tenths of the accuracy
+that the run with the journal's radio has at the session's end; the last row of each preset is the first round that
+reaches it.
 """
 CITY_HEAD = """\
 ## A city's day with both presets
 
-`city_day.yaml` with its deadline of 120 s, without training. Its sessions open and close with the devices that are
-present, not by accuracy, and its payload is that of its model, so training would change nothing about the radio. Of
-the scenario's own radio, only band, carrier, load and the settings that several cells need are kept. Time and
+This is `city_day.yaml` with its deadline of 120 s, without training. Its sessions depend on which devices are
+present, not on accuracy, and its payload is that of its model, so training would change nothing about the radio. Of
+the scenario's own radio settings, we kept only band, carrier, load and those that several cells require. Time and
 energy are per round and cell, over rounds with at least one participant; devices that miss the deadline are cut
 off. Standard errors are over rounds.
 """
@@ -139,9 +141,9 @@ def laws(do: Do, data: Callable[[str], Data] = seven_cells, seeds: Sequence[int]
     jobs = [(variant, seed) for variant in variants for seed in seeds]
     found = np.array(list(do(measured, *zip(*jobs, strict=True)))).reshape(len(variants), len(seeds), 3)
     titles = [
-        ("nr, whole", "", ""),
+        ("none: all of `nr`", "", ""),
         *((law.name, _keys(law), law.source) for law in LAWS),
-        ("all: the journal's radio", "`radio.preset`", "J, Table I"),
+        ("all laws: the journal's radio", "`radio.preset`", "J, Table I"),
     ]
     rows = [
         [*title, *(_with_error(each[:, i]) for i in (0, 1)), f"{each[:, 2].mean():.1%}"]

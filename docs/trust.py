@@ -28,14 +28,14 @@ GOLDEN = HERE.parent / "tests" / "golden" / "golden_umi.csv"
 HEAD = """\
 # Trust
 
-This page compares every law of the radio with its source, and simulated runs with what others have measured (figures
-only, none of their data). Where they differ, it says why. The page is computed from the code, and a test checks its
-figures.
+This page compares every law of the radio with its source, and simulated runs with what others have measured (only
+their figures, not their data). Where they differ, the page says why. The page is computed from the code, and a test
+checks its figures.
 
-*Allowed* is how far a test lets a figure be from its reference, in the same unit as the deviation. Where it says
-*page*, the two differ for the reason below the table, and the test compares the figure with the printed one: within
-0.1 % for laws, 1 % for runs. A *fault* is one of [those below](#fault-injection) that moves the figure beyond what is
-allowed.
+*Allowed* is the largest deviation from the reference that a test accepts, in the same unit as the deviation. Where
+it says *page*, figure and reference differ for the reason given below the table, and the test compares the figure
+with the one printed here, within 0.1 % for laws and 1 % for runs. A *fault* is one of [the faults
+below](#fault-injection) that makes the deviation larger than allowed.
 """
 
 
@@ -143,9 +143,9 @@ def shadowing() -> Section:
         "38.901, 7.4.4: exp(-d / 10 m) in line of sight, exp(-d / 13 m) without",
         "`edgefl.channel.gaussian_fields`, 200 fields at 9 places",
         rows,
-        f"Sampled, with a standard error of up to {error:.3f}. The fields are linear between nodes 1.25 m apart,"
-        " which adds up to 0.012 at distances of a few metres. The allowed deviation is that plus four standard"
-        " errors.",
+        f"The figures are sampled, with a standard error of up to {error:.3f}. The fields are linear between"
+        " nodes 1.25 m apart, which adds up to 0.012 at distances of a few metres. The allowed deviation is"
+        " 0.012 plus four standard errors.",
     )
 
 
@@ -168,7 +168,7 @@ def fading() -> Section:
             rows.append(Row(name, law, measured, "", allowed, "channel.rho_squared"))
         else:
             rows.append(Row(name, law, measured))
-            name = f"the same against rho^{lag}, rho after one slot"
+            name = f"compared with rho^{lag} (rho after one slot)"
             rows.append(Row(name, rho**lag, measured, "", allowed, "channel.fading_forgets"))
     lags = np.arange(1, TRANSFER)
     both = (special.j0(turn * lags) ** 2, rho ** (2.0 * lags))
@@ -176,13 +176,14 @@ def fading() -> Section:
     rows.append(Row(f"independent powers in {TRANSFER} slots", law, ours, "slots"))
     return Section(
         "Fading over time",
-        "Jakes: J0(2 pi f_d t), scatterers all around",
+        "Jakes's law: J0(2 pi f_d t), for scatterers all around",
         "`edgefl.channel.fading`, 400,000 slots of one link",
         rows,
-        "As in the journal paper, fading is a Gauss-Markov process. Its correlation equals Jakes's after one slot"
-        " and is rho^n after n slots, an exponential, while Jakes's falls faster at first and then oscillates around"
-        " zero. A transfer averages over its slots, and here over fewer independent ones: transfer times spread more"
-        " than with Jakes's correlation, but their mean is the same. Sampled; allowed: four standard errors.",
+        "As in the journal paper, fading is a Gauss-Markov process. Its correlation equals Jakes's after"
+        " one slot and is rho^n after n slots, which falls exponentially, while Jakes's correlation falls"
+        " faster at first and then oscillates around zero. A transfer averages over its slots, and fewer of"
+        " them are independent here, so transfer times spread more than with Jakes's correlation, but their"
+        " mean is the same. The figures are sampled; four standard errors are allowed.",
     )
 
 
@@ -212,8 +213,8 @@ def rates() -> Section:
         "Shannon, up to the table's highest rate of 7.4 bit/s/Hz",
         "`edgefl.channel.modulation`: 38.214, Table 5.2.2.1-3, 2 dB from Shannon, before overheads",
         rows,
-        "The steps carry less than the curve above them, 2 dB more are needed because codes are real, and below CQI"
-        " 1 (-7.5 dB) nothing is transmitted.",
+        "Rates are lower than Shannon's for three reasons: the table's steps lie below the curve, real"
+        " codes need 2 dB more, and below CQI 1 (-7.5 dB) nothing is transmitted.",
     )
 
 
@@ -234,11 +235,11 @@ def walls() -> Section:
             rows.append(Row(name, law, here, "dB", 0.08, "channel.way_inside"))
     return Section(
         "Walls",
-        "38.901, 7.4.3.1 at 3.5 GHz: wall + 0.5 dB/m over the smaller of two uniform distances within 25 m + normal,"
-        " convolved",
+        "38.901, 7.4.3.1 at 3.5 GHz: the distribution of the sum of the wall's loss, 0.5 dB/m over the"
+        " smaller of two uniform distances within 25 m, and a normal number",
         "`edgefl.channel.penetration`, 200,000 draws",
         rows,
-        "Sampled; allowed: four standard errors of the outer quantiles.",
+        "The figures are sampled; four standard errors of the outer quantiles are allowed.",
     )
 
 

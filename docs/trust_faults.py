@@ -12,29 +12,30 @@ from tests.tools.mutants import EACH, SEED
 
 HEAD = "## Fault injection\n"
 WORDS = """
-A law that cannot fail proves nothing. Each line below is a fault that `make faults` injects into the code, and the
-test that must then fail. The faults were written before their tests were tried: {first}; of the
-others, twelve got a better test, and five now name another existing test. Three faults came later, for rows
-above that had none. In the last complete run **{now}** are caught. *Tolerance* is what the test lets pass, *s* the
-CPU time that it takes to notice the fault. A fault whose test does not end would be *slow*, which does not count as
-caught.
+A test that cannot fail proves nothing. Each row below is a fault that `make faults` injects into the code, with the
+test that must then fail. The faults were written before their tests were tried: {first}; of the others, twelve got
+a better test, and five now name another existing test. Three faults came later, for rows of the tables above that
+had none. In the last complete run **{now}** were caught. *Tolerance* is the largest deviation that the test
+accepts, and *s* is the CPU time that it takes to notice the fault. A fault whose test does not end would be listed
+as *slow*, which does not count as caught.
 """
 MUTATED = """\
 ### Mutants
 
-`make mutants` also draws {each} places in each of four rooms, with a seed, and changes an operator, a constant or a
-bound inside a function. {tried} mutants have been tried, each against the unit tests of its module and of the modules
-that import it, then against small whole runs, its room's laws, and all unit tests of its room. A mutant that no test
-can tell from the code, because it changes nothing observable, is equivalent and does not count. A mutant with which
-tests do not end within three times their usual time has timed out, which counts as killed.
+`make mutants` also draws {each} places at random, with a seed, in each of four rooms of the code, and at each place
+changes an operator, a constant or a bound inside a function. {tried} of these mutants have been tried, each against
+the unit tests of its module and of the modules that import it, then against small whole runs, the laws of its room,
+and all unit tests of its room. A mutant is *equivalent* if it changes nothing observable, so that no test can tell
+it from the original; equivalent mutants do not count. A mutant has *timed out* if tests take more than three times
+as long as usual; this counts as killed.
 
 With the tests that existed when the mutants were drawn, **{first:.0%}** were killed. We examined the survivors:
 {chosen} are killed by existing tests that had not been tried, because the tool chose tests by name and import only,
-which makes {there:.0%}; {written} are killed by tests that were written for them, which makes **{now:.0%}** now.
+which makes {there:.0%}; {written} are killed by tests that were then written for them, which makes **{now:.0%}**.
 """
 OTHER = """\
-Tests were written for that score. Another draw, {drawn} with seed {seed}, was tried afterwards, and no test was
-written for it: **{score:.0%}**.
+Because these tests were written for the drawn mutants, we then tried another {drawn} mutants, drawn with seed
+{seed}, and wrote no tests for them: **{score:.0%}** were killed.
 """
 
 

@@ -33,15 +33,15 @@ def joules(row: Any, section: Any) -> Any:
             )
     return section(
         "Joules per bit",
-        f"SIGCOMM21-5G/artifact: uplink above 50 Mbit/s {PHONE}, at a median of 3.93 W; downlink above 300 Mbit/s 3.4"
-        " to 6.1, at 5.91 W; for runs the nearest value of the range",
+        f"SIGCOMM21-5G/artifact: uplink above 50 Mbit/s {PHONE}, at a median of 3.93 W; downlink above 300"
+        " Mbit/s 3.4 to 6.1, at 5.91 W; for runs, the reference is the nearest value in the range",
         f"devices.power: phone_5g; the runs have preset nr and {ALONE} devices outdoors in a cell of 250 m, each"
         " alone in the band",
         rows,
-        "The energy per bit is 3.5 W over the rate, and little else. At the measured rates the law gives the"
-        " measured values, and so do the median and the fastest of the simulated devices. The slowest, at the cell's"
-        " edge, have a tenth to a third of the measured rates, and a bit costs correspondingly more. Devices that"
-        " share a band pay in proportion to their share.",
+        "The energy per bit is essentially 3.5 W divided by the rate. At the measured rates the law gives"
+        " the measured values, and so do the median and the fastest of the simulated devices. The slowest"
+        " devices, at the cell's edge, have a tenth to a third of the measured rates, and spend"
+        " correspondingly more per bit. Devices that share a band are charged in proportion to their share.",
     )
 
 

@@ -108,12 +108,13 @@ def rates(row: Any, section: Any) -> Any:
             rows += _rows(row, f"{way}, {name}", ranges, np.quantile(values, QUANTILES), "Mbit/s")
     return section(
         "Rates of one device",
-        "SIGCOMM24-5GinMidBands/artifacts 2e0034b, commercial networks at 3.5 GHz with 80 to 100 MHz, each second;"
-        " where operators span a range, its nearest value. Outdoors: six operators in Europe, with good reception"
-        " (for the uplink: CQI 12 and more). Indoors and outdoors: four of them over many spots; for the uplink 100"
-        " MHz of band n41, wherever it carried anything",
-        f"preset nr, {PLACES:,} places in a cell of 250 m, each device alone in the band, the mean over fading; with"
-        f" 80 % indoors, {everywhere.covered:.1%} of the devices have coverage",
+        "SIGCOMM24-5GinMidBands/artifacts 2e0034b, commercial networks at 3.5 GHz with 80 to 100 MHz, one"
+        " value per second; where operators span a range, the reference is the nearest value in it."
+        " Outdoors: six operators in Europe, with good reception (for the uplink: CQI 12 and more). Indoors"
+        " and outdoors: four of these operators, at many places; for the uplink 100 MHz of band n41,"
+        " wherever it carried anything",
+        f"preset nr, {PLACES:,} places in a cell of 250 m, each device alone in the band, averaged over"
+        f" fading; with 80 % indoors, {everywhere.covered:.1%} of the devices have coverage",
         rows,
         RATES_WHY,
     )
@@ -133,8 +134,8 @@ def times(row: Any, section: Any) -> Any:
             rows += _rows(row, f"{stage}, {name}", turned, np.quantile(took[stage], QUANTILES), "s")
     return section(
         "Time to move 10 MB",
-        "80 Mbit over the measured rates above",
-        f"{ALONE} devices in a cell of 250 m, each in turn alone in the band",
+        "80 Mbit divided by the measured rates above",
+        f"{ALONE} devices in a cell of 250 m, which have the band to themselves one after the other",
         rows,
         TIMES_WHY,
     )
@@ -150,35 +151,38 @@ def sinr(row: Any, section: Any) -> Any:
             rows.append(row(f"load {load:g}, {quantile:.0%}", reference, float(value), "dB", allowed))
     return section(
         "SINR under load",
-        "uccmisl/5Gdataset 306d92e, SNR that a phone reports in 5G while downloading and driving: -6, 4 and 18 dB at"
-        " 10, 50 and 90 %; while standing still -2, 3 and 7 dB",
-        f"preset nr, {CARS} cars among seven sites of three sectors, UMa, 500 m apart; without beam gain, which the"
-        " signals behind a phone's report do not have",
+        "uccmisl/5Gdataset 306d92e, the SNR that a phone reports in 5G while it downloads: -6, 4 and 18 dB"
+        " at the 10, 50 and 90 % quantiles while driving, and -2, 3 and 7 dB while standing still",
+        f"preset nr, {CARS} cars among seven sites of three sectors, UMa, 500 m apart; without beam gain,"
+        " because a phone reports the SNR of signals without beams",
         rows,
         SINR_WHY,
     )
 
 
 RATES_WHY = (
-    "Outdoors all quantiles but one are within the operators' range. That four real layers carry as much as two"
-    " ideal ones is taken from these measurements: the operator with the most layers, 3.9 on average, has 895 Mbit/s"
-    " at 90 %, while four layers of 256QAM would be 1,670. Indoors and outdoors, the slowest tenth is slower than"
-    " measured, by -69 % and -52 %: the phones that measured were mostly outdoors, and networks move a phone in such"
-    " a place to a lower band, which this cell does not have. The fastest tenth of the uplink is at +139 %: that"
-    " operator's frame gives the uplink a fifth at most, shared with other users; here a device has all of DDDSU's 23"
-    " %, near the site at 256QAM."
+    "Outdoors all quantiles except one are within the operators' range. From these measurements we also"
+    " took the assumption that four real layers carry as much as two ideal ones: the operator with the most"
+    " layers, 3.9 on average, has 895 Mbit/s at the 90 % quantile, while four ideal layers of 256QAM would"
+    " carry 1,670. Indoors and outdoors, the slowest tenth is slower than measured, by 69 % in the downlink"
+    " and 52 % in the uplink: the measuring phones were mostly outdoors, and networks move a phone with"
+    " such a bad link to a lower band, which this cell does not have. The fastest tenth of the uplink is"
+    " 139 % faster than measured: the measured operator's frame gives the uplink at most a fifth of the"
+    " time, shared with other users, while a device here has all of DDDSU's 23 %, near the site with"
+    " 256QAM."
 )
 TIMES_WHY = (
-    "The times are 80 Mbit over the rates, at other places than those above. There are 40 places, so each quantile"
-    " rests on a few of them. Indoors and outdoors, the slowest tenth takes 3 to 5 times as long, and the median of"
-    " the uplink two thirds longer, for the reason above: there is no other band. The fastest tenth of the uplink, at"
-    " -52 %, has the band to itself."
+    "The times are 80 Mbit divided by the rates, at other places than in the table above. There are only 40"
+    " places, so each quantile depends on a few of them. Indoors and outdoors, the slowest tenth takes 3 to"
+    " 5 times as long as measured, and the median of the uplink takes two thirds longer, for the reason"
+    " given above: there is no lower band. The fastest tenth of the uplink takes 52 % less time than"
+    " measured, because each device has the band to itself."
 )
 SINR_WHY = (
-    "Under full load the quantiles are within 3 dB of the phones' reports, and under half load within 5 dB: phones"
-    " mostly measure signals that other cells send all the time. Without load only noise remains, which gives 9 to 20"
-    " dB more. We looked for the curves of 3GPP's and ITU's own calibrations and did not find them as numbers in"
-    " public sources."
+    "Under full load the quantiles are within 3 dB of the phones' reports, and under half load they are"
+    " within 5 dB: what phones measure is disturbed mostly by signals that other cells send all the time."
+    " Without load only noise remains, and the SINR is 9 to 20 dB higher. We looked for the curves of"
+    " 3GPP's and ITU's own calibrations, but did not find them as numbers in public sources."
 )
 
 

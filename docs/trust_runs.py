@@ -37,26 +37,30 @@ MACRO = {"path_loss": "uma", "isd_m": 500.0, "sectors": 3}
 SKETCHED = [(30.0, 0.16), (30.0, 0.48), (60.0, 0.48)]  # km/h and time to trigger, s
 WALKERS, WALK_M_S = 600, 1.4
 HANDOVERS_WHY = (
-    "With sites 200 m apart a car crosses more borders a minute than the measured cars changed cells, so the"
-    " measured sites must have been farther apart. Comparable numbers are the handovers for each border, and the"
-    " share of them that return. Where sites have three sectors, as in real networks, there are 1.4 to 2.4 handovers"
-    " a border, and 12 to 18 % return. Two effects add handovers to the borders: in UMi shadowing alone adds half as"
-    " many, and line of sight alone three quarters. Line of sight creates islands of one cell inside another, because"
-    " a site that comes into sight is 20 to 30 dB ahead; cars hand over to an island and return after seconds. 38.901"
-    " draws line of sight for each site independently (7.6.3.3, for drops of links), which gives an eighth to a third"
-    " more handovers. nr assumes a correlation of 0.5 between sites, `radio.propagation.los_site_correlation`, as for"
-    " shadowing: what stands around a device obstructs all sites. That is our choice and comes from no standard."
-    " Without sectors, far sites reach everywhere, and between large cells such islands outnumber the borders. Seven"
-    " sites that repeat also hide far ones: with `layout.rings: 2` there are a sixth more. To study handovers, set"
-    " `layout.isd_m`, `layout.sectors`, `handover.a3_offset_db` and `handover.time_to_trigger_s`."
+    "With sites 200 m apart a simulated car crosses more borders per minute than the measured cars changed"
+    " cells, so the measured sites must have been farther apart. What can be compared is the number of"
+    " handovers per border, and the share of handovers that return to the previous cell. Where sites have"
+    " three sectors, as in real networks, there are 1.4 to 2.4 handovers per border, and 12 to 18 % return."
+    " Two effects cause handovers in addition to those at borders: in UMi, shadowing alone adds half as"
+    " many, and line of sight alone adds three quarters. Line of sight creates islands of one cell inside"
+    " another, because a site that comes into sight is 20 to 30 dB stronger; cars hand over to an island"
+    " and return after a few seconds. 38.901 draws line of sight for each site independently (7.6.3.3, for"
+    " drops of links), which gives an eighth to a third more handovers. nr assumes a correlation of 0.5"
+    " between sites, `radio.propagation.los_site_correlation`, as for shadowing, because objects around a"
+    " device obstruct all sites. This is our choice and comes from no standard. Without sectors, far sites"
+    " reach everywhere, and between large cells there are more such islands than borders. Repeating seven"
+    " sites also hides far sites: with `layout.rings: 2` there are a sixth more handovers. To study"
+    " handovers, set `layout.isd_m`, `layout.sectors`, `handover.a3_offset_db` and"
+    " `handover.time_to_trigger_s`."
 )
 SKETCH_WHY = (
-    "The sketch has shadowing but no line of sight, and its beams are 10 degrees high; here line of sight changes"
-    " over 50 m and by 20 dB. Both give 1.2 to 2 handovers a border. Those of the sketch return sooner, because its"
-    " shadowing decorrelates within half the distance, and there are fewer at higher speed, when filter and time to"
-    " trigger cover a longer distance; islands of line of sight are too large for that. On foot the filter averages"
-    " over a metre or two and smooths nothing, so shadowing and line of sight add to geometry. A run with more than"
-    " three handovers a border has a note in run.json."
+    "The sketch has shadowing but no line of sight, and its beams are 10 degrees high; in edgefl line of"
+    " sight changes over 50 m and by 20 dB. Both give 1.2 to 2 handovers per border. In the sketch devices"
+    " return sooner, because its shadowing decorrelates within half the distance. Its handovers become"
+    " fewer at higher speed, when filter and time to trigger cover a longer distance; islands of line of"
+    " sight are too large to be filtered out like this. On foot the filter averages over only a metre or"
+    " two and smooths nothing, so shadowing and line of sight cause more handovers than geometry alone. A"
+    " run with more than three handovers per border has a note in run.json."
 )
 
 
@@ -190,7 +194,7 @@ def _handovers(row: Any, section: Any) -> Any:
         },
         "line of sight everywhere": {"propagation": {"line_of_sight": "always"}},
         "no shadowing": {"propagation": {"shadowing_std_db": 0.0}},
-        "0 and 3 dB, 256 ms": {"handover": FASTER_RULES},
+        "offset 0 dB, hysteresis 3 dB, 256 ms": {"handover": FASTER_RULES},
     }.items():
         rows.append(row(f"UMi, 200 m: {name}", crossed, handovers(**small, **keys).a_minute, "1/min"))
     for name, city in CITIES.items():
@@ -202,20 +206,27 @@ def _handovers(row: Any, section: Any) -> Any:
             rows.append(row(f"{name}: {cells}", crossed, found.a_minute, "1/min"))
             if sectors > 1:
                 rows.append(
-                    row("the same, measured", _nearest(found.a_minute, 1.3, 3.8), found.a_minute, "1/min")
+                    row(
+                        "compared with measurements",
+                        _nearest(found.a_minute, 1.3, 3.8),
+                        found.a_minute,
+                        "1/min",
+                    )
                 )
             border, back = (BORDER, BACK) if sectors > 1 else (None, None)
             measured_border = _nearest(found.a_border, 1.5, 2.4)
-            rows.append(row("the same per border", measured_border, found.a_border, "1/border", border))
+            rows.append(row("handovers per border", measured_border, found.a_border, "1/border", border))
             rows.append(row("returns within 5 s", _nearest(found.back, 0.16, 0.19), found.back, "", back))
     return section(
         "Handovers while driving",
-        "per minute: the borders that a straight path crosses, 4 v / (pi d) for hexagons d apart, twice as many with"
-        " sectors; measured: SIGCOMM21-5G/artifact 35aaf28, Driving-Wild, 10 minutes each, 1.3 with 5G SA in low"
-        " band, 3.0 and 3.8 with LTE. Per border, and returns: uccmisl/5Gdataset 306d92e, cars at 31 km/h, 0.8 (LTE)"
-        " and 1.0 (5G) a minute, 1.5 with changes between the two; 1.5 and 2.4 changes for each cell that is new to a"
-        " drive, of which 16 and 19 % return to the previous cell within 5 s. Where these span a range,"
-        " its nearest value",
+        "for handovers per minute, the number of borders that a straight path crosses: 4 v / (pi d) for"
+        " hexagons d apart, and twice as many with sectors. Measured: SIGCOMM21-5G/artifact 35aaf28,"
+        " Driving-Wild, 10 minutes each, 1.3 per minute with 5G SA in low band, 3.0 and 3.8 with LTE. For"
+        " handovers per border and returns: uccmisl/5Gdataset 306d92e, cars at 31 km/h, which change cells"
+        " 0.8 (LTE) and 1.0 (5G) times per minute, or 1.5 times including changes between LTE and 5G; there"
+        " are 1.5 and 2.4 changes for each cell that is new in a drive, of which 16 and 19 % return to the"
+        " previous cell within 5 s. Where measurements span a range, the reference is the nearest value in"
+        " it",
         f"{CARS} cars at 30 to 50 km/h for 200 s, A3 with offset 3 dB, hysteresis 1 dB and 320 ms",
         rows,
         HANDOVERS_WHY,
@@ -241,17 +252,25 @@ def _mobility(row: Any, section: Any) -> Any:
         rows.append(row(f"{name}: per border", theirs.a_border, ours.a_border, "1/border"))
         rows.append(row(f"{name}: returns within 5 s", theirs.back, ours.back))
     steady = handovers(**MACRO, handover=STEADY_RULES)
-    rows.append(row("30 to 50 km/h, 3 + 2 dB, 480 ms, k = 8: per border", 1.0, steady.a_border, "1/border"))
-    for name, rules in {"preset nr": {}, "3 + 2 dB, 480 ms, k = 8": STEADY_RULES}.items():
+    rows.append(
+        row(
+            "30 to 50 km/h, offset 3 dB, hysteresis 2 dB, 480 ms, k = 8: per border",
+            1.0,
+            steady.a_border,
+            "1/border",
+        )
+    )
+    for name, rules in {"preset nr": {}, "offset 3 dB, hysteresis 2 dB, 480 ms, k = 8": STEADY_RULES}.items():
         walk = {**MACRO, "count": WALKERS, "speeds_m_s": (WALK_M_S, WALK_M_S)}
         crossed, found = 60 * _geometry(drive(**walk)), handovers(**walk, handover=rules)
         rows.append(row(f"on foot, {WALK_M_S} m/s, {name}", crossed, 60 * found.a_minute, "1/h"))
     return section(
         "Handovers of a macro network",
-        "one of 3GPP's settings for mobility, TR 36.814 case 1 and TR 36.839: macro cells, 500 m, three sectors with"
-        " 15 degrees of downtilt, 8 dB over 25 m, correlation 0.5 between sites, A3 of 3 dB and k = 4; programmed"
-        " separately in `docs/mobility_sketch.py`, 300 users, a standard error of 2 %. At speeds that the sketch"
-        " does not cover, geometry",
+        "a sketch of one of 3GPP's settings for mobility, TR 36.814 case 1 and TR 36.839, programmed"
+        " separately in `docs/mobility_sketch.py`: macro cells, 500 m, three sectors with 15 degrees of"
+        " downtilt, shadowing of 8 dB over 25 m, correlation 0.5 between sites, A3 with 3 dB and k = 4; 300"
+        " users give a standard error of 2 %. For speeds that the sketch does not cover, the reference is"
+        " geometry",
         f"UMa, 3.5 GHz, sites 500 m apart with three sectors, preset nr, the same event; {CARS} cars or {WALKERS}"
         f" pedestrians for {DRIVE_S:g} s",
         rows,
@@ -279,15 +298,17 @@ def _signalling(row: Any, section: Any) -> Any:
     latency_ms = 1e3 * HandoverSettings().handover_latency_s
     return section(
         "Handover signalling",
-        "GeNeLa/M2HO, MobiCom 2024: request to success 2, 34 and 58 ms (10, 50 and 90 %) of 170 handovers",
+        "GeNeLa/M2HO, MobiCom 2024: from request to success, 170 handovers took 2, 34 and 58 ms (10, 50 and"
+        " 90 % quantiles)",
         "`handover.handover_latency_s`, a constant",
         [
             row("at 10 %", 2.0, latency_ms, "ms"),
             row("at 50 %", 34.0, latency_ms, "ms"),
             row("at 90 %", 58.0, latency_ms, "ms"),
         ],
-        "The constant is at the 80th to 90th percentile of the signalling, on the safe side. The time from report to"
-        " request (41, 80 and 237 ms) precedes it and is spent in the source cell, which still serves the device.",
+        "The constant is between the 80th and the 90th percentile of the measured times, which is on the"
+        " safe side. The time from report to request (41, 80 and 237 ms) comes before it; during this time"
+        " the source cell still serves the device.",
     )
 
 
@@ -298,13 +319,14 @@ def _rates_over_time(row: Any, section: Any) -> Any:
         rows += [row(f"after 1 s, {name}", 0.81, of_1), row(f"after 5 s, {name}", 0.24, of_5)]
     return section(
         "Rates over time",
-        "uccmisl/5Gdataset, correlation of the 5G downlink at 1 Hz: 0.81 after 1 s, 0.24 after 5 s",
-        "the same cars, each alone in the band, from path loss, line of sight and shadowing",
+        "uccmisl/5Gdataset, correlation of the 5G downlink's rate, sampled at 1 Hz: 0.81 after 1 s, 0.24"
+        " after 5 s",
+        "the cars above, each alone in the band; rates follow from path loss, line of sight and shadowing",
         rows,
-        "At 40 km/h a car travels 11 m in a second, about the correlation distance of shadowing (10 to 50 m). In"
-        " small cells rates decorrelate within a second or two; in large ones distance dominates, and they stay"
-        " correlated for longer. Measured rates lie in between, and also change with other users and the server,"
-        " which these figures leave out.",
+        "At 40 km/h a car travels 11 m in a second, about the correlation distance of shadowing (10 to 50"
+        " m). In small cells rates decorrelate within a second or two; in large cells distance dominates,"
+        " and rates stay correlated for longer. Measured correlations lie in between; measured rates also"
+        " change with other users and the server, which these figures leave out.",
     )
 
 
@@ -317,11 +339,13 @@ def _uplink(row: Any, section: Any) -> Any:
     return section(
         "Share of the uplink in a round",
         "a 5G testbed: 23 % of a round",
-        "10 devices in a cell of 250 m, SVHN's 21 Mbit, 4.9 s of training, completed parts",
+        "10 devices in a cell of 250 m, with SVHN's 21 Mbit and 4.9 s of training; only completed parts"
+        " count",
         [row(name, 0.23, uplink_share(parts)) for name, parts in cells.items()],
-        "The share depends on the payload over the rates and on how long training takes, and a testbed with its"
-        " devices a few metres from the base station differs from this cell in both. The presets bracket it: with"
-        " line of sight everywhere, 22 bit/s/Hz and full power over any share, sending is nearly free; with NR's"
-        " rates, and a fifth of the time for the uplink, it is a third of a round outdoors and two thirds from"
+        "The share depends on payload, rates and training time, and a testbed with its devices a few metres"
+        " from the base station differs from this cell in rates and training time. The measured share lies"
+        " between those of the presets. With `journal`, which has line of sight everywhere, 22 bit/s/Hz and"
+        " full power on any share of the band, sending takes almost no time. With NR's rates, and a fifth"
+        " of the time for the uplink, it takes a third of a round outdoors and two thirds with devices"
         " indoors.",
     )

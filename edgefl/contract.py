@@ -126,7 +126,7 @@ class SessionStart:
 
 @dataclass(frozen=True)
 class Now:
-    """The moment in which a round begins.
+    """The moment at which a round begins.
 
     Args:
         time_s: simulated time.
@@ -153,7 +153,7 @@ class Opening:
         weights: saved session -> weight in the model.
         labels: those that the session's devices hold when its training begins.
         accuracy: before any training, on the test data of these labels; None without a test.
-        loss: the same.
+        loss: in the same test.
     """
 
     warm_start: str = ""
@@ -206,8 +206,8 @@ class LocalRound:
         scalars: further columns of devices.csv, name -> a value per device, None for an empty cell. Names are fixed
             in a run's first round.
         after: name of such a column -> what a device must have done for its cell to be filled: `TRAINING`, its
-            training ended; `AGGREGATION`, its update arrived and was aggregated; `UPLOAD`, its upload began: these
-            are empty here, and the stage fills them later (`AccountingStage`). Other columns are always filled.
+            training ended; `AGGREGATION`, its update arrived and was aggregated; `UPLOAD`, its upload began (such
+            columns are empty here; the stage fills them later: `AccountingStage`). Other columns are always filled.
         averaged: name of such a column -> the column with its number of samples. rounds.csv has the mean over
             devices with a filled cell, their deviation, and the mean over samples, under `averages(name)`.
         not_finite: devices with an update that is not finite: the server drops it on arrival.
@@ -267,7 +267,7 @@ class StageFacts:
         evaluates: whether its rounds train the global model, which is then tested.
         share: without evaluation, the share of the devices present that takes part, in (0, 1]: they are sampled when
             the session's first round of this phase begins, and only they take part in the whole phase while they
-            are present; if all of them have left, they are sampled again. With evaluation, the selector selects.
+            are present; if all of them have left, devices are sampled again. With evaluation, the selector selects.
         opening: in the stage that begins a session's training, the model it begins with.
     """
 
@@ -279,7 +279,7 @@ class StageFacts:
 
 
 class Stage(Protocol):
-    """Consecutive rounds that do the same."""
+    """Consecutive rounds of the same kind."""
 
     @property
     def facts(self) -> StageFacts:

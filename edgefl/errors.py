@@ -57,7 +57,7 @@ class Divergence(EdgeflError):
 
 @contextmanager
 def about(*place: str) -> Iterator[None]:
-    """Attribute errors raised inside to these keys of the scenario."""
+    """Attribute errors of the code inside to these keys of the scenario."""
     try:
         yield
     except EdgeflError as error:
@@ -66,7 +66,7 @@ def about(*place: str) -> Iterator[None]:
 
 @contextmanager
 def moved(from_: tuple[str, ...], to: tuple[str, ...]) -> Iterator[None]:
-    """Attribute errors raised inside about keys below one place to the same keys below another."""
+    """Move errors of the code inside from keys below one place to the same keys below another."""
     try:
         yield
     except EdgeflError as error:

@@ -28,7 +28,7 @@ class Streams:
         self._prefix = prefix  # before every name
 
     def below(self, *path: str | int) -> "Streams":
-        """Return the streams below a name, for one of several instances of something."""
+        """Return the streams below a name, for one of several objects that draw under the same names."""
         return Streams(self.seed, (*self._prefix, *path))
 
     def _sequence(self, path: tuple[str | int, ...]) -> np.random.SeedSequence:

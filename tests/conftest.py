@@ -1,4 +1,4 @@
-"""What all tests need: signals as in a terminal, one thread, leave to run components; what `make quick` tries."""
+"""What all tests need: signals as in a terminal, one thread, leave to run components; marks by what a test costs."""
 
 import gc
 import os
@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.tools import costs
 
 # a shell starts a job in the background with SIGINT ignored, and what it starts inherits that: tests interrupt
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -22,21 +24,18 @@ os.environ["EDGEFL_ALLOW_CODE"] = "1"
 # what is loaded and collected stays; looked through again and again it costs a worker more than a second
 gc.disable()
 
-GOLDEN = "tests/golden/"  # where each case is a run
 EXAMPLES = Path(__file__).parents[1] / "examples"
 OWN_PARTS = ("my_algorithm", "my_mobility", "my_model")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all cases of a test but one that is not slow as further ones, which `make quick` leaves out."""
-    seen: set[str] = set()
+    """Mark what `make quick` and `make test` leave out, by what each test has cost."""
+    always = {item.nodeid for item in items if item.get_closest_marker("always")}
+    marks = costs.marks_of([item.nodeid for item in items], costs.read(), always)
     for item in items:
-        test = item.nodeid.partition("[")[0]
-        if test in seen and GOLDEN not in test:
-            item.add_marker(pytest.mark.further)
-        elif item.get_closest_marker("slow") is None:
-            seen.add(test)
+        for name in marks[item.nodeid]:
+            item.add_marker(name)
 
 
 def pytest_runtest_teardown() -> None:

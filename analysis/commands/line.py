@@ -36,7 +36,7 @@ def compare() -> None:
 
 @app.command(cls=command_for("sweep.sweep", "load_settings", explains=True))
 def sweep() -> None:
-    """Draw what a target costs against the swept key; maps of two keys; time against energy.
+    """Draw the cost of a target against the swept key, maps of two keys, and time against energy.
 
     Examples:
 
@@ -229,7 +229,7 @@ def export(
 
 
 def keep_matplotlib_quiet() -> None:
-    """Silence matplotlib's messages about its font cache; without one, it lists fonts for this process only."""
+    """Silence matplotlib's messages about its font cache; without a cache it lists the fonts in every process."""
     logging.getLogger("matplotlib").addFilter(_is_of_figures)
 
 

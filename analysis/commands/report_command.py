@@ -1,4 +1,4 @@
-"""Commands that read run directories: their errors, and options taken from a report's function."""
+"""Commands that read run directories: they report errors, and take their options from a report's function."""
 
 import inspect
 import sys
@@ -116,7 +116,7 @@ def _options(measure: Any) -> Iterator[Asked]:
 
 
 def _read(option: inspect.Parameter) -> inspect.Parameter:
-    """Return an option as Typer reads it: with the type after its help, if there is one."""
+    """Return an option as Typer reads it; a type that follows the help in its annotation replaces its own type."""
     words, *typed = option.annotation.__metadata__
     return option.replace(annotation=Annotated[typed[0], words], default=None) if typed else option
 

@@ -24,7 +24,7 @@ SUBTITLE: dict[str, Any] = {"loc": "left", "fontsize": 9, "color": INK, "pad": 8
 
 
 def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
-    """Draw accuracy over training rounds, or by the clock, and what each session of the scope paid for the target."""
+    """Draw accuracy over rounds, or by the clock, and what each session in scope spent to reach the target."""
     figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
     if comparison.clock is None:
         circles = "Open circles: the model that opens a session, before any training in it."
@@ -142,7 +142,7 @@ def _cost_bars(
 ) -> Axes:
     """Draw what each session, or all of them on average if they are many, spent to reach the target.
 
-    A session that missed it counts with its whole length. The unit chosen becomes the label of the axes.
+    A session that missed it counts with its whole length. The chosen unit is the label of the returned axes.
     """
     scope = comparison.detail[comparison.detail["in_scope"] & comparison.detail["rounds_to_target"].notna()]
     groups = [f"session {session}" for session in comparison.sessions]
@@ -190,7 +190,7 @@ WIDEST_BAR, WIDEST_SHARE = 0.4, 0.09  # of its group, and of the axis: few bars 
 
 
 def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -> None:
-    """Draw grouped bars, with values if there is room; hatched: the target was missed somewhere."""
+    """Draw grouped bars, with values if there is room; a bar is hatched if the target was missed somewhere."""
     plain(ax, grid=True)
     width, order = min(0.8 / len(styles), WIDEST_BAR), list(styles)
     for bar in bars.itertuples():

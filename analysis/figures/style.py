@@ -1,4 +1,4 @@
-"""Shared style of all figures: resolution, colours, plain axes. Without pyplot, so no display and no state."""
+"""Shared style of all figures, without pyplot's display and global state: resolution, colours, plain axes."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -101,12 +101,12 @@ def _whiskers(rows: pd.DataFrame, cost: str, layout: Layout) -> np.ndarray:
 
 
 def lower_bounds(rows: pd.DataFrame, cost: str) -> pd.Series:
-    """Mark the rows in which a target was missed; there the metric counts whole sessions."""
+    """Mark the rows in which a target was missed, so that the metric counts whole sessions."""
     return (rows["not_reached"] > 0) & cost.endswith("_to_target")
 
 
 def heat_figure(sweep: Sweep) -> Figure:
-    """Draw the metric over two keys as one map per series; darker is less, and cells show the numbers."""
+    """Draw the metric over two keys as one map per series; darker means less, and cells show the numbers."""
     cost = sweep.costs[0]
     names = list(dict.fromkeys(sweep.table["series"]))[:MOST_MAPS]
     across, down = sweep.keys

@@ -18,7 +18,7 @@ PERSONAL = "accuracy_personal"  # of a participant; in rounds, the mean of all d
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to read accuracies. F's paper fixes only the interval; the defaults are the plainest reading.
+    """A way to find dip and recovery in accuracies. F fixes only the interval; the defaults are the plainest ones.
 
     Attributes:
         by: averaging of accuracies: each device counts equally, or each test sample.
@@ -65,7 +65,7 @@ class Reading:
     def dip(self, accuracy: np.ndarray) -> float:
         """Return the lowest mean of a window of rounds [rounds from the drift on]; NaN if none is tested.
 
-        If the concept ends within the first window, the mean of its rounds counts. Untested rounds are NaN.
+        If the concept ends within the first window, the mean of the concept's rounds counts. Untested rounds are NaN.
         """
         inside = pd.Series(accuracy[self.first - 1 : self.last])
         means = inside.rolling(self.window, min_periods=1).mean().to_numpy()
@@ -129,7 +129,7 @@ class Change:
 
 
 def numbered(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Keep training rounds, and number them over all sessions of a cell, from 1: the new column `number`."""
+    """Keep training rounds, and number them over all sessions of a cell, from 1, in the new column `number`."""
     training = training_rounds(rounds).sort_values([*RUN, "cell", "start_s"], kind="stable")
     return training.assign(number=training.groupby([*RUN, "cell"]).cumcount() + 1)
 
@@ -156,7 +156,7 @@ def participants(devices: pd.DataFrame, reading: Reading = PLAIN) -> pd.DataFram
 
 
 def changes_of(drifted: np.ndarray) -> list[Change]:
-    """Find where the share of drifted devices [rounds] goes up or down, steps in one direction taken together."""
+    """Find where the share of drifted devices [rounds] rises or falls; successive steps one way are one change."""
     steps = np.flatnonzero(np.diff(drifted, prepend=0.0)) + 1
     directions = np.sign(np.diff(drifted, prepend=0.0))[steps - 1]
     groups: list[list[int]] = []
@@ -174,10 +174,10 @@ def drift_figures(
 ) -> pd.DataFrame:
     """Measure each change of concept of each run.
 
-    Accuracy is the column `accuracy`: tested on each device present and averaged, F's generalized accuracy; or, by
-    samples, `accuracy_by_samples`. Levels are means over 20 rounds. Dip and recovery are as the reading defines them.
-    (F counts rounds until "a steady state" and gives no rule; a model that has lost nothing, such as F's Oracle,
-    needs 0 rounds in F and here.)
+    Accuracy is the column `accuracy`, the mean over tests on each device present (F's generalized accuracy), or
+    `accuracy_by_samples` if the reading averages by samples. Levels are means over 20 rounds. Dip and recovery are as
+    the reading defines them. (F counts rounds until "a steady state" and gives no rule; a model that has lost
+    nothing, such as F's Oracle, needs 0 rounds in F and here.)
 
     Args:
         rounds: from `numbered`.

@@ -107,7 +107,7 @@ def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.Da
 
 
 def _judged(training: pd.DataFrame) -> pd.DataFrame:
-    """Return rounds with the accuracy for choosing: that on validation samples if all runs have it."""
+    """Return the rounds with the accuracy on validation samples as `accuracy` if all have it, otherwise unchanged."""
     if VALIDATION not in training or (training[VALIDATION].isna() & training["accuracy"].notna()).any():
         return training
     return training.assign(accuracy=training[VALIDATION])
@@ -161,7 +161,7 @@ def time_to_target(
         reached; NaN: no accuracy to compare with), probe_rounds, session_s and session_j (of the whole session: lower
         bounds of the cost if the target was not reached). One row per session with a training round.
 
-    Source: J (31) and Table VII. Unlike there, joules and seconds are those simulated, not a constant per round.
+    Source: J (31) and Table VII. Unlike in J, joules and seconds are the simulated ones, not a constant per round.
     """
     spells = with_spending(rounds)
     training = _judged(training_rounds(spells)).merge(
@@ -270,8 +270,8 @@ def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
         the
         opening model's included), dip (before minus lowest), and recovery_rounds, recovery_s, recovery_j: training
         rounds, simulated seconds and joules of all devices from the session's start (probe rounds included) to the
-        first model that is at most `MARGIN` below the level before; 0 if the opening model already is, inf if no
-        model of this session is.
+        first model that is at most `MARGIN` below the level before; 0 if this already holds for the opening model,
+        inf if it holds for no model of this session.
 
     Source: F, equation 4 (dip, rounds till recovery), for sessions instead of drifts.
     """

@@ -24,14 +24,14 @@ class Comparison(Found):
 
     Attributes:
         table: one row per variant, in the order of the study's file; units in the column names, accuracies 0..1.
-            `_mean`, `_std` and `_ci` (half the 95 % interval) are over seeds of each seed's mean over `sessions`. A
+            `_mean`, `_std` and `_ci` (half the 95 % interval) are taken over the seeds' means over `sessions`. A
             `_to_target_mean` is inf as soon as one session missed the target; `_to_target_at_least` then is a lower
-            bound: the mean if a session that missed counts with its whole length. `not_reached` of the `targets`
-            pairs of session and seed missed it.
+            bound: the mean if a session that missed counts with its whole length. `targets` is the number of pairs of
+            session and seed, and `not_reached` the number of those that missed the target.
         per_session: one row per session (with a clock, one per cell and session, with its begin and its number of
-            devices): labels (or `differ` by seed or cell), kind (pilot, new, recurring, returning; in any seed or
-            cell), and per variant the mean and standard deviation of its opening model's accuracy, its accuracy over
-            the first rounds, dip and rounds to recovery.
+            devices): labels (or `differ`, if they differ by seed or cell), kind (pilot, new, recurring, returning; in
+            any seed or cell), and per variant the mean and standard deviation of its opening model's accuracy, its
+            accuracy over the first rounds, dip and rounds to recovery.
         to_targets: one row per target and variant: the cost to reach it, see `averages.to_targets`.
         tests: one row per quantity and variant: paired tests against the reference, see `averages.tests`.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.

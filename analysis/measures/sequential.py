@@ -93,7 +93,8 @@ def half_width_factor(pairs: int, error: float) -> float:
 def pairs_wanted(seen: Interval, precision: float, error: float, most: int) -> int:
     """Return the number of pairs at which to look next: where the interval is narrow enough at this deviation.
 
-    At least one more pair, and at most twice as many, since few pairs say little about the deviation.
+    This is at least one more pair and at most twice the present number, since few pairs say little about the
+    deviation.
     """
     limit = min(most, max(2 * seen.pairs, seen.pairs + 1))
     for pairs in range(seen.pairs + 1, limit):

@@ -19,7 +19,8 @@ WAITING = "waiting_for_devices"
 class Service:
     """The devices that each cell of one run serves, from sessions.csv and events.csv.
 
-    A session lists its devices at the start; a waiting cell has none. From then on events count.
+    A session's row lists the devices at its start, and a waiting cell has none; from there on, events add and remove
+    devices.
     """
 
     def __init__(self, sessions: pd.DataFrame, events: pd.DataFrame) -> None:

@@ -74,7 +74,7 @@ def costs(rounds: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
 
 
 def add_leads(table: pd.DataFrame, variants: list[str], reference: str | None) -> None:
-    """Add each row's best variant, and the reference's lead if all have a run."""
+    """Add each row's best variant, and the reference's lead if all variants have a run."""
     means = table[[f"{name}_mean" for name in variants]].set_axis(variants, axis=1)
     table["best"] = [row.idxmax() if row.notna().any() else "" for _, row in means.iterrows()]
     others = [name for name in variants if name != reference]

@@ -68,7 +68,7 @@ def table_of(
 
 
 def add_ratios(table: pd.DataFrame, by_seed: pd.DataFrame, costs: Sequence[str]) -> None:
-    """Add NAME_ratio, _ratio_low, _ratio_high and _pairs: costs over the series' first, by seed.
+    """Add NAME_ratio, _ratio_low, _ratio_high and _pairs: costs over those at the series' first value, by seed.
 
     They are NaN if a target was missed: a ratio of bounds means nothing.
     """

@@ -135,7 +135,7 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
 
 
 def _to_target(scope: pd.DataFrame, name: str, base: str, target: Target) -> str:
-    """Compare two variants' costs to the target; a session that missed it counts whole, which gives a bound."""
+    """Compare two variants' costs to the target; one that missed it counts in full, which gives a bound."""
     both = scope[scope["variant"].isin([name, base]) & scope["rounds_to_target"].notna()]
     missed = both["rounds_to_target"].eq(math.inf)
     bounded = both[RUN].assign(

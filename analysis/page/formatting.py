@@ -94,7 +94,7 @@ def spreads(
     scale: float = 1.0,
     size: float = 1.0,
 ) -> list[str]:
-    """Write the columns NAME_mean and NAME_std (or another ending), scaled and in units of this size."""
+    """Write the columns NAME_mean and NAME_std (or another ending), scaled, in units of this size."""
     pairs = zip(table[f"{name}_mean"], table[f"{name}_{ending}"], strict=True)
     return [with_spread(mean * scale / size, std * scale / size, decimals) for mean, std in pairs]
 
@@ -107,7 +107,7 @@ def with_interval(mean: float, low: float, high: float) -> str:
 
 
 def named_seeds(seeds: Sequence[int], interval: bool = False) -> str:
-    """Name the number of seeds of a table and the meaning of ±, or its only seed."""
+    """Say how many seeds a table has and what ± means, or name its only seed."""
     spread = "95 % interval (t)" if interval else "standard deviation"
     return f"{len(seeds)} seeds, mean ± {spread}" if len(seeds) > 1 else f"seed {seeds[0]}"
 

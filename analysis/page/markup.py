@@ -66,7 +66,7 @@ def csv_text(frame: pd.DataFrame) -> str:
     """Write a frame as CSV in which a spreadsheet finds no formula, such as a variant called =cmd|calc.
 
     Text that a spreadsheet would take for a formula gets an apostrophe in front, in cells and headings. Such names
-    are not refused: --names may give them, and the rest of the run is sound. -20 is a number, and stays.
+    are not refused: --names may give them, and the rest of the run is sound. -20 is a number, and stays unchanged.
     """
     safe = frame.map(_csv_cell).rename(columns=_csv_cell)
     return safe.to_csv(index=False)

@@ -1,4 +1,4 @@
-"""Reports of the commands that read runs: write and print tables, figures and sentences in one way."""
+"""Reports of the commands that read runs: all write and print tables, figures and sentences in the same way."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,7 +67,7 @@ class Report:
         tables: text for the terminal, [rows x columns], each with its title, if any.
         sentences: how to read them, and notes.
         further: tables that the terminal shows only on request.
-        small_print: sentences that it shows only on request.
+        small_print: sentences that the terminal shows only on request.
         look: where to read on: a word, the file, and remarks.
         emphasised: the column printed in bold.
         numbers: file -> table, written as CSV.

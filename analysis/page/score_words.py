@@ -34,7 +34,7 @@ def said(text: str, score: str) -> str:
 
 
 def table_said(table: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Replace it in a table's headings and row names; cells stay."""
+    """Replace the word accuracy in a table's headings and row names; cells stay unchanged."""
     if score == ACCURACY:
         return table
     renamed = table.rename(
@@ -45,7 +45,7 @@ def table_said(table: pd.DataFrame, score: str) -> pd.DataFrame:
 
 
 def figure_said(figure: Figure, score: str) -> None:
-    """Replace it in a figure's titles, labels and legends, in place."""
+    """Replace the word accuracy in a figure's titles, labels and legends, in place."""
     if score != ACCURACY:
         for text in figure.findobj(Text):
             assert isinstance(text, Text)

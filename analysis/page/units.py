@@ -48,5 +48,5 @@ def written(key: str, values: Sequence[float]) -> list[str]:
 
 
 def _digits(text: str) -> int:
-    """Count the significant digits; a number with an exponent has too many."""
+    """Count the significant digits; a number written with an exponent counts as having too many."""
     return MOST_DIGITS + 1 if "e" in text else len(text.replace(".", "").replace("-", "").strip("0"))

@@ -96,7 +96,7 @@ def tests(comparison: Comparison) -> pd.DataFrame:
 
 
 def _probability(p: float) -> str:
-    """Write a p with two digits, tiny ones as a bound."""
+    """Write a p-value with two digits, and a tiny one as a bound."""
     return NOTHING if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.2g}"
 
 

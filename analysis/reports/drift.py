@@ -219,7 +219,7 @@ def figures(comparison: DriftComparison) -> dict[str, Figure]:
 
 
 def _curve(rounds: pd.DataFrame, variant: str, window: int, spells: Sequence[Spell]) -> pd.DataFrame:
-    """Return number, accuracy (%), start_s and end_s of a variant's tested rounds; means do not mix concepts."""
+    """Return number, accuracy (%), start_s and end_s of a variant's tested rounds; no mean mixes concepts."""
     of_variant = rounds[rounds["variant"] == variant]
     means = of_variant.groupby("number")[["accuracy", "start_s", "end_s"]].mean().dropna().reset_index()
     edges = sorted({edge for first, last, _ in spells for edge in (first, last + 1)})
@@ -266,7 +266,7 @@ def _over_time(
 
 
 def _legend(figure: Figure, styles: Styles, back: pd.Series) -> None:
-    """List the variants with the rounds after which they are back, the soonest first."""
+    """List the variants with the rounds after which they have recovered, the soonest first."""
     # inf comes last, followed by NaN
     names = sorted(styles, key=lambda name: (math.isnan(back.get(name, math.nan)), back.get(name, math.inf)))
     lines = [Line2D([], [], **styles[name]) for name in names]

@@ -130,7 +130,7 @@ def _each(runs: Runs) -> Iterator[_Own]:
 
 
 def _by_run(table: pd.DataFrame, columns: list[str]) -> Callable[[Any], pd.DataFrame]:
-    """Split columns of a table by run, once for all runs, since there may be a thousand."""
+    """Split columns of a table by run, once for all runs, since there may be a thousand runs."""
     rows, some = table.groupby(RUN).indices, table[[name for name in columns if name in table]]
 
     def of(run: Any) -> pd.DataFrame:

@@ -36,7 +36,7 @@ NUMBERS = ("mean", "low", "high", "deviation")
 
 @dataclass(frozen=True)
 class Question:
-    """The question: twin of `question` in a study file, which describes the fields."""
+    """The question, with the same fields as `question` in a study file, which describes them."""
 
     metric: str
     variants: tuple[str, str]
@@ -53,7 +53,7 @@ class Answer:
     Attributes:
         table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus
             the second's, accuracies 0..1), deviation (over pairs), better (a variant's name, or `undecided`),
-            why (the question ended: precise, budget, or what is missing).
+            why (reason for which the question ended: precise, budget, or what is missing; empty if it has not).
         seeds_wanted: number of seeds that each row needs; its present number if it needs no more.
         sentence: the answer.
         notes: what a reader must know, one sentence each.
@@ -89,7 +89,7 @@ def answer(
     Args:
         path: the study's directory.
         seeds: the seeds of each setting; an incomplete pair is left out, with a note.
-        reference: the variant whose best accuracy a relative target is a share of.
+        reference: a relative target is a share of this variant's best accuracy.
 
     Raises:
         ValueError: no completed run, or no variant of this name.

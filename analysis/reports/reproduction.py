@@ -133,7 +133,7 @@ def reproduce(path: str | Path) -> Reproduction:
 
 
 def papers_table(study: str) -> tuple[pd.DataFrame, str]:
-    """Read a study's paper table and its source; keep only the data set in which the study's name ends, if any.
+    """Read a study's paper table and its source; keep only the data set that ends the study's name, if any.
 
     Raises:
         ValueError: no table has the name; lists the known ones.
@@ -187,7 +187,7 @@ def _ours(runs: Runs, paper: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def page(reproductions: Sequence[Reproduction]) -> str:
-    """Write docs/reproduction.md: one section per study, with its folders in turn."""
+    """Write docs/reproduction.md: one section per study, with a table for each of its folders."""
     parts = [(PAPERS / "preface.md").read_text(encoding="utf-8").rstrip(), _overview(reproductions)]
     for study in dict.fromkeys(one.study for one in reproductions):
         folders = [one for one in reproductions if one.study == study]
@@ -221,9 +221,9 @@ def _overview(reproductions: Sequence[Reproduction]) -> str:
         "algorithm",
         "numbers",
         "seeds",
-        "mean difference, points",
+        "mean absolute difference, points",
         "cells in the paper's order",
-        "pairs in its order",
+        "pairs in the paper's order",
     ]
     frame = pd.DataFrame([row[1:] for row in rows], index=[row[0] for row in rows], columns=columns)
     return markdown_table(frame, "study")
@@ -231,23 +231,23 @@ def _overview(reproductions: Sequence[Reproduction]) -> str:
 
 def _summary(one: Reproduction) -> str:
     if one.by == "metric":
-        return "Mean over the rounds of one run."
+        return "Values are ours / the paper's; ours are means over the rounds of one run."
     agreeing, pairs = one.pairs()
     orders = one.orders()
     lines = [
-        f"Ours / the paper's ({named_seeds(one.seeds)}). Mean absolute difference {one.distance():.2f} points;"
-        f" {agreeing} of {pairs} pairs of variants in the paper's order."
+        f"Values are ours / the paper's ({named_seeds(one.seeds)}). The mean absolute difference is"
+        f" {one.distance():.2f} points; {agreeing} of {pairs} pairs of variants are in the paper's order."
     ]
     if len(one.present) < len(one.table):
-        lines[0] += f" These runs give {len(one.present)} of its {len(one.table)} numbers."
+        lines[0] += f" These runs give {len(one.present)} of the table's {len(one.table)} numbers."
     for axis in ("algorithm", "variant"):
         if axis in one.present and one.present[axis].nunique() > 1:
             by_name = one.present.groupby(axis, sort=False)["difference"]
             each = "; ".join(f"{name} {part.mean():+.2f} ({part.abs().mean():.2f})" for name, part in by_name)
-            lines.append(f"Mean difference by {axis}, and of its absolute values: {each}.")
+            lines.append(f"Mean difference (and mean absolute difference) by {axis}: {each}.")
     for row in orders[~orders["same"]].to_dict("records"):
         where = ", ".join(f"{axis} {row[axis]}" for axis in (*one.axes, one.by))
-        lines.append(f"Another order at {where}: {row['ours']}; paper: {row['paper']}.")
+        lines.append(f"The order differs at {where}: ours is {row['ours']}; the paper's is {row['paper']}.")
     return "\n".join(f"- {line}" for line in lines)
 
 

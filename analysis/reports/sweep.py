@@ -1,4 +1,4 @@
-"""Report a swept key: costs of a target, or a round, against its value; maps of two keys; time against energy."""
+"""Report a swept key: costs of a target or a round by its value, maps of two keys, and time against energy."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -124,7 +124,7 @@ def _column(metric: str, trained: bool, goals: bool) -> str:
 
 
 def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
-    """Find the swept keys: the requested ones, or all numbers in which the points differ."""
+    """Find the swept keys: the requested ones, or all keys with numbers in which the points differ."""
     every = differing(points.values())
     swept = [key for key in every if all(_is_number(point.get(key)) for point in points.values())]
     if not wanted:

@@ -44,7 +44,7 @@ def _measured_rounds(runs: Runs) -> pd.DataFrame:
     """Keep the training rounds in which a run has measured gradients.
 
     Raises:
-        ValueError: no run has, and what to set.
+        ValueError: no run has measured any; says what to set.
     """
     rounds = training_rounds(runs.rounds)
     if MEASURED not in rounds or rounds[MEASURED].isna().all():
@@ -79,9 +79,10 @@ def constants(measured: pd.DataFrame) -> pd.DataFrame:
 def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float = 1.0) -> pd.DataFrame:
     """Compute J's bound on the squared gradient norm round by round, term by term.
 
-    The measured gradient noise replaces its bound through the data: 2 Theta^2 sigma~_k^2 / D_k (J 52) is replaced by
-    the variance sigma_k^2 of device k's gradients, which it bounds, and devices count with D_k / D as in (51). So (b)
-    and (c) are at most those of (9). Lambda is the least that (14) admits at the round's learning rate.
+    The bound on the gradient noise through the data, 2 Theta^2 sigma~_k^2 / D_k (J 52), is replaced by the noise that
+    it bounds, the measured variance sigma_k^2 of device k's gradients, and devices count with D_k / D as in (51).
+    Therefore (b) and (c) are at most as large as in (9). Lambda is the least that (14) admits at the round's learning
+    rate.
 
     Args:
         measured: rounds of one run, as `_measured_rounds` returns them.
@@ -163,7 +164,7 @@ NAMED = {"a": "(a) progress", "b": "(b) steps", "c": "(c) drift", "d": "(d) dive
 
 
 def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
-    """Draw the bound's four terms, their sum and the gradient that it bounds over rounds, a panel per variant.
+    """Draw, over rounds, the bound's four terms, their sum and the gradient that it bounds, a panel per variant.
 
     Means over seeds and cells. The axis is logarithmic: a term that is zero or negative in a round has a gap there. A
     round has no bound if one of the seeds has none: its learning rate is beyond (14).

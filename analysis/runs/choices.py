@@ -1,4 +1,4 @@
-"""Options of reports with their defaults, for the command line without pandas."""
+"""Options of reports with their defaults; the command line reads them without importing pandas."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -52,7 +52,7 @@ def clock_of(info: pd.DataFrame) -> Clock | None:
 
 
 def own_clock(path: str) -> Clock:
-    """Return the clock of a run, whatever its sessions follow."""
+    """Return the clock of a run, even if its sessions follow a schedule of rounds."""
     return _clock(keys_of(path))
 
 

@@ -75,7 +75,7 @@ class Runs:
 
     @cached_property
     def devices(self) -> pd.DataFrame:
-        """Read the table devices of all runs, one row per device and round. It is large, and read on first use.
+        """Read the table devices of all runs, one row per device and round. It is large, so it is read on first use.
 
         Rounds may lack rows if a run did not record them: see `notes`.
         """
@@ -148,7 +148,7 @@ class Settings(dict[Setting, Runs]):
 
     @property
     def first(self) -> Runs:
-        """The first setting's runs, for what all have in common: the folder of reports, and the score."""
+        """The first setting's runs, for what all settings have in common: the folder of reports, and the score."""
         return next(iter(self.values()))
 
     @property
@@ -172,8 +172,8 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) 
     A run outside a study uses its name as its variant.
 
     Args:
-        path: one folder or several. If runs of several have the same variant and seed, names of variants include
-            their folder.
+        path: one folder or several. If runs of several folders have the same variant and seed, the names of variants
+            include their folders.
         names: names to use instead of the folders' own.
         partial: include incomplete runs, with the sessions that they have completed. Otherwise they are left out,
             with a warning that names them.

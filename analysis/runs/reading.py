@@ -84,7 +84,7 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
 def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Keep only ended sessions of incomplete runs, with rows for all their rounds.
 
-    Rows of rounds are written in order, some seconds after their ends: up to a run's last row they are complete.
+    Rows of rounds are written in order, some seconds after the rounds' ends: up to a run's last row none is missing.
     """
     keys = ["variant", "seed", "cell", "session"]
     partial = info.loc[info["status"] != "completed", ["variant", "seed"]].itertuples(index=False, name=None)
@@ -225,6 +225,6 @@ def _whole_lines(path: Path) -> bytes:
 
 
 def _parquet(path: Path) -> pd.DataFrame:
-    """Read a folder of Parquet files, with text as from a CSV file."""
+    """Read a folder of Parquet files; categories become text, as from a CSV file."""
     frame = pd.read_parquet(path)
     return frame.astype({name: str for name in frame.columns if frame[name].dtype == "category"})

@@ -101,7 +101,7 @@ def _without_tilde(argument: str) -> str:
 
 
 def _require_folder() -> None:
-    """Refuse to work in a deleted folder: libraries that look it up end the process."""
+    """Refuse to work in a deleted folder: libraries that look up the current folder would end the process."""
     try:
         os.getcwd()
     except OSError as error:

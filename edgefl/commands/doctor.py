@@ -31,7 +31,7 @@ class _Finding(NamedTuple):
 def doctor() -> None:
     """Check whether edgefl can work here: packages, processor, GPU, memory, data sets, folders.
 
-    Ends with what to do, if anything. The exit code is 0 if edgefl can work, otherwise 1.
+    The report ends with what to do, if anything. The exit code is 0 if edgefl can work, otherwise 1.
 
     Examples:
 

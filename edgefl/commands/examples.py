@@ -73,7 +73,7 @@ def _dumped(data: Any, **style: Any) -> str:
 
 
 class _Readable(Dumper):
-    """Writes large numbers as the pages do: 100.0e+6."""
+    """Writes large numbers as the documentation does: 100.0e+6."""
 
 
 def _number(dumper: Dumper, number: float) -> yaml.ScalarNode:

@@ -1,6 +1,6 @@
 """Collect what `edgefl preview` shows: a world before it runs, tracks of devices, and a few rounds without training.
 
-Devices move as in the run. The network runs for WALK_S of processor time without rounds, which gives handovers. Times
+Devices move as in the run. The network runs for WALK_S of processor time without rounds, to count handovers. Times
 and joules come from a probe (`edgefl.run.probe`) without training.
 """
 
@@ -169,7 +169,7 @@ def _untrained(scenario: Scenario, run: RunPlan) -> Scenario:
 
 
 def _as_workload(scenario: Scenario, learner: Any) -> dict[str, Any]:
-    """Return the changed sections of a federation without training."""
+    """Return the sections that change when a federation does not train."""
     learning = scenario.learning
     assert learning is not None
     task = WorkloadSettings(

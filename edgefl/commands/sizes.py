@@ -11,7 +11,7 @@ from edgefl.scenario.scenario import Scenario
 
 
 def cells(scenario: Scenario | None) -> Iterator[str]:
-    """Yield a line per cell of a scenario; without one, of hexagons with one ring."""
+    """Yield a line per cell of a scenario; without a scenario, of a hexagonal layout with one ring."""
     layout = scenario.layout if scenario else LayoutSettings(rings=1)
     if scenario:
         yield f"Cells of {scenario.name}, in a world of {scenario.extent.radius_m:g} m around [0, 0]:"

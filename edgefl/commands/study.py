@@ -231,7 +231,7 @@ def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> Non
 def _print_comparison(
     plan: "studies.StudyPlan", path: "Path | list[Path]", out: Path, *, explain: bool
 ) -> None:
-    """Print the comparison of runs and, along a grid of one number, the costs."""
+    """Print the comparison of runs and, if the study's grid sweeps one number, the costs along it."""
     from edgefl.analysis import compare, compare_settings, load_runs, load_settings
     from edgefl.analysis.page.formatting import placed
     from edgefl.analysis.reports import comparison, settings, sweep

@@ -40,8 +40,8 @@ class Standing:
 
     Attributes:
         share: completed share. left_s: estimated wall time left; NaN if unknown.
-        silent_s: wall time since the last heartbeat of a running process; once this process has seen a heartbeat,
-            measured by its own clock, since clocks differ and are adjusted.
+        silent_s: wall time since the run's last heartbeat; once the watching process has seen a heartbeat, it
+            measures this time by its own clock, since clocks of machines differ and are adjusted.
     """
 
     label: str
@@ -63,7 +63,7 @@ class Standing:
 
 
 class Watched:
-    """A run directory that is read repeatedly; each time only what is new.
+    """A run directory that is read repeatedly; each reading continues where the last one ended.
 
     Args:
         scenarios: loads the run's scenario; shared by the runs of a study.
@@ -157,13 +157,13 @@ class Watched:
 
 
 class Scenarios:
-    """The scenarios of a study's runs; those that differ only by seed are read once."""
+    """The scenarios of a study's runs; scenarios that differ only by seed are read once."""
 
     def __init__(self) -> None:
         self._read: dict[str, Scenario] = {}
 
     def of(self, run: Path) -> Scenario:
-        """Return a run's scenario; its seed may be another run's.
+        """Return a run's scenario; the seed in it may be another run's.
 
         Raises:
             EdgeflError: the file cannot be read.

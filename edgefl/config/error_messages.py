@@ -79,7 +79,7 @@ def flat(
 
     Args:
         unnamed: the component with these errors, if it is the default of a field whose value has no name.
-        root: model of the whole document, in which a key may have another place; None for errors of a part.
+        root: model of the whole document, which tells where a misplaced key belongs; None for errors of a part.
     """
     faults: list[_Fault] = []
     for error in errors:
@@ -119,7 +119,7 @@ def _of_gone_keys(fault: _Fault) -> _Fault:
 
 
 def _meant_by_others(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
-    """Return missing keys that a misspelled key beside them stands for: the unknown key's message names them."""
+    """Return missing keys that are present but misspelled: the message on the misspelled key names them."""
     places = {kind: [tuple(map(str, one["loc"])) for one in errors if one["type"] == kind] for kind in _PAIR}
     return {
         missing

@@ -22,7 +22,7 @@ PIECE = 1 << 16  # bytes
 
 @contextmanager
 def reading(path: Path, *place: str) -> Iterator[None]:
-    """Raise an error with file and remedy if a file cannot be read; place: its key in the scenario."""
+    """Raise an error with file and remedy if a file cannot be read; place: the file's key in the scenario."""
     try:
         yield
     except FileNotFoundError as error:

@@ -101,7 +101,7 @@ def require_methods(path: str, component: type, base: type) -> None:
 
 
 def blame(error: BaseException) -> str | None:
-    """Return the line at which the user's own code failed, or None if edgefl's own did."""
+    """Return the line at which the user's own code failed, or None if edgefl's own code failed."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if frame.filename in _loaded]
     if not theirs:

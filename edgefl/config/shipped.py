@@ -50,7 +50,7 @@ def data(path: Path) -> Path:
 
 
 def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
-    """Copy shipped files to a folder; files that are already there unchanged stay.
+    """Copy shipped files to a folder; identical files that are already there are kept.
 
     Args:
         folder: FOLDER for all scenarios, studies and traces, or EXAMPLES.

@@ -107,7 +107,7 @@ def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
 
 
 def _reads_text(metadata: Iterable[Any]) -> bool:
-    """Whether a number with these marks may be text, which is checked where it is read."""
+    """Whether a number with these annotations may be written as text, which is checked where it is converted."""
     return any(isinstance(mark, ClockWords) for mark in metadata)
 
 

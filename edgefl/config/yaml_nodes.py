@@ -1,9 +1,9 @@
 """Read YAML text as a tree of values that know their line; numbers are strict, and nothing is ever executed.
 
-Supported is what a settings file needs: mappings with plain keys, lists, text, true and false, null, decimal
-numbers, anchors, aliases and merge keys. Values that YAML 1.1 reads in a surprising way (010 as 8, 1:30 as 90,
-off as false, 2026-01-01 as a date) are text, as in YAML 1.2; where a number or a choice is expected, text is
-rejected with a remedy.
+The reader supports what a settings file needs: mappings with plain keys, lists, text, true and false, null, decimal
+numbers, anchors, aliases and merge keys. Values that YAML 1.1 reads in a surprising way (010 as 8, 1:30 as 90, off as
+false, 2026-01-01 as a date) are text, as in YAML 1.2; where a number or a choice is expected, text is rejected with a
+remedy.
 """
 
 import re
@@ -210,7 +210,7 @@ class _Composer:
 
 
 def _under(merged: Node, node: Node) -> Node:
-    """Return the node with the merged children that it lacks, merged ones first."""
+    """Return the node, completed by the merged children that it lacks, which come first."""
     whole = Node(node.line, kind=dict)
     for key, child in {**merged.children, **node.children}.items():
         whole.add(key, child, (node if key in node.children else merged).lines[key])

@@ -191,8 +191,9 @@ class ClassSettings(_ClassSettings):
 def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarray:
     """Return [classes] the number of devices of each class, out of all.
 
-    Shares are cut where their running sum, times the number of devices, rounds to (half upwards): every class is
-    within one device of its share, and splitting a class in two leaves the sizes of all others unchanged.
+    The running sums of the shares, times the number of devices, are rounded (half upwards), and each class has the
+    difference of two of them: every class is within one device of its share, and splitting a class in two leaves the
+    sizes of all others unchanged.
     """
     counts = [one.count for one in classes.values()]
     if any(count is not None for count in counts):

@@ -12,8 +12,8 @@ Value = TypeVar("Value")
 class Derived(Generic[*Of, Value]):
     """A cached value with the inputs it was computed from; the same inputs return the same object.
 
-    Arrays match if their bits do, so that nan matches nan; everything else if it is equal. Inputs and value are kept,
-    so neither may be written to.
+    Arrays match if their bits do, so that nan matches nan; other values match if they are equal. Inputs and value are
+    kept, so neither may be written to.
 
     Args:
         compute: a function of its arguments, and of nothing else that changes.

@@ -1,6 +1,7 @@
 """The part of one device in one round, as a value: the result of its SimPy process.
 
-Named tuples: a run makes four of these per device and round, and a frozen dataclass takes three times as long.
+These values are named tuples, because a run makes four per device and round, and making a frozen dataclass takes
+three times as long.
 """
 
 from collections.abc import Iterable, Sequence
@@ -60,7 +61,7 @@ class Outcome(StrEnum):
 
 
 class Stall(NamedTuple):
-    """Time and energy of an activity without a link that carries anything.
+    """Time and energy that an activity spends without a link that carries anything.
 
     failures: number of link failures.
     """
@@ -153,7 +154,7 @@ class Part(NamedTuple):
 
     @classmethod
     def of(cls, device: int, iterations: int, spans: list[Span]) -> "Part":
-        """Build the part from its activities, in order; the last determines how it ended."""
+        """Build the part from its activities, in order; the last activity determines how the part ended."""
         last = spans[-1]
         outcome = Outcome.COMPLETED
         if last.cut is not None:

@@ -130,9 +130,9 @@ class EventName(StrEnum):
 class LedgerRow:
     """A row about one device: its joules over the run, by activity.
 
-    energy_j: caused by learning, the sum of the first four. wasted_j: part of it spent on updates that were not
-    aggregated. total_j: including idle_j, the energy while it is switched on without activity or tail. With a
-    battery, capacity_j + recharged_j - left_j is total_j; on mains these are None.
+    energy_j: caused by learning, the sum of receive_j to tail_j. wasted_j: the part of energy_j spent on updates that
+    were not aggregated. total_j: including idle_j, the energy while it is switched on without activity or tail. With
+    a battery, capacity_j + recharged_j - left_j is total_j; on mains these are None.
     """
 
     device: int
@@ -155,7 +155,7 @@ class Position:
     cell: serving cell, or None. gain_db: large-scale gain of that link, walls included; None without a serving cell,
     or if gains are drawn for each round. sinr_db: mean SINR of that link's downlink over fading, for a round alone in
     its cell: full power over the whole band, noise figure and margin, and the mean interference of the other sites
-    sending with full power in `radio.neighbour_load` of the slots. With 0 there it is the SNR.
+    sending with full power in `radio.neighbour_load` of the slots. With `radio.neighbour_load` 0 it is the SNR.
     """
 
     time_s: float

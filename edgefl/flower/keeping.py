@@ -1,8 +1,8 @@
 """A Flower run's state as arrays and facts for a snapshot; nothing is pickled, so no file runs code.
 
 A strategy's state consists of its attributes that are data: numbers, texts, NumPy arrays, tensors, Flower's records
-and parameters, and lists, tuples and dicts of these; also those of strategies within it. Functions are ignored. A
-strategy with other attributes must define its state itself:
+and parameters, and lists, tuples and dicts of these; strategies within it are treated in the same way. Functions are
+ignored. A strategy with other attributes must define its state itself:
 
     state_dict() -> dict          of such data
     load_state_dict(dict)         restore the state returned by `state_dict`

@@ -48,9 +48,9 @@ def learner(
     """Return a learner for `edgefl.simulate`.
 
     The scenario's selector chooses participants among the present devices; these are the nodes that the strategy is
-    offered in a round. A node that it leaves out has a row without bits and joules. The ClientApp runs in this
-    process, device d as the node with partition-id d. An upload has the bits of its message; the strategy gets the
-    replies that arrive, and errors for the others. An interrupted run can be resumed if all attributes of the
+    offered in a round. A node that the strategy leaves out has a row without bits and joules. The ClientApp runs in
+    this process, device d as the node with partition-id d. An upload has the bits of its message; the strategy gets
+    the replies that arrive, and errors for the others. An interrupted run can be resumed if all attributes of the
     strategy are data or functions, or it has state_dict() and load_state_dict(); otherwise it restarts, with a
     warning.
 
@@ -59,8 +59,8 @@ def learner(
         strategy: of flwr.serverapp or flwr.server; for several cells a function that makes one for an `Assignment`.
         initial: first model, a list of NumPy arrays or an ArrayRecord; strategies of flwr.server may have their own.
         evaluate: tests the model at the server: round, arrays -> MetricRecord or None (flwr.server: evaluate_fn).
-        tests_on_devices: without a test at the server, use the strategy's evaluation on present devices. It takes
-            neither time nor energy.
+        tests_on_devices: without a test at the server, use the strategy's evaluation on present devices. These tests
+            take neither time nor energy.
         config: sent with every message of training and testing.
         epochs, batch: a device's work is counted as this many epochs over the number of examples in its reply, in
             iterations of `batch` samples; None: one iteration per epoch.

@@ -66,7 +66,7 @@ class _OfMessages:
         self.arrays = self.arrays if arrays is None else arrays
 
     def test(self, number: int) -> Metrics | None:
-        """Test the model at the server; return None if the strategy does not."""
+        """Test the model at the server; return None if the strategy has no test there."""
         return None if self._evaluate is None else self._evaluate(number, self.arrays)
 
     def configure_test(self, number: int) -> list[Message]:

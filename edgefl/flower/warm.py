@@ -41,8 +41,8 @@ def warm_started(
 
     Args:
         strategy: of flwr.serverapp or flwr.server.
-        warm_start: of `edgefl.learning.warm_starts`; None: Similarity(). Not supported: those that change training
-            (continuous), need test accuracies (pilot_model: good) or a check.
+        warm_start: of `edgefl.learning.warm_starts`; None: Similarity(). Not supported: warm starts that change
+            training (continuous), need test accuracies (pilot_model: good) or a check.
         pilot_sessions: P; sessions 1 to P start with the last model.
     """
     from edgefl.learning.warm_starts.similarity import Similarity

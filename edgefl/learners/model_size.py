@@ -1,8 +1,8 @@
 """Compute the size of a learner for the checks before a run, without loading PyTorch.
 
 Loading PyTorch takes longer than all other work of `edgefl validate`. If a model states its size, and no other
-setting of `learning` must be tried with tensors, the data and the partition are built as in a run, and the model's
-size comes from its formula; a conformance test compares formula and module.
+setting of `learning` needs to be tried with tensors, the data and the partition are built as in a run, and the
+model's size comes from its formula; a conformance test compares formula and module.
 """
 
 from collections.abc import Callable

@@ -50,7 +50,7 @@ class Assignment:
     """What an external learner is made with.
 
     Args:
-        cell: its number in its federation.
+        cell: number of the cell that the learner serves.
         devices: ids of all devices of the run; those in this cell take part here.
         streams: random generators by name, the same for all cells: `streams("batches", device, session)`.
         homes_m: [devices, 2] positions at time 0, nan for devices not yet present.

@@ -83,7 +83,7 @@ class Privacy:
         return limited
 
     def mean_noised(self, rows: Tensor, shares: Tensor, rng: Chance) -> Tensor:
-        """Add the server's noise to updates [k, M], the same to each, so that their weighted mean has this noise.
+        """Add the same noise of the server to each of the updates [k, M], so that their weighted mean has this noise.
 
         One update changes the mean by at most its share times C.
         """

@@ -9,7 +9,7 @@ from edgefl.errors import EdgeflError
 def user_cache() -> Path | None:
     """Return edgefl's cache folder by the XDG base directory specification (which ignores relative paths).
 
-    Or None if the user has no home folder, as in a container with a numeric user.
+    Return None if the user has no home folder, as in a container with a numeric user.
     """
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if base.is_absolute():

@@ -102,7 +102,7 @@ class Mobility(Component):
         """Return the radius of the disc in which devices are dropped, m."""
 
     def reach_m(self, cell_radius_m: float) -> float:
-        """Return the largest distance of devices from the origin, m; with several cells, any beyond it are absent.
+        """Return the largest distance of devices from the origin, m; with several cells, farther devices are absent.
 
         It is the area's radius if the area is a disc, and otherwise larger.
         """

@@ -20,10 +20,10 @@ class Leg(NamedTuple):
 class Legs(ABC):
     """Movement of devices that walk leg after leg; a model derives each leg from the one before.
 
-    Legs are made when time reaches them, for all devices together and one ahead for each, since many cost little more
-    than one. A leg is a function of the device, its random numbers and the state at the end of the leg before it, but
-    never of the times of earlier calls. For a time before a device's current leg, its walk is repeated from time 0:
-    correct, but slow for long paths. Simulations call with rising times.
+    Legs are made when time reaches them, always for all devices together, and one ahead for each device: many legs
+    cost little more than one. A leg is a function of the device, its random numbers and the state at the end of the
+    leg before it, but never of the times of earlier calls. For a time before a device's current leg, its walk is
+    repeated from time 0: correct, but slow for long paths. Simulations call with rising times.
 
     Coordinates come first, [2, devices], inside the models: twice as fast as [devices, 2].
 

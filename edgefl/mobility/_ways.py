@@ -55,7 +55,7 @@ class Ways:
     def after(
         self, first: np.ndarray, last: np.ndarray, walked_m: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return [n] the last corners passed, and [2, n] the places, after this many metres of whole ways."""
+        """Return [n] the last corners passed, and [2, n] the places, walked_m after the starts of whole ways."""
         corner = first.copy()
         while np.any(
             passed := (corner + 1 < last) & (self._along_m[np.minimum(corner + 1, last)] <= walked_m)

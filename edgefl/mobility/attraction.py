@@ -62,7 +62,7 @@ class Attraction(Walkers):
     several with the share of the devices in each), and a part of the rhythm may name further areas,
     {from_hour: 18, home: 0.4, areas: {stadium: 0.6}}. A device has one spot in each, uniform in area. Areas may lie
     outside the cells; a device there is absent. Parts of the rhythm may belong to days of the week,
-    {from_hour: 0, days: [sat, sun], home: 1}; days without their own parts have those without `days`.
+    {from_hour: 0, days: [sat, sun], home: 1}; days without their own parts use the parts without `days`.
 
     A device decides at exponentially distributed intervals of mean stay_s, by the probabilities of the hour (it may
     choose the place where it is), and walks straight to its new place at its own speed; a decision on the way

@@ -32,7 +32,7 @@ Address = str | dict[str, Share] | tuple[Coordinate, Coordinate]
 
 
 def _of_place(name: str) -> int:
-    """Return the offset of a person's numbers for a place, from its name alone, so that places are independent."""
+    """Return the offset of a person's random numbers for a place, from the place's name: places are independent."""
     return _SPOTS + 8 * zlib.crc32(name.encode())
 
 
@@ -256,7 +256,7 @@ class _Commutes(Legs):
 
 
 class _Leaves:
-    """Departures of people: the entries of all days in one row, with 0 for the first entry of the day of time 0.
+    """Departures of people: the entries of all days in one row; number 0 is the first entry of the day of time 0.
 
     Attributes:
         first: start of the row, a day before time 0, or a week if days differ.

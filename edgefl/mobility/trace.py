@@ -25,12 +25,13 @@ class Trace(Mobility):
 
     CSV: a header with the columns t, id, x, y (s and m; others are ignored), separated by commas or semicolons.
     SUMO: the file of `sumo --fcd-output`, .xml or (since SUMO 1.24) .csv; its vehicles and persons are devices (a
-    person in a vehicle is at its place; `kinds` chooses). A vehicle and a person with the same id are two devices.
-    Both may be compressed (.gz). Parquet: the same columns as CSV; needs pyarrow. Times of a device must rise. Files
-    are read as streams; 24 bytes per sample stay in memory, and five times as many are needed while reading.
+    person in a vehicle is where the vehicle is; `kinds` chooses). A vehicle and a person with the same id are two
+    devices. Both may be compressed (.gz). Parquet: the same columns as CSV; needs pyarrow. Times of a device must
+    rise. Files are read as streams; 24 bytes per sample stay in memory, and five times as many are needed while
+    reading.
 
-    Degrees: a table with columns lon and lat instead of x and y, or with geo: true (--fcd-output.geo) x and y that
-    are longitude and latitude, become metres around the scenario's origin_lon_lat by a transverse Mercator
+    Degrees: longitude and latitude, in the columns lon and lat instead of x and y or, with geo: true
+    (--fcd-output.geo), in x and y, become metres around the scenario's origin_lon_lat by a transverse Mercator
     projection; at 10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
 
     A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s). The Doppler

@@ -175,7 +175,7 @@ def places(
     """Return the map of a scenario: the regions of its areas, and its streets.
 
     Raises:
-        EdgeflError: one of them is invalid; has its place in the scenario.
+        EdgeflError: one of them is invalid; names its place in the scenario.
     """
     earth = Places({}, LocalPlane(*origin_lon_lat) if origin_lon_lat else None)
     regions: dict[str, _Region] = {}

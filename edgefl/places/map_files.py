@@ -194,7 +194,7 @@ def _geometries(geometry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _within(coordinates: Sequence[Any], depth: int) -> Iterator[Sequence[Any]]:
-    """Yield the lists at a depth of nested lists."""
+    """Yield the lists at a given depth within nested lists."""
     if depth == 0:
         yield coordinates
     else:

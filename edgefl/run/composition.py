@@ -38,7 +38,7 @@ def compose(
     Args:
         radio: this world's radio.
         recorder: one for all rows, or `ByFederation` if several federations share the cells.
-        learners: cell, or `Seat` if several federations share the cells -> its learner.
+        learners: cell (or `Seat`, if several federations share the cells) -> its learner.
         announce: called with the row of each finished round, with tails until then.
     """
     scenario, env = world.scenario, radio.env

@@ -53,7 +53,7 @@ class _Handover:
 
 
 class Controlled(Decider):
-    """Ask the outside for each decision; in a rehearsal all devices take part."""
+    """Ask the caller outside the run for each decision; in a rehearsal all devices take part."""
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
     _handover: _Handover | None = PrivateAttr(default=None)

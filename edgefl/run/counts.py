@@ -37,7 +37,7 @@ class Counts:
 
     @classmethod
     def of_several(cls, federations: Iterable[str]) -> "Counts":
-        """Return the counts of a run that contain those of each federation; a single federation shares the run's."""
+        """Return a run's counts, with those of each federation in `of`; a single federation shares the run's."""
         counts = cls()
         counts.of = {name: cls() if name else counts for name in federations}
         return counts

@@ -119,7 +119,7 @@ def _check_first_round(
 
 
 def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: int) -> FloatArray:
-    """Estimate each link's transfer time, s [links]; in a dynamic band as if it were alone."""
+    """Estimate each link's transfer time, s [links]; in a dynamic band as if each link were alone."""
     if not bits:
         return np.zeros(len(links))
     carrier = air.carriers[direction]

@@ -1,7 +1,7 @@
-"""Describe a run before it begins: what it is once built, and what it costs by a probe of its first rounds.
+"""Describe a run before it begins: its parts, by building it, and its costs, by a probe of its first rounds.
 
-Rounds and simulated time follow from the scenario and the latency of a few rounds; wall time, memory and disk are a
-probe's. Rounds of later sessions may take longer or shorter, so the figures are rough.
+Rounds and simulated time follow from the scenario and the latency of a few rounds; wall time, memory and disk space
+are measured by the probe. Rounds of later sessions may take longer or shorter, so the figures are rough.
 """
 
 import math
@@ -51,9 +51,9 @@ class Forecast:
     """What is known of a run before it begins.
 
     Attributes:
-        devices: how many. about: further lines of description. notes: what is allowed but probably unintended.
+        devices: their number. about: further lines of description. notes: what is allowed but probably unintended.
             payload_bits: bits of a transfer; with several federations, the first one's. memory_bytes: an estimate.
-            All are empty if the run was not built.
+            All of these are empty if the run was not built.
         probe: what its first rounds took, if they were tried. own: share of its training that it does itself.
     """
 

@@ -1,4 +1,4 @@
-"""Write the notes of a run at its end: above all what the scenario asked for and never happened.
+"""Write a run's notes at its end: above all, things its scenario asked for that never happened.
 
 Each note is a function of sections of the scenario and of counts of the rows that the run has written.
 """
@@ -67,7 +67,7 @@ def of_run(
 
 
 def _never_aggregated(least: int, counts: Counts) -> Iterator[str]:
-    """Note a federation that never aggregated an update; least: updates that a round needs."""
+    """Note a federation that never aggregated an update; least: number of updates that a round needs."""
     if not counts.rounds:
         yield "no round was ever held: no device was in a cell with a server"
     without = sorted(cell for cell in counts.rounds if not counts.models[cell])

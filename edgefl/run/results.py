@@ -53,7 +53,7 @@ class _Directory(_Path):
 
     @property
     def evaluation(self) -> "pd.DataFrame":
-        """One row per device and round: its accuracy and loss on its own test data; by `scores_every`."""
+        """One row per device and round: the device's accuracy and loss on its own test data; see `scores_every`."""
         return self._runs.evaluation
 
     @cached_property

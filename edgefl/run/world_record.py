@@ -19,7 +19,7 @@ Nothing is trained and no rounds are run: only the network is simulated. The fol
 Presence is seen at each sample. One sample per tick of the network, the default, is exact: training on scenario.yaml
 then finds the same devices in the same cells in every round that begins at the same time. Left out: batteries are
 drained by idling only, since no device works; with scenario.yaml a link's Doppler comes from its device's mean speed,
-so that transfers take the time of another draw of fading.
+so that fading is drawn differently and transfers take other times.
 """
 
 from collections.abc import Mapping, Sequence

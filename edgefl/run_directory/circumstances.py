@@ -40,7 +40,7 @@ def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, str], *, scenario: bool = True) -> list[str]:
-    """Return the differences between two circumstances, as texts.
+    """Return the differences between two sets of circumstances, as texts.
 
     Args:
         scenario: whether the scenario counts.

@@ -10,7 +10,7 @@ SMALL, MOST = 100, 500
 
 
 class Gathered:
-    """Small blocks of one table, such as the handovers of a moment: a call per block costs more than its rows."""
+    """Small blocks of one table, such as a moment's handovers: a call per block would take longer than its rows."""
 
     def __init__(self) -> None:
         self._blocks: list[tuple[Mapping[str, Any], int]] = []

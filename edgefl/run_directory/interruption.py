@@ -69,7 +69,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Defer an interruption until this is done; a second one is not deferred."""
+    """Defer an interruption until the code inside is done; a second one is not deferred."""
     _holder.depth += 1
     try:
         yield

@@ -36,9 +36,10 @@ Entry = dict[str, Any]
 class Loan:
     """Training results that a run may reuse from another run.
 
-    entries: entries of the lender's journal, up to a possible difference. written: their lines. ends: the end of each
-    in the lender's journal, where some are left out. snapshots: the lender's, oldest first. training: the borrower's
-    own. on_end: called with the number of reused rounds when the borrower's own learners take over.
+    entries: entries of the lender's journal, up to a possible difference. written: their lines. ends: where each of
+    them ends in the lender's journal, which may have entries that are left out here. snapshots: the lender's, oldest
+    first. training: the borrower's own. on_end: called with the number of reused rounds when the borrower's own
+    learners take over.
     """
 
     lender: Path

@@ -1,4 +1,4 @@
-"""A learner's calls as questions, a name and its arguments: they are recorded, compared and asked again."""
+"""A learner's calls as questions (a name and arguments each), to be recorded, compared and asked again."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ KEEPS_TRAINING = (*LOOKS, "uploaded")
 
 @dataclass(frozen=True)
 class Place:
-    """The point in a run at which a question is asked; cell: or its server's label if a cell has several."""
+    """The point in a run at which a question is asked; cell: its number, or its server's label if it has several."""
 
     cell: int | str
     session: int = 0

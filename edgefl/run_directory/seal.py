@@ -15,7 +15,7 @@ def sealed(entry: dict[str, Any]) -> str:
 
 
 def unsealed(line: bytes) -> dict[str, Any] | None:
-    """Return the object of a line, or None if any part of the line is changed or missing."""
+    """Return the object in a line, or None if any part of the line is changed or missing."""
     parts = _SEALED.fullmatch(line)
     if parts is None:
         return None

@@ -22,8 +22,8 @@ class Identity:
     """Everything that determines a run's results: settings, data, code and the version of results.
 
     Args:
-        scenario: dotted key -> value, all keys that can change results; a file counts by its content, in data, and
-            not by its path.
+        scenario: dotted key -> value, all keys that can change results; a file counts by its content, which `data`
+            covers, and not by its path.
         data: name of what is read -> its checksum.
         results_version: as `RESULTS_VERSION`.
         code: module of external components -> its code, see `edgefl.config.own_code`.

@@ -13,8 +13,8 @@ from edgefl.scenario.world import World
 class Members:
     """The devices that hold data, by number; 0 has the lowest id.
 
-    A federation's data, first model and mini-batches therefore do not depend on other federations' devices: alone,
-    with the same number of devices, it learns the same.
+    A federation's data, first model and mini-batches therefore do not depend on other federations' devices: if it
+    were alone, with the same number of devices, it would learn the same.
 
     Args:
         ids: [devices] of the run, ascending; None if these are all devices, numbered by id.
@@ -35,7 +35,7 @@ def members_of(world: World) -> Members:
     """Return the devices of the world's federation.
 
     Raises:
-        EdgeflError: a standing population has none of them, so that it would have no data.
+        EdgeflError: a standing population has no device of the federation, so that it would have no data.
     """
     homes_m, kept = world.movement.positions_m(0.0), world.fleet.samples_kept
     if world.only is None:

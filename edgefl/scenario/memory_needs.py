@@ -1,6 +1,6 @@
 """Compute the least memory that a scenario needs, before it is built.
 
-Only certain allocations are counted, so that no scenario is refused that might fit: a run that passes may still need
+Only certain allocations are counted, so that no scenario that might fit is refused: a run that passes may still need
 several times as much.
 """
 

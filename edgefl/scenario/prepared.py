@@ -39,7 +39,7 @@ class Prepared:
 
     @cached_property
     def parts(self) -> Mapping[str, Scenario]:
-        """Each federation's scenario by name; a single federation's name is empty."""
+        """The scenario of each federation, by its label, which is empty for a single one."""
         return self.scenario.by_federation
 
     @cached_property
@@ -100,8 +100,8 @@ class Prepared:
     def learning_identity(self, world: World) -> LearningIdentity | None:
         """Hash everything that determines training, besides the questions asked of learners.
 
-        If rounds overlap, the radio decides which updates arrive first, so that training cannot be shared: neither
-        that of one federation, nor that of several, whose questions come in an order set by the band.
+        Training cannot be shared if rounds overlap, since the radio then decides which updates arrive first, or if
+        there are several federations, since the band then sets the order of their questions.
 
         Args:
             world: the scenario's world.
@@ -109,8 +109,8 @@ class Prepared:
         Returns:
             None if nothing is trained, or training cannot be shared.
         """
-        scenario = self.scenario
-        if scenario.federations or scenario.learning is None or scenario.rounds.overlap:
+        scenario = self.parts.get("")  # of a federation on its own
+        if scenario is None or scenario.learning is None or scenario.rounds.overlap:
             return None
         settings = self.values["learning"]
         told: list[Any] = [
@@ -145,7 +145,7 @@ class Prepared:
 def _trains_two_as_previous(warm_start: WarmStart) -> bool:
     """Return whether sessions P + 1 and P + 2 are trained as by `previous`, even after probe rounds.
 
-    Probes cost time, which matters if data drift by the clock, and reorder the cells' questions. With accounted
+    Probes cost time, which matters if data drift by the clock, and they reorder the cells' questions. With accounted
     privacy there are no probes.
     """
     # declared by the class itself: a subclass may open differently

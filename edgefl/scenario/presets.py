@@ -6,14 +6,14 @@ is the journal paper, with its radio and its accounting. A key that a preset doe
 Other keys follow the paper (J) in both presets, each for a reason:
 
 - `radio.sharing: static`, `downlink: unicast`: how a site shares its band and whether it broadcasts differ between
-  networks; these are the simplest cases. So is `mobility: static`, whose Doppler shift is Table I's.
+  networks; these are the simplest cases, as is `mobility: static`, whose Doppler shift is Table I's.
 - `devices.pa_efficiency`: only matters with `power: journal`, which belongs to that preset.
 - `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers until the user gives others.
 - `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate; it costs nothing.
 - `optimiser.state: fresh`, momentum that restarts each round: devices keep nothing, as in most papers.
-- Means by data size (J 5; `weighting: data`, fedbuff's shares): as in FedAvg, so that methods differ in nothing more.
-- `learning.after_pilot: continue`: a run continues with its current model; the paper's runs restart, and say so.
-- `overlap_of: all`, parameters of `similarity` and `continuous` (J 16 to 19, 30), `svhn_cnn`'s variant: the paper's
+- Means by data size (J 5; `weighting: data`, fedbuff's shares): as in FedAvg, so that methods differ in nothing else.
+- `learning.after_pilot: continue`: a run continues with its current model; the paper's runs restart, and say so. -
+`overlap_of: all`, parameters of `similarity` and `continuous` (J 16 to 19, 30), `svhn_cnn`'s variant: the paper's
   own methods and models.
 - Seconds and joules of a sample's passes (J 27, 28): the usual formulas; only their parameters differ.
 """

@@ -189,7 +189,7 @@ class Scenario(Section):
 
     @staticmethod
     def whose(name: str, notes: Iterable[str]) -> Iterator[str]:
-        """Yield notes with the federation's name in front if there are several."""
+        """Yield notes with the federation's name in front if there are several federations."""
         yield from (f"federation {name}: {note}" if name else note for note in notes)
 
     def place_in(self, name: str, section: str, *keys: str) -> tuple[str, ...]:

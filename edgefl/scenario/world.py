@@ -182,8 +182,8 @@ class World:
     def federation_of(self) -> np.ndarray:
         """The federation of each device [devices], an index in `scenario.federations`.
 
-        With shares, every device draws a number, and the federations take the devices in ascending order of it:
-        other draws do not matter.
+        With shares, every device draws a number, and the federations take the devices in ascending order of these
+        numbers: other draws do not matter.
         """
         federations = list((self.scenario.federations or {}).values())
         of = np.zeros(self.count, dtype=np.intp)

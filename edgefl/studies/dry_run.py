@@ -24,7 +24,7 @@ Costs = list[tuple[Range, Forecast]]  # number of runs, and forecast of each
 
 
 class _Forecasts:
-    """Forecast runs by probes in this process: one for each case while that is quick, later the nearest.
+    """Forecast runs by probes in this process: a probe for each case while this is quick, then the nearest one made.
 
     Cases with the same first rounds are probed once.
     """

@@ -34,7 +34,7 @@ def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = 
     """Execute the remaining runs of a study. A run that fails does not stop the others.
 
     A study with a question gets further seeds until it is answered, or its budget is spent. For a shard, or a plan
-    made for some seeds, only these runs are done, and the question is not asked.
+    made for some seeds, only its runs are done, and the question is not asked.
 
     Args:
         out: new or empty directory, or one that holds this study; by default `runs/NAME` in the current folder,

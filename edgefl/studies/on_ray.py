@@ -62,7 +62,7 @@ def _connected(address: str) -> Iterator[Any]:
             ray://host:port.
 
     Raises:
-        EdgeflError: Ray is not installed, or there is no such cluster; or it fails during use, and its other
+        EdgeflError: Ray is not installed, or there is no such cluster, or the cluster fails during use and its other
             machines cannot help.
     """
     try:

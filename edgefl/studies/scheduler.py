@@ -154,7 +154,7 @@ class RunScheduler:
         self.to_do.append(run)
 
     def tidy(self) -> None:
-        """Remove what runs left for others if these have all ended, such as after a kill before the cleanup."""
+        """Remove what runs left for each other if all have ended, such as after a kill before the cleanup."""
         for family in {id(reuse.family): reuse.family for reuse in self._reuse.values()}.values():
             if any((self._directory / path / LENT).exists() for path in family):
                 self._tidy(family)
@@ -205,7 +205,8 @@ def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, 
     """Return each run's place in the queue: by family, but runs that only take training follow the next family.
 
     A run that takes all its training from another run takes moments: it fills the time while others train, so that no
-    worker is left with the last training alone. It waits for one family only, since lenders keep snapshots meanwhile.
+    worker is left with the last training alone. Such a run waits for one family only, since lenders keep snapshots
+    meanwhile.
     """
     ranks: dict[int, int] = {}
     places = {}

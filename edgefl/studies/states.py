@@ -32,7 +32,7 @@ def state_of(directory: Path, run: Path, about: dict[str, Any] | None = None) ->
 
     Args:
         directory: the study's directory.
-        run: relative to it.
+        run: the run's directory, relative to it.
         about: contents of its run.json, read if None.
     """
     if about is None:

@@ -1,4 +1,4 @@
-"""Find the runs of a study that can share training, and the one that trains."""
+"""Find the runs of a study that can share training, and the run that trains for the others."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,8 +22,8 @@ class ReusePlan:
     """The training that a run takes from another run, and leaves for others.
 
     lender: the run that trains for it, or None if it trains itself. whole: whether the lender trains all of it;
-    otherwise it trains to the end of session `until`, by which it has left `snapshots` snapshots. lends: when this
-    run leaves snapshots. family: the runs that take from each other.
+    otherwise the lender trains up to the end of session `until`, and has then left `snapshots` snapshots. lends: when
+    this run leaves snapshots. family: the runs that take from each other.
     """
 
     lender: Path | None = None

@@ -42,7 +42,7 @@ FAR_AWAY_M = 1e4  # position of a device beyond the cell edge
 
 
 def within(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a section of a scenario with changed keys; its subsections keep their other keys, components do not."""
+    """Return a section of a scenario with changed keys; subsections keep their other keys, components do not."""
     changed = dict(section)
     for key, value in changes.items():
         if (

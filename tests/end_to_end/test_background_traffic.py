@@ -12,7 +12,6 @@ from tests.tools.invariants import check_run
 FILE = Path(__file__).parents[2] / "scenarios" / "background_traffic.yaml"
 
 
-@pytest.mark.slow
 def test_priority_brings_more_uploads_in_time(tmp_path: Path) -> None:
     """FedSched-5G: of 6 uploads 3.36 with proportional fair and 4.87 with priority. Here: 4.8 and 6."""
     completed = {}

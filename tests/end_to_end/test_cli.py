@@ -48,7 +48,6 @@ def test_default_directories_are_never_reused(
         assert (tmp_path / "runs" / name / "run.json").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("unrendered")
 def test_a_study_with_a_grid_compares_its_variants_in_every_setting(
     edgefl: Edgefl, digits: Path, tmp_path: Path

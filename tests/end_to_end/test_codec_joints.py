@@ -98,7 +98,6 @@ def test_every_server_and_codec_comes_up() -> None:
     assert {*codecs} == {*registry.names("codecs")}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS)
 def test_codecs_learn_with_everything(number: int, tmp_path: Path) -> None:
     data = drawn(number)

@@ -37,7 +37,6 @@ OVERLAPPING = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("server", [{}, OVERLAPPING], ids=["synchronous", "fedbuff"])
 def test_an_interrupted_run_with_codecs_goes_on_byte_for_byte(server: dict[str, Any], tmp_path: Path) -> None:
     whole = goes_on(edgefl.load_scenario(MOVING).with_(server), tmp_path, ROUND, every=3)

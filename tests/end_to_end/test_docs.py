@@ -27,7 +27,6 @@ def nav(entries: list) -> list[str]:
     return files
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.stem)
 def test_page(page: Path, tmp_path: Path) -> None:

@@ -49,7 +49,6 @@ def play(scenario: Path, out: Path, *overrides: str) -> dict[str, pd.DataFrame]:
     return {name: pd.read_csv(out / f"{name}.csv") for name in ("rounds", "devices", "events")}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", registry.names("algorithms"))
 def test_every_algorithm_goes_through_a_drift(name: str, scenario: Path, tmp_path: Path) -> None:
     chosen = f"learning.algorithm={TAUGHT.get(name, name)}"

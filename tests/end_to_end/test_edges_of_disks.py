@@ -57,7 +57,6 @@ def may_mount() -> bool:
 
 
 @pytest.mark.skipif(not may_mount(), reason="needs unshare and mount, and a kernel that lets users mount")
-@pytest.mark.slow
 def test_a_full_disk_loses_nothing(digits: Path, tmp_path: Path) -> None:
     from edgefl import load_scenario, simulate
 

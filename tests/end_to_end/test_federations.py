@@ -289,7 +289,6 @@ def test_each_task_has_its_own_score(tmp_path: Path) -> None:
         assert getattr(mine, table)[column].tolist() == getattr(alone, table)[column].tolist()
 
 
-@pytest.mark.slow
 def test_a_killed_run_of_several_federations_goes_on(tmp_path: Path) -> None:
     scenario = tmp_path / "mixed.yaml"
     scenario.write_text(dump(load_scenario(mixed(record={"models": "best"}))))

@@ -102,7 +102,6 @@ def test_runs_are_as_the_reference_says(name: str, tmp_path: Path) -> None:
     assert found.many > 10
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "number"), [(name, k) for name, of in FAULTS.items() for k in range(len(of))]
 )

@@ -7,11 +7,15 @@ import pytest
 from tests.tools import kill
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/scenario.yaml"))
+ALWAYS = "shared_band"  # the cheapest: every commit is killed once
 KILLS = 1  # of each scenario: eight in all; `python -m tests.tools.kill` does more
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scenario", GOLDEN, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize(
+    "scenario",
+    [pytest.param(path, marks=[pytest.mark.always] * (path.parent.name == ALWAYS)) for path in GOLDEN],
+    ids=lambda path: path.parent.name,
+)
 def test_a_killed_run_goes_on(scenario: Path) -> None:
     tally = kill.check(scenario, KILLS, seed=5, snapshot_rounds=2, again=0.3)
     assert tally.identical == tally.runs == KILLS, tally.differences

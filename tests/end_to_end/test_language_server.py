@@ -13,12 +13,9 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FILES = [*sorted(SCENARIOS.glob("*.yaml")), *sorted(SCENARIOS.glob("studies/*.yaml"))]
 QUICKSTART, STUDY = SCENARIOS / "quickstart.yaml", SCENARIOS / "studies" / "quickstart.yaml"
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        NODE is None or PROGRAM is None, reason="no node or yaml-language-server: `make editor`"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    NODE is None or PROGRAM is None, reason="no node or yaml-language-server: `make editor`"
+)
 
 
 @pytest.fixture(scope="module")

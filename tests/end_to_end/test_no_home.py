@@ -56,7 +56,6 @@ stranger = pytest.mark.skipif(
 )
 
 
-@pytest.mark.slow
 @stranger
 def test_a_user_without_a_home_gets_the_same_bytes(tmp_path: Path) -> None:
     scenario = ROOT / "scenarios" / "quickstart.yaml"
@@ -70,7 +69,6 @@ def test_a_user_without_a_home_gets_the_same_bytes(tmp_path: Path) -> None:
         assert mine.read_bytes() == theirs.read_bytes(), table
 
 
-@pytest.mark.slow
 @stranger
 def test_what_needs_a_home_says_so_in_a_line(tmp_path: Path) -> None:
     """A data set that has to be downloaded; a doctor's look is no fault."""

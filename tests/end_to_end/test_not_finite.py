@@ -128,7 +128,6 @@ def all_beyond_measure(numbers_beyond_measure: None) -> None:
     np.savez("b.npz", **arrays)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("keys", [[], FEDBUFF])
 def test_a_run_that_drops_goes_on_where_it_was_left(keys: list[str], tmp_path: Path) -> None:
     goes_on(load_scenario(RUN, keys), tmp_path, after=4, every=2)

@@ -28,7 +28,6 @@ def test_notebook_is_small_and_without_outputs(file: Path) -> None:
             assert cell["execution_count"] is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
 def test_notebook_runs(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a kernel runs it, but in this process: a kernel's own would load PyTorch first."""

@@ -144,9 +144,7 @@ def test_a_server_that_waits_for_all_is_the_synchronous_one(server: Server) -> N
     assert table(scripted_world(server).run().rows) == table(scripted_world().run().rows)
 
 
-@pytest.mark.parametrize(
-    "algorithm", [pytest.param(a, marks=[pytest.mark.slow] * (a != "fedacg")) for a in STALE]
-)
+@pytest.mark.parametrize("algorithm", STALE)
 def test_a_buffer_of_all_devices_trains_as_the_synchronous_server(algorithm: str) -> None:
     learning = FURTHER.get(algorithm, {})
     rows = train(algorithm, models=FEW, **learning)
@@ -156,7 +154,7 @@ def test_a_buffer_of_all_devices_trains_as_the_synchronous_server(algorithm: str
     assert table(buffered) == table(rows)
 
 
-@pytest.mark.parametrize("algorithm", ["fedprox", pytest.param("moon", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("algorithm", ["fedprox", "moon"])
 def test_one_tier_trains_as_the_synchronous_server(algorithm: str) -> None:
     one = train(algorithm, {"name": "tiers", "count": 1}, models=FEW)
     assert table(one) == table(train(algorithm, models=FEW))
@@ -228,7 +226,6 @@ def undisturbed(algorithm: str, name: str) -> list[dict[str, Any]]:
     return table(train(algorithm, OVERLAPPING[name]))
 
 
-@pytest.mark.slow
 # one who is interrupted leaves a snapshot between two calls, after which the latest round is trained again
 @pytest.mark.parametrize(
     ("algorithm", "name", "call", "number", "error"),

@@ -55,7 +55,6 @@ def edgefl(folder: Path, *arguments: str, code: int = 0) -> str:
     return (errors + written).decode()
 
 
-@pytest.mark.slow
 def test_a_study_does_not_go_on_with_other_code(folder: Path) -> None:
     edgefl(folder, "study", "study.yaml", "--out", "o", "--seed", "1")
     first = (folder / "o" / "a" / "seed-1" / "rounds.csv").read_bytes()
@@ -71,7 +70,6 @@ def test_a_study_does_not_go_on_with_other_code(folder: Path) -> None:
     assert (folder / "o" / "a" / "seed-1" / "rounds.csv").read_bytes() == first
 
 
-@pytest.mark.slow
 def test_a_run_does_not_go_on_with_other_code(folder: Path) -> None:
     """Killed after its first round, as its journal says."""
     edgefl(folder, "run", "own.yaml", "--out", "whole")

@@ -143,7 +143,6 @@ def test_the_map_is_strong_at_the_sites(preview: Preview) -> None:
     assert min(near) > np.nanmedian(preview.snr_db)
 
 
-@pytest.mark.slow
 def test_the_command_draws_a_picture(
     digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,7 +184,6 @@ def test_federations_are_looked_at_without_training(tmp_path: Path) -> None:
     assert made.forecast.rounds == (4, 4)
 
 
-@pytest.mark.slow
 def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
     """Of processor time, so that a busy machine does not fail it; with the start of Python and all imports.
 

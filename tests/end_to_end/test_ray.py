@@ -20,8 +20,6 @@ from edgefl.studies.states import State, state_of
 from tests.refusals import refused_at
 from tests.tools.kill import differences
 
-pytestmark = pytest.mark.slow
-
 BASE = """\
 name: base
 devices: {count: 8}

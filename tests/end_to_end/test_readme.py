@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
     return checkout(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.always
 @pytest.mark.parametrize("chain", chains(), ids=" && ".join)
 def test_command(chain: list[str], folder: Path) -> None:
     with there(folder):
@@ -102,7 +102,7 @@ def test_a_flower_app_needs_ten_lines() -> None:
     assert len(block.splitlines()) <= 10
 
 
-@pytest.mark.slow
+@pytest.mark.always
 def test_python(folder: Path) -> None:
     for number, block in enumerate(blocks("python")):
         (folder / f"block_{number}.py").write_text(block)

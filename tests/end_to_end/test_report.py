@@ -22,7 +22,6 @@ from tests.refusals import refused_at
 from tests.tools.chromium import PROGRAM, Page, browser
 from tests.tools.unpacked import unpack
 
-pytestmark = pytest.mark.slow
 in_browser = pytest.mark.skipif(
     PROGRAM is None, reason="no Chromium: `make test` installs it where apt-get is"
 )

@@ -10,7 +10,6 @@ from edgefl.scenario.scenario import Scenario
 STUDIES = sorted((Path(__file__).parents[2] / "scenarios" / "studies").glob("*.yaml"))
 
 
-@pytest.mark.slow  # up to 80 cases each
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_study(path: Path) -> None:
     content, cases = studies.load(path, seeds=[100])
@@ -31,7 +30,6 @@ def learning(name: str, variant: str, **setting: str) -> Scenario:
     raise AssertionError(f"no such case: {variant}, {setting}")
 
 
-@pytest.mark.slow
 def test_table_x_is_run_as_its_authors_did() -> None:
     """The rates of the authors' files, and what `continuous` and their SCAFFOLD really are."""
     name = "journal_table_x_fashion_mnist_as_run"

@@ -40,7 +40,6 @@ def statuses(study: Path) -> dict[str, str]:
     return {str(path.parent.relative_to(study)): json.loads(path.read_text())["status"] for path in paths}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_that_fails_does_not_stop_the_others(
     jobs: int, digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -74,7 +73,6 @@ def test_a_run_that_fails_does_not_stop_the_others(
     assert load_file(rescued)["model"].isfinite().all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_fail_fast_ends_a_study_with_its_first_failure(
     jobs: int, digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -124,7 +122,6 @@ def test_a_grid_without_training_has_a_table(tmp_path: Path, capsys: pytest.Capt
     assert (out / "sweep.png").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_studys_workers_end_with_it(number: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "radio.yaml").write_text(RADIO.replace("ROUNDS", str(HOURS)))

@@ -311,7 +311,6 @@ def test_a_part_looks_at_the_runs_that_the_whole_study_looks_at(radio: Path, tmp
     assert state_of(tmp_path / "out", Path("few", "seed-1")) is State.COMPLETED
 
 
-@pytest.mark.slow
 def test_two_processes_share_a_directory(radio: Path, tmp_path: Path) -> None:
     """Both begin at once, each with two workers; every run is made once, by one of them."""
     radio.with_name("radio.yaml").write_text(RADIO.replace("rounds: 2", "rounds: 60"))

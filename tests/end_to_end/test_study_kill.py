@@ -57,7 +57,6 @@ def killed(out: Path) -> None:
             path.write_text(json.dumps(told))
 
 
-@pytest.mark.slow
 def test_wherever_it_is_left(study: Path, tmp_path: Path) -> None:
     """Killed, and interrupted, after some of its rounds: in each of its runs."""
     alone, whole = tmp_path / "alone", tmp_path / "whole"
@@ -95,7 +94,6 @@ def test_wherever_it_is_left(study: Path, tmp_path: Path) -> None:
             assert not [*out.rglob("lent"), *out.rglob("snapshots"), *out.glob("claims")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("group", [False, True], ids=["the study's process", "all processes at once"])
 def test_a_study_killed_at_random_instants(group: bool, study: Path) -> None:
     tally = kill_study.check(study, KILLS, seed=1, group=group)

@@ -45,7 +45,7 @@ FAULTS = (
     ),
     Fault(
         "analysis.tie",
-        "an accuracy equal to the target except in its last digit misses it",
+        "an accuracy that differs from the target only in the last digit misses it",
         "ties reach the target",
         f"{UNIT}test_metrics.py::test_a_tie_reaches_the_target_whatever_its_last_binary_digit",
         "no round",
@@ -131,7 +131,7 @@ FAULTS = (
         "analysis.wilcoxon_zeros",
         "Wilcoxon's test counts pairs without a difference",
         "scipy.stats.wilcoxon",
-        f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_by_all_signs",
+        f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_agree_with_an_enumeration",
         "1e-6 of p",
         edited(
             "edgefl.analysis.measures.uncertainty:wilcoxon",
@@ -143,7 +143,7 @@ FAULTS = (
         "analysis.wilcoxon_ties",
         "Wilcoxon's test gives ties the highest of their ranks",
         "mid-ranks",
-        f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_by_all_signs",
+        f"{UNIT}test_uncertainty.py::test_signed_ranks_with_ties_and_zeros_agree_with_an_enumeration",
         "1e-6 of p",
         edited(
             "edgefl.analysis.measures.uncertainty:wilcoxon",
@@ -165,10 +165,10 @@ FAULTS = (
     ),
     Fault(
         "analysis.sequential_fixed",
-        "a study that looks repeatedly takes the interval of a single look",
+        "a study that is examined repeatedly takes the interval for a single look",
         "confidence sequence by Ville's inequality",
-        f"{SEQUENTIAL}::test_looked_at_after_every_pair_it_misses_as_seldom_as_it_says",
-        "what 4,000 studies that miss 5 % exceed by chance 1 time in a million",
+        f"{SEQUENTIAL}::test_the_interval_stays_valid_when_examined_after_every_pair",
+        "the share of misses that 4,000 studies with 5 % misses exceed by chance 1 time in a million",
         edited(
             "edgefl.analysis.measures.sequential:half_width_factor",
             "q = (k / error**2) ** (1 / pairs)",
@@ -207,7 +207,7 @@ FAULTS = (
         "analysis.gini",
         "Gini's ranks are off by one",
         "definition by ranks",
-        f"{UNIT}test_fairness.py::test_measures_are_those_of_their_definitions",
+        f"{UNIT}test_fairness.py::test_measures_follow_their_definitions",
         "1e-6 of each measure",
         edited(
             "edgefl.analysis.reports.fairness:measures",
@@ -219,7 +219,7 @@ FAULTS = (
         "analysis.theorem_drift",
         "the bound's drift term grows with E instead of E (E - 1)",
         "journal paper, Theorem 1",
-        "tests/theory/test_convergence_bound.py::test_drift_goes_with_the_pairs_of_steps",
+        "tests/theory/test_convergence_bound.py::test_the_drift_term_grows_with_pairs_of_steps",
         "1e-6 of each term",
         edited("edgefl.analysis.reports.theory:theorem1", "pairs = e_max * (e_max - 1)", "pairs = e_max"),
     ),
@@ -227,7 +227,7 @@ FAULTS = (
         "analysis.energy_without_tail",
         "energy of a run leaves tails out",
         "receive, transmit, compute, tail",
-        f"{UNIT}test_costs.py::test_energy_has_the_tails",
+        f"{UNIT}test_costs.py::test_energy_includes_tails",
         "nothing",
         edited(
             "edgefl.analysis.reports.costs:breakdown",
@@ -239,7 +239,7 @@ FAULTS = (
         "analysis.gaps_twice",
         "overlapping absences of a device count twice",
         "union of intervals",
-        f"{UNIT}test_metrics.py::test_devices_that_are_off_empty_or_outside_count_for_the_time_that_they_are_not",
+        f"{UNIT}test_metrics.py::test_devices_count_only_while_they_are_available",
         "1e-6 of the rate",
         edited(
             "edgefl.analysis.reports.network:_gaps_of",

@@ -95,7 +95,7 @@ FAULTS = (
         "channel.shadowing_correlation",
         "shadowing's correlation distance is doubled",
         f"{TR}, 7.4.4",
-        f"{THEORY}large_scale.py::test_gain_is_correlated_over_its_states_distance",
+        f"{THEORY}large_scale.py::test_the_gain_has_the_correlation_distance_of_its_state",
         "4 standard errors, and 0.012 above for nodes 1.25 m apart",
         edited(
             "edgefl.channel.large_scale:_shadowing_correlation_m",
@@ -107,7 +107,7 @@ FAULTS = (
         "channel.shadowing_states_swapped",
         "shadowing with line of sight has the deviation of shadowing without",
         f"{TR}, Table 7.4.1-1",
-        f"{THEORY}large_scale.py::test_gain_has_the_states_deviation",
+        f"{THEORY}large_scale.py::test_the_gain_has_the_deviation_of_its_state",
         "4 standard errors of the deviation",
         edited(
             "edgefl.channel.path_loss:PathLoss.shadowing_std_db", "if line_of_sight", "if not line_of_sight"
@@ -117,7 +117,7 @@ FAULTS = (
         "channel.soft_state_wavelength",
         "a soft change of line of sight is as wide as at a quarter of the wavelength",
         f"{TR}, eq. (7.6-18)",
-        f"{UNIT}test_large_scale.py::test_a_soft_place_mixes_the_gains_of_both_states_as_7_6_3_3_says",
+        f"{UNIT}test_large_scale.py::test_soft_line_of_sight_mixes_both_gains_as_in_7_6_3_3",
         "0.2 dB at any place, 0.001 dB in the median",
         edited("edgefl.channel.sight:soft_state", "20.0 / wavelength_m", "80.0 / wavelength_m"),
     ),
@@ -153,7 +153,7 @@ FAULTS = (
         "channel.renewal_spread",
         "renewal halves the deviation of the number of slots",
         "inverse Gaussian law of a first passage",
-        f"{UNIT}test_transfer.py::test_many_renewals_are_one_after_another",
+        f"{UNIT}test_transfer.py::test_many_renewals_at_once_equal_single_renewals",
         "no slot",
         edited("edgefl.channel.renewal:slots_renewal_many", "half = 0.5 *", "half = 0.25 *"),
     ),
@@ -162,7 +162,7 @@ FAULTS = (
         "rates of different slots count as independent in a transfer's spread",
         "long-run variance of a correlated sequence",
         f"{THEORY}fading.py::test_spread_of_rate_sums_is_the_long_run_variance",
-        "4 standard errors of the variance, and 0.8 % at most for its edges",
+        "4 standard errors of the variance, and at most 0.8 % for edge effects",
         edited("edgefl.channel.rates:_variance_table", "pull = 2.0 * pull", "pull = 0.0 * pull"),
     ),
     Fault(
@@ -223,7 +223,7 @@ FAULTS = (
     ),
     Fault(
         "channel.path_loss_compensation",
-        "power control compensates the whole path loss whatever alpha is",
+        "power control compensates the whole path loss, whatever alpha is",
         "3GPP TS 38.213, 7.1.1",
         f"{UNIT}test_diversity.py::test_partial_compensation_leaves_a_part_of_the_path_loss",
         "1e-6 of the power",
@@ -231,7 +231,7 @@ FAULTS = (
     ),
     Fault(
         "channel.antenna_beamwidth",
-        "a panel's beam falls by 12 (phi / 65)^2 across and not at all along",
+        "a panel's beam falls by 12 (phi / 65)^2 horizontally and not at all vertically",
         f"{TR}, Table 7.3-1",
         f"{UNIT}test_antenna.py::test_pattern_without_tilt",
         "1e-9 dB",
@@ -275,7 +275,7 @@ FAULTS = (
     ),
     Fault(
         "channel.fading_forgets",
-        "fading forgets twice as fast from slot to slot as its correlation says",
+        "fading decorrelates twice as fast from slot to slot as its correlation requires",
         "Gauss-Markov process, rho^n",
         f"{THEORY}fading.py::test_autocorrelation_is_rho_to_the_lag",
         "4 standard errors of the correlation",

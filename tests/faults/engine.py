@@ -48,7 +48,7 @@ FAULTS = (
         "engine.l3_filter",
         "layer 3 filters with 1/2^k instead of 1/2^(k/4)",
         "3GPP TS 38.331, 5.5.3.2",
-        f"{HANDOVER}::test_the_first_measurement_counts_whole_and_later_ones_by_a",
+        f"{HANDOVER}::test_the_first_measurement_counts_fully_and_later_ones_with_weight_a",
         "nothing",
         edited(
             "edgefl.engine.cells.handover:Layer3Filter.__init__",
@@ -58,7 +58,7 @@ FAULTS = (
     ),
     Fault(
         "engine.l3_filter_interval",
-        "the filter forgets by the number of measurements, whatever their interval",
+        "the filter's memory depends on the number of measurements, whatever their interval",
         "3GPP TS 38.331, 5.5.3.2: time characteristic kept",
         f"{HANDOVER}::test_at_another_interval_the_filter_keeps_its_time_characteristic",
         "1e-6 of the gain",
@@ -72,7 +72,7 @@ FAULTS = (
         "engine.tail_twice",
         "a tail is counted twice",
         "joules of a part: a tail for each transfer",
-        f"{UNIT}test_power_models.py::test_a_phone_draws_a_base_and_its_bits_and_then_a_tail",
+        f"{UNIT}test_power_models.py::test_a_phone_draws_a_base_power_and_joules_per_bit_and_then_a_tail",
         "1e-6 of the joules",
         edited(
             "edgefl.engine.federation.open_tails:OpenTails._known",
@@ -104,7 +104,7 @@ FAULTS = (
         "engine.amplifier_share",
         "a device sends with full power whatever its share of power is",
         "TS 38.213, 7.1.1: power follows the path loss",
-        f"{UNIT}air/test_power_control.py::test_a_device_sends_what_its_path_loss_asks_for",
+        f"{UNIT}air/test_power_control.py::test_a_device_sends_with_the_power_that_its_path_loss_requires",
         "1e-9 s, 1e-6 of the joules",
         edited("edgefl.engine.federation.device:Device.send_power_w", "amplifier_w * share", "amplifier_w"),
     ),
@@ -112,7 +112,7 @@ FAULTS = (
         "engine.waiting_power",
         "waiting for a slot is not charged",
         "joules of a transfer: airtime, waiting, bits",
-        f"{UNIT}test_power_models.py::test_a_phone_draws_a_base_and_its_bits_and_then_a_tail",
+        f"{UNIT}test_power_models.py::test_a_phone_draws_a_base_power_and_joules_per_bit_and_then_a_tail",
         "1e-6 of the joules",
         edited(
             "edgefl.engine.federation.device:Device._energy_j", "wait_s = transfer", "wait_s = 0.0 * transfer"
@@ -132,7 +132,7 @@ FAULTS = (
         "engine.battery_brim",
         "a battery stores more than its capacity",
         "a battery by hand",
-        f"{UNIT}devices/test_battery.py::test_what_a_full_battery_is_offered_is_not_taken_in",
+        f"{UNIT}devices/test_battery.py::test_a_full_battery_stores_no_more",
         "nothing",
         edited("edgefl.engine.devices.battery:Battery._at", "min(self._capacity_j, level_j)", "level_j"),
     ),
@@ -152,7 +152,7 @@ FAULTS = (
         "engine.staleness_version",
         "staleness is counted up to the version before the one that the update enters",
         "staleness: models made since it began",
-        f"{UNIT}test_servers.py::test_mean_staleness_is_places_less_one_over_the_buffer",
+        f"{UNIT}test_servers.py::test_mean_staleness_is_concurrency_less_one_over_the_buffer",
         "no version",
         edited(
             "edgefl.engine.federation.work:WorkUnderWay.take",
@@ -192,7 +192,7 @@ FAULTS = (
         "engine.deadline",
         "a deadline cuts devices off only after twice its time",
         "rounds.deadline_s",
-        f"{SERVER}::test_a_deadline_cuts_off_who_is_late",
+        f"{SERVER}::test_a_deadline_cuts_off_late_devices",
         "1e-9 s, 1e-6 of the joules",
         edited(
             "edgefl.engine.federation.stage_run:StageRun._wait",
@@ -268,7 +268,7 @@ FAULTS = (
         "engine.background_load",
         "background traffic offers half its load",
         "load: share of time that files take",
-        "tests/theory/test_background_traffic.py::test_a_transfer_takes_its_time_over_what_the_others_leave",
+        "tests/theory/test_background_traffic.py::test_a_transfer_is_slowed_by_the_load_of_other_users",
         "4 standard errors of the mean time, and 2 slots of rounding",
         edited(
             "edgefl.engine.air.background:BackgroundTraffic._delay_s",

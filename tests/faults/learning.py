@@ -18,7 +18,7 @@ FAULTS = (
     ),
     Fault(
         "learning.server_momentum",
-        "FedAvgM's momentum counts the new change by 1 - beta",
+        "FedAvgM's momentum counts the new change with weight 1 - beta",
         "Hsu, Qi and Brown, 2019",
         DERIVED,
         "0.00003 of a parameter, rounding of float32",
@@ -33,7 +33,7 @@ FAULTS = (
         "FedNova does not normalise by each device's accumulated steps",
         "Wang et al., NeurIPS 2020",
         "tests/theory/test_learning_drift.py::test_fednova_follows_the_gradient_whatever_the_steps",
-        "0.001 of the cosine; another method's is beyond 0.01",
+        "0.001 of the cosine; another method deviates by more than 0.01",
         edited(
             f"{ALGORITHMS}.fednova:FedNova.aggregate",
             "effective * updates.shares / updates.travel",
@@ -45,7 +45,7 @@ FAULTS = (
         "a device's control variate is divided by half its steps",
         "Karimireddy et al., ICML 2020, option II",
         "tests/theory/test_learning_drift.py::test_scaffold_settles_at_the_optimum_and_fedavg_does_not",
-        "0.00002 from the optimum; another method's is beyond 0.001",
+        "0.00002 from the optimum; another method deviates by more than 0.001",
         edited(
             f"{ALGORITHMS}.scaffold:Scaffold.keep",
             "trained.travel * trained.lr",
@@ -86,7 +86,7 @@ FAULTS = (
         "learning.adam_correction",
         "Adam on devices omits the bias correction of the mean of squares",
         "Kingma and Ba, ICLR 2015",
-        f"{UNIT}test_optimisers.py::test_stacked_steps_are_pytorchs_of_each_device",
+        f"{UNIT}test_optimisers.py::test_stacked_steps_equal_pytorchs_steps_on_each_device",
         "1e-12 of a parameter",
         edited(
             "edgefl.learning.optimisers.adam:Adam._move",
@@ -98,7 +98,7 @@ FAULTS = (
         "learning.nesterov",
         "Nesterov's momentum is plain momentum",
         "torch.optim.SGD",
-        f"{UNIT}test_optimisers.py::test_stacked_steps_are_pytorchs_of_each_device",
+        f"{UNIT}test_optimisers.py::test_stacked_steps_equal_pytorchs_steps_on_each_device",
         "1e-12 of a parameter",
         edited(
             "edgefl.learning.optimisers.sgd:Sgd.step",
@@ -167,7 +167,7 @@ FAULTS = (
         "Dirichlet's alpha is doubled",
         "marginals of a Dirichlet law",
         f"{UNIT}test_partitions.py::test_a_share_is_beta_distributed",
-        "what chance exceeds 1 time in 10,000 (Kolmogorov-Smirnov)",
+        "the distance that chance exceeds 1 time in 10,000 (Kolmogorov-Smirnov)",
         edited(
             "edgefl.learning.partitions.dirichlet:Dirichlet._owners",
             "np.full(devices, self.alpha)",
@@ -186,7 +186,7 @@ FAULTS = (
         "learning.epsilon_linear",
         "epsilon's deviations add up linearly over updates",
         "Gaussian differential privacy, Dong, Roth and Su: mu sqrt(T)",
-        f"{UNIT}test_privacy.py::test_epsilon_by_an_accountant",
+        f"{UNIT}test_privacy.py::test_epsilon_agrees_with_an_accountant",
         "1e-7 of epsilon",
         edited("edgefl.learning.privacy:epsilon_of", "math.sqrt(updates) / noise", "updates / noise"),
     ),
@@ -194,7 +194,7 @@ FAULTS = (
         "learning.noise_of_shares",
         "the server's noise is scaled by the mean share, not the largest",
         "sensitivity of a weighted mean",
-        f"{UNIT}test_privacy.py::test_noise_has_its_deviation",
+        f"{UNIT}test_privacy.py::test_noise_has_the_stated_deviation",
         "4.5 standard errors of the deviation",
         edited("edgefl.learning.privacy:Privacy.mean_noised", "shares.max()", "shares.mean()"),
     ),
@@ -238,7 +238,7 @@ FAULTS = (
         "learning.damping",
         "messages with feedback are not damped",
         "1 / (1 + omega) makes an unbiased codec a contraction",
-        f"{UNIT}test_codec_distortion.py::test_what_states_its_omega_and_no_more_is_divided_by_one_and_it",
+        f"{UNIT}test_codec_distortion.py::test_a_codec_that_states_an_omega_divides_by_one_plus_omega",
         "4 standard errors of the residual's square",
         edited("edgefl.learning.codecs:Unbiased.damping", "1 / (1 + self.omega)", "1.0"),
     ),
@@ -246,8 +246,8 @@ FAULTS = (
         "learning.residual",
         "a residual forgets what was left out before",
         "error feedback, Stich and Karimireddy, 2020",
-        f"{UNIT}test_codecs.py::test_all_that_was_sent_and_the_residual_are_all_changes_to_the_last_bit",
-        "no bit where numbers are sent as they are, else 0.00001",
+        f"{UNIT}test_codecs.py::test_messages_and_residual_sum_to_all_changes",
+        "no bit where numbers are sent as they are, otherwise 0.00001",
         edited(
             "edgefl.learning.codecs:FeedbackCodec.encode",
             "{RESIDUAL: wanted - rows}",
@@ -282,7 +282,7 @@ FAULTS = (
         "learning.theory_noise",
         "the measured noise does not shrink with the batch",
         "variance of a batch without replacement",
-        "tests/unit/learning/federation/test_theory.py::test_noise_shrinks_with_the_batch_as_a_draw_without_replacement",
+        "tests/unit/learning/federation/test_theory.py::test_noise_shrinks_with_the_batch_as_without_replacement",
         "the spread of the ratio over devices of 300 to 600 samples",
         edited(
             "edgefl.learning.federation.theory:measure", "np.array(variances) / batch", "np.array(variances)"

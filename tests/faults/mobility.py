@@ -11,7 +11,7 @@ FAULTS = (
         "waypoints are uniform in distance, not in area",
         "random waypoint, Bettstetter et al.",
         f"{THEORY}random_waypoint.py::test_a_uniform_drop_approaches_the_law",
-        "what chance exceeds 1 time in 1,000 (Kolmogorov-Smirnov)",
+        "the distance that chance exceeds 1 time in 1,000 (Kolmogorov-Smirnov)",
         edited(
             "edgefl.mobility.random_waypoint:_Walks.next_leg",
             "self._draws.uniform(ids, 2 * number, 2)",
@@ -23,7 +23,7 @@ FAULTS = (
         "legs under way at time 0 are drawn uniformly, not by their length",
         "Palm calculus, Le Boudec and Vojnovic",
         f"{THEORY}random_waypoint.py::test_legs_under_way_in_steady_state",
-        "4 standard errors of the share, and 0.0002 for turns that hide",
+        "4 standard errors of the share, and 0.0002 for turns that cannot be seen",
         edited(
             "edgefl.mobility.random_waypoint:_Walks._long_leg",
             "kept = 2.0 * self._radius_m * uniform[4] <",
@@ -55,7 +55,7 @@ FAULTS = (
         "a rest under way at time 0 lasts as long as a whole one",
         "Palm calculus: the remaining rest is uniform",
         f"{THEORY}random_waypoint.py::test_rests_in_steady_state",
-        "4 standard errors of the share that stays",
+        "4 standard errors of the share of devices still at rest",
         edited(
             "edgefl.mobility.random_waypoint:_Walks._amid_a_leg",
             "np.where(resting, uniform[4], 1.0)",
@@ -91,7 +91,7 @@ FAULTS = (
         "new headings lie within half a turn",
         "headings uniform over a turn",
         f"{THEORY}stationary.py::test_random_direction_is_uniform_in_area_and_direction",
-        "what chance exceeds 1 time in 1,000 (Kolmogorov-Smirnov)",
+        "the distance that chance exceeds 1 time in 1,000 (Kolmogorov-Smirnov)",
         edited(
             "edgefl.mobility.random_direction:_StraightTrips._set_off",
             "2.0 * math.pi * turn",
@@ -103,7 +103,7 @@ FAULTS = (
         "a step's innovation has the weight 1 - alpha instead of sqrt(1 - alpha^2)",
         "Liang and Haas, 1999: stationary deviation",
         f"{THEORY}stationary.py::test_gauss_markov_speed",
-        "what chance exceeds 1 time in 1,000; 4 standard errors of a correlation",
+        "the distance that chance exceeds 1 time in 1,000; 4 standard errors of a correlation",
         edited("edgefl.mobility.gauss_markov:_Steps._change", "math.sqrt(1.0 - alpha**2)", "(1.0 - alpha)"),
     ),
     Fault(
@@ -243,7 +243,7 @@ FAULTS = (
         "a trace's devices stay at a sample until the next one",
         "straight lines between samples",
         f"{UNIT}test_trace.py::test_straight_lines_between_samples_and_absence_around_them",
-        "1e-6 of a metre's number",
+        "1e-6 of a coordinate in metres",
         edited(
             "edgefl.mobility.trace:_Recorded.positions_m",
             "passed_s = time_s - self._start_s",

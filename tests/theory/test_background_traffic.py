@@ -10,9 +10,8 @@ from edgefl.testing import Scripted, small_world
 SLOT_S, ROUNDS, STANDARD_ERRORS = 2e-3, 150, 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("load", [0.3, 0.6])
-def test_a_transfer_takes_its_time_over_what_the_others_leave(
+def test_a_transfer_is_slowed_by_the_load_of_other_users(
     load: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Round robin is processor sharing: of files that come as a Poisson process with load rho, whatever their sizes,

@@ -16,8 +16,6 @@ from edgefl.channel.fading import BLOCK, LinkFading
 from edgefl.channel.rates import rate_moments
 from edgefl.channel.share import ergodic_rate, spectral_efficiency
 
-pytestmark = pytest.mark.slow
-
 KEY = 0x5EED << 64
 STANDARD_ERRORS = 4
 SIGNIFICANCE = 1e-3

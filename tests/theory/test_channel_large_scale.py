@@ -16,8 +16,6 @@ from edgefl.channel.gaussian_fields import Common, GaussianFields
 from edgefl.channel.large_scale import LargeScale
 from edgefl.channel.path_loss.umi import UMi
 
-pytestmark = pytest.mark.slow
-
 SEED = 0
 KEYS = 1000
 SIGNIFICANCE = 1e-4
@@ -137,7 +135,7 @@ def test_sites_are_independent_and_so_are_the_states(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("state", "std_db"), [("always", 4.0), ("never", 7.82)])
-def test_gain_has_the_states_deviation(seed: int, state: str, std_db: float) -> None:
+def test_the_gain_has_the_deviation_of_its_state(seed: int, state: str, std_db: float) -> None:
     subject = at_origin(keys(seed), 40.0, line_of_sight=state, shadowing_std_db=None)
     place = np.array([[30.0, 17.0]])
     loss_db = UMi().path_loss_db(math.hypot(30, 17), line_of_sight=state == "always", **RADIO)
@@ -147,7 +145,7 @@ def test_gain_has_the_states_deviation(seed: int, state: str, std_db: float) -> 
 
 
 @pytest.mark.parametrize(("state", "correlation_m"), [("always", LOS[0]), ("never", NLOS[0])])
-def test_gain_is_correlated_over_its_states_distance(state: str, correlation_m: float) -> None:
+def test_the_gain_has_the_correlation_distance_of_its_state(state: str, correlation_m: float) -> None:
     """TR 38.901, Table 7.5-6: gains of two places 10 m apart, over sites that are independent."""
     lag_m, std_db = 10.0, UMi().shadowing_std_db(state == "always")
     subject = at_origin(keys(0), 40.0, line_of_sight=state, shadowing_std_db=None)

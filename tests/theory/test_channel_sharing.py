@@ -27,8 +27,6 @@ from edgefl.channel.shared_band import SharedBand
 from edgefl.channel.tdd import Pattern, Weights
 from edgefl.channel.transfer import Flow
 
-pytestmark = pytest.mark.slow
-
 KEY = 0xBA2D << 64
 BAND = Carrier(1e6, 0.5e-3)
 UNIT_BITS = 500.0

@@ -19,8 +19,6 @@ from edgefl.channel.renewal import slots_renewal
 from edgefl.channel.share import ergodic_rate
 from edgefl.channel.transfer import AUTO_SLOTS, Flow
 
-pytestmark = pytest.mark.slow
-
 KEY = 0x5EED << 64
 SEED = 17
 BAND = Carrier(1e6, 0.5e-3)

@@ -129,7 +129,7 @@ def test_the_terms_by_hand() -> None:
     assert found.lr_limit_drift == pytest.approx(1 / (2 * 2 * math.sqrt(2 * 2)))
 
 
-def test_drift_goes_with_the_pairs_of_steps() -> None:
+def test_the_drift_term_grows_with_pairs_of_steps() -> None:
     """e = 3: x = 4 * 4 * 0.0025 * 6 = 0.24, Lambda = 0.24 / 0.76 = 6/19; e (e - 1) = 6."""
     row = {"variant": "v", "seed": 1, "cell": 0, "session": 1, "round": 1}
     row |= {"theory_lr": 0.05, "theory_loss": 3.0, "theory_loss_after": 2.0, "theory_gradient2": 5.0}

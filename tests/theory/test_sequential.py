@@ -79,7 +79,7 @@ def half_widths(differences: np.ndarray, factors: list[float]) -> tuple[np.ndarr
         return means[:, 1:], deviations * np.asarray(factors)
 
 
-def test_looked_at_after_every_pair_it_misses_as_seldom_as_it_says() -> None:
+def test_the_interval_stays_valid_when_examined_after_every_pair() -> None:
     """Missed at any number of pairs: 5 % of the studies at most. Student's interval, looked at as often, does not."""
     truth = 0.4
     student = [stats.t.isf(ERROR / 2, n - 1) / math.sqrt(n) for n in range(2, PAIRS + 1)]

@@ -2,6 +2,7 @@
 
 make paths
 python -m tests.tools.code_paths avx2 -x
+python -m tests.tools.code_paths -m ""     with the expensive tests, as `make nightly` does
 """
 
 import os
@@ -53,7 +54,7 @@ def environment(path: str) -> dict[str, str]:
 
 def main(paths: Sequence[str], options: Sequence[str]) -> int:
     """Run the tests under each path, all paths at once; return the number of paths under which some fail."""
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-m", "not slow", *options, *TESTS]
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-m", "not nightly", *options, *TESTS]
     running = {
         path: subprocess.Popen(
             command,

@@ -126,7 +126,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trial = Trial(parser.parse_args(arguments).dataset)
     print(f"Whole models: {trial.whole.accuracy:.1f} % after {ROUNDS} rounds.\n")
     print(
-        "| codec | up, with feedback | up, without | down, with | down, without |\n|---|---:|---:|---:|---:|"
+        "| codec | uplink, with feedback | uplink, without | downlink, with feedback | downlink, without |\n"
+        "|---|---:|---:|---:|---:|"
     )
     wrong = []
     of_all = cases()

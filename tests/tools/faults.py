@@ -1,7 +1,7 @@
 """Inject each named fault of tests/faults, and say whether its check catches it.
 
 python -m tests.tools.faults [IDS]           `make faults`; an id, a part of one, or none: all
-python -m tests.tools.faults --some 10       a share drawn with a seed, as `make test` does
+python -m tests.tools.faults --some 10       a share drawn with a seed, as `make nightly` does
 python -m tests.tools.faults --write         keep the results in tests/faults/results.csv, for `make trust`
 """
 

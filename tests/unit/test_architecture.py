@@ -96,7 +96,6 @@ def loaded(code: str, packages: set[str]) -> set[str]:
     return set(done.stdout.splitlines()[-1].split()[1:])
 
 
-@pytest.mark.slow
 def test_the_testing_room_imports_quickly_and_without_a_test_framework() -> None:
     assert loaded("import edgefl.testing", {"torch", "pytest", "hypothesis"}) == set()
 
@@ -124,19 +123,16 @@ learning:
 """
 
 
-@pytest.mark.slow
 def test_help_waits_for_no_package_of_science() -> None:
     assert loaded("import edgefl.commands.cli", SLOW) == set()
 
 
-@pytest.mark.slow
 def test_components_are_described_without_pytorch() -> None:
     """But for models, which are made of its layers."""
     assert loaded(TO_DESCRIBE, {"torch", "scipy", "pandas", "matplotlib", "sklearn"}) == set()
     assert loaded("import edgefl.learning.models.cnn2", {"torch"}) == {"torch"}
 
 
-@pytest.mark.slow
 def test_scenarios_are_validated_without_pytorch_and_scipy(tmp_path: Path) -> None:
     """With a model that states its size, and an algorithm of any kind."""
     files = []

@@ -56,9 +56,6 @@ FITTING: dict[tuple[str, str], dict[str, Any]] = {
     ("backgrounds", "trace"): {"path": str(BAND_LOAD)},
 }
 ALL = [(kind, name) for kind in registry.KINDS for name in registry.names(kind)]
-# counting FLOPs of an LSTM takes seconds, as does a table of 30,522 words, and building tens of layers half of one
-LARGE = [("models", name) for name in ("lstm", "resnet18", "resnet34", "text_bag")]
-ALL_MARKED = [pytest.param(*one, marks=[pytest.mark.slow] * (one in LARGE)) for one in ALL]
 SCENARIO = """\
 name: outside
 devices: {count: 2}
@@ -110,7 +107,7 @@ def test_every_kind_has_a_contract() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no batched embedding bag
-@pytest.mark.parametrize(("kind", "name"), ALL_MARKED)
+@pytest.mark.parametrize(("kind", "name"), ALL)
 def test_component(kind: str, name: str) -> None:
     component = build(kind, name)
     assert registry.name_of(kind, component) == name
@@ -119,7 +116,7 @@ def test_component(kind: str, name: str) -> None:
     assert isinstance(written, str) == (not parameters_of(type(component)).model_fields)
 
 
-@pytest.mark.parametrize(("kind", "name"), ALL_MARKED)
+@pytest.mark.parametrize(("kind", "name"), ALL)
 def test_describe(kind: str, name: str) -> None:
     text = describe(f"{kind}/{name}")
     assert text.startswith(f"{kind}/{name}\n\n")

@@ -98,7 +98,6 @@ def test_example(kind: str) -> None:
     assert len(lines) <= LONGEST
 
 
-@pytest.mark.slow
 def test_the_scenario_of_all_examples_runs(tmp_path: Path) -> None:
     check(OUTSIDE)
     path = edgefl.simulate(edgefl.load_scenario(OUTSIDE), out=tmp_path / "run", device="cpu")

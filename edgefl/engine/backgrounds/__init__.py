@@ -25,7 +25,7 @@ class Background(Component):
 
     @abstractmethod
     def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:
-        """Return the load of a cell from a time on, 0 to 1, and the time until which it holds, s; inf: for good.
+        """Return the load of a cell from a time on, 0 to 1, and the time until which it holds, s; inf if for good.
 
         The load is the share of time in which the users would use the band if they were alone. Where it stays 0,
         return inf: otherwise the cell waits for files that never come.

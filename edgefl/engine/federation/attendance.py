@@ -66,10 +66,10 @@ class Attendance:
         return columns
 
     def wait_for_links(self, until_s: float) -> Generator[simpy.Event, None, None]:
-        """Wait until the devices that are connecting now are present: for at most one interruption, until until_s.
+        """Wait until the devices that are connecting now are present: one interruption at most, not beyond until_s.
 
-        Without waiting, a device with a failed link, which is present again handover_latency_s after its part of the
-        round, would miss the next round, which begins at once. If links never fail, no round waits (J).
+        A device with a failed link is present again handover_latency_s after its part of the round. Without waiting,
+        it would miss the next round, which begins at once. If links never fail, no round waits (J).
         """
         if not self._simulation.radio.may_fail:
             return

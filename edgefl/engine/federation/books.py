@@ -49,7 +49,7 @@ class Books:
         self._billed_slots = 0.0  # slots of a dynamic band whose energy has been booked
 
     def write(self, done: Made) -> None:
-        """Write a round's rows once its devices' tails are over; announce it at once."""
+        """Write a round's rows once its devices' tails are over; announce the round at once."""
         simulation, evaluation, now_s = self._simulation, done.evaluation, self._simulation.env.now
         session, phase, number = done.key
         columns, starts_s = device_columns(done.parts), [job.dispatch.start_s for job in done.jobs]

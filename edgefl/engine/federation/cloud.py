@@ -47,7 +47,7 @@ class CloudStage(Stage, Protocol):
     """A stage of a cell that may exchange models with a cloud after its rounds."""
 
     def submit(self) -> int:
-        """Send the cell's model to the cloud; return its weight: samples of devices aggregated since the last one.
+        """Send the cell's model to the cloud; return its weight: samples of devices aggregated since the last call.
 
         A model of weight 0 does not count.
         """
@@ -65,8 +65,8 @@ class CloudStage(Stage, Protocol):
 class Exchange:
     """A cell's exchange with the cloud after a round; empty for most rounds.
 
-    version: number of the cloud's model that it received, or None. waited_s: from the arrival of the cell's model
-    until the cloud's was made. took_s, bits, energy_j: both ways together.
+    version: number of the cloud's model that the cell received, or None. waited_s: from the arrival of the cell's
+    model until the cloud's was made. took_s, bits, energy_j: both ways together.
     """
 
     version: int | None = None

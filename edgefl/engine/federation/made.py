@@ -30,7 +30,7 @@ class Exchanged(Protocol):
 
     @property
     def is_new(self) -> bool:
-        """Whether it brought a new model."""
+        """Whether the exchange brought a new model."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Made:
     key: session, phase and number. facts: those of its stage. turn: rounds of the global model begun so far.
     version: version of the model after it. jobs: at least one. local: work of each device, in the order of jobs.
     working: devices still at work. absent: further columns about devices without a link at its start. exchanged:
-    None without an exchange. billed: sent time billed so far if rounds overlap, otherwise None.
+    None without an exchange. billed: the time of sending billed so far if rounds overlap, otherwise None.
     """
 
     key: RoundKey
@@ -74,7 +74,7 @@ class Made:
 
     @property
     def opened(self) -> RadioRound:
-        """The round on the radio, the last of several."""
+        """The round on the radio; if there are several, the last one."""
         return self.jobs[-1].dispatch.opened
 
 

@@ -16,14 +16,14 @@ class Search:
     """A device's search for a cell after a radio link failure, while T311 runs and beyond.
 
     An attempt takes 0.4 s (38.133, 6.2.1): then the strongest cell is measured, and the device has a link there if
-    the transfer's direction is above the lowest rate. If not, the next attempt begins. The receiver is on while T311
-    runs; then the connection is released. In a round without a deadline the device then gives its part up, as failed;
-    before a deadline it goes on at idle power, since the server waits for it anyway: once it finds a cell, its
-    traffic sets up the connection again.
+    that link is above the lowest rate in the transfer's direction. If not, the next attempt begins. The receiver is
+    on while T311 runs; then the connection is released. In a round without a deadline the device then gives its part
+    up, as failed; in a round with a deadline it continues the search at idle power, since the server waits for it
+    anyway: once it finds a cell, its traffic sets up the connection again.
 
     Bits that had arrived are kept: the data path is re-established rather than reset, the receiver reports what it
     has (38.323, 5.1.2 and 5.4), the address stays, and the application's stream over TCP or QUIC continues. Left out:
-    data in flight, and the stream's slow start; the weak link below the lowest rate had carried nothing.
+    data in flight (a link below the lowest rate carries none), and the stream's slow start.
 
     Source: 3GPP TS 38.331, 5.3.7 (re-establishment; when T311 expires a device becomes idle); TS 38.133, 6.2.1 (its
     delay). Left out: T301, other frequencies, and that an idle device searches less often than a listening one.

@@ -16,7 +16,7 @@ class Seat(NamedTuple):
 
     @property
     def scope(self) -> tuple[int | str, ...]:
-        """Suffix of names of random streams; in a single cell they do not depend on the layout's options."""
+        """Suffix of the names of random streams; in a single cell, these do not depend on the layout's options."""
         return (*((self.cell,) if self.cell else ()), *((self.federation,) if self.federation else ()))
 
     def named(self, phase: str) -> str:

@@ -14,9 +14,10 @@ ON_GRID = 1e-9
 class Timetable:
     """The times of one cell's rounds.
 
-    A round begins when the one before has ended and the pause after it is over; with `every_s` at the first
-    multiple of it after the start of the round before, or at once if that round and its pause took longer. The probes
-    and the check before a session's training take no time of the grid: its first round of training follows at once.
+    A round begins when the previous one has ended and the pause after it is over. With `every_s` it begins at the
+    first multiple of `every_s` after the previous round's start, or at once if that round and its pause took longer.
+    The probes and the check before a session's training take no time of the grid: its first round of training follows
+    at once.
 
     Attributes:
         next_s: no round begins before this time.
@@ -27,7 +28,7 @@ class Timetable:
     next_s: float = 0.0
 
     def begun(self, time_s: float) -> None:
-        """Record the start of a round, after which the next one waits for its time."""
+        """Record the start of a round; with `every_s` the next one begins at the next multiple at the earliest."""
         if self.every_s is not None:
             self.next_s = (math.floor(time_s / self.every_s + ON_GRID) + 1) * self.every_s
 
@@ -42,7 +43,7 @@ class Timetable:
 
 
 def wait_until(env: simpy.Environment, time_s: float) -> Generator[simpy.Event, None, None]:
-    """Wait until a time, exactly: the clock adds each delay to its time, which may round."""
+    """Wait until exactly this time: the clock adds a delay to its own time, and the sum may be rounded."""
     if env.now + (time_s - env.now) != time_s:
         yield env.timeout(0.75 * (time_s - env.now))  # from more than halfway on, differences are exact
     yield env.timeout(max(0.0, time_s - env.now))

@@ -48,9 +48,9 @@ class Candidates:
         radiated: share of its power that it radiates on an equal share of the band, by power control.
         lowest_snr: SNR on its share below which an uplink carries nothing.
         receive_w: power drawn while it receives. amplifier_w: amplifier's power at full transmit power. send_w: other
-            power drawn while it sends. All averaged over a TDD frame.
-        down_s, compute_s, up_s: seconds of each stage. down_j, compute_j, up_j: its joules. tail_j: joules of the
-            radio after the two transfers, to the end of the second tail; empty if no radio has a tail.
+            power drawn while it sends. All three are averaged over a TDD frame.
+        down_s, compute_s, up_s: seconds of each stage. down_j, compute_j, up_j: joules of each stage. tail_j: joules
+            of the radio after the two transfers, to the end of the second tail; empty if no radio has a tail.
         charge_j: charge of its battery; inf on mains.
         packet_errors: loss of uploads, `arrives(snr, static)` by the SNR on their shares; None without losses.
         loss, norm: last reports; nan if there is none yet, or none is asked for (`Decider.asks_loss`, `asks_norm`).

@@ -1,8 +1,8 @@
 """Allocate shares of the band, powers and clocks to the participants of a round, in closed form or optimally.
 
-The band is common: device k sends its bits on a share b_k for a time t_k, all at once. With x_k the share of its
-maximum power that it radiates, it moves z_k = b_k t_k log2(1 + g_k x_k / b_k) bits per Hz. Only the area a = b t
-counts: the power per Hz at which z bits fit into an area is (2^(z/a) - 1) / g.
+The devices share the band and send at the same time: device k sends its bits on a share b_k for a time t_k. With x_k
+the share of its maximum power that it radiates, it moves z_k = b_k t_k log2(1 + g_k x_k / b_k) bits per Hz. Only the
+area a = b t counts: the power per Hz at which z bits fit into an area is (2^(z/a) - 1) / g.
 
 If an amplifier draws nothing, P = 0, more power costs nothing and saves time or share, both of which have a price.
 The maximum power is then best, x = 1. This is also the limit of the formulas: h = price g / (P t) grows without
@@ -82,7 +82,7 @@ def efficiency_of(h: FloatArray) -> FloatArray:
 
 
 def _rate_of(snr: FloatArray) -> FloatArray:
-    """Return log2(1 + q) for an SNR q, to all digits."""
+    """Return log2(1 + q) for an SNR q, accurate for small q too."""
     return np.where(snr < WEAK, log1p(snr) / LN2, log2(1.0 + snr))
 
 
@@ -231,7 +231,7 @@ def least_energy(
 
 
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the watts that more sending time costs besides the amplifier's, computing's part, and its seconds.
+    """Return the watts, without the amplifier's, that longer sending costs; computing's part; and its seconds.
 
     The clock uses the rest of the window: computing costs 2 xi c^3 / (window - t)^3 watts more.
     """
@@ -258,8 +258,8 @@ def _sending_times(
     """Find logarithms of the best sending times at a price of the band: Newton's steps, or halving at the bounds.
 
     Args:
-        begin: [n] start near them.
-        close: length of the last step.
+        begin: [n] logarithms to start from.
+        close: the search ends once all steps are shorter.
 
     Returns:
         The times, their consequences, the next step, and the devices that send for as long as the maximum clock

@@ -19,10 +19,10 @@ Allocate = Callable[[Uploads, Allocation | None], Allocation]  # the second: of 
 def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0, part: float = 1.0) -> Uploads:
     """Return what participants compute and send, as if rates were Shannon's.
 
-    The band's rates are averaged over fading, capped, or NR's steps, and a TDD frame serves the uplink for part of
-    the time. The gain of each link is such that Shannon's formula has its mean rate at one power per Hz. A link that
-    is too weak for the lowest rate on the whole band is assumed to have at least the power per Hz that this rate
-    needs.
+    The band's real rates are averaged over fading, capped, or rise in NR's steps, and a TDD frame serves the uplink
+    for part of the time. The gain of each link is chosen so that Shannon's formula gives the link's mean rate at one
+    power per Hz, `per_hz`. A link that is too weak for the lowest rate on the whole band is assumed to have at least
+    the power per Hz that this rate needs.
 
     Args:
         per_hz: [n] this power per Hz, where 1 is a device's maximum power on the whole band.
@@ -73,17 +73,17 @@ def allocated(chosen: Candidates, allocate: Allocate, part: float = 1.0) -> tupl
 
 
 def carrying(chosen: Candidates) -> BoolArray:
-    """Return [n] whether a link carries anything on an equal share; if not, no allocation can tell how it sends."""
+    """Return [n] whether a link carries anything on an equal share; if not, there is no rate to allocate by."""
     assert chosen.uplink is not None
     snr = chosen.uplink.share_snr(1.0 / len(chosen), chosen.snr_up)
     return np.asarray(snr >= chosen.lowest_snr)
 
 
 def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> Decision:
-    """Return the decision for these participants and their allocation; no power is too low to carry anything.
+    """Return these participants' decision, by their allocation; a power too low to carry anything is raised.
 
-    Devices with links that carry nothing keep an equal share, since it is unknown when they will; the rest of the
-    band is allocated.
+    Devices with links that carry nothing keep an equal share, since it is unknown when they will carry something; the
+    rest of the band is allocated.
     """
     n, carries = len(chosen), carrying(chosen)
     shares, power, clock_hz = np.full(n, 1.0 / n), np.ones(n), chosen.clock_hz.copy()

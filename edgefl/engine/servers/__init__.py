@@ -75,7 +75,7 @@ class ServerPolicy(Component):
 
     @abstractmethod
     def ready(self, state: ServerState) -> int:
-        """Return the number of waiting updates to make a model of now, in order of arrival; 0 if no model is due."""
+        """Return how many updates, in order of arrival, to turn into a model now; 0 if no model is due."""
 
     def looks_s(self, since_s: float) -> float:
         """Return the time at which `ready` is called even without an event; inf for never.

@@ -77,7 +77,7 @@ class TimedPolicy(SessionPolicy):
 
     @abstractmethod
     def until_s(self, start_s: float) -> float:
-        """Return the end of a session that began at start_s, a later time."""
+        """Return the end of a session that began at start_s; it must be later than start_s."""
 
     @property
     @abstractmethod

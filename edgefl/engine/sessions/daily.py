@@ -17,10 +17,10 @@ PLACES = 9  # of a second: an hour is rounded by less than 1e-10 s of a day
 class Daily(TimedPolicy):
     """A session ends at the next of the given hours, every day, and the next one begins then.
 
-    No round of the old session begins at or after that hour; one under way ends first. The first session begins
-    with the run, and lasts until the first of these hours. A day lasts day_s and is divided into 24 hours; time 0
-    is begin_hour. Both keys are those of mobility models with a day. A cell that is empty at an hour starts its new
-    session when a device comes; hours that pass before are skipped.
+    No round of the old session begins at or after that hour; a round under way then ends first. The first session
+    begins with the run, and lasts until the first of these hours. A day lasts day_s and is divided into 24 hours;
+    time 0 is begin_hour. Both keys are those of mobility models with a day. A cell that is empty at an hour starts
+    its new session when a device comes; hours that pass before are skipped.
     """
 
     at_hours: tuple[Hour, ...] = Field(

@@ -19,7 +19,7 @@ class Received:
     """What the devices of a round receive and start from.
 
     start: [M] one model for all, or [K, M] one for each.
-    notes: passed on in `Trained` and `Updates`; those of one number per device become columns of devices.csv.
+    notes: passed on in `Trained` and `Updates`; notes with one number per device become columns of devices.csv.
     bits: [K] integers, bits that each device receives; by default those of its vectors.
     vectors: [K] integers, vectors of M numbers that each device receives; by default `vectors_down`.
     """
@@ -51,7 +51,7 @@ class _AtARate:
 
     @property
     def at_rest(self) -> bool:
-        """Return whether the round's learning rate was 0: no device has moved, and nothing can be divided by it."""
+        """Return whether the round's learning rate was 0: no device has moved, and no change can be divided by it."""
         return isinstance(self.lr, float) and self.lr == 0
 
 
@@ -126,7 +126,7 @@ class Updates(_AtARate):
         return self.shares @ self.rows
 
     def moved(self, weights: Tensor) -> Tensor:
-        """Return the sum [M] of received - local by weights [K]: how far devices have moved, whatever they sent."""
+        """Return the sum [M] of received - local with weights [K]: how far devices have moved, whatever they sent."""
         local = self.rows if self.local is None else self.local
         received = self.start if self.received is None else self.received
         if received.dim() == 1:
@@ -160,7 +160,7 @@ class Receivers(Protocol):
 
     @property
     def starting(self) -> Tensor:
-        """Whether each device was present at the session's start and has no update since, bool [K]."""
+        """Whether each device was present at the session's start and no update of it has arrived since, bool [K]."""
 
     @property
     def rng(self) -> Chance:

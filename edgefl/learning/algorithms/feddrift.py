@@ -25,8 +25,8 @@ class FedDrift(Clustered):
     Models continue from session to session. A device takes its remembered loss to the next cell and may mistake
     that cell's models for a new concept: a loss does not tell whether the data or the models have changed.
 
-    The default delta of 1.0 is ours: losses have no natural scale, so set it for each task. Left out: the authors'
-    code tests for a fall of the highest accuracy.
+    The default delta of 1.0 is ours: losses have no natural scale, so set it for each task. Left out: the test of the
+    authors' code, for a fall of the highest accuracy.
 
     If no loss jumps, or with models = 1, it is FedAvg.
     """

@@ -113,8 +113,8 @@ class Codec(Component):
     On the uplink the change is the model that a device would send, minus the one it received. A device's memory
     follows it through sessions and handovers, and changes only with an update that is aggregated. On the downlink the
     change is the model minus the one that the device's last aggregated update was trained from, so that whatever is
-    not sent at once is sent later. There codecs have no memory, and decoded changes are damped by the codec's
-    distortion; a device without such an update receives the whole model.
+    not sent at once is sent later. On the downlink, codecs have no memory, and decoded changes are damped by the
+    codec's distortion; a device without such an update receives the whole model.
 
     A codec with a memory must itself ensure that its decoded changes are contractions.
     """

@@ -90,7 +90,7 @@ class SplitInMemory:
         return self._laps[number]
 
     def normalised(self, rows: Tensor) -> Tensor:
-        """Return (x - mean) / std of the samples rows [...], float32 [..., *shape]; overwritten by the next call."""
+        """Return (x - mean) / std of samples `rows` [...], float32 [..., *shape]; overwritten by the next call."""
         return self._readers[0].normalised(rows)
 
     def readers(self, count: int) -> "list[SampleReader]":
@@ -139,7 +139,7 @@ class SampleReader:
         self._make_room(torch.Size([0]))
 
     def raw(self, rows: Tensor, views: Tensor | None = None) -> Tensor:
-        """Return the samples rows [...] without scaling, float32 [..., *shape]; equal shapes share one tensor.
+        """Return the samples `rows` [...] without scaling, float32 [..., *shape]; equal shapes share one tensor.
 
         Args:
             views: [...] augmented view of each, or None for none.
@@ -164,11 +164,11 @@ class SampleReader:
         return self._gathered_floats.copy_(self._split.x[first:end])
 
     def normalised(self, rows: Tensor, views: Tensor | None = None) -> Tensor:
-        """Return (x - mean) / std of the samples rows [...], float32 [..., *shape]; views as in `raw`."""
+        """Return (x - mean) / std of the samples `rows` [...], float32 [..., *shape]; views as in `raw`."""
         return self.raw(rows, views).sub_(self._split.mean).mul_(self._split.scale)
 
     def labels(self, rows: Tensor) -> Tensor:
-        """Return the labels, or other targets, [...] of the samples rows [...]."""
+        """Return the labels, or other targets, [...] of the samples `rows` [...]."""
         y = self._split.y
         return y.take(rows) if y.dim() == 1 else y[rows]
 

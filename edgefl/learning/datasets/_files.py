@@ -111,10 +111,10 @@ class FileDataset(Dataset):
         return [self.made(paths[name], reader, content[name]) for name in content]
 
     def made(self, path: Path, make: Callable[P, T], *parts: P.args, **options: P.kwargs) -> T:
-        """Return `make` of parts of a file's content.
+        """Return the result of `make` on parts of a file's content.
 
         Raises:
-            EdgeflError: names the file; `make` failed (on a damaged file, with nearly any exception).
+            EdgeflError: `make` failed (a damaged file may cause nearly any exception); names the file.
         """
         try:
             return make(*parts, **options)

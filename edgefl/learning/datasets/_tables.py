@@ -29,7 +29,7 @@ def require_file(path: Path, remedy: str) -> None:
     """Check that a path exists.
 
     Raises:
-        EdgeflError: it does not; names the place and the remedy.
+        EdgeflError: the path does not exist; names the place and the remedy.
     """
     if not path.exists():
         here = "" if path.is_absolute() else f" (looked beside the scenario and in {Path.cwd()})"

@@ -118,7 +118,7 @@ class HuggingFace(Dataset):
         return splits
 
     def _mode(self, split: Any) -> str | None:
-        """Return the mode of all images, grey or colour as the first one, or None if inputs are not images."""
+        """Return the mode of all images, grey or colour like the first one, or None if inputs are not images."""
         first: Any = split[0][self.inputs] if len(split) else None
         if not hasattr(first, "convert"):
             return None

@@ -28,11 +28,12 @@ class Moment:
 
 
 class Drift(Component):
-    """Base of all drifts between two concepts, before and after; each device has one of them at a time.
+    """Base of all drifts from one concept to another; each device has one of the two at a time.
 
     - sudden: from `at` on, `share` of the devices have the new concept.
-    - incremental: a further `step` of all devices gets it at `at` and after every `every`, until `share` have it.
-    - recurrent: they have the new concept for `every`, then the old one for `every`, and so on.
+    - incremental: a further `step` of all devices gets the new concept at `at` and after every `every`, until `share`
+    have it. - recurrent: from `at` on, `share` have the new concept for `every`, then the old one for `every`, and so
+    on.
 
     Devices drift in a random order that is a function of the seed. With `cells`, only devices in these cells drift,
     and shares refer to these devices: a device has the new concept while it learns with a server of these cells. Test

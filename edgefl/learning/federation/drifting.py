@@ -39,7 +39,7 @@ class Drifting:
     Args:
         drift: None if data do not change.
         queue: devices that drift, in this order.
-        devices: their number.
+        devices: number of devices.
     """
 
     drift: Drift | None

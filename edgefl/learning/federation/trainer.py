@@ -54,7 +54,7 @@ class Trainer:
         cell: its number.
         drifting: the samples of each device, as a drift changes them.
         device_tests: test data of each device; None if all are tested on the labels' test data.
-        device_validation: the same of the validation samples; None without them, or if devices share them.
+        device_validation: the same for the validation samples; None without them, or if devices share them.
     """
 
     settings: LearningSettings

@@ -87,7 +87,7 @@ class TrainingData:
 
 
 def _refuse_what_needs_all(settings: LearningSettings) -> None:
-    """Refuse settings that need the training samples of all devices if they are made on demand."""
+    """Refuse settings that need the training samples of all devices if samples are made on demand."""
     for key in ("drift", "evaluation.validation", "evaluation.tested_on", "theory"):
         if attrgetter(key)(settings) not in (None, "labels"):
             raise EdgeflError(

@@ -33,7 +33,7 @@ def choose(module: nn.Module, together: int, torch_device: torch.device) -> Lite
     Otherwise they are stacked.
 
     Measured (PyTorch CPU build, one thread of a shared two-core machine, so +-20 %): time of a step one by one over
-    that of a stacked step, for rounds of 10 and of 100 devices; above 1 stacking is faster. The mlp2 rows are for
+    that of a stacked step, for rounds of 10 and of 100 devices; above 1, stacking is faster. The mlp2 rows are for
     autograd, which mlp2 uses for losses other than cross-entropy and in bfloat16.
 
     ====================================  =====  ============  ====  ====

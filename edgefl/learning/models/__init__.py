@@ -48,7 +48,8 @@ class OutputTerm(ABC):
     ) -> tuple[Tensor | None, Tensor | None]:
         """Compute the term's gradients for logits [..., B, C] and representation [..., B, F]; None means zero.
 
-        By automatic differentiation; a term that small models compute in every step may write them out.
+        The default uses automatic differentiation; a term that small models compute in every step may write its
+        gradients out.
         """
         import torch
 
@@ -179,7 +180,8 @@ class Model(Component):
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
         """Start the written-out gradients of all steps of a chunk of devices, with further terms of the loss.
 
-        For models so small that the overhead around the products matters; others write out `gradients`, or nothing.
+        This is for models so small that the overhead around the products matters; other models write out `gradients`,
+        or nothing.
 
         Returns:
             (step, active, read) -> gradients [active, M] of the first `active` devices, whose number never rises; the

@@ -58,7 +58,7 @@ class Optimiser(Component):
     def weights(self, steps: int, momentum: float) -> np.ndarray | None:
         """Return the weights [steps] of the gradients in the change, from the last step to the first.
 
-        Or None if the change is not a weighted sum of gradients (times lr); algorithms that need one are then
-        refused.
+        Return None if the change is not a weighted sum of gradients (times lr); algorithms that need such a sum are
+        then refused.
         """
         return None

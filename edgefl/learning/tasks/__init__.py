@@ -37,7 +37,7 @@ class Task(Component):
         """Check that the targets fit this task.
 
         Raises:
-            EdgeflError: they do not; names their type and the remedy.
+            EdgeflError: they do not fit; names their type and the remedy.
         """
 
     @abstractmethod

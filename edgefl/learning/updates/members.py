@@ -53,7 +53,7 @@ class SessionMembers:
 class RoundReceivers:
     """The devices of a round; `tested` counts the samples that each ran forward for `losses`.
 
-    A name that is neither in `device_vectors` nor in `remembers` is an error, as above.
+    A name that is neither in `device_vectors` nor in `remembers` is an error, as in `SessionMembers`.
     """
 
     def __init__(

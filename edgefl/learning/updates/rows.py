@@ -12,7 +12,7 @@ AT_ONCE_BYTES = 256_000_000  # of devices' vectors in one call of `upload` or `k
 
 
 def blocks(count: int, like: Tensor, most: int = AT_ONCE_BYTES) -> Iterator[tuple[int, int]]:
-    """Divide `count` rows as long as `like`'s into blocks of at most `most` bytes; yield each one's (begin, end)."""
+    """Divide `count` rows of `like`'s length into blocks of at most `most` bytes; yield each block's (begin, end)."""
     size = max(1, most // (4 * max(1, like.shape[-1])))
     for begin in range(0, count, size):
         yield begin, min(begin + size, count)

@@ -117,7 +117,7 @@ class Transfers:
         return self._bits(np.full(count, usual) if stated is None else stated.cpu().numpy(), received.bits)
 
     def up_bits(self, sent: Sent | None, count: int) -> np.ndarray:
-        """Return the bits that devices send, [count]; `sent` is None for their local models."""
+        """Return the bits that devices send, [count]; `sent` is None if devices send their local models."""
         return self._bits(np.full(count, self._algorithm.vectors_up), sent.bits if sent else None)
 
     def expected_bits(self, like: Tensor, state: ServerState, chance: RoundChance) -> tuple[int, int]:
@@ -132,7 +132,7 @@ class Transfers:
         return int(down[0]), int(up[0])
 
     def _expected_up(self, like: Tensor, chance: RoundChance) -> Tensor | None:
-        """Return the bits [1] of a normally distributed change, or None without a codec: all cost the same."""
+        """Return the bits [1] of a normally distributed change; None without a codec: all changes cost the same."""
         codec = self._uplink
         if codec is None:
             return None

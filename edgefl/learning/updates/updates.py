@@ -206,6 +206,6 @@ def rebased(sent: Tensor, start: Tensor, model: Tensor, weights: Tensor, *, rece
 
 
 def towards(statistics: Tensor, today: Tensor, weights: Tensor) -> Tensor:
-    """Move the current model's statistics `today` [Q] towards those of devices [K, Q] by their weight, at most 1."""
+    """Move the current model's statistics `today` [Q] towards devices' [K, Q] by each weight, at most 1."""
     way = weights.clamp_max(1.0).unsqueeze(1)
     return torch.where(way == 1, statistics, today + way * (statistics - today))

@@ -9,11 +9,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from edgefl.analysis.reports import comparison
 from tests.tools.figures import leave_figures_empty
 
 RENDER = Figure.savefig
-QUICK = "not slow"  # what `make quick` selects
 ROUND = {
     "version": 1,
     "phase": "train",
@@ -179,15 +177,9 @@ def write_study_fixture(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture(autouse=True)
-def unrendered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the files of figures empty, as rendering is half of what a comparison takes.
-
-    `make quick` does not compose a comparison's figures either; `make test` does.
-    """
+def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the files of figures empty, as rendering is half of what a comparison takes."""
     leave_figures_empty(monkeypatch)
-    if request.config.option.markexpr == QUICK:
-        for name in ("adaptation_figure", "cost_figure", "curves_figure", "_pareto"):
-            monkeypatch.setattr(comparison, name, lambda *drawn: Figure())
 
 
 @pytest.fixture

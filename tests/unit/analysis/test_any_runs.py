@@ -43,7 +43,6 @@ def test_two_runs_of_other_settings_are_no_seeds_of_one_variant(write_run: Write
     assert list(load_runs(paths).info["variant"]) == ["1/quick", "2/quick"]
 
 
-@pytest.mark.slow
 def test_the_seeds_of_two_machines_are_one_study(write_run: Write) -> None:
     for seed in (1, 2):
         write_run(f"m{seed}/a", rounds(0.5), SESSIONS, variant="a", seed=seed, reference="a")
@@ -54,7 +53,6 @@ def test_the_seeds_of_two_machines_are_one_study(write_run: Write) -> None:
     assert (comparison.reference, comparison.seeds) == ("a", (1, 2))
 
 
-@pytest.mark.slow
 def test_variants_of_two_studies_keep_their_names(write_run: Write) -> None:
     for study in ("s", "t"):
         write_run(f"{study}/a", rounds(0.5), SESSIONS, variant="a", reference="a")
@@ -64,7 +62,6 @@ def test_variants_of_two_studies_keep_their_names(write_run: Write) -> None:
     assert compare(runs).reference is None
 
 
-@pytest.mark.slow
 def test_a_report_on_several_folders_goes_beside_them(
     write_run: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -91,7 +88,6 @@ def test_a_study_called_comparison_is_not_written_into(write_run: Write) -> None
         load_runs([a, b]).folder()
 
 
-@pytest.mark.slow
 def test_runs_of_different_seeds_are_compared_and_it_is_said(write_run: Write) -> None:
     a = write_run("a", rounds(0.5), SESSIONS, seed=1)
     b = write_run("b", rounds(0.7), SESSIONS, seed=2)
@@ -160,7 +156,6 @@ def test_files_read_together_are_as_if_read_one_by_one(
         pd.testing.assert_frame_equal(getattr(together, name), getattr(one_by_one, name), check_dtype=False)
 
 
-@pytest.mark.slow
 def test_names_are_given_one_after_another(
     write_run: Write, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -77,7 +77,6 @@ def test_seeds_without_overlap_are_an_error(write_run: Write) -> None:
         compare(root)
 
 
-@pytest.mark.slow
 def test_the_reference_is_the_argument_then_the_one_that_the_runs_name(write_run: Write) -> None:
     write_run("a", two_sessions([0.5]), AGAIN, reference="b")
     root = write_run("b", two_sessions([0.8]), AGAIN, reference="b").parent
@@ -99,7 +98,6 @@ def test_a_reference_that_did_not_complete_is_noted(write_run: Write) -> None:
     assert "the reference 'best' has no completed run" in text
 
 
-@pytest.mark.slow
 def test_files_go_where_they_are_asked_to(write_run: Write, tmp_path: Path) -> None:
     root = write_run("a", two_sessions([0.5]), AGAIN)
     comparison = compare(root, out=tmp_path / "new" / "folder")
@@ -119,7 +117,6 @@ def test_the_notes_of_runs_are_not_lost(write_run: Write) -> None:
     assert said in compare(path.parent).notes
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_the_figure_carries_its_numbers(write_study: Write) -> None:
     comparison = compare(write_study(sessions=4, rounds=3, seeds=(1, 2)))
@@ -130,7 +127,6 @@ def test_the_figure_carries_its_numbers(write_study: Write) -> None:
     assert Image.open(comparison.out / "comparison_curves.png").width > 100
 
 
-@pytest.mark.slow
 def test_variants_stand_in_the_order_of_the_studys_file(write_run: Write, tmp_path: Path) -> None:
     """Also where the reference is not the first of them; folders that are given, in theirs."""
     names = ["50 MHz", "200 MHz", "100 MHz"]
@@ -144,7 +140,6 @@ def test_variants_stand_in_the_order_of_the_studys_file(write_run: Write, tmp_pa
     assert list(compare(several, out=tmp_path / "out").table["variant"]) == ["z", "y", "x"]
 
 
-@pytest.mark.slow
 def test_without_an_order_the_reference_is_first(write_run: Write) -> None:
     for name in ("a", "b", "c 10", "c 9"):
         root = write_run(name, two_sessions([0.5]), AGAIN, variant=name, reference="b").parent

@@ -88,7 +88,7 @@ def test_bits_of_a_stage_are_printed_in_mbit(write_run: Write) -> None:
     assert "training: downlink (Mbit) | 3.00" in text
 
 
-def test_energy_has_the_tails(write_run: Write) -> None:
+def test_energy_includes_tails(write_run: Write) -> None:
     tails = {"energy_j": 7.0, "energy_tail_j": 2.0}
     rounds = [{"session": 1, "round": number} | tails for number in (1, 2)]
     found = breakdown(load_runs(write_run("a", rounds, [{"session": 1}]))).iloc[0]

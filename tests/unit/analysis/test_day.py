@@ -49,7 +49,6 @@ def test_whose_population_a_session_has() -> None:
     assert _notes(members, begun, 0.7) == ["new population"] * 3  # two of three
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_the_figure_carries_its_numbers(write_run: Write, tmp_path: Path) -> None:
     drawn = report_day(study(write_run), reference="good", out=tmp_path / "figures")

@@ -155,7 +155,6 @@ def study(root: Path) -> Path:
     return root
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_a_study_is_compared(tmp_path: Path) -> None:
     comparison = compare_drift(study(tmp_path), reading=Reading(smooth=1))

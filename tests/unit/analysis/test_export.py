@@ -73,7 +73,6 @@ def installed(name: str) -> Any:
     return import_module(name)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_mlflow_has_it_all_once_and_again_what_was_cut_short(study: Path, tmp_path: Path) -> None:
     mlflow = installed("mlflow")
@@ -107,7 +106,6 @@ def test_mlflow_has_it_all_once_and_again_what_was_cut_short(study: Path, tmp_pa
     assert len(client.search_runs([experiment])) == RUNS + 1
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_wandb_has_it_all_once_and_offline(study: Path, tmp_path: Path) -> None:
     installed("wandb")

@@ -18,7 +18,7 @@ def scores(accuracy: list[float], **columns: object) -> pd.DataFrame:
     return pd.DataFrame({**given, "device": range(len(accuracy)), "accuracy": accuracy, **columns})
 
 
-def test_measures_are_those_of_their_definitions() -> None:
+def test_measures_follow_their_definitions() -> None:
     """Of 0.1, 0.2 .. 1.0 in two cells and classes; the Gini coefficient by pairs."""
     accuracy = [k / 10 for k in range(1, 11)]
     table = scores(

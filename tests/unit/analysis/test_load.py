@@ -161,7 +161,6 @@ def test_a_missing_column_is_named(write_run: Write) -> None:
         load_runs(path)
 
 
-@pytest.mark.slow
 def test_the_command_prints_the_table_and_the_figure(
     write_study: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -106,7 +106,6 @@ def test_cells_have_sessions_of_their_own(write_run: Write) -> None:
     assert list(times.sort_values("cell").rounds_to_target) == [1, 2]
 
 
-@pytest.mark.slow
 def test_comparison_writes_its_files_and_says_what_was_not_reached(write_run: Write) -> None:
     root = study(write_run)
     comparison = compare(root)
@@ -180,7 +179,7 @@ def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
     assert row.wasted_share == pytest.approx(1 / 16)
 
 
-def test_devices_that_are_off_empty_or_outside_count_for_the_time_that_they_are_not(
+def test_devices_count_only_while_they_are_available(
     write_run: Write,
 ) -> None:
     """Of 100 s: 0 all, 1 off 40 to 60, 2 on from 70 on, 3 outside 10 to 50 and off 40 to 80, 4 empty from 90 on."""

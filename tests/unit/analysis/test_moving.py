@@ -137,7 +137,6 @@ def test_what_cannot_be_drawn_is_said(write_run: Write, tmp_path: Path) -> None:
         draw_moving(path, tmp_path / "town.png")
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_pictures_and_films(write_run: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = run(write_run)

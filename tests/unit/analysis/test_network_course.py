@@ -73,7 +73,6 @@ def test_the_rows_of_a_run_are_found_wherever_they_stand_and_copied_only_where_t
     assert len(_by_run(whole, ["time_s"])(whole.assign(variant="c").iloc[0])) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_the_report_has_tables_and_a_figure_at_column_width(write_run: Write) -> None:
     root = moving(write_run)
@@ -97,7 +96,6 @@ def test_what_does_not_change_or_is_not_there_has_no_panel(write_run: Write) -> 
     assert [ax.get_ylabel() for ax in drawn.axes] == ["round time (s)"]
 
 
-@pytest.mark.slow
 def test_many_runs_are_printed_as_means_of_their_variants(write_run: Write) -> None:
     for seed in range(1, 14):
         root = moving(write_run, seed=seed)

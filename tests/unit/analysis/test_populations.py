@@ -77,7 +77,6 @@ def test_a_population_that_stayed_is_named(write_run: Write) -> None:
     )
 
 
-@pytest.mark.slow
 def test_compare_averages_over_populations_that_came_back(
     write_run: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:

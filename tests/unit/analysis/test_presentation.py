@@ -67,7 +67,6 @@ def six(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
         return compare(root)
 
 
-@pytest.mark.slow
 def test_latex_is_a_booktabs_table_with_escaped_text(six: Comparison) -> None:
     lines = (six.out / "comparison.tex").read_text().splitlines()
     body = lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]
@@ -79,7 +78,6 @@ def test_latex_is_a_booktabs_table_with_escaped_text(six: Comparison) -> None:
     assert r"95 \%" in lines[3]
 
 
-@pytest.mark.slow
 def test_the_terminal_never_cuts_a_name_or_a_number(six: Comparison) -> None:
     table = headline(six)
     for width in (60, 80, 200):
@@ -110,15 +108,14 @@ def only_the_comparison_is_rendered(rendered: None, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Figure, "savefig", savefig)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("only_the_comparison_is_rendered")
 @pytest.mark.parametrize(
     "choices",
     [
-        pytest.param({"sessions": 7, "rounds": 3}, marks=pytest.mark.slow),
+        {"sessions": 7, "rounds": 3},
         {"sessions": 4, "rounds": 4, "seeds": (1, 2, 3)},
         {"variants": ("previous",), "reference": None, "sessions": 4, "rounds": 6},
-        pytest.param({"variants": SIX, "sessions": 14, "rounds": 3}, marks=pytest.mark.slow),
+        {"variants": SIX, "sessions": 14, "rounds": 3},
         {"trained": False, "sessions": 2, "rounds": 4, "seeds": (1, 2)},
     ],
     ids=["seven sessions", "three seeds", "one variant", "many", "without training"],

@@ -74,7 +74,6 @@ def test_too_few_pairs_want_more_and_never_more_than_the_budget(studied: Callabl
     assert spent.wanted() == {(): 6}
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_a_grid_is_a_map_with_one_error_for_all_of_it(studied: Callable[..., Path], tmp_path: Path) -> None:
     path = studied(9, settings={"5": 0.2, "20": -0.2, "80": 0.0})

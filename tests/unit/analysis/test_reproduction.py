@@ -70,8 +70,8 @@ def test_orders_and_pairs(write_run: Writer, tmp_path: Path) -> None:
     assert orders.loc[0, "ours"] == "similarity > previous > average > continuous"
     assert one.pairs() == (10, 12)
     text = page([one])
-    assert "10 of 12 pairs of variants in the paper's order" in text
-    assert "Another order at overlap 0.0, alpha 0.3, algorithm fedprox, session 5" in text
+    assert "10 of 12 pairs of variants are in the paper's order" in text
+    assert "The order differs at overlap 0.0, alpha 0.3, algorithm fedprox, session 5" in text
     assert "| 0.0 0.3 fedprox 5 | 83.19 / 83.19 | 59.36 / 59.36 | 77.74 / 77.74 | 76.57 / 78.57 |" in text
 
 
@@ -86,12 +86,12 @@ def test_algorithms_are_told_apart(write_run: Writer, tmp_path: Path) -> None:
     assert (len(fedprox.present), len(scaffold.present)) == (8, 4)
     assert (fedprox.distance(), scaffold.distance()) == pytest.approx((1.0, 4.0))
     text = page([one])
-    assert "by algorithm, and of its absolute values: fedprox +0.00 (1.00); scaffold +4.00 (4.00)." in text
+    assert "(and mean absolute difference) by algorithm: fedprox +0.00 (1.00); scaffold +4.00 (4.00)." in text
     # similarity and continuous +1, previous and average -1; SCAFFOLD's similarity and previous +4
     by_variant = (
         "similarity +2.50 (2.50); continuous +1.00 (1.00); previous +1.50 (2.50); average -1.00 (1.00)."
     )
-    assert f"by variant, and of its absolute values: {by_variant}" in text
+    assert f"(and mean absolute difference) by variant: {by_variant}" in text
     assert f"| `{STUDY}` | scaffold | 4 of 32 | seed 100 | 4.00 |  | 2 of 2 |" in text
 
 
@@ -112,7 +112,6 @@ def test_folders_of_one_study_share_a_section(write_run: Writer, tmp_path: Path)
     assert text.count("| 0.0 0.3 fedprox 5 |") == 2
 
 
-@pytest.mark.slow
 def test_seeds_are_averaged_and_a_missing_variant_is_no_order(write_run: Writer, tmp_path: Path) -> None:
     write(write_run, "similarity", 80.0, 81.0)
     write(write_run, "similarity", 84.0, 83.0, seed=200)
@@ -121,7 +120,7 @@ def test_seeds_are_averaged_and_a_missing_variant_is_no_order(write_run: Writer,
     assert one.present["ours_std"].tolist() == pytest.approx([8**0.5, 2**0.5])
     assert one.seeds == (100, 200)
     assert one.orders().empty
-    assert "These runs give 2 of its 128 numbers" in page([one])
+    assert "These runs give 2 of the table's 128 numbers" in page([one])
 
 
 def test_a_studys_table_is_found_by_its_name() -> None:

@@ -28,7 +28,6 @@ def write_grid(write_run: Write, accuracies: dict[tuple[str, str, int], list[flo
     return path.parents[2]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_means_deviations_and_leads(write_run: Write) -> None:
     root = write_grid(
@@ -119,7 +118,6 @@ def write_costs(write_run: Write, latencies_s: dict[tuple[str, str, int], list[f
     return path.parents[2]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_without_training_settings_are_compared_by_latency_and_energy(
     write_run: Write, capsys: pytest.CaptureFixture[str]

@@ -73,7 +73,6 @@ def test_an_axis_has_its_unit(key: str, values: list[float], expected: tuple[str
     assert axis_of(key, values) == expected
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
     """The key is one of two numbers in which the runs differ: lr goes with the variant, so it must be named."""
@@ -129,7 +128,6 @@ def test_no_mean_and_no_whisker_is_cut_off(write_run: Write) -> None:
         assert low <= np.nanmin(drawn) <= np.nanmax(drawn) <= high
 
 
-@pytest.mark.slow
 def test_a_missed_target_is_a_lower_bound(write_run: Write) -> None:
     found = sweep(study(write_run), keys=["bandwidth_hz"], target=0.95)
     assert set(found.table["not_reached"]) == {2}
@@ -137,7 +135,6 @@ def test_a_missed_target_is_a_lower_bound(write_run: Write) -> None:
     assert headline(found).to_numpy().ravel()[0].startswith("> ")
 
 
-@pytest.mark.slow
 def test_two_keys_make_a_map(write_run: Write) -> None:
     root = study(write_run, powers=(20.0, 23.0))
     with pytest.raises(ValueError, match="choose one or two with --key"):
@@ -174,7 +171,6 @@ def test_the_metric_is_chosen(write_run: Write, metric: Metric, column: str, sho
     assert [figure.name for figure in line.figures] == ["sweep.png", "sweep_pareto.png"]
 
 
-@pytest.mark.slow
 def test_a_map_shows_the_metric_at_its_colour_bar(write_run: Write) -> None:
     root = study(write_run, powers=(20.0, 23.0))
     mapped = sweep(root, keys=["bandwidth_hz", "power_dbm"], target=0.5, metric="rounds")
@@ -182,7 +178,6 @@ def test_a_map_shows_the_metric_at_its_colour_bar(write_run: Write) -> None:
     assert [ax.get_ylabel() for ax in heat_figure(mapped).axes][-1] == "rounds to 50 % accuracy"
 
 
-@pytest.mark.slow
 def test_a_metric_that_the_runs_do_not_have_is_refused(write_run: Write) -> None:
     root = study(write_run, accuracy="")
     for metric in ("rounds", "accuracy"):
@@ -193,7 +188,6 @@ def test_a_metric_that_the_runs_do_not_have_is_refused(write_run: Write) -> None
     assert sweep(root, keys=["bandwidth_hz"], metric="joules").costs == ("round_energy_j",)
 
 
-@pytest.mark.slow
 def test_accuracy_is_no_lower_bound_where_the_target_is_missed(write_run: Write) -> None:
     root = study(write_run)
     found = sweep(root, keys=["bandwidth_hz"], target=0.95, metric="accuracy")

@@ -43,7 +43,6 @@ def test_several_targets_are_kept_once_in_their_order() -> None:
     assert [target.key for target in targets_of(["95%", 0.8, "0.80", "95 %"])] == ["95%", "0.8"]
 
 
-@pytest.mark.slow
 def test_absolute_and_relative_targets_side_by_side(write_run: Write) -> None:
     """b's peak is 0.6: half of a's is 0.4 (round 2), 0.5 is an accuracy (round 3), half of its own 0.3 (round 1)."""
     write_run("a", rounds(0.8, 0.8, 0.8), SESSIONS, variant="a", reference="a")
@@ -64,7 +63,6 @@ def test_an_absolute_target_that_is_missed_is_infinite(write_run: Write) -> None
     assert math.isinf(times.rounds_to_target[0])
 
 
-@pytest.mark.slow
 def test_without_a_reference_there_is_no_target_of_its_peak(write_run: Write) -> None:
     write_run("a", rounds(0.8), SESSIONS)
     root = write_run("b", rounds(0.6), SESSIONS).parent

@@ -38,7 +38,6 @@ def measured(write_run: Write, variant: str, seed: int, lr: float) -> Path:
     return path.parents[1]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_the_report_has_tables_and_a_figure_at_column_width(write_run: Write) -> None:
     root = measured(write_run, "a", 1, 0.01)

@@ -46,7 +46,7 @@ def test_both_tests_agree_with_scipy(n: int) -> None:
     assert found.p_wilcoxon == pytest.approx(expected)
 
 
-def test_signed_ranks_with_ties_and_zeros_by_all_signs() -> None:
+def test_signed_ranks_with_ties_and_zeros_agree_with_an_enumeration() -> None:
     """Mid-ranks of the magnitudes without zeros; under the hypothesis each sign is as likely as the other."""
     differences = [0.0, 0.5, -0.5, 0.5, 1.0, 1.0, 1.5, -2.0, 2.0, 2.0, 0.0, 3.0]
     some = np.array([one for one in differences if one])

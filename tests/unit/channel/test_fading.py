@@ -52,7 +52,6 @@ def test_speeds_beyond_the_first_bessel_zero_are_refused_with_limit_and_remedy()
     assert slot_correlation(70.0, carrier_hz=3.5e9, slot_s=0.000468) > 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("block", [2, 400, 2048])
 @pytest.mark.parametrize("rho", [0.5, 0.9667, 0.99966, -0.9, 1 - 1e-12])
 def test_a_bridge_between_two_edges_has_the_law_of_the_process(rho: float, block: int) -> None:

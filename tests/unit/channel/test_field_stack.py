@@ -121,7 +121,6 @@ def test_places_may_be_told_before_they_are_read_some_at_a_time() -> None:
     assert "_table" not in vars(few)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("area_radius_m", [1000.0, 2500.0, 5000.0])
 def test_the_memory_that_fields_take_is_known_beforehand(area_radius_m: float, few: bool) -> None:

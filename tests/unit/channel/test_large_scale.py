@@ -52,7 +52,6 @@ def places(count: int, radius_m: float = AREA_M, seed: int = SEED) -> np.ndarray
 SPATIAL = {"line_of_sight": "probabilistic", "shadowing_std_db": None}
 
 
-@pytest.mark.slow
 def test_a_place_keeps_its_values_whatever_is_asked_with_it() -> None:
     positions = places(5000)
     whole = large_scale(**SPATIAL)
@@ -213,7 +212,7 @@ def test_each_place_has_the_gain_of_its_state(std_db: float | None) -> None:
 
 
 @pytest.mark.parametrize("std_db", [0.0, None])
-def test_a_soft_place_mixes_the_gains_of_both_states_as_7_6_3_3_says(std_db: float | None) -> None:
+def test_soft_line_of_sight_mixes_both_gains_as_in_7_6_3_3(std_db: float | None) -> None:
     positions, carrier_hz = places(3000), 3.5e9
     always, never, soft = (
         large_scale(line_of_sight=state, shadowing_std_db=std_db) for state in ("always", "never", "soft")

@@ -57,7 +57,6 @@ def transfers(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(story=transfers(), chunk=st.sampled_from([100, 5000, 2**20]))
 def test_together_is_one_by_one(story: dict[str, Any], chunk: int) -> None:

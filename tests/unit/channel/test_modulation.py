@@ -103,7 +103,6 @@ def test_overheads_and_second_transmissions_take_their_share_of_the_bits() -> No
     assert carrier.unit_bits == pytest.approx(10e6 * 0.5e-3 * 0.7583636363636364)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("steps", [None, Steps()])
 @pytest.mark.parametrize("weights", [None, (1.0, 0.5, 0.0)])
 def test_readings_that_find_the_same_change_nothing(

@@ -78,7 +78,6 @@ def coefficient(m: int, snr: float, cap: float) -> float:
     return value
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("snr", "cap"), [(0.2, 7.4), (10.0, 3.0), (400.0, 7.4)])
 @pytest.mark.parametrize("weights", [None, (1.0, 1.0, 1.0, 5 / 7, 0.0), (0.0, 0.0, 0.0, 1 / 7, 1.0)])
 def test_rate_moments_with_cap_and_tdd(snr: float, cap: float, weights: tuple[float, ...] | None) -> None:
@@ -108,7 +107,6 @@ def test_rate_moments_with_cap_and_tdd(snr: float, cap: float, weights: tuple[fl
     assert long_run_variance == pytest.approx(expected, rel=3e-4)
 
 
-@pytest.mark.slow
 def test_rare_deep_fades_below_the_cap() -> None:
     # 40 dB and a cap that 22 dB reach: fades matter until orders m of some 1 / g, g = 0.017 where the cap sets in
     snr, cap, terms = 1e4, 7.4, 2500
@@ -132,7 +130,6 @@ def test_rare_deep_fades_below_the_cap() -> None:
         assert (np.sum(late[256:]) > 3e-3 * expected) == (rho > 0.99)
 
 
-@pytest.mark.slow
 def test_a_cap_that_is_never_reached_changes_nothing() -> None:
     snr = np.array([1e-3, 1.0, 100.0])
     for rho in (0.0, FAST):
@@ -153,7 +150,6 @@ def test_one_link_is_one_of_many() -> None:
     np.testing.assert_allclose(many.T, one, rtol=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("taps", [1, 2, 6])
 @pytest.mark.parametrize(
     ("steps", "cap"), [(Steps(layers=2), None), (Steps(smallest_part=0.25), None), (None, 7.4)]

@@ -257,7 +257,6 @@ def play(band: SharedBand, story: list[Join], look: Iterable[tuple[int, bool]] =
     return result
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
 @settings(deadline=None, max_examples=12)
 @given(

@@ -253,7 +253,7 @@ def test_renewal_ends_where_the_frame_s_mean_has_moved_the_payload(x: float, fir
 
 
 @pytest.mark.parametrize("rules", [{}, {"weights": UPLINK, "cap": 4.0}])
-def test_many_renewals_are_one_after_another(rules: dict[str, Any]) -> None:
+def test_many_renewals_at_once_equal_single_renewals(rules: dict[str, Any]) -> None:
     count = 200
     rng = np.random.default_rng(5)
     bits, snr, rho = (
@@ -288,7 +288,6 @@ def test_many_renewals_are_one_after_another(rules: dict[str, Any]) -> None:
     np.testing.assert_array_equal(many, one)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fidelity", ["slot", "renewal"])
 def test_bits_of_a_cut_transfer_grow_with_airtime(fidelity: Any) -> None:
     bits, first_slot = payload(500, 10.0), 3

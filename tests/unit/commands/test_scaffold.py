@@ -36,7 +36,6 @@ def test_what_is_written_is_valid(folder: Path) -> None:
         assert (folder / first.partition("$schema=")[2]).is_file()
 
 
-@pytest.mark.slow
 def test_its_study_is_checked(folder: Path) -> None:
     assert len(cli_validation(folder / "study.yaml")) == 3
 
@@ -47,7 +46,6 @@ def cli_validation(file: Path) -> list[object]:
     return [*check(file, "cpu")]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("unrendered")
 def test_its_notebook_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
@@ -73,7 +71,6 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
         write(tmp_path / "mine.txt", name="a", devices=1, own_parts=True)
 
 
-@pytest.mark.slow
 def test_the_command_says_how_to_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -221,7 +221,6 @@ def test_runs_that_differ_by_their_seed_have_their_scenario_read_once(
     assert len(read) == 2
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a terminal of POSIX")
 @pytest.mark.parametrize("leaves", [False, True], ids=["to the end", "Ctrl-C"])
 def test_on_a_terminal_it_ends_with_the_run_or_is_left_clean(under_way: Making, leaves: bool) -> None:

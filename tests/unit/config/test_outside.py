@@ -190,7 +190,6 @@ def test_two_folders_with_modules_of_one_name_are_not_mixed_up(
         edgefl.load_scenario(scenario(other, "mine_only:Mine"))
 
 
-@pytest.mark.slow
 def test_resuming_asks_for_leave_too(folder: Path) -> None:
     file = scenario(folder, "mine_only:Mine")
     for extra, end in ((), 2), (("--allow-code",), 0):

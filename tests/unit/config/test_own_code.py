@@ -100,7 +100,6 @@ def test_a_package_is_named_by_its_top_folder(folder: Path) -> None:
     assert before != after
 
 
-@pytest.mark.slow
 def test_installed_code_is_its_distribution_and_version() -> None:
     import simpy
     import yaml

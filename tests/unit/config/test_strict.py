@@ -302,7 +302,6 @@ def test_a_name_that_reads_as_a_number(tmp_path: Path) -> None:
         assert again.name == loaded.name == name
 
 
-@pytest.mark.slow
 def test_a_message_is_short_however_much_is_wrong(tmp_path: Path) -> None:
     many = "".join(f"key{n}: 1\n" for n in range(3000))
     lines = refusal(tmp_path, GOOD + many).splitlines()

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -121,7 +120,6 @@ def edited(changes: list[tuple[int, int, str]]) -> str:
     return text
 
 
-@pytest.mark.slow
 @BOUNDED
 @given(text=st.lists(pieces, max_size=12).map("".join))
 def test_any_text_is_read_or_refused(text: str) -> None:
@@ -134,7 +132,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 @BOUNDED
 @given(changes=edits)
-@pytest.mark.slow
 def test_any_edit_of_a_scenario_is_read_or_refused(
     tmp_path: Path, changes: list[tuple[int, int, str]]
 ) -> None:

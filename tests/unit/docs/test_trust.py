@@ -40,17 +40,12 @@ def assert_written(section: trust.Section, rel: float) -> None:
         assert float(here) == pytest.approx(row.here, rel=rel, abs=PRINTED), row.what
 
 
-@pytest.mark.parametrize(
-    "law",
-    [pytest.param(law, marks=[pytest.mark.slow] * (law is trust.shadowing)) for law in trust.LAWS],
-    ids=lambda law: law.__name__,
-)
+@pytest.mark.parametrize("law", trust.LAWS, ids=lambda law: law.__name__)
 def test_laws(law: object) -> None:
     assert callable(law)
     assert_written(law(), PRINTED)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("fields_once")
 @pytest.mark.parametrize("runs", [trust_rates, trust_runs], ids=["rates", "runs"])
 def test_measurements(runs: object) -> None:
@@ -74,7 +69,6 @@ def forget() -> None:
                 kept.cache_clear()
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("forgetting")
 @pytest.mark.parametrize("law", trust.LAWS, ids=lambda law: law.__name__)
 def test_a_rows_fault_takes_it_beyond_what_is_allowed(

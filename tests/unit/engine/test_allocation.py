@@ -214,7 +214,6 @@ def test_without_an_amplifiers_draw_is_the_limit_of_a_small_one() -> None:
         assert near.energy_j(some).sum() <= less_j * (1 + OPTIMUM) + small_w * none.sent_s.sum()
 
 
-@pytest.mark.slow
 def test_nobody_would_swap_share_or_time() -> None:
     """Hard problems: links of -10 to 50 dB, no circuits or no computing, hardly any time to spare or plenty.
 

@@ -225,7 +225,6 @@ def test_a_load_that_is_always_the_same_gives_the_files_it_always_gave(tmp_path:
     assert arrivals_s(path, 400.0, False) == pytest.approx(arrivals_s(plain, 400.0, False))
 
 
-@pytest.mark.slow
 def test_a_transfer_waits_for_files_only_while_there_are_any(tmp_path: Path) -> None:
     """Nothing comes in the first 100 s, and then the uplink is full: a transfer at 0 s takes what it takes alone."""
     path = tmp_path / "load.csv"

@@ -52,7 +52,6 @@ def test_every_model_has_its_share() -> None:
     assert not missing, f"derive the share of devices that are on, in SHARES of {__file__}: {missing}"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("time_s", [0.0, 50.0])
 @pytest.mark.parametrize(("churn", "share"), SHARES)
 def test_the_share_that_is_on_is_stationary(churn: Churn, share: float, time_s: float) -> None:

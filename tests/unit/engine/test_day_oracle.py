@@ -107,13 +107,11 @@ def run(one: Scenario, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return simulate(one, tmp_path_factory.mktemp("day") / "run")
 
 
-@pytest.mark.slow
 def test_the_grid_is_kept_all_day(run: Path) -> None:
     starts_s = [float(row["start_s"]) for row in rows(run, "rounds")]
     assert starts_s == [EVERY_S * number for number in range(round(DAY_S / EVERY_S))]
 
 
-@pytest.mark.slow
 def test_who_walks_into_the_cell_is_seen_at_the_next_look(one: Scenario, run: Path) -> None:
     inwards_s = sets_out(one, HOME_M, at(WORK_H)) + (HOME_M - EDGE_M) / SPEED_M_S
     outwards_s = sets_out(one, WORK_M, at(HOME_H)) + (EDGE_M - WORK_M) / SPEED_M_S

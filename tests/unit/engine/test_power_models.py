@@ -71,7 +71,7 @@ def took_s(row: DeviceRound, stage: str) -> float:
 @pytest.mark.parametrize(
     "how", [{}, {"deadline_s": 1e6}, {"battery_j": CAPACITY_J}], ids=["plan", "process", "battery"]
 )
-def test_a_phone_draws_a_base_and_its_bits_and_then_a_tail(how: dict[str, Any]) -> None:
+def test_a_phone_draws_a_base_power_and_joules_per_bit_and_then_a_tail(how: dict[str, Any]) -> None:
     rows, ledger, _ = run(made(Phone5G, tail_s=0.1, tail_w=2.0), **how)
     for row in rows:
         assert row.energy_rx_j == pytest.approx(3.52 * took_s(row, "downlink") + 1.7e-9 * DOWN_BITS)

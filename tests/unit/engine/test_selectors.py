@@ -139,7 +139,6 @@ def test_choices_by_hand(selector: Selector, number: int, turns: list[list[int]]
     assert [selector.select(Candidates(IDS, GAINS_DB, turn), number, rng) for turn in range(3)] == turns
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("selector", "number", "probabilities"), LAWS)
 def test_draws_follow_their_law(selector: Selector, number: int, probabilities: list[float]) -> None:
     rng, hits = np.random.default_rng(5), np.zeros(len(IDS))

@@ -249,7 +249,9 @@ def test_reports_are_those_of_the_updates_taken(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(("places", "buffer"), [(5, 1), (6, 2), (7, 3)])
 @pytest.mark.parametrize("spread", ["alike", "tenfold", "pareto"])
-def test_mean_staleness_is_places_less_one_over_the_buffer(places: int, buffer: int, spread: str) -> None:
+def test_mean_staleness_is_concurrency_less_one_over_the_buffer(
+    places: int, buffer: int, spread: str
+) -> None:
     """(M - 1) / K for any durations: each model finds M - 1 others at work, and makes them one staler.
 
     So the sum over all updates, those cut off at the end with what they had by then, is (M - 1) times the models.
@@ -321,7 +323,6 @@ def elementary(order: int, values: list[float]) -> float:
     return math.fsum(math.prod(some) for some in itertools.combinations(values, order))
 
 
-@pytest.mark.slow
 def test_participation_follows_elementary_symmetric_polynomials_of_the_durations() -> None:
     """n devices of durations T, M at work, replaced by a uniform draw of the idle: device i sends
     e_{M-1}(T without i) / e_M(T) updates a second.

@@ -80,10 +80,7 @@ LEARNERS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "momentum")) for name in LEARNERS]
-)
-@pytest.mark.slow
+@pytest.mark.parametrize("name", LEARNERS)
 def test_a_run_that_was_left_goes_on_to_the_same_bytes(name: str, tmp_path: Path) -> None:
     (tmp_path / "left.yaml").write_text(SCENARIO)
     scenario = edgefl.load_scenario(tmp_path / "left.yaml")

@@ -147,7 +147,6 @@ OLD = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("warm", [False, True], ids=["plain", "warm"])
 @pytest.mark.parametrize("name", NEW)
 def test_strategies_of_messages_learn(name: str, warm: bool, tmp_path: Path) -> None:
@@ -159,7 +158,6 @@ def test_strategies_of_messages_learn(name: str, warm: bool, tmp_path: Path) -> 
     assert losses.iloc[-1] < losses.iloc[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("warm", [False, True], ids=["plain", "warm"])
 @pytest.mark.parametrize("name", OLD)
 def test_older_strategies_learn(name: str, warm: bool, tmp_path: Path) -> None:
@@ -186,7 +184,6 @@ def test_a_test_at_the_server_and_further_columns(tmp_path: Path) -> None:
     assert rounds.other.isna().all()
 
 
-@pytest.mark.slow
 def test_each_cell_has_a_strategy_of_its_own(tmp_path: Path) -> None:
     cells = [
         "layout={rings: 1, isd_m: 200}",
@@ -206,7 +203,6 @@ def test_each_cell_has_a_strategy_of_its_own(tmp_path: Path) -> None:
         run(tmp_path, flower.learner(apps.app(), new.FedAvg(**ONE), initial=apps.INITIAL), *cells, out="one")
 
 
-@pytest.mark.slow
 def test_it_keeps_the_contract_of_learners() -> None:
     check_learner(flower.learner(apps.app(), lambda told: new.FedAvg(**ONE), initial=apps.INITIAL))
     check_learner(flower.learner(apps.old_app(), lambda told: old.FedAvg(**ONE_OLD)))
@@ -217,12 +213,11 @@ def test_it_keeps_the_contract_of_learners() -> None:
     [
         (lambda: flower.learner(apps.app(), new.FedAvg(**ONE)), "pass initial="),
         (lambda: flower.learner(apps.app(), object()), "object is not a Flower strategy"),
-        pytest.param(
+        (
             lambda: flower.learner(
                 apps.app(), new.FedAvg(**{**ONE, "min_train_nodes": 9}), initial=apps.INITIAL
             ),
             "waits for more nodes than the 8 of this round",
-            marks=pytest.mark.slow,  # Flower looks again after three seconds
         ),
         (
             lambda: flower.learner(apps.old_app(), old.FedAvg(**{**ONE_OLD, "min_fit_clients": 9})),

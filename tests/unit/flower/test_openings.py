@@ -59,7 +59,6 @@ def strategies(kind: str) -> tuple[Any, Any, Any]:
     return apps.old_app(), old.FedAvg(**ONE_OLD), None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["messages", "results"])
 def test_a_population_that_comes_back_finds_its_model(kind: str, tmp_path: Path) -> None:
     (tmp_path / "recurring.yaml").write_text(SCENARIO)
@@ -115,7 +114,6 @@ def in_flowers_loop(strategy: Any, connected: Any, rounds: int, initial: Any = N
     return losses
 
 
-@pytest.mark.slow
 def test_in_flowers_own_loop_sessions_have_a_number_of_rounds() -> None:
     """Pilot 4 rounds, then sessions of 1 probe and 4 rounds; populations take turns with them."""
 
@@ -210,7 +208,6 @@ def test_what_a_strategy_cannot_do_is_refused(how: dict[str, Any], message: str)
         flower.warm_started(object())
 
 
-@pytest.mark.slow
 def test_in_flowers_own_simulation(tmp_path: Path) -> None:
     """The wrapper in a run of Flower's simulation, with Ray: it opens sessions, and the model is learned."""
     pytest.importorskip("ray", reason="Flower's simulation needs Ray")

@@ -67,7 +67,6 @@ def test_what_needs_tensors_is_left_to_pytorch() -> None:
         assert not model_size._is_enough(changed, "cpu")
 
 
-@pytest.mark.slow
 def test_validating_loads_neither_pytorch_nor_all_of_scipy(tmp_path: Path) -> None:
     file = tmp_path / "digits.yaml"
     file.write_text((DIGITS % "logistic").replace("digits,", "synthetic,"))

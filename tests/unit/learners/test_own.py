@@ -64,7 +64,6 @@ def test_the_example_keeps_the_contract() -> None:
     check_learner(Ridge)
 
 
-@pytest.mark.slow
 def test_a_run_that_was_left_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     scenario = edgefl.load_scenario(SCENARIO)
     whole = edgefl.simulate(scenario, tmp_path / "whole", learner=Ridge)

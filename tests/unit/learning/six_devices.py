@@ -3,11 +3,9 @@
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from torch import nn
 
-from edgefl.config import registry
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.local.local_training import LocalTraining
@@ -22,12 +20,8 @@ rng = np.random.default_rng(0)
 X = rng.integers(0, 256, (SAMPLES, 2, SIDE, SIDE), dtype=np.uint8)
 Y = rng.integers(0, CLASSES, SAMPLES)
 OWN = [np.arange(k, SAMPLES, DEVICES)[: 4 + 3 * k] for k in range(DEVICES)]
-# Every algorithm; a quick run takes one of each kind: plain, with terms, with states or own models of the devices.
-QUICK = ("fedavg", "moon", "scaffold", "ditto")
-ALGORITHMS = [
-    pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK))
-    for name in registry.names("algorithms")
-]
+# algorithms of each kind: plain, with terms, with states or own models of the devices
+EACH_KIND = ("fedavg", "moon", "scaffold", "ditto")
 HELD = {k: len(own) for k, own in enumerate(OWN)}
 
 

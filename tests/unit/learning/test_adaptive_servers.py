@@ -144,7 +144,6 @@ def test_fifty_steps_follow_the_definition(name: str, data: st.DataObject, chang
         expected = model.numpy().copy()  # each step by itself: rounding must not pile up
 
 
-@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     changes=sequences(),

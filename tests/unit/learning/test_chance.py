@@ -99,7 +99,6 @@ class Noisy(FedAvg):
         return updates.mean() + 0.01 * updates.rng.normal(len(model)), state
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("warm_start", ["previous", "checked"])
 def test_a_run_with_noise_in_every_verb_goes_on_after_any_round(warm_start: str) -> None:
     how = settings("fedavg", warm_start, partition={"name": "dirichlet", "alpha": 0.5})

@@ -111,7 +111,7 @@ class Tripled(FeedbackCodec):
         return Unbiased(2.0)
 
 
-def test_what_states_its_omega_and_no_more_is_divided_by_one_and_it() -> None:
+def test_a_codec_that_states_an_omega_divides_by_one_plus_omega() -> None:
     """Damped by 1/3 what is left has omega / (1 + omega) of the square: 2/3; undamped it would be 2."""
     change, codec = torch.ones(DRAWS, M), Tripled()
     coded = codec.encode(change, {"residual": torch.zeros(DRAWS, M)}, chance(DRAWS), SIZES)

@@ -105,7 +105,6 @@ def is_unbiased_with_variance(one: Codec, v: Tensor, variance: np.ndarray) -> Te
 
 @pytest.mark.parametrize("norm", ["two", "max"])
 @pytest.mark.parametrize("bucket", [None, 30])
-@pytest.mark.slow
 def test_qsgd_is_unbiased_with_the_variance_of_its_closed_form(norm: str, bucket: int | None) -> None:
     """E |Q - v|^2 = sum (|v|/s)^2 p (1 - p) with p = frac(s |v_i| / |v|). The last bucket of 100 is a short one."""
     size, levels = 100, 3
@@ -121,7 +120,6 @@ def test_qsgd_is_unbiased_with_the_variance_of_its_closed_form(norm: str, bucket
         assert variance.sum() <= min(size / levels**2, math.sqrt(size) / levels) * (exact**2).sum()
 
 
-@pytest.mark.slow
 def test_uniform_quantisation_is_unbiased_with_the_variance_of_its_closed_form() -> None:
     """Of 2 bits: four values from least to greatest; variance step^2 p (1 - p) of each number; the ends are exact."""
     v = torch.randn(40, generator=torch.Generator().manual_seed(2))
@@ -133,7 +131,6 @@ def test_uniform_quantisation_is_unbiased_with_the_variance_of_its_closed_form()
     assert len(np.unique(np.round(drawn.numpy(), 4))) == 4
 
 
-@pytest.mark.slow
 def test_rand_k_without_feedback_is_unbiased_with_the_variance_of_its_closed_form() -> None:
     """A number is 4 v in a quarter of draws: its variance is (1 / share - 1) v^2."""
     v = torch.randn(40, generator=torch.Generator().manual_seed(2))
@@ -171,7 +168,7 @@ def test_ef21_comes_to_a_change_that_stays_and_is_error_feedback_for_the_first_m
 
 
 @pytest.mark.parametrize("name", registry.names("codecs"))
-def test_all_that_was_sent_and_the_residual_are_all_changes_to_the_last_bit(name: str) -> None:
+def test_messages_and_residual_sum_to_all_changes(name: str) -> None:
     """Of numbers that float32 adds without rounding; with codecs that send them as they are."""
     one = build(registry.get("codecs", name), {})
     if not isinstance(one, FeedbackCodec):
@@ -244,7 +241,6 @@ MOVES = [
 # ---- in a run
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", "apfl", "oracle"])
 def test_codecs_go_on_after_any_round(algorithm: str) -> None:
     how = settings(
@@ -362,7 +358,6 @@ class Given:
         return self._numbers.reshape(1, *size)
 
 
-@pytest.mark.slow
 def test_powersgd_is_pytorchs_communication_hook(tmp_path: Path) -> None:
     """One worker, four rounds with error feedback and warm start; a matrix, a filter and a bias, within 1e-5."""
     import torch.distributed as dist

@@ -60,7 +60,6 @@ def put(folder: Path, content: dict[str, bytes] = CONTENT, packed: bool = True) 
 # ---- Fashion-MNIST, the real files
 
 
-@pytest.mark.slow
 def test_fashion_mnist_has_the_published_shape_and_balance(fashion: Data) -> None:
     for split, samples in ((fashion.train, 60_000), (fashion.test, 10_000)):
         assert split.x.shape == (samples, 28, 28)
@@ -70,7 +69,6 @@ def test_fashion_mnist_has_the_published_shape_and_balance(fashion: Data) -> Non
     assert fashion.num_classes == len(fashion.label_names) == 10
 
 
-@pytest.mark.slow
 def test_fashion_mnist_moments_are_those_of_the_training_pixels(fashion: Data) -> None:
     counts = sum(np.bincount(part.ravel(), minlength=256) for part in np.array_split(fashion.train.x, 60))
     value = np.arange(256)
@@ -98,7 +96,6 @@ def test_fashion_mnist_is_checked_without_reading_it(monkeypatch: pytest.MonkeyP
     FashionMnist().check()
 
 
-@pytest.mark.slow
 def test_fashion_mnist_downloads_into_the_cache(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

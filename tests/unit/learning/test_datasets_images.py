@@ -72,7 +72,6 @@ def test_mnist_in_torchvisions_folders(world: Path) -> None:
         mnist.Mnist(root=world).load()
 
 
-@pytest.mark.slow
 def test_mnist_5k_rows(world: Path, expect_data: Expect) -> None:
     x = random_images(1010, 784)
     y = np.repeat(np.arange(10), 101)

@@ -219,7 +219,6 @@ def test_a_model_of_another_library() -> None:
     assert module(torch.zeros(2, 1, 8, 8)).shape == (2, 5)
 
 
-@pytest.mark.slow
 def test_grey_images_get_the_channel_that_a_module_wants() -> None:
     factory = Factory(function="tests.tools.factories:convolution", arguments={"in_channels": 1})
     convolution = factory.build((8, 8), 5)

@@ -95,7 +95,6 @@ def run(dataset: dict[str, Any], folder: Path) -> pd.DataFrame:
     return pd.read_csv(edgefl.simulate(scenario, folder, device="cpu") / "rounds.csv")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("load", "gain"), [(load_breast_cancer, 0.02), (load_wine, 0.05)])
 def test_a_table_is_learned_as_if_its_columns_were_standardised_first(
     load: Any, gain: float, folder: Path

@@ -21,7 +21,6 @@ def test_synthetic_is_a_function_of_its_parameters() -> None:
     np.testing.assert_array_equal(tests, (sizes + tests) // 10)
 
 
-@pytest.mark.slow
 def test_synthetic_sizes_are_log_normal() -> None:
     groups = 400
     data = Synthetic(groups=groups).load()
@@ -36,7 +35,6 @@ def test_synthetic_sizes_are_log_normal() -> None:
     )  # the largest deviation of a share
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("beta", [0.0, 0.5, 3.0])
 def test_synthetic_inputs(beta: float) -> None:
     """The mean of a group's 60 centres v_kj ~ N(B_k, 1) is N(0, beta^2 + 1/60); x scatters by diag(j^-1.2)."""

@@ -118,7 +118,6 @@ def test_the_models_of_hypcluster_go_on_in_the_next_session() -> None:
     )
 
 
-@pytest.mark.slow
 def test_feddrift_makes_exactly_one_model_of_a_label_swap() -> None:
     """Before, and in the rounds after, one model each; the old concept's model is untouched and serves again."""
     cell = Cell(FedDrift(delta=1.0), [0] * DEVICES)

@@ -139,7 +139,6 @@ def test_flops_follow_from_the_shapes(name: str) -> None:
     assert module.training, "counting leaves the module as it was"
 
 
-@pytest.mark.slow
 def test_flops_of_the_lstm_are_those_of_its_gates() -> None:
     """Per character and layer: inputs x 4 hidden and hidden x 4 hidden. The zero state needs no gradient."""
     model, module = build("lstm")

@@ -58,7 +58,9 @@ def torchs(name: str, parameters: list[Tensor], decay: float) -> torch.optim.Opt
 
 
 @pytest.mark.parametrize(("name", "decay", "clip"), CASES)
-def test_stacked_steps_are_pytorchs_of_each_device(name: str, decay: float, clip: float | None) -> None:
+def test_stacked_steps_equal_pytorchs_steps_on_each_device(
+    name: str, decay: float, clip: float | None
+) -> None:
     """Quadratic losses (w - c)' A (w - c) / 2 with other curvatures and centres for each device, in float64."""
     generator = torch.Generator().manual_seed(3)
     curvature, centre = torch.rand(2, 4, 9, generator=generator, dtype=torch.float64) * 3

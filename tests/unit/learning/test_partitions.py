@@ -156,7 +156,6 @@ def test_an_infeasible_overlap_lists_the_feasible_ones(overlap: float, classes: 
     assert f"overlap {overlap:g}" in str(error.value)
 
 
-@pytest.mark.slow
 def test_listed_overlaps_are_accepted_as_printed() -> None:
     for classes in range(2, 201):
         for shared in range(classes % 2, classes, 2):
@@ -220,7 +219,6 @@ def shares_of(devices: Sequence[int], *, alpha: float, population: int, seeds: i
     return np.concatenate(counts, axis=1) / SHARE_SAMPLES
 
 
-@pytest.mark.slow
 def test_a_share_is_beta_distributed() -> None:
     """Share of a label ~ Beta(alpha, (N-1) alpha), independent between labels; here alpha = 1, N = 10.
 
@@ -232,7 +230,6 @@ def test_a_share_is_beta_distributed() -> None:
         assert stats.kstest(shares, stats.beta(1.0, 9.0).cdf).pvalue > P_MIN
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.1, 0.3, 3.0])
 def test_concentration_of_a_label(alpha: float) -> None:
     """Moments of Dir(alpha, ..., alpha) with A = N alpha, in rising factorials (A)_n = A (A+1) ... (A+n-1):

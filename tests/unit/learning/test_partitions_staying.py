@@ -131,7 +131,6 @@ def test_halves_of_the_early_version(classes: int, devices: int) -> None:
     np.testing.assert_array_equal(held[held > 0], 600 // (devices // 2))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("classes", [10, 100, 200])
 @pytest.mark.parametrize("devices", [10, 20, 100])
 def test_partial_overlap_of_the_early_version(classes: int, devices: int) -> None:
@@ -146,7 +145,6 @@ def test_partial_overlap_of_the_early_version(classes: int, devices: int) -> Non
     expect_even(held)
 
 
-@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(counts=counts_of_labels, devices=populations, common=st.integers(0, 13), seed=seeds)
 def test_halves_deal_everything_evenly(counts: list[int], devices: int, common: int, seed: int) -> None:

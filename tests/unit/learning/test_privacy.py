@@ -48,7 +48,7 @@ RUN = {
 
 
 @pytest.mark.parametrize(("noise", "updates", "delta", "epsilon"), PUBLISHED)
-def test_epsilon_by_an_accountant(noise: float, updates: int, delta: float, epsilon: float) -> None:
+def test_epsilon_agrees_with_an_accountant(noise: float, updates: int, delta: float, epsilon: float) -> None:
     assert epsilon_of(noise, updates, delta) == pytest.approx(epsilon, rel=1e-7)
 
 
@@ -129,7 +129,6 @@ SENT_IN_VAIN = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("keys", "vain"), SENT_IN_VAIN)
 def test_each_upload_that_begins_is_charged_where_devices_add_the_noise(
     keys: list[str], vain: set[str], ran: Run
@@ -150,7 +149,6 @@ def test_each_upload_that_begins_is_charged_where_devices_add_the_noise(
     assert vain <= happened
 
 
-@pytest.mark.slow
 def test_only_what_is_published_is_charged_where_the_server_adds_the_noise(ran: Run) -> None:
     keys = ["radio.bandwidth_hz=2.0e+5", "rounds.over_selection=2.0"]
     path = ran(f"learning.privacy={{clip: 0.5, noise: {NOISE}, delta: {DELTA:.1e}}}", *keys)
@@ -171,7 +169,7 @@ def test_long_changes_are_clipped_and_short_ones_left_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("where", ["device", "server"])
-def test_noise_has_its_deviation(where: str) -> None:
+def test_noise_has_the_stated_deviation(where: str) -> None:
     """On a device z C, of each its own; on the server z C times the largest share, once for all."""
     privacy = Privacy(PrivacySettings.model_validate({"clip": 2.0, "noise": 1.5, "where": where}))
     rows, shares = torch.zeros(2, NUMBERS), torch.tensor([0.75, 0.25])
@@ -184,12 +182,10 @@ def test_noise_has_its_deviation(where: str) -> None:
     assert same == pytest.approx(1.0 if where == "server" else 0.0, abs=SIGMAS / math.sqrt(NUMBERS))
 
 
-@pytest.mark.slow
 def test_without_noise_and_far_beyond_the_clip_it_is_fedavg(ran: Run) -> None:
     assert ran("learning.privacy={clip: 1.0e+6, noise: 0}").rounds.equals(ran().rounds)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("keys", [[], ["radio.bandwidth_hz=2.0e+5", *SENT_IN_VAIN[0][0]]])
 def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
     keys: list[str], ran: Run, tmp_path: Path

@@ -42,9 +42,7 @@ def load() -> Iterator[None]:
     worker.join()
 
 
-@pytest.mark.parametrize(
-    "model", ["logistic", "{name: mlp2, hidden: 8}", pytest.param("cnn2", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("model", ["logistic", "{name: mlp2, hidden: 8}", "cnn2"])
 def test_neither_threads_nor_load_nor_free_memory_reach_a_table(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,7 +122,6 @@ IN_FORCE = {
 }
 
 
-@pytest.mark.slow  # two processes that load PyTorch
 @pytest.mark.skipif(
     "AVX2" not in torch.backends.cpu.get_cpu_capability()
     and "AVX512" not in torch.backends.cpu.get_cpu_capability(),

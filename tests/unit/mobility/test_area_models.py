@@ -67,7 +67,6 @@ def test_a_rhythm_of_the_week() -> None:
 # -- attraction ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_attraction_goes_to_areas_by_the_hour_and_the_day() -> None:
     """A real week: home at night, to the city on weekdays, on Saturday to the stadium; hours later all are there."""
     model = Attraction(

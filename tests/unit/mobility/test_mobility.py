@@ -118,7 +118,6 @@ def test_positions_do_not_depend_on_what_was_asked_before(model: Mobility, times
         assert np.array_equal(asked.positions_m(time_s), start(model).positions_m(time_s), equal_nan=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("model", ALL)
 @given(few=st.integers(1, DEVICES), time_s=st.floats(0, LATEST_S))
 @settings(max_examples=10, deadline=None)

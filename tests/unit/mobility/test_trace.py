@@ -105,7 +105,6 @@ def test_a_single_sample_is_a_moment(write: Write) -> None:
     assert start(Trace(path=path), 3).doppler_speeds_m_s().tolist() == [0, 0, 0]
 
 
-@pytest.mark.slow
 @given(
     data=st.dictionaries(
         st.sampled_from("abc"),

@@ -141,7 +141,6 @@ def test_what_comes_before_the_first_round_does_not_cut_a_probe_short(each_s: fl
     assert (found.rounds, found.cut_short) == (rounds, rounds < 14)
 
 
-@pytest.mark.slow
 def test_a_file_and_a_study_are_told(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(

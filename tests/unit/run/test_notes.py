@@ -121,7 +121,6 @@ def test_what_never_switched_or_moved(devices: dict[str, Any], kind: str, noun: 
     assert noun in found[0]
 
 
-@pytest.mark.slow
 def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) -> None:
     """Cars among small cells with a rough field of line of sight and no filter."""
     mobility = {"name": "random_direction", "speed_min_m_s": 12, "speed_max_m_s": 14}
@@ -160,7 +159,6 @@ def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int,
     assert [bool(found), *(says in note for note in found if says)] == ([True, True] if says else [False])
 
 
-@pytest.mark.slow
 def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) -> None:
     """Two steps of 10 ms, a run of some hundred."""
     table = tmp_path / "load.csv"

@@ -66,11 +66,7 @@ def members(run: Path) -> pd.DataFrame:
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "world",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in ("cells", "classes"))) for name in WORLDS],
-)
+@pytest.mark.parametrize("world", WORLDS)
 def test_training_on_it_meets_the_same_devices(world: str, tmp_path: Path) -> None:
     original = scenario(tmp_path, WORLDS[world])
     out = edgefl.record(original, tmp_path / "world")
@@ -91,7 +87,6 @@ def test_training_on_it_meets_the_same_devices(world: str, tmp_path: Path) -> No
         assert was & is_ <= set(group.device) <= was | is_
 
 
-@pytest.mark.slow
 def test_availability_is_presence_in_the_form_of_fedscale(tmp_path: Path) -> None:
     out = edgefl.record(scenario(tmp_path, WALK), tmp_path / "world")
     presence, clients = pd.read_csv(out / "presence.csv"), json.loads((out / "availability.json").read_text())
@@ -131,7 +126,6 @@ def test_costs_are_those_of_a_round(tmp_path: Path) -> None:
     assert (table.compute_j_per_gflop * gflops).tolist() == pytest.approx(first.energy_compute_j.tolist())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_a_link_that_carries_nothing_has_empty_cells(sharing: str, tmp_path: Path) -> None:
     """In a cell of 2 km some are below the lowest CQI: the others' costs are those without them, in a band of one."""
@@ -149,7 +143,6 @@ def test_a_link_that_carries_nothing_has_empty_cells(sharing: str, tmp_path: Pat
         assert (seconds.dropna() > 0).all()
 
 
-@pytest.mark.slow
 def test_who_never_comes_keeps_its_number(tmp_path: Path) -> None:
     trace = tmp_path / "few.csv"
     trace.write_text("t,id,x,y\n0,a,50,0\n40,a,60,0\n500,b,50,0\n510,b,60,0\n0,c,0,50\n40,c,0,60\n")

@@ -224,7 +224,6 @@ def resumed(directory: Path, rows: list[Any], journal: bytes) -> tuple[Training,
     return training, notes
 
 
-@pytest.mark.slow
 def test_cut_anywhere(left: tuple[Path, list[Any]]) -> None:
     """Every byte of the last lines, and the end of every other line."""
     whole = (left[0] / FILE).read_bytes()
@@ -241,7 +240,6 @@ def test_cut_anywhere(left: tuple[Path, list[Any]]) -> None:
     assert restored == {0, 1}
 
 
-@pytest.mark.slow
 def test_flipped_bits(left: tuple[Path, list[Any]]) -> None:
     whole = (left[0] / FILE).read_bytes()
     for position in range(0, len(whole), 89):

@@ -108,7 +108,6 @@ def test_positions_by_hand(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(load_runs(run).positions.drop(columns=["variant", "seed"]), rows)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("radio", [{}, {"propagation": {"shadowing": "spatial"}}])
 def test_watching_positions_disturbs_nothing(radio: dict[str, Any], tmp_path: Path) -> None:
     """Not even where a look falls on the very moment of others, such as the ticks of movement."""

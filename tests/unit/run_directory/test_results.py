@@ -230,7 +230,6 @@ def claim(path: Path, start: Any) -> str:
     return "won"
 
 
-@pytest.mark.slow
 def test_of_two_processes_one_gets_the_directory(tmp_path: Path) -> None:
     context = get_context("fork")
     with context.Manager() as manager, context.Pool(2) as pool:

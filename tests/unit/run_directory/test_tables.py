@@ -60,7 +60,6 @@ def test_a_column_is_what_csv_writes(values: list[Any]) -> None:
     assert cells == as_csv("energy_j", values)
 
 
-@pytest.mark.slow
 @given(st.lists(times) | st.lists(times | st.none()))
 def test_times_are_rounded_as_python_rounds(values: list[Any]) -> None:
     assert column("start_s", values) == as_csv("start_s", values)

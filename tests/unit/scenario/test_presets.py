@@ -226,7 +226,6 @@ def every_default() -> Iterator[tuple[str, Any]]:
                 yield f"{section}.{name}", attrgetter(f"{section}.{name}")(one)
 
 
-@pytest.mark.slow
 def test_every_key_that_is_left_out_is_what_the_reference_says() -> None:
     """Of whatever section: a component by its name, a section by its keys."""
     for key, value in every_default():

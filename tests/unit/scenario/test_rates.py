@@ -69,7 +69,6 @@ def notes_about_rates(path: Path) -> list[str]:
     return [note for note in json.loads((path / "run.json").read_text())["notes"] if "learning rate" in note]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", "feddc"])
 def test_rounds_without_a_rate_change_nothing_and_are_noted(algorithm: str, tmp_path: Path) -> None:
     """The model stays to the last bit, c_k too, so that a session with a rate goes on from where they were."""
@@ -97,7 +96,6 @@ def test_a_run_with_a_rate_to_its_end_has_no_such_note(tmp_path: Path) -> None:
     assert not notes_about_rates(simulate(scenario, tmp_path / "run", device="cpu"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", sorted(registry.names("algorithms")))
 def test_no_algorithm_divides_by_a_rate_of_zero(
     algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

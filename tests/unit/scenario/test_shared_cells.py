@@ -285,7 +285,6 @@ def test_a_study_of_several_federations_asks_nothing_about_one(aim: str, tmp_pat
         planning.plan(study)
 
 
-@pytest.mark.slow
 def test_federations_share_several_cells_whose_devices_hand_over(tmp_path: Path) -> None:
     """By `nr`, one with rounds that overlap: the books of all four servers hold, and nobody changes federation."""
     run = simulate(

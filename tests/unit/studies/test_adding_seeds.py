@@ -62,7 +62,6 @@ def test_only_settings_that_are_not_known_get_more(tmp_path: Path) -> None:
     assert all("2 MHz" in path for path in world.done[-1])
 
 
-@pytest.mark.slow
 def test_the_answer_of_a_whole_study_errs_as_seldom_as_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,7 +133,6 @@ def test_results_are_a_path_with_tables(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(results)) == results
 
 
-@pytest.mark.slow
 def test_a_study_from_python_is_compared(tmp_path: Path) -> None:
     base = edgefl.load_scenario(SMALL)
     variants = {"narrow": {"radio.bandwidth_hz": 2e7}, "wide": None}
@@ -147,7 +146,6 @@ def test_a_study_from_python_is_compared(tmp_path: Path) -> None:
 QUESTION = {"metric": "latency_s", "variants": ["wide", "narrow"], "precision": 1e-9, "budget": 4}
 
 
-@pytest.mark.slow
 def test_a_study_from_python_answers_its_question(tmp_path: Path) -> None:
     """Given as a dict, or in a file: seeds are added up to the budget, and the object has the answer."""
     base = edgefl.load_scenario(SMALL)
@@ -169,7 +167,6 @@ def test_a_study_from_python_answers_its_question(tmp_path: Path) -> None:
     assert some.answer is None, "only this seed: nothing is asked"
 
 
-@pytest.mark.slow
 def test_several_folders_are_compared_under_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

@@ -114,7 +114,6 @@ def test_one_probe_for_cases_whose_first_rounds_are_the_same(
     assert len(probed) == probes
 
 
-@pytest.mark.slow
 def test_what_is_there_is_not_counted_again(study: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run(plan(study, [4, 2]), out, StudyOptions(executor="inline"))
@@ -123,7 +122,6 @@ def test_what_is_there_is_not_counted_again(study: Path, tmp_path: Path) -> None
     assert "0 to 18 runs" in last_line(study, out)
 
 
-@pytest.mark.slow
 def test_an_answered_question_wants_nothing(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,7 +26,6 @@ for device in ("auto", "cpu"):
 """
 
 
-@pytest.mark.slow
 def test_without_a_gpu_nobody_waits_for_pytorch_to_say_so(tmp_path: Path) -> None:
     """It would cost the process that starts the others a second."""
     (tmp_path / "base.yaml").write_text(SCENARIO)

@@ -150,7 +150,6 @@ def test_other_errors_pass(error: BaseException, monkeypatch: pytest.MonkeyPatch
     assert told.value is error
 
 
-@pytest.mark.slow
 def test_ray_is_loaded_only_if_it_is_asked_for() -> None:
     modules = "edgefl.commands.cli, edgefl.run.simulation, edgefl.studies.on_ray"
     assert loaded_after(f"import {modules}", {"ray"}) == set()

@@ -53,7 +53,6 @@ def test_a_run_is_claimed_once_and_leaves_no_file(tmp_path: Path) -> None:
     assert not (tmp_path / "claims").exists()
 
 
-@pytest.mark.slow
 def test_of_processes_that_claim_at_the_same_time_one_wins(tmp_path: Path) -> None:
     start = time.time() + 1.5
     command = [sys.executable, "-c", RACE, str(tmp_path), str(start), str(ROUNDS)]

@@ -79,7 +79,6 @@ def printed(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="says in kilobytes of Linux what a process has held")
 @pytest.mark.parametrize("text", [DIGITS, WORLD], ids=["training", "world"])
 def test_memory_is_about_what_a_run_holds(text: str, tmp_path: Path) -> None:

@@ -50,7 +50,6 @@ def carried_out(work: Callable[..., None], tasks: list[str]) -> tuple[list[str],
     return reports, ends
 
 
-@pytest.mark.slow
 def test_a_task_that_fails_leaves_the_others_alone(work: Callable[..., None]) -> None:
     tasks = ["wrong", "first", "bug", "killed", "left", "last"]
     reports, ends = carried_out(work, tasks)
@@ -67,7 +66,6 @@ def test_a_task_that_fails_leaves_the_others_alone(work: Callable[..., None]) ->
     assert ends["left"] == Failure("its process ended with exit code 3")
 
 
-@pytest.mark.slow
 def test_an_error_of_the_caller_ends_the_work(work: Callable[..., None]) -> None:
     ends: list[str] = []
 

@@ -16,8 +16,6 @@ from edgefl.learning.models.logistic import Logistic
 from tests.tools.bench import deciders, floor, interleaved, memory, network, radio, report, training
 from tests.tools.bench.floor import Speeds, Work
 
-pytestmark = pytest.mark.slow
-
 SMALL = training.TrainingTask("small", Logistic(), (4, 4), devices=3, samples=20, steps=2, batch=8, rounds=1)
 ROUNDS = 40
 BATCHES_DIFFER = 0.2  # relative, of the loss: the two draw their own initial models and batches

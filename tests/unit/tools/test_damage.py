@@ -25,7 +25,6 @@ def test_each_rule_can_be_broken(ended: CallResult, rule: str) -> None:
     assert damage.broken(ended, "a-study", lambda: "known") == rule
 
 
-@pytest.mark.slow
 def test_damaged_directories_are_read_or_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

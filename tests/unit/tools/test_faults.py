@@ -14,7 +14,7 @@ from tests.tools import faults
 from tests.tools.isolated import FAILED, INTERRUPTED, PASSED, ROOT, SLOW
 
 ROOMS = ("channel", "mobility", "engine", "learning", "analysis")
-SOME = 1  # that `make test` tries
+SOME = 1  # that `make nightly` tries
 
 
 def test_there_are_a_hundred_in_five_rooms() -> None:
@@ -81,7 +81,6 @@ def test_what_does_not_stand_there_once_is_refused(old: str, monkeypatch: pytest
         edited("edgefl.channel.units:db_to_linear", old, "")(monkeypatch)
 
 
-@pytest.mark.slow
 def test_some_are_caught() -> None:
     command = [sys.executable, "-m", "tests.tools.faults", "--some", str(SOME)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -53,7 +53,6 @@ def test_each_rule_can_be_broken(
     assert (tmp_path / "validate-1-7" / "a.yaml").read_bytes() == b"name: x"
 
 
-@pytest.mark.slow
 def test_what_a_refused_call_leaves_behind_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,7 +78,6 @@ def as_found(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("as_found")
 def test_fuzzed_files_are_refused_or_run_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The whole fuzz, `make fuzz`, has a hundred times as many."""

@@ -50,7 +50,6 @@ def test_operators_constants_and_bounds_in_bodies_are_changed_and_nothing_else(f
     assert [one.what for one in found if one.is_guard] == ["True -> False"]
 
 
-@pytest.mark.slow
 def test_fewer_are_the_first_of_more_and_a_seed_gives_the_same() -> None:
     some = drawn(1, 3, ["channel", "analysis"])
     of_channel = [one for one in some if one.room == "channel"]

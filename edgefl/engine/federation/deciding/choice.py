@@ -37,7 +37,7 @@ class Reports(NamedTuple):
 
 @dataclass(frozen=True)
 class Selection:
-    """Participants of a round, the number of updates that it waits for, and the state of their links."""
+    """Participants of a round, the state of their links, and the number of updates that the round waits for."""
 
     decision: Decision
     wanted: int

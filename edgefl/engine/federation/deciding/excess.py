@@ -43,8 +43,8 @@ class Excess:
         """Return the joules of a round's completed participants above the minimum, or None.
 
         The minimum is that of computing and sending by `least_energy`, with optimal shares, powers and clocks, for
-        the round's own downloads, samples and bits, until its last update. It uses the links' mean rates, so a round
-        with good fading may be below it.
+        the round's own downloads, samples and bits, until its last update. The minimum uses the links' mean rates, so
+        a round with good fading may be below it.
 
         Returns:
             Joules; None if no participant completed, or if fading was too good for mean rates to reach that time.

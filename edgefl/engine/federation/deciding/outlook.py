@@ -38,11 +38,11 @@ class Outlook:
         self._watts, self._j_bit = np.array(watts).reshape(-1, 4).T, np.array(per_bit).reshape(-1, 2).T
 
     def bits_j(self, ids: np.ndarray, bits: FloatArray) -> FloatArray:
-        """Return the joules [n] that devices [n] draw per bit, for bits [n] to send."""
+        """Return the joules [n] that devices [n] draw for sending bits [n], at their joules per bit."""
         return self._j_bit[1, ids] * bits
 
     def _tails_j(self, ids: np.ndarray, compute_s: FloatArray) -> FloatArray:
-        """Return the joules [ids] of a part's tails; the first one ends with the computing at the latest."""
+        """Return the joules [ids] of a part's tails; the first tail ends when computing ends, at the latest."""
         tails = self._simulation.network.power.tails
         if not tails.any:
             return np.empty(0)

@@ -21,7 +21,6 @@ def test_unpacking_gives_back_the_values(largest: float, bytes_: int) -> None:
     np.testing.assert_array_equal(found["id"], np.arange(50))
 
 
-@pytest.mark.slow
 def test_a_walk_takes_less_than_a_byte_and_a_half_per_coordinate() -> None:
     """100 devices for an hour at 5 s: 0.24 MB for x and y were measured before this was chosen."""
     steps = np.random.default_rng(2).normal(0.0, 7.0, (2, 100, 720))

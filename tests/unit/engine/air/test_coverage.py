@@ -139,7 +139,6 @@ def test_a_device_that_drives_out_and_back_is_there_whenever_it_has_a_link() -> 
     assert small.rows.further[OUT_OF_COVERAGE] == [int(not one) for one in here]
 
 
-@pytest.mark.slow
 def test_a_cell_that_waits_goes_on_when_the_first_link_returns() -> None:
     """Both drive; the first round that finds nobody begins at the look after the way back crosses the edge."""
     learner = Scripted(work=(1, 0, 20_000, 20_000))

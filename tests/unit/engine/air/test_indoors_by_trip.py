@@ -49,7 +49,6 @@ def test_four_of_five_pedestrians_are_indoors_at_any_time(mobility: Any) -> None
         assert within((losses.at(time_s) != 0).mean(), 0.8, COUNT)
 
 
-@pytest.mark.slow
 def test_cars_lose_9_db_with_a_deviation_of_5_and_are_in_no_building() -> None:
     """38.901, 7.4.3.2: N(9, 5^2), drawn for each car; none is without."""
     loss_db = Losses({"name": "random_direction", **DRIVERS}).at(10.0)
@@ -89,7 +88,6 @@ def test_who_drives_is_in_the_car_on_the_way_and_perhaps_indoors_where_it_rests(
 
 
 @pytest.mark.parametrize("mobility", ["gauss_markov", "manhattan"])
-@pytest.mark.slow
 def test_without_places_to_go_to_a_state_lasts_for_ever(mobility: str) -> None:
     keys = {"speed_mean_m_s": 1.4, "speed_std_m_s": 0.2} if mobility == "gauss_markov" else WALKERS
     losses = Losses({"name": mobility, **keys}, count=300)

@@ -87,7 +87,6 @@ def test_sites_on_the_hexagons_are_the_hexagons() -> None:
     assert np.array_equal(power_db(placed, places(300)), power_db(hexagons, places(300)))
 
 
-@pytest.mark.slow
 def test_hundreds_of_sites() -> None:
     grid = [[20.0 * i, 20.0 * j] for i in range(-9, 10) for j in range(-9, 10)]
     made = world(
@@ -96,7 +95,6 @@ def test_hundreds_of_sites() -> None:
     assert power_db(made, places(250, 20)).shape == (20, 361)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("layout", [{"sites": TOWN}, {"rings": 1}, {}])
 def test_sectors_share_the_shadowing_and_sight_of_their_site(layout: dict[str, Any]) -> None:
     """Between the cells of a site only the panels differ; a site without panels has the rest."""
@@ -114,7 +112,6 @@ def test_sectors_share_the_shadowing_and_sight_of_their_site(layout: dict[str, A
     assert state.distances_m == pytest.approx(np.hypot(*at_m.T)), "of cell 2: to site 0"
 
 
-@pytest.mark.slow
 def test_panels_see_each_class_at_its_own_height() -> None:
     """A device on a roof has the gains of a world in which all devices are on roofs."""
     layout = {"rings": 1, "sectors": 3, "downtilt_deg": 6}

@@ -40,7 +40,6 @@ class Told(CountedDecider):
         return Decision(candidates.ids)
 
 
-@pytest.mark.slow
 def test_lost_as_often_as_the_model_says_and_paid_for() -> None:
     """exp(-m / SNR), of the SNR with full power on the share; seconds and joules are as if it had arrived."""
     whole = world(None).run().rows

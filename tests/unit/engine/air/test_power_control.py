@@ -14,7 +14,9 @@ BITS, PLACES = 2_000_000, [30.0, 240.0]
 
 @pytest.mark.parametrize("rule", ["full", "per_resource_block"])
 @pytest.mark.parametrize("deadline_s", [None, 1e6])
-def test_a_device_sends_what_its_path_loss_asks_for(rule: str, deadline_s: float | None) -> None:
+def test_a_device_sends_with_the_power_that_its_path_loss_requires(
+    rule: str, deadline_s: float | None
+) -> None:
     """P0 = -68 dBm per 180 kHz and alpha = 0.8: on the whole band the far device has too little power.
 
     With a deadline that never comes the round runs by processes, without by its plan.

@@ -121,7 +121,7 @@ def filtered(measured_db: list[float], measuring: list[bool] | None = None, **ru
     ]
 
 
-def test_the_first_measurement_counts_whole_and_later_ones_by_a() -> None:
+def test_the_first_measurement_counts_fully_and_later_ones_with_weight_a() -> None:
     # k = 4: a = 1/2; k = 8: a = 1/4
     assert filtered([-80.0, -80.0, -100.0, -100.0]) == [-80.0, -80.0, -90.0, -95.0]
     assert filtered([-80.0, -100.0, -100.0], l3_filter_k=8) == [-80.0, -85.0, -88.75]

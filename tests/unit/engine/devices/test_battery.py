@@ -37,7 +37,6 @@ def slot_by_slot(
     return levels, lost, None
 
 
-@pytest.mark.slow
 @settings(deadline=None)
 @given(
     weights=weights,
@@ -84,7 +83,7 @@ def test_a_frame_drains_in_its_slots(
         assert level_j + taken_in_j - drawn_j == pytest.approx(battery.level_j(time_s), abs=SAME * passed_j)
 
 
-def test_what_a_full_battery_is_offered_is_not_taken_in() -> None:
+def test_a_full_battery_stores_no_more() -> None:
     battery = Battery(10.0, recharge_w=1.0, return_share=0.5)
     battery.drain(0.0, 3.0)
     assert (battery.charge(2.0).recharged_j, battery.level_j(2.0)) == (2.0, 6.0)

@@ -94,7 +94,6 @@ def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
     return list(world.simulation.ledger.rows(power.running_s(), idle_power_w, power.charges()))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "power",
     [

@@ -74,7 +74,6 @@ def worked(
     return small
 
 
-@pytest.mark.slow
 @given(
     distances_m=st.lists(st.floats(10.0, 250.0), min_size=1, max_size=MOST),
     works=st.lists(work, min_size=MOST, max_size=MOST),

@@ -238,7 +238,7 @@ def test_finish_lets_a_device_complete_its_part() -> None:
     assert [r.participants for r in world.rows.of[Round]] == [2, 1]
 
 
-def test_a_deadline_cuts_off_who_is_late() -> None:
+def test_a_deadline_cuts_off_late_devices() -> None:
     distances = [50.0, 240.0]
     ends = [expected_stages(World(distances), k, sharing=2)[5] for k in (0, 1)]
     deadline_s = sum(ends) / 2

@@ -25,7 +25,6 @@ from edgefl.learning.warm_starts.similarity import Similarity
 from tests.refusals import refused_at
 from tests.unit.learning import digits_cell
 from tests.unit.learning.digits_cell import DEVICES, EVERYONE, begin, data_of, opened, round_of, settings_of
-from tests.unit.learning.six_devices import ALGORITHMS, QUICK
 
 learner = partial(digits_cell.learner, warm_start="similarity")
 pilot = opened  # the only stage of session 1
@@ -223,10 +222,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "warm_start"),
-    [pytest.param(*pair, marks=[pytest.mark.slow] * (pair[0] not in QUICK)) for pair in dict.fromkeys(PAIRS)],
-)
+@pytest.mark.parametrize(("algorithm", "warm_start"), dict.fromkeys(PAIRS))
 def test_every_warm_start_goes_with_every_algorithm(algorithm: str, warm_start: str) -> None:
     one = learner(algorithm=algorithm, warm_start=warm_start)
     for number in range(1, 5):
@@ -237,7 +233,7 @@ def test_every_warm_start_goes_with_every_algorithm(algorithm: str, warm_start: 
         assert played.evaluation.accuracy > 0.4, "twice as good as guessing one of five labels"
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", registry.names("algorithms"))
 def test_probes_leave_no_trace(algorithm: str) -> None:
     """Session 2 opens with the current model whatever the warm start; so its end is the same, to the bit."""
     finals = []
@@ -324,7 +320,6 @@ def test_the_check_keeps_the_better_model(arrived: list[int], monkeypatch: pytes
     assert opening.weights == ({3: 1.0} if arrived else useless.weights)
 
 
-@pytest.mark.slow
 def test_the_check_leaves_a_good_construction_alone() -> None:
     """Session 4 has the labels of session 2: its model is better there than that of session 3."""
     starts = []
@@ -522,7 +517,6 @@ class Normed(Model):
         return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Linear(64, classes))
 
 
-@pytest.mark.slow
 def test_statistics_are_sent_averaged_and_used_in_tests() -> None:
     one = learner(model=Normed(), warm_start="similarity", algorithm="scaffold")
     assert one.parameters == 2 * 64 + 650

@@ -158,14 +158,12 @@ PAIRS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "warm_start"), dict.fromkeys(PAIRS))
 def test_a_learner_goes_on_after_any_round(algorithm: str, warm_start: str) -> None:
     stages = {"similarity": {0, 1}, "checked": {0, 1, 2}}.get(warm_start, {0})
     goes_on_after_any_round(settings(algorithm, warm_start), SESSIONS[warm_start], stages)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["scaffold", "feddyn", "moon"])
 def test_what_devices_remember_goes_on_too(algorithm: str) -> None:
     """Data that stay: what a device kept in one session counts in the next, also when it joins that late."""
@@ -183,7 +181,6 @@ class Normed(Model):
         return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Dropout(0.2), nn.Linear(64, classes))
 
 
-@pytest.mark.slow
 def test_statistics_and_dropout_go_on_too() -> None:
     how = settings("moon", "similarity", model=Normed(), local={"batching": "stacked"})
     goes_on_after_any_round(how, SESSIONS["similarity"], {0, 1})

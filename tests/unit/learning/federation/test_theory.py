@@ -25,7 +25,6 @@ def rounds_of(folder: Path, *overrides: str) -> pd.DataFrame:
     return pd.read_csv(path / "rounds.csv")
 
 
-@pytest.mark.slow
 def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -> None:
     plain = rounds_of(tmp_path / "plain")
     measured = rounds_of(tmp_path / "measured", "learning.theory=2")
@@ -41,8 +40,7 @@ def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -
     assert (some["theory_smoothness"] > 0).all()
 
 
-@pytest.mark.slow
-def test_noise_shrinks_with_the_batch_as_a_draw_without_replacement(
+def test_noise_shrinks_with_the_batch_as_without_replacement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From one model: sigma^2 (1 - B / D) / B, B = 8 over B = 16 is 2 (1 - 8/D) / (1 - 16/D), D from 300 to 600."""

@@ -43,7 +43,6 @@ def test_they_are_those_of_pytorchs_counter(module: nn.Module, shape: tuple[int,
     assert own == counter.get_total_flops() > 0
 
 
-@pytest.mark.slow
 def test_no_compiler_is_imported_for_them() -> None:
     """It takes 1.3 s, in every process of a study."""
     code = (

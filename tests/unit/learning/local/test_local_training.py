@@ -36,11 +36,11 @@ from tests.unit.learning.six_devices import (
     BATCH,
     CLASSES,
     DEVICES,
+    EACH_KIND,
     HELD,
     LR,
     MEAN,
     OWN,
-    QUICK,
     RHO,
     SIDE,
     STD,
@@ -129,7 +129,7 @@ def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
         *((name, Plain()) for name in ALGORITHMS),
         *(
             (name, model)
-            for name in (*QUICK, "hypcluster")
+            for name in (*EACH_KIND, "hypcluster")
             for model in (Convolutions(), Logistic(), Mlp2(hidden=6))
         ),
     ],
@@ -504,7 +504,7 @@ INPUT = {
 @pytest.mark.parametrize(
     ("name", "algorithm", "devices"),
     [
-        pytest.param(name, *how, marks=[pytest.mark.slow] * (name == "resnet18"))
+        (name, *how)
         for name in registry.names("models")
         if name not in ("resnet34", "factory")
         for how in ((Moon(), 2), (FedAvg(), 1))

@@ -151,7 +151,7 @@ def test_a_header_that_is_no_object_is_refused(text: str, tmp_path: Path) -> Non
         {"target_std": -1.0},
         {"target_mean": [0.0]},
     ],
-    ids=str,
+    ids=lambda wrong: str(wrong)[:60],
 )
 def test_what_a_strangers_header_says_is_checked(wrong: dict[str, Any], tmp_path: Path) -> None:
     """A size of it makes a model: what the file cannot hold is refused before memory is asked for."""
