@@ -54,7 +54,7 @@ class EveryDevice(_DeviceNumber):
         description="gain of a device's own antennas towards its site, in both directions: 0 below 7 GHz (38.802,"
         " Annex A), -3 of small ones (38.875), more of panels; interference has none",
     )
-    bandwidth_hz: float | None = Field(
+    max_bandwidth_hz: float | None = Field(
         None,
         ge=5e6,
         le=4e9,

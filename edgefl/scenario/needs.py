@@ -115,11 +115,11 @@ def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Ar
 
 def _check_bands(radio: RadioSettings, devices: DeviceSettings) -> None:
     for place, kind in _kinds(devices):
-        if radio.sharing == "dynamic" and (kind.bandwidth_hz or radio.bandwidth_hz) < radio.bandwidth_hz:
+        if radio.sharing == "dynamic" and (kind.max_bandwidth_hz or radio.bandwidth_hz) < radio.bandwidth_hz:
             raise EdgeflError(
-                "a dynamically shared band gives all of itself to a device alone: leave bandwidth_hz out, or set"
+                "a dynamically shared band gives all of itself to a device alone: leave max_bandwidth_hz out, or set"
                 " radio.sharing: static",
-                (*place, "bandwidth_hz"),
+                (*place, "max_bandwidth_hz"),
             )
 
 

@@ -236,7 +236,7 @@ class World:
                 env,
                 settings=settings,
                 device_power_w=self.fleet.column(lambda kind: dbm_to_watt(kind.transmit_power_dbm)),
-                device_bandwidth_hz=self.fleet.column(lambda kind: kind.bandwidth_hz or math.inf),
+                device_bandwidth_hz=self.fleet.column(lambda kind: kind.max_bandwidth_hz or math.inf),
                 device_gain_db=self.fleet.column(lambda kind: kind.array_gain_db),
                 speeds_m_s=self.movement.doppler_speeds_m_s(),
                 gains=self._behind_walls(env),

@@ -21,7 +21,7 @@ PLACE_M = 60.0
 
 def opened(count: int, narrow: int, radio: dict[str, Any] | None = None) -> dict[Any, list[float]]:
     """Shares of the first `narrow` devices, with 20 MHz each, and of the others, as a round opens."""
-    classes: dict[str, Any] = {"redcap": {"count": narrow, "bandwidth_hz": 20e6}}
+    classes: dict[str, Any] = {"redcap": {"count": narrow, "max_bandwidth_hz": 20e6}}
     if narrow < count:
         classes["phone"] = {}
     settings = {"preset": "nr", "bandwidth_hz": HZ, "sharing": "static", **(radio or {})}
@@ -54,7 +54,7 @@ def test_a_transfer_takes_the_slots_of_20_mhz() -> None:
     small = small_world(
         [PLACE_M],
         learner=Scripted(work=(1, 0, BITS, BITS)),
-        devices={"bandwidth_hz": 20e6},
+        devices={"max_bandwidth_hz": 20e6},
         radio={"bandwidth_hz": HZ},
     ).run()
     (row,) = small.rows.of[DeviceRound]
@@ -70,9 +70,9 @@ def test_a_transfer_takes_the_slots_of_20_mhz() -> None:
 
 
 def test_a_dynamic_band_does_not_know_narrow_radios() -> None:
-    classes = {"redcap": {"share": 0.5, "bandwidth_hz": 20e6}, "phone": {}}
+    classes = {"redcap": {"share": 0.5, "max_bandwidth_hz": 20e6}, "phone": {}}
     radio = {"sharing": "dynamic", "budget": {"uplink_power_over_share": "per_resource_block"}}
-    with refused_at("devices.classes.redcap.bandwidth_hz", "sharing: static"):
+    with refused_at("devices.classes.redcap.max_bandwidth_hz", "sharing: static"):
         world_of(devices={"count": 4, "classes": classes}, radio=radio)
     world_of(devices={"count": 4, "classes": classes}, radio={**radio, "bandwidth_hz": 20e6})
 
