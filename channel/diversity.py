@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edgefl.channel.fading import Fading, LinkFading, hold_slots
+from edgefl.channel.fading import BLOCK, Fading, LinkFading, hold_slots
 from edgefl.channel.units import FloatArray
 
 # below it the series' next term is less than rounding: L = 1 + a^2 / 6
@@ -74,6 +74,18 @@ class DiverseFading:
         if not self.static:
             hold_slots(self._taps, first_slot, count)
         return np.asarray(sum(tap.power(first_slot, count) for tap in self._taps) / len(self._taps))
+
+
+def fading_in_parts(
+    key: int, correlation: float, parts: int, block: int = BLOCK
+) -> LinkFading | DiverseFading:
+    """Return the fading of a link whose band has a number of independent parts.
+
+    Args:
+        key: 128-bit key, of which bits 120 and up number the parts. correlation, block: as of `LinkFading`.
+    """
+    taps = [LinkFading(key ^ part << 120, correlation, block) for part in range(parts)]
+    return taps[0] if parts == 1 else DiverseFading(taps)
 
 
 def parts_of(link: Fading) -> Sequence[Fading]:

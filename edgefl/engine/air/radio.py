@@ -9,8 +9,8 @@ import numpy as np
 import simpy
 
 from edgefl.channel.band_slots import Groups
-from edgefl.channel.diversity import DiverseFading
-from edgefl.channel.fading import BLOCK, Fading, LinkFading, slot_correlation, slot_turn
+from edgefl.channel.diversity import fading_in_parts
+from edgefl.channel.fading import BLOCK, Fading, slot_correlation, slot_turn
 from edgefl.channel.schedulers import BoolArray, Flows
 from edgefl.channel.share import limited_shares
 from edgefl.channel.tdd import Direction
@@ -288,5 +288,4 @@ def _fading(settings: RadioSettings, speeds_m_s: np.ndarray, key: int, device: i
     key, speed_m_s = key ^ (device << 64 | cell), float(speeds_m_s[device])
     correlation = slot_correlation(speed_m_s, carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
     block = SHORT_BLOCK if settings.preset == "nr" else BLOCK
-    taps = [LinkFading(key ^ tap << 120, correlation, block) for tap in range(settings.link.frequency_taps)]
-    return taps[0] if len(taps) == 1 else DiverseFading(taps)
+    return fading_in_parts(key, correlation, settings.link.frequency_taps, block)

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from edgefl.channel.diversity import DiverseFading, independent_parts
+from edgefl.channel.diversity import DiverseFading, fading_in_parts, independent_parts, parts_of
 from edgefl.channel.fading import LinkFading
+from edgefl.channel.many_links import power_of_many
 from edgefl.channel.power_control import resource_blocks, share_of_power
 
 TAPS, SLOTS = 8, 200_000
@@ -100,3 +101,15 @@ def test_a_narrow_band_is_flat_and_a_wide_one_has_twice_its_delays() -> None:
     assert independent_parts(1.0, 0.99e-4 / (2 * math.pi)) == pytest.approx(
         independent_parts(1.0, 1.01e-4 / (2 * math.pi)), abs=1e-6
     )
+
+
+def test_a_link_in_parts_has_a_fading_for_each() -> None:
+    """One part is the plain link; of several each has its own numbers, and the first those of the plain link."""
+    one, several = (fading_in_parts(77 << 64, 0.9, parts) for parts in (1, 3))
+    assert isinstance(one, LinkFading)
+    powers = [part.power(0, 50) for part in parts_of(several)]
+    assert powers[0].tolist() == one.power(0, 50).tolist()
+    assert len({tuple(power.tolist()) for power in powers}) == 3
+    assert several.power(0, 50) == pytest.approx(np.mean(powers, axis=0))
+    many = power_of_many([several, one, several], np.array([0, 0, 10]), 40)
+    assert many == pytest.approx(np.stack([several.power(0, 40), one.power(0, 40), several.power(10, 40)]))
