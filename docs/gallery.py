@@ -31,7 +31,7 @@ COLUMNS = 3  # pictures per row on the first page
 TOPICS = {
     "First scenarios": ["quickstart", "handover_hexagonal", "city_day"],
     "Movement": ["mobility_"],
-    "Places": ["commute_clock", "stadium_egress", "manhattan_trace", "labels_by_zone"],
+    "Places": ["commute_clock", "stadium_egress", "manhattan_trace", "walk_among_sites", "labels_by_zone"],
     "Availability": [
         *("churn_", "battery", "client_pattern", "standing_populations", "membership_random_waypoint"),
         *("adaptive_sessions", "sensors_at_night"),

@@ -189,7 +189,7 @@ LAWS = [
         {"handover": {"l3_filter_k": 0}},
     ),
     Law(
-        "handover: offset 3 dB, hysteresis 1 dB, 320 ms to trigger (instead: 0 dB, 3 dB, 160 ms)",
+        "handover: offset 3 dB, hysteresis 1 dB, 640 ms to trigger (instead: 0 dB, 3 dB, 160 ms)",
         ("handover.a3_offset_db", "handover.hysteresis_db", "handover.time_to_trigger_s"),
         "38.331, 5.5.4.4",
         {"handover": {"a3_offset_db": 0.0, "hysteresis_db": 3.0, "time_to_trigger_s": 0.16}},

@@ -154,7 +154,7 @@ def costs() -> None:
 @app.command(cls=ReadingCommand)
 def report(
     runs: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory, or the folder of a study.")],
-    out: Annotated[Path | None, typer.Option(help="File to write. Default: report.html in it.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Page to write. Default: report.html in RUN.")] = None,
     picture: Annotated[
         Path | None,
         typer.Option(
@@ -162,7 +162,7 @@ def report(
             " (.gif, .webp)."
         ),
     ] = None,
-    cell: Annotated[int, typer.Option(help="Cell of the picture's curves.")] = 0,
+    cell: Annotated[int, typer.Option(help="Cell of the curves in the picture.")] = 0,
     at: Annotated[
         float | None,
         typer.Option(metavar="HOUR", help="Time of the picture. Default: the middle of the run."),
@@ -198,14 +198,10 @@ def report(
 @app.command(cls=ReadingCommand)
 def export(
     runs: Annotated[Path, typer.Argument(metavar="PATH", help="Directory of a study, or of a run.")],
-    to: Annotated[
-        str, typer.Option(help="mlflow or wandb, each an extra, edgefl-cosim[mlflow]; or tensorboard.")
-    ],
+    to: Annotated[str, typer.Option(help="mlflow or wandb (extras: edgefl-cosim[mlflow]), or tensorboard.")],
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder of the tool's files: mlflow.db and mlartifacts, wandb, tensorboard. Default: PATH."
-        ),
+        typer.Option(help=("Folder for mlflow.db and mlartifacts, wandb, or tensorboard. Default: PATH.")),
     ] = None,
 ) -> None:
     """Write the runs, tables and figures of a study for MLflow (SQLite), Weights & Biases (offline) or TensorBoard.
@@ -221,7 +217,7 @@ def export(
     from edgefl.analysis.export import export
 
     written = export(runs, to, out)
-    there = f", {written.there} were there" if written.there else ""
+    there = f", {written.there} already there" if written.there else ""
     print(f"{written.place}: {written.new} runs{there}; {written.files} tables and figures")
     for note in written.study.notes:
         print(f"note: {note}")

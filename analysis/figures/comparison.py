@@ -34,9 +34,9 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
     else:
         first, rounds, sessions = next(iter(styles)), comparison.rounds, comparison.runs.sessions
         shown = sessions[(sessions["variant"] == first) & (sessions["seed"] == comparison.seeds[0])]
-        cells = "Cells count by the devices that they serve. " if rounds["cell"].nunique() > 1 else ""
+        cells = "Cells are weighted by the devices that they serve. " if rounds["cell"].nunique() > 1 else ""
         of = f" of {first}" if len(styles) > 1 else ""
-        ticks = f"{cells}Ticks: a session{of} begins (seed {comparison.seeds[0]})."
+        ticks = f"{cells}Ticks mark where a session{of} begins (seed {comparison.seeds[0]})."
         heading(
             figure, 0.965, "Test accuracy of the models in use, by the clock", _spread(comparison) + ticks
         )
@@ -63,7 +63,7 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
 def cost_figure(comparison: Comparison) -> Figure:
     """Draw each round's latency, and what a round costs on average: for runs without training."""
     figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
-    explained = "The slowest device's latency, which a synchronous round waits for."
+    explained = "Latency of the slowest device, for which a synchronous round waits."
     heading(figure, 0.965, "Latency of each round", _spread(comparison) + explained)
     top = figure.add_axes(TOP)
     starts = session_bands(top, comparison.per_session, comparison.rounds)
@@ -81,7 +81,7 @@ def cost_figure(comparison: Comparison) -> Figure:
 
 def _round_costs(figure: Figure, comparison: Comparison, styles: Styles) -> None:
     time, seconds = unit_for(comparison.table["latency_s_mean"], TIME_UNITS)
-    means = f"{_spread(comparison, 'whiskers')}Each seed's mean over all rounds but probe rounds."
+    means = f"{_spread(comparison, 'whiskers')}A seed's mean is over all rounds except probe rounds."
     heading(figure, 0.365, "What a round costs", means)
     latency = figure.add_axes(LEFT)
     names = {"latency_s": "slowest device", "latency_mean_s": "mean over devices"}

@@ -65,7 +65,7 @@ def session_bands(ax: Axes, per_session: pd.DataFrame, rounds: pd.DataFrame) -> 
         words = [f"session {session}"] if detailed else [f"{session}", "pilot" if pilot else ""]
         if detailed:
             labels = compact_labels(about["labels"])
-            again = {"recurring": " (again)", "returning": ", devices again", "pilot": " (pilot)"}.get(
+            again = {"recurring": " (again)", "returning": ", same devices again", "pilot": " (pilot)"}.get(
                 about["kind"], ""
             )
             known = labels and labels != DIFFER

@@ -48,14 +48,14 @@ def report(runs: Runs) -> str:
     notes = [*runs.left_out, *runs.notes, *(note for run in runs.info.itertuples() for note in run.notes)]
     if len(runs.info) > len(shown):
         notes.append(
-            f"The replay has the first {len(shown)} of {len(runs.info)} runs; report one alone for its own."
+            f"The replay shows the first {len(shown)} of {len(runs.info)} runs; report others alone."
         )
     scenario = (Path(str(first.path)) / "scenario.yaml").read_text(encoding="utf-8")
     provenance = (Path(str(first.path)) / "run.json").read_text(encoding="utf-8").strip()
     charts = series.charts(runs)
     thinned = [line["every"] for chart in charts for view in chart["views"] for line in view["series"]]
     if max(thinned, default=1) > 1:
-        notes.append(f"Long lines of charts show up to every {max(thinned)}th point; the tables have all.")
+        notes.append(f"Charts thin long lines, at most to every {max(thinned)}th point; tables have all.")
     clocks = [replay["clock"] for replay in replays]
     clock = clocks[0] if clocks and all(each == clocks[0] for each in clocks) else None
     listed = "".join(f"<li>{html.escape(note)}</li>" for note in dict.fromkeys(notes))
@@ -72,7 +72,7 @@ def report(runs: Runs) -> str:
         tables=_tables(runs),
         scenario=html.escape(scenario),
         provenance=html.escape(provenance),
-        which=html.escape(f"Of the run {series.label_of(first, runs)}." if len(runs.info) > 1 else ""),
+        which=html.escape(f"Shown for the run {series.label_of(first, runs)}." if len(runs.info) > 1 else ""),
         data=json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         uplot=_asset("uPlot.iife.min.js"),
         script="\n".join(_asset(name) for name in SCRIPTS),
@@ -87,7 +87,7 @@ def _tables(runs: Runs) -> str:
             for table, caption, name in (
                 (words.session_table, f"Sessions (at most {words.MOST_SESSIONS})", "sessions"),
                 (words.outcome_table, "How participations ended", "outcomes"),
-                (words.device_table, "Joules of a device over the whole run, the mean", "joules"),
+                (words.device_table, "Mean energy of a device over the whole run", "joules"),
             )
         )
         if len(runs.info) > 1:

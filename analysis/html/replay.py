@@ -86,8 +86,8 @@ def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) 
         positions = pd.DataFrame()
     if not len(positions):
         notes.append(
-            "No positions were recorded (record.positions_s: none). Each device is drawn as far from its base "
-            "station as it was in its latest round, in a direction that means nothing."
+            "No positions were recorded (record.positions_s: none). Each device is drawn as far from its "
+            "base station as it was in its latest round, in an arbitrary direction."
         )
         return {}
     times_s = np.sort(positions["time_s"].unique())
@@ -120,8 +120,8 @@ def _battery(
         notes.append("The batteries' charge is unknown: devices.csv does not have all rounds.")
         return None
     notes.append(
-        "Batteries: the joules of each participation, tails too, are taken off at its end; idle power and recharging "
-        "are spread evenly over the run."
+        "Batteries: the energy of each participation, tails included, is deducted when it ends; idle power "
+        "and recharging are spread evenly over the run."
     )
     of = ledger.set_index("device").reindex(ids)
     capacity_j = (of["total_j"] + of["left_j"] - of["recharged_j"]).to_numpy(float)
@@ -149,12 +149,12 @@ def _rows(
     every = max(1, -(-len(rows) // most))
     if every > 1:
         notes.append(
-            f"What devices did is thinned to every {_nth(every)} round of a session ({len(rows):,} rows are in "
-            "devices.csv)."
+            f"Device activity is thinned to every {_nth(every)} round of a session ({len(rows):,} rows are "
+            "in devices.csv)."
         )
         rows = rows[rows["round"] % every == 0]
     if run.devices_recorded != "all":
-        notes.append(f"devices.csv has the rows of devices of these rounds only: {run.devices_recorded}.")
+        notes.append(f"devices.csv has rows for these rounds only: {run.devices_recorded}.")
     begins = rounds[["cell", "session", "round", "phase", "start_s"]].drop_duplicates()
     rows = rows.merge(begins, on=["cell", "session", "round", "phase"], how="left").sort_values(
         ["device", "start_s"]
@@ -184,7 +184,7 @@ def _events(events: pd.DataFrame, ids: np.ndarray, run: Any, notes: list[str]) -
     mine = events[events["event"].isin(EVENTS) & events["device"].isin(ids)].sort_values("time_s")
     every = max(1, -(-len(mine) // MOST_EVENTS))
     if every > 1:
-        notes.append(f"Events of devices are thinned to every {_nth(every)} of {len(mine):,}.")
+        notes.append(f"Device events are thinned to every {_nth(every)} of {len(mine):,}.")
         mine = mine.iloc[::every]
     none = np.full(len(mine), np.nan)
     columns = {

@@ -36,10 +36,10 @@ def charts(runs: Runs) -> list[dict[str, Any]]:
     charts = []
     if runs.rounds["accuracy"].notna().any():
         charts.append(_accuracy(runs, mine))
-    about = "Until the new model is made; the mean of all cells."
+    about = "From its start until the new model is made; mean over all cells."
     charts.append(_chart("latency", "Time of a round", about, "seconds", _by_round(mine, "latency_s")))
     charts.append(_energy(mine))
-    about = "The mean of all cells; completed are those whose update arrived."
+    about = "Mean over all cells; completed: participants whose update arrived."
     charts.append(_chart("participants", "Participants of a round", about, "devices", _participants(mine)))
     return charts
 
@@ -66,8 +66,8 @@ def population(frames: Mapping[str, np.ndarray], served: Sequence[int]) -> dict[
     known = np.unique(cells[~np.isnan(cells)]).astype(int)
     here = (~np.isnan(frames["x_m"])).sum(axis=0)
     step = max(1, len(here) // MOST_POINTS)
-    lines: dict[str, tuple[int | None, np.ndarray]] = {"all that are here": (None, here)}
-    title = "Devices that are here"
+    lines: dict[str, tuple[int | None, np.ndarray]] = {"all present": (None, here)}
+    title = "Devices present"
     shown = known if len(known) <= MOST_CELLS else np.array(served)
     if len(known) > 1 and len(shown) <= MOST_CELLS:
         title = (
@@ -121,8 +121,8 @@ def _accuracy(runs: Runs, mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict
         else:
             mean = _mean_of_cells(rounds.sort_values("end_s"), Service.of(runs, run))
             by_time.append({"label": label, **mean})
-    about = "Of each round's new model; with several cells the mean of their latest"
-    about += " models, each by the devices that it serves."
+    about = "Accuracy of each round's new model; with several cells, the mean over their latest"
+    about += " models, weighted by the devices that each serves."
     views, score = [_by_time("by simulated time", by_time), *_by_round(mine, "accuracy")], runs.score
     return _chart("accuracy", said("Test accuracy", score), about, said("accuracy", score), views, share=True)
 
@@ -160,7 +160,7 @@ def _energy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
             ]
         else:
             spent.append({"label": label, **_thinned(rounds["end_s"], rounds["energy_j"].cumsum())})
-    about = "Spent so far by all devices together, without idle power; or by one round."
+    about = "Spent by all devices together, so far or in one round; without idle power."
     views = [_by_time("by simulated time, so far", spent), *_by_round(mine, "energy_j")]
     return _chart("energy", "Energy of the devices", about, "joules", views)
 

@@ -43,7 +43,7 @@ def summary(runs: Runs) -> list[str]:
 def _other_score(score: str, last: float, known: pd.DataFrame) -> str:
     """Describe the last models' score if it is not a share of samples."""
     models = "models have" if known["cell"].nunique() > 1 else "model has"
-    mean = ", in the mean of the cells" if known["cell"].nunique() > 1 else ""
+    mean = ", averaged over the cells" if known["cell"].nunique() > 1 else ""
     best = _percent(known["accuracy"].max())
     text = (
         f"The last {models} an accuracy of {_percent(last)} on the test samples{mean}; the best has {best}."
@@ -133,7 +133,7 @@ def device_table(runs: Runs, run: Any) -> pd.DataFrame:
     for name, group in ledger.groupby(by):
         each = group[names].mean()
         texts = {column.removesuffix("_j"): _energy_text(each[column]) for column in names}
-        texts["energy and idle"] = texts.pop("total")
+        texts["energy plus idle"] = texts.pop("total")
         rows.append({"class": str(name), "devices": str(len(group)), **texts})
     return pd.DataFrame(rows)
 
@@ -160,10 +160,9 @@ def table_html(frame: pd.DataFrame, caption: str, name: str) -> str:
         for row in rows
     )
     return (
-        f'<figure class="table"><figcaption>{html.escape(caption)} '
-        f'<button type="button" class="download" data-table="{name}">CSV</button></figcaption>'
-        f'<div class="scroll" tabindex="0"><table id="table-{name}"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div></figure>"
+        f'<figure class="table"><figcaption>{html.escape(caption)} <button type="button" class="download" '
+        f'data-table="{name}">CSV</button></figcaption><div class="scroll" tabindex="0"><table '
+        f'id="table-{name}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></figure>'
     )
 
 
@@ -187,7 +186,7 @@ def _setting(runs: Runs, run: Any, scenario: dict[str, Any]) -> str:
     learning = scenario.get("learning")
     who = f"{devices} devices in {where}"
     if not learning:
-        return f"{who} exchange a workload; nothing is trained."
+        return f"{who} run a workload; nothing is trained."
     return (
         f"{who} learn {_named(learning['dataset'])} with the model {_named(learning['model'])} and the algorithm "
         f"{_named(learning['algorithm'])}."
@@ -199,9 +198,9 @@ def _one(runs: Runs, run: Any) -> list[str]:
     training = training_rounds(rounds)
     joules = rounds["energy_j"].sum()
     sentences = [
-        f"{len(runs.sessions)} session{'s' * (len(runs.sessions) != 1)} with {len(training):,} training rounds take "
-        f"{time_text(run.simulated_s)} of simulated time and {_energy_text(joules)} in the devices; a round takes "
-        f"{time_text(training['latency_s'].median())} in the median."
+        f"{len(runs.sessions)} session{'s' * (len(runs.sessions) != 1)} with {len(training):,} training "
+        f"rounds take {time_text(run.simulated_s)} of simulated time and {_energy_text(joules)} of the "
+        f"devices' energy; the median round takes {time_text(training['latency_s'].median())}."
     ]
     known = training.dropna(subset=["accuracy"]).sort_values("end_s")
     if len(known):
@@ -210,9 +209,9 @@ def _one(runs: Runs, run: Any) -> list[str]:
         sentences.append(
             _other_score(runs.score, last, known)
             if runs.score != ACCURACY
-            else f"The last models classify {_percent(last)} of the test samples correctly, in the mean of the cells;"
-            f" the best is {_percent(top['accuracy'])}, in cell{NO_BREAK}{int(top['cell'])}, session{NO_BREAK}"
-            f"{int(top['session'])}, after round{NO_BREAK}{int(top['round'])}."
+            else f"The last models classify {_percent(last)} of the test samples correctly, averaged over "
+            f"the cells; the best is {_percent(top['accuracy'])}, in cell{NO_BREAK}{int(top['cell'])}, "
+            f"session{NO_BREAK}{int(top['session'])}, after round{NO_BREAK}{int(top['round'])}."
             if known["cell"].nunique() > 1
             else f"The last model classifies {_percent(last)} of the test samples correctly; the best is "
             f"{_percent(top['accuracy'])}, in session {int(top['session'])} after round {int(top['round'])}."
@@ -220,7 +219,8 @@ def _one(runs: Runs, run: Any) -> list[str]:
         opened = runs.sessions.loc[runs.sessions["session"] > 1, "accuracy_start"].dropna()
         if len(opened):
             sentences.append(
-                f"Sessions after the first open with models of {_percent(opened.min())} to {_percent(opened.max())}."
+                f"Sessions after the first open with models of {_percent(opened.min())} to "
+                f"{_percent(opened.max())} accuracy."
             )
     if len(devices):
         lost = devices[devices["outcome"] != COMPLETED]
@@ -230,7 +230,7 @@ def _one(runs: Runs, run: Any) -> list[str]:
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
         back = int((handovers["detail"] == "ping_pong").sum())
-        sentences.append(f"{len(handovers):,} handovers, {back} of them soon back to the cell just left.")
+        sentences.append(f"{len(handovers):,} handovers, {back} of them soon back to the previous cell.")
     return sentences
 
 

@@ -34,15 +34,25 @@ class Reading:
         Weights,
         typer.Option(help="Average accuracies over devices, or over test samples."),
     ] = "devices"
-    window: Annotated[int, typer.Option(help="Rounds whose mean counts for the dip.")] = 1
-    first: Annotated[int, typer.Option("--from", help="First round of the dip; 1: the drift's.")] = 1
-    last: Annotated[int | None, typer.Option("--to", help="Last one. Default: until the next change.")] = None
+    window: Annotated[int, typer.Option(help="Rounds to average over for the dip.")] = 1
+    first: Annotated[int, typer.Option("--from", help="First round to look for the dip; 1: the drift's.")] = 1
+    last: Annotated[
+        int | None,
+        typer.Option("--to", help="Last round to look for the dip. Default: up to the next change."),
+    ] = None
     recovery: Annotated[
         Recovery,
-        typer.Option(help="level: back at the accuracy before or at the end; plateau: it stops rising."),
+        typer.Option(
+            help=(
+                "When the model has recovered. level: accuracy is back to its value before the drift or at "
+                "the end, whichever is lower; plateau: it stops rising."
+            )
+        ),
     ] = "level"
-    smooth: Annotated[int, typer.Option(help="Rounds whose mean must be back, or flat.")] = SMOOTH
-    margin: Annotated[float, typer.Option(help="Tolerance of accuracy, missing or gained.")] = MARGIN
+    smooth: Annotated[int, typer.Option(help="Rounds to average over for recovery.")] = SMOOTH
+    margin: Annotated[
+        float, typer.Option(help="Accuracy that may be missing (level) or still gained (plateau).")
+    ] = MARGIN
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -53,13 +63,13 @@ class Reading:
                 raise ValueError(f"{name} is {value!r}: choose {' or '.join(known)}")
         for name, number in (("smooth", self.smooth), ("window", self.window), ("from", self.first)):
             if number < 1:
-                raise ValueError(f"{name} is {number}: a number of rounds, at least 1")
+                raise ValueError(f"{name} is {number}: must be a number of rounds, at least 1")
         if not 0 <= self.margin < 1:
-            raise ValueError(f"margin is {self.margin}: a share of accuracy, from 0 to below 1")
+            raise ValueError(f"margin is {self.margin}: must be a share of accuracy, from 0 to below 1")
         if self.last is not None and self.last - self.first + 1 < self.window:
             raise ValueError(
-                f"from {self.first} to {self.last} are fewer rounds than the window, {self.window}: widen the"
-                " interval or shorten the window"
+                f"rounds {self.first} to {self.last} are fewer than the window of {self.window}: widen the "
+                "interval or shorten the window"
             )
 
     def dip(self, accuracy: np.ndarray) -> float:
@@ -97,8 +107,8 @@ class Reading:
         what = "accuracy of a round" if self.window == 1 else f"mean accuracy of {self.window} rounds"
         if self.recovery == "level":
             rule = (
-                f"{self.smooth} rounds average at most {100 * self.margin:g} points below the accuracy before"
-                " or, if that is lower, the final one"
+                f"{self.smooth} rounds average at most {100 * self.margin:g} points below the accuracy "
+                "before the drift or, if lower, the final one"
             )
         else:
             rule = (
@@ -107,8 +117,8 @@ class Reading:
             )
         weights = "each device" if self.by == "devices" else "each test sample"
         return [
-            f"before and final: means of 20 rounds; dip: lowest {what} {interval}; 1 round, ...: that many after the"
-            f" last step of the drift, itself the first; in all of these {weights} counts equally.",
+            f"before and final: means of 20 rounds; dip: lowest {what} {interval}; 1 round, ...: the accuracy of "
+            f"that round, counted from the last step of the drift; in all of these {weights} counts equally.",
             "recovery: rounds, simulated time and energy of all devices from the last step of the drift until"
             f" {rule} (∞: never).",
         ]

@@ -100,7 +100,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
     ids = np.sort(ledger["device"].to_numpy(int))
     times_s = np.sort(positions["time_s"].unique())
     if len(times_s) < 2:
-        raise ValueError("positions of one time only: run it with a smaller record.positions_s")
+        raise ValueError("the run recorded positions only once: run it with a smaller record.positions_s")
     x_m, y_m, serving = (track(positions, name, ids, times_s).T for name in ("x_m", "y_m", "cell"))
     serving[serving < 0] = np.nan
     of = np.full(len(ids), "devices")

@@ -148,7 +148,9 @@ def population_kinds(
         ValueError: overlap out of range.
     """
     if not 0 < overlap <= 1:
-        raise ValueError(f"overlap is {overlap}: a share of devices, above 0 and at most 1, such as 0.5")
+        raise ValueError(
+            f"overlap is {overlap}: must be a share of devices above 0 and at most 1, such as 0.5"
+        )
     kinds = session_kinds(rounds, sessions)
     devices = sessions.set_index(SESSION)["devices"]
     kinds["overlap"], kinds["resembles"] = float("nan"), pd.array([pd.NA] * len(kinds), dtype="Int64")
@@ -189,9 +191,11 @@ def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> lis
     stayed = int((back["resembles"] == back["session"] - 1).sum())
     if stayed:
         notes.append(
-            f"{stayed} of the {len(back)} sessions whose population came back are most like the session directly"
-            " before: it stayed rather than came back"
+            f"{stayed} of the {len(back)} sessions whose population came back are most like the session "
+            "directly before: the population stayed rather than came back"
         )
     if listed := unpaired(sessions, "devices"):
-        notes.append(f"the variants have different devices in session {listed}: not a paired comparison")
+        notes.append(
+            f"the variants have different devices in session {listed}: this is not a paired comparison"
+        )
     return notes

@@ -69,7 +69,7 @@ def interval(differences: Sequence[float] | np.ndarray, error: float) -> Interva
     """
     values = np.asarray(differences, float)
     if not np.isfinite(values).all():
-        raise ValueError("differences must be finite: a pair with an infinite one has no mean")
+        raise ValueError("differences must be finite: an infinite one leaves no mean")
     pairs = len(values)
     if pairs < 2:
         return Interval(pairs, float(values.mean()) if pairs else math.nan, math.nan, math.inf)

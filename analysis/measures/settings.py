@@ -20,9 +20,9 @@ def seeds_of(by_setting: Settings, notes: list[str]) -> list[int]:
     cells = [set(group["seed"]) for runs in by_setting.values() for _, group in runs.info.groupby("variant")]
     common = sorted(set.intersection(*cells))
     if not common:
-        raise ValueError("no seed that all settings and variants have: run the missing ones")
+        raise ValueError("no seed is common to all settings and variants: run the missing ones")
     if any(cell != set(common) for cell in cells):
-        notes.append(f"compared on the seeds that all settings have: {', '.join(map(str, common))}")
+        notes.append(f"only the seeds that all settings have are compared: {', '.join(map(str, common))}")
     return common
 
 
@@ -47,7 +47,7 @@ def accuracies(
 ) -> pd.DataFrame:
     """Average the accuracy of a setting's first rounds, a row per session."""
     if not rounds["accuracy"].notna().any():
-        raise ValueError(f"the runs in {runs.path} have no accuracy, those in other settings have")
+        raise ValueError(f"the runs in {runs.path} have no accuracy, but those in other settings do")
     if wanted is None:
         detail = metrics.session_kinds(rounds, runs.sessions[runs.sessions["seed"].isin(seeds)])
         scope_of(detail, [])

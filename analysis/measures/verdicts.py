@@ -50,13 +50,13 @@ class Versus:
             first = f"{self.subject} needs {_times(self.time.mean)} {of} ({self.time.pairs} seeds, {within})"
             if self.energy.decided:
                 return f"{first}, and {_times(self.energy.mean)} the energy ({_interval(self.energy)})."
-            return f"{first}; in energy they show no difference ({_around(self.energy)})."
+            return f"{first}; in energy the pairs show no difference ({_around(self.energy)})."
         first = (
-            f"{self.subject}: no difference to {self.base} in time {self.task} that {self.time.pairs} pairs could"
-            f" show ({_times(self.time.mean)} the time, {within})"
+            f"{self.subject}: {self.time.pairs} pairs show no difference from {self.base} in time "
+            f"{self.task} ({_times(self.time.mean)} the time, {within})"
         )
         if self.energy.decided:
-            return f"{first}; it needs {_times(self.energy.mean)} the energy ({_interval(self.energy)})."
+            return f"{first}; {self.subject} needs {_times(self.energy.mean)} the energy ({_interval(self.energy)})."
         return f"{first}, nor in energy ({_around(self.energy)})."
 
 
@@ -149,7 +149,7 @@ def _to_target(scope: pd.DataFrame, name: str, base: str, target: Target) -> str
     sessions = int(both["variant"].eq(name).sum())
     said = f"{name} misses {target.short} in {count[name]} of {sessions} sessions, {base} in {count[base]}"
     if all(count.values()) or not time.pairs:
-        return f"{said}: give a lower target to compare what they need."
+        return f"{said}: give a lower target to compare their costs."
     how = "more" if count[name] else "less"
     ratios = (
         f"{how} than {_times(time.mean)} the time of {base} and {how} than {_times(energy.mean)} the energy"
@@ -170,8 +170,8 @@ def _accuracy(found: Paired, name: str, base: str) -> str:
         sure = f"{found.pairs} seeds, {within}"
         return f"{name} has {abs(mean):.1f} points {better} accuracy than {base} {what} ({sure})."
     return (
-        f"{name}: no difference to {base} in accuracy {what} that {found.pairs} pairs could show"
-        f" ({mean:+.1f} points, {within})."
+        f"{name}: {found.pairs} pairs show no difference from {base} in accuracy {what} ({mean:+.1f} "
+        f"points, {within})."
     )
 
 

@@ -18,9 +18,9 @@ def report_choice(
     runs: Paths | Settings,
     *,
     key: Annotated[
-        str | None, typer.Option(help="Axis of the grid, or its key; default: the only one.")
+        str | None, typer.Option(help="Axis of the grid to choose on, or its key. Default: the only axis.")
     ] = None,
-    by: Annotated[By, typer.Option(help="Samples that decide.")] = "validation",
+    by: Annotated[By, typer.Option(help="Samples whose accuracy decides.")] = "validation",
     out: str | Path | None = None,
 ) -> Report:
     """Choose a value of a grid's key for each variant, and write choice.csv and choice_values.csv.
@@ -33,8 +33,8 @@ def report_choice(
     values = _scores(loaded, axis)
     if values.empty or values[COLUMN[by]].isna().all():
         raise ValueError(
-            "the runs have no accuracy on validation samples: run them with learning.evaluation.validation: 0.1, or"
-            " choose --by test, on the data that the choice is then reported on"
+            "the runs have no accuracy on validation samples: run them with learning.evaluation.validation: "
+            "0.1, or choose on the test data, which the report uses too, with --by test"
         )
     made = _choice(values, by)
     return Report(
@@ -120,7 +120,7 @@ def _chosen(made: pd.DataFrame, axis: str) -> pd.DataFrame:
                 _percent(mean) + ("" if pd.isna(std) else f" ± {100 * std:.1f}")
                 for mean, std in zip(made["accuracy"], made["accuracy_std"], strict=True)
             ],
-            "the test data's choice": [
+            "choice by test data": [
                 f"{value}: {_percent(accuracy)}"
                 for value, accuracy in zip(made["best_value"], made["best_accuracy"], strict=True)
             ],

@@ -71,7 +71,7 @@ def compare(
     layout: Layout = PLAIN,
     recurring: Annotated[
         Recurring,
-        typer.Option(help="Average over sessions with labels, or a population, seen before."),
+        typer.Option(help="Average over sessions whose labels, or whose population, were seen before."),
     ] = "labels",
     overlap: Overlap = OVERLAP,
 ) -> Comparison:
@@ -105,7 +105,7 @@ def compare(
         notes.append("no run has an accuracy (runs without training): latency and energy only")
     elif listed := metrics.unpaired(detail, "labels"):
         notes.append(
-            f"the variants met different labels in session {listed} of one seed: not a paired comparison"
+            f"the variants met different labels in session {listed} of one seed: this is not a paired comparison"
         )
     variants = [name for name in both.variants if name in set(detail["variant"])]
     totals, clock, in_scope = metrics.totals(rounds), clock_of(both.info), detail[detail["in_scope"]]
@@ -151,7 +151,7 @@ def _kinds(both: SideBySide, recurring: Recurring, overlap: float, notes: list[s
     cells = both.rounds["cell"].nunique()
     if cells > 1:
         notes.append(
-            f"{cells} cells, each with sessions of its own: averaged within a seed, total energy added up"
+            f"{cells} cells, each with its own sessions: averaged within a seed, total energy summed"
         )
     if recurring == "labels":
         return metrics.session_kinds(both.rounds, both.sessions)
@@ -179,29 +179,29 @@ def _explanations(comparison: Comparison) -> list[str]:
     if goal := comparison.target:
         in_full = goal.named(comparison.reference, len(comparison.table) == 1)
         lines.append(
-            f"{goal.short}: reached in the first training round with at least {in_full}, of the same seed. Time and"
-            " energy count from the start of the session, probe rounds included."
+            f"{goal.short}: reached in the first training round with at least {in_full}, seed by seed. Time "
+            "and energy count from the start of the session, probe rounds included."
         )
         if comparison.table["not_reached"].any():
-            lines.append("If a session missed the target, > counts it with its whole length: a lower bound.")
+            lines.append(
+                "A value after > is a lower bound: sessions that missed the target count with their whole length."
+            )
         if comparison.reference is not None and len(comparison.table) > 1:
             lines.append(
-                f"Time over {comparison.reference}'s: 2× takes twice as long to the target (J's speed-up of it). "
-                "Accumulated gain: its accuracy minus the variant's, summed over the rounds of a session."
+                f"Time over {comparison.reference}'s: 2× takes twice as long to the target (the speed-up in "
+                f"J). Accumulated gain: {comparison.reference}'s accuracy minus the variant's, summed over "
+                "the rounds of a session."
             )
     if comparison.layout.columns and {"dip", "recovery"} & {*comparison.layout.columns}:
         lines.append(
-            "Dip: the last accuracy of the previous session minus the lowest of this one. Recovery: training"
-            " rounds until"
-            " at most one point is missing of the previous level (∞: not in this session)."
+            "Dip: the last accuracy of the previous session minus the lowest of this one. Recovery: training rounds "
+            "until accuracy is within one point of its previous level (∞: not in this session)."
         )
     if comparison.tests["pairs"].gt(1).any():
         lines.append(
-            f"Tests: each seed's mean minus that of {comparison.reference} on the same seed; p of the paired t"
-            f" test (two"
-            " sided; differences normal) and of Wilcoxon's signed-rank test (exact; with n pairs never below"
-            " 2^(1-n));"
-            " not corrected for the number of comparisons. Pairs in which a target was missed are left out."
+            f"Tests: each seed's mean minus that of {comparison.reference} on the same seed; p of the paired t test "
+            "(two sided; differences normal) and of Wilcoxon's signed-rank test (exact; with n pairs never below "
+            "2^(1-n)); not corrected for the number of comparisons. Pairs in which a target was missed are left out."
         )
     return lines
 

@@ -172,19 +172,19 @@ ENERGY = {
     "transmit_j": "transmit",
     "compute_j": "compute",
     "tail_j": "tails of transfers",
-    "energy_j": "energy, the sum",
-    "probe_j": "of it in probe rounds",
-    "wasted_j": "of it wasted",
-    "excess_j": "of it above the least",
-    "idle_j": "idle, besides",
-    "total_j": "energy and idle",
-    "server_j": "server, besides",
+    "energy_j": "energy, total",
+    "probe_j": "energy in probe rounds",
+    "wasted_j": "energy wasted",
+    "excess_j": "energy above the least",
+    "idle_j": "idle, not included",
+    "total_j": "energy plus idle",
+    "server_j": "server, not included",
 }
 RUN_TIME = {
     "rounds_s": "training rounds",
     "probe_s": "probe rounds",
     "between_s": "between rounds",
-    "simulated_s": "in all",
+    "simulated_s": "total",
 }
 STEP_TIME = {
     f"{who}{step}_s": f"{words}: {step}"
@@ -199,15 +199,15 @@ COUNTS = {
     "iterations": "local iterations",
 }
 EXPLANATIONS = (
-    "Means over seeds, ± standard deviation. Energy: what learning causes in all devices; wasted: on"
-    " updates that were not aggregated; idle: drawn by devices without work or tail.",
-    "Above the least: what the rounds' completed devices have spent on computing and sending more than with the best"
-    " shares, powers and clocks for the same work in the same time (record.energy_excess).",
-    "Time of a participation: of completed ones in training rounds; waiting: queued between the steps. The slowest"
-    " device's steps add up to the latency of a synchronous round.",
-    "Stages (J, section V): pilot sessions; gradient, the V probe rounds of each later session; training. A"
-    " broadcast is a round; uploads are those that arrived. Models kept: the same in all cells, each of the size of a"
-    " transfer.",
+    "Means over seeds, ± standard deviation. Energy: what learning costs all devices; wasted: on updates "
+    "that were not aggregated; idle: drawn by devices without work or tail.",
+    "Above the least: what completed participants spent on computing and sending beyond the least possible, "
+    "with the best shares, powers and clocks, for the same work in the same time (record.energy_excess).",
+    "Time of a participation: only completed ones in training rounds; waiting: queueing between the steps. "
+    "The slowest device's steps add up to the latency of a synchronous round.",
+    "Stages (J, section V): pilot sessions; gradient, the V probe rounds of each later session; training. A "
+    "broadcast is a round; uploads are those that arrived. Models kept: the number is the same in all "
+    "cells, and each has the size of a transfer.",
 )
 
 

@@ -46,7 +46,7 @@ def report_day(
         known = ", ".join(str(number) for number in sorted(runs.rounds["cell"].unique()))
         raise ValueError(f"no rounds in cell {cell}; cells with a federation: {known}")
     if not rounds["accuracy"].notna().any():
-        raise ValueError("no run has an accuracy: a day is drawn of runs with training")
+        raise ValueError("no run has an accuracy: a day is drawn only for runs with training")
     some = set(rounds["variant"])
     names = [name for name in both.variants if name in some]
     shown = both.reference or names[0]
@@ -87,7 +87,7 @@ def _notes(members: list[frozenset[str]], begun: list[str], overlap: float) -> l
         alike = [jaccard(mine, others) for others in members[:number]]
         best = max(range(number), key=lambda other: (alike[other], other), default=None)
         seen = best is not None and alike[best] >= overlap
-        notes.append(f"as at {begun[best]}" if seen and best is not None else "new population")
+        notes.append(f"same as at {begun[best]}" if seen and best is not None else "new population")
     return notes
 
 
@@ -109,7 +109,7 @@ def _day_figure(
     seeds = rounds["seed"].nunique()
     what = "Accuracy of the cell's model, mean over the rounds of ten minutes."
     if seeds > 1:
-        what += f" Mean of {seeds} seeds; sessions of the first one."
+        what += f" Mean of {seeds} seeds; the sessions shown are the first seed's."
     heading(figure, 0.96, title, what)
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
     for ax in (top, bottom):

@@ -70,8 +70,8 @@ def compare_drift(
         raise ValueError(f"the runs in {runs.path} have no concept drift: give learning.drift")
     if reading.by == "samples" and SAMPLES not in runs.rounds:
         raise ValueError(
-            f"the runs in {runs.path} have no {SAMPLES}, which runs with learning.evaluation.tested_on: devices"
-            " write: run them again with it, or read them by devices"
+            f"the runs in {runs.path} have no {SAMPLES}: run them again with learning.evaluation.tested_on: "
+            "devices, or choose --by devices"
         )
     both = SideBySide.of(runs, reference, notes)
     rounds = numbered(both.rounds)
@@ -79,7 +79,8 @@ def compare_drift(
     detail = drift_figures(rounds, participants(devices, reading), reading)
     if detail.empty:
         raise ValueError(
-            f"no device's data drift in the runs in {runs.path}: learning.drift.at lies beyond them"
+            f"no device's data drift in the runs in {runs.path}: lower learning.drift.at, which lies beyond "
+            "their end"
         )
     some = set(detail["variant"])
     variants = [name for name in both.variants if name in some]
@@ -205,8 +206,8 @@ def figures(comparison: DriftComparison) -> dict[str, Figure]:
     curves = {name: _curve(rounds, name, window, spells) for name in styles}
     many = len(comparison.seeds)
     how = [f"Mean of {many} seeds."] if many > 1 else []
-    how += [f"Running mean of {window} rounds, not across a drift."] if window > 1 else []
-    how.append("Shaded: data have drifted, on that share of the devices.")
+    how += [f"Running mean over {window} rounds, never across a drift."] if window > 1 else []
+    how.append("Shaded: data have drifted, on the share of devices written above.")
     heading(figure, 0.968, "Test accuracy through concept drift", " ".join(how))
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
     _panel(top, curves, styles, "number")
@@ -274,7 +275,7 @@ def _legend(figure: Figure, styles: Styles, back: pd.Series) -> None:
     legend = figure.legend(
         lines,
         texts,
-        title="back after (rounds)",
+        title="recovery (rounds)",
         loc="upper left",
         bbox_to_anchor=(TOP[0] + TOP[2] + 0.006, TOP[1] + TOP[3] + 0.012),
         frameon=False,

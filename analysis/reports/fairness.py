@@ -108,21 +108,24 @@ ROWS: dict[str, Quantity] = {
     "devices": ("devices with test data", "{:.0f}", 1),
     "mean": ("accuracy, mean over devices", "{:.1f} %", 100),
     "by_samples": ("mean over test samples", "{:.1f} %", 100),
-    "std": ("deviation over devices", "{:.1f} %", 100),
+    "std": ("standard deviation over devices", "{:.1f} %", 100),
     "worst_tenth": ("mean of the worst tenth", "{:.1f} %", 100),
     "lowest": ("lowest", "{:.1f} %", 100),
-    "q10": ("a tenth is below", "{:.1f} %", 100),
-    "median": ("half is below", "{:.1f} %", 100),
-    "q90": ("nine tenths are below", "{:.1f} %", 100),
+    "q10": ("10th percentile", "{:.1f} %", 100),
+    "median": ("median", "{:.1f} %", 100),
+    "q90": ("90th percentile", "{:.1f} %", 100),
     "highest": ("highest", "{:.1f} %", 100),
     "gini": ("Gini coefficient", "{:.3f}", 1),
-    "gap_cells": ("between best and worst cell", "{:.1f} %", 100),
-    "gap_classes": ("between best and worst class", "{:.1f} %", 100),
+    "gap_cells": ("gap between best and worst cell", "{:.1f} %", 100),
+    "gap_classes": ("gap between best and worst class", "{:.1f} %", 100),
 }
 EXPLANATIONS = (
     "Scores are of the last round that recorded them (learning.evaluation.scores_every), on each"
     " device's own test data; own: with the device's own model, if it keeps one.",
-    "Figure: the share of the devices whose accuracy is at most that of the line; means of quantiles over seeds.",
+    (
+        "Figure: share of devices whose accuracy is at most the value on the horizontal axis; quantiles are "
+        "averaged over seeds."
+    ),
 )
 
 

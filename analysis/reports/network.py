@@ -71,7 +71,7 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
         ValueError: the runs were made before handovers were recorded, or have an event or outcome that is unknown.
     """
     if "interruption_s" not in runs.events:
-        raise ValueError(f"the runs in {runs.path} are older than the handover figures: run them again")
+        raise ValueError(f"the runs in {runs.path} were made before handovers were recorded: run them again")
     return pd.DataFrame([_figures_of(own, runs) for own in _each(runs)])
 
 
@@ -223,11 +223,11 @@ ROWS: dict[str, Quantity] = {
     "ping_pong_share": ("Ping-pong (%)", "{:.1f}", 100),
     "time_of_stay_s": ("Time of stay (s)", "{:.2f}", 1),
     "interruption_s": ("Interrupted (s)", "{:,.2f}", 1),
-    "interruption_share": ("Interrupted, of this time (%)", "{:.3f}", 100),
-    "broken": ("Participations broken", "{:,.0f}", 1),
+    "interruption_share": ("Interrupted share of service (%)", "{:.3f}", 100),
+    "broken": ("Broken participations", "{:,.0f}", 1),
     "wasted_bits": ("Wasted (Mbit)", "{:.2f}", 1e-6),
     "wasted_j": ("Wasted (J)", "{:.4g}", 1),
-    "wasted_share": ("Wasted, of all joules (%)", "{:.1f}", 100),
+    "wasted_share": ("Wasted share of energy (%)", "{:.1f}", 100),
 }
 
 

@@ -142,7 +142,8 @@ def read(folder: Path) -> Answer | None:
         return _read(folder)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"{folder / ABOUT}, or {TABLE} beside it, is damaged ({error}): the study's command writes them again"
+            f"{folder / ABOUT}, or {TABLE} beside it, is damaged ({error}): repeat the study's command to "
+            "write both again"
         ) from error
 
 
@@ -203,11 +204,11 @@ def _row(
     note = ""
     if missed.any():
         note = (
-            f"the target was missed with the seeds {ranges(first.index[missed])}, so there is no difference to"
-            " measure: ask for a lower target, or for accuracy_first"
+            f"the target was missed with seeds {ranges(first.index[missed])}, so there is no difference to "
+            "measure: ask for a lower target, or for accuracy_first"
         )
     elif not pairs.all():
-        note = f"no complete pair of the seeds {ranges(first.index[~pairs])}: the answer leaves them out"
+        note = f"seeds {ranges(first.index[~pairs])} have no complete pair: the answer leaves them out"
     usable = pairs & ~missed
     seen = interval((first - second)[usable], error)
     if missed.any():
@@ -252,18 +253,18 @@ def _sentence(question: Question, table: pd.DataFrame) -> str:
         counts = [int((table["better"] == name).sum()) for name in (one, other, UNDECIDED)]
         seeds = ranges(table["pairs"].unique())
         return (
-            f"{metric}: {one} is better than {other} in {counts[0]} of {len(table)} settings, worse in {counts[1]},"
-            f" undecided in {counts[2]} ({sure} sure of all of them together; {seeds} pairs of runs)."
+            f"{metric}: {one} is better than {other} in {counts[0]} of {len(table)} settings, worse in {counts[1]}, "
+            f"undecided in {counts[2]} ({sure} confidence for all settings together; {seeds} pairs of runs)."
         )
     row = table.iloc[0]
     unit, scale = _words(question)
     if not math.isfinite(row["high"]):
         return f"{metric}: no answer from {row['pairs']} pairs of {one} and {other}."
     low, high, mean = (amount(scale * row[key]) for key in ("low", "high", "mean"))
-    end = f"{row['better']} is better" if row["better"] != UNDECIDED else "which one is better is undecided"
+    end = f"{row['better']} is better" if row["better"] != UNDECIDED else "it is undecided which is better"
     return (
-        f"{metric} of {one} minus that of {other} is {mean} {unit} (with {sure} between {low} and {high};"
-        f" {row['pairs']} pairs of runs): {end}."
+        f"{metric} of {one} minus that of {other} is {mean} {unit} ({sure} interval {low} to {high}; "
+        f"{row['pairs']} pairs of runs): {end}."
     )
 
 

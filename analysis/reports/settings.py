@@ -37,7 +37,7 @@ def compare_settings(
     reference: Reference = None,
     sessions: Annotated[
         Sequence[int] | None,
-        typer.Option("--session", help="Only this session; may be repeated. Default: recurring ones."),
+        typer.Option("--session", help="Only this session; may be repeated. Default: recurring sessions."),
         list[int] | None,
     ] = None,
     first_rounds: Annotated[int, typer.Option(help="Rounds to average over.")] = FIRST_ROUNDS,
@@ -63,7 +63,7 @@ def compare_settings(
     parts, shown = [], set(sessions or ())
     for setting, own in by_setting.items():
         if tuple(axis for axis, _ in setting) != axes:
-            raise ValueError(f"{own.path} has other axes than the rest: give one study's folder")
+            raise ValueError(f"{own.path} has different axes from the rest: give one study's folder")
         missing = [name for name in variants if name not in set(own.info["variant"])]
         if missing:
             notes.append(f"no completed run of {', '.join(missing)} in {named(setting)}")
@@ -106,8 +106,8 @@ SHOWN_COSTS = {
 
 
 COSTS_EXPLAINED = (
-    "Latency: of the slowest device, which a synchronous round waits for. Mean latency: over the devices. Energy: of"
-    " all devices. Probe rounds are left out."
+    "Latency: of the slowest device, for which a synchronous round waits. Mean latency: mean over devices. "
+    "Energy: of all devices. Probe rounds are left out."
 )
 
 
@@ -207,10 +207,10 @@ def _verdicts(settings: SettingsTable) -> list[str]:
     behind = settings.table[settings.table["lead"] <= 0].to_dict("records")
     return [
         f"{settings.reference} is ahead of all others in {int((leads > 0).sum())} of {len(leads)} pairs of "
-        f"setting and session, by {100 * leads.median():.2f} points in the median.",
+        f"setting and session, by {100 * leads.median():.2f} points (median).",
         *(
-            f"Behind: {named((axis, row[axis]) for axis in settings.axes)}, session {row['session']}: {row['best']}"
-            f" by {-100 * row['lead']:.2f}."
+            f"Behind at {named((axis, row[axis]) for axis in settings.axes)}, session {row['session']}: "
+            f"{row['best']} leads by {-100 * row['lead']:.2f}."
             for row in behind
         ),
     ]

@@ -45,19 +45,19 @@ def sweep(
     target: Annotated[str | float | Target, typer.Option(help=f"{TARGET}."), str] = "95%",
     keys: Annotated[
         Sequence[str],
-        typer.Option("--key", help="Dotted key, or its end; two make a map. Default: the swept number."),
+        typer.Option("--key", help=("Dotted key, or its end; two for a map. Default: the swept number.")),
         list[str] | None,
     ] = (),
     metric: Annotated[
         Metric | None,
         typer.Option(
-            help="What to draw: seconds, joules or rounds to the target (without training, of a round), or accuracy"
-            " of the first rounds. Default: seconds and joules, in a map seconds.",
+            help="What to draw: seconds, joules or rounds to the target (per round for runs without training), or "
+            "accuracy of the first rounds. Default: seconds and joules; in a map, seconds."
         ),
     ] = None,
     transposed: Transpose = False,
     deviation: Annotated[
-        bool, typer.Option("--deviation", help="Deviations instead of 95 % intervals.")
+        bool, typer.Option("--deviation", help="Show standard deviations instead of 95 % intervals.")
     ] = False,
 ) -> Sweep:
     """Measure costs against a swept key and write sweep.csv, .md, .tex, and the figures as PNG and PDF.
@@ -133,7 +133,7 @@ def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> l
         which = (
             f"differ in {', '.join(swept)}: choose one or two with --key" if swept else "differ in no number"
         )
-        raise ValueError(f"the runs {which}; numbers are needed for an axis")
+        raise ValueError(f"the runs {which}, and an axis needs numbers")
     chosen = []
     for name in wanted:
         fitting = [key for key in every if key == name or key.endswith(f".{name}")]
@@ -145,7 +145,7 @@ def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> l
             raise ValueError(f"'{fitting[0]}' is not a number in every run: it cannot be an axis")
         chosen.append(fitting[0])
     if len(chosen) > 2:
-        raise ValueError("at most two keys: a line, or a map")
+        raise ValueError("give at most two keys: one for a line, two for a map")
     return chosen
 
 
@@ -170,7 +170,7 @@ def headline(sweep: Sweep) -> pd.DataFrame:
             if f"{cost}_ratio" in own:
                 kind = words_of(cost, sweep.target).partition(" to ")[0]
                 first = written(sweep.keys[0], places[sweep.keys[0]].tolist())[0]
-                texts[f"{lead}{kind} over that at {first}"] = [_ratio(row, cost) for _, row in own.iterrows()]
+                texts[f"{lead}{kind}, ratio to {first}"] = [_ratio(row, cost) for _, row in own.iterrows()]
     index = [
         ", ".join(f"{value / size:g}" for value, (_, size) in zip(row, labels, strict=True))
         for row in places.to_numpy()
@@ -210,7 +210,7 @@ def verdicts(sweep: Sweep) -> list[str]:
         words = name.replace("_", " ")
         lead = "" if series == "all" else f"{series}: "
         if not of_time.pairs:
-            sentences.append(f"{lead}a target was missed at {words} {first} or {last}: no ratio to give.")
+            sentences.append(f"{lead}a target was missed at {words} {first} or {last}, so there is no ratio.")
             continue
         sentences.append(lead + Versus(f"{words} {last}", first, of_time, of_energy, task).sentence())
     return sentences
@@ -229,11 +229,14 @@ def _explanations(sweep: Sweep) -> Iterator[str]:
     if sweep.costs == ("accuracy_first",):
         yield "Means over the first training rounds of each session, and over recurring sessions, if there are any."
     elif sweep.target is None:
-        yield "Round latency: until the slowest device is done. Energy: of all devices. No probe rounds."
+        yield (
+            "Round latency: until the slowest device is done. Energy: of all devices. Probe rounds are left out."
+        )
     else:
         yield (
-            f"To reach {sweep.target.named(sweep.reference)}, from the start of the session, probe rounds included;"
-            " means over recurring sessions, if there are any. >: missed somewhere, whole sessions counted."
+            f"To reach {sweep.target.named(sweep.reference)}, from the start of the session, probe rounds "
+            "included; means over recurring sessions, if there are any. >: a lower bound; sessions that "
+            "missed the target count with their whole length."
         )
     if len(sweep.keys) == 1 and len(sweep.seeds) > 1:
         yield (

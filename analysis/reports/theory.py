@@ -49,7 +49,7 @@ def _measured_rounds(runs: Runs) -> pd.DataFrame:
     rounds = training_rounds(runs.rounds)
     if MEASURED not in rounds or rounds[MEASURED].isna().all():
         raise ValueError(
-            f"the runs in {runs.path} have measured no gradients: run with --set learning.theory=10"
+            f"the runs in {runs.path} have measured no gradients: run them with --set learning.theory=10"
         )
     return rounds[rounds[MEASURED].notna()]
 
@@ -142,19 +142,23 @@ ROWS: dict[str, Quantity] = {
     "c": ("(c) noise of the drift", "{:.3g}", 1),
     "d": ("(d) divergence of the devices", "{:.3g}", 1),
     "lr": ("learning rate, mean", "{:.3g}", 1),
-    "lr_limit_steps": ("its limit by (65)", "{:.3g}", 1),
-    "lr_limit_drift": ("its limit by (14), Λ = 1", "{:.3g}", 1),
+    "lr_limit_steps": ("learning rate limit by (65)", "{:.3g}", 1),
+    "lr_limit_drift": ("learning rate limit by (14), Λ = 1", "{:.3g}", 1),
     "rounds": ("rounds measured", "{:.0f}", 1),
-    "without_bound": ("of them beyond (14), or rate 0: no bound", "{:.0f}", 1),
+    "without_bound": ("rounds without bound: beyond (14), or rate 0", "{:.0f}", 1),
 }
 EXPLANATIONS = (
-    "Theorem 1 of J is about plain SGD (momentum 0) and FedAvg: `learning.theory` is refused elsewhere.",
+    (
+        "Theorem 1 of J is about plain SGD (momentum 0) and FedAvg: `learning.theory` is refused for anything else."
+    ),
     "β: the largest change of a device's gradient between the models before and after a round, over their distance: a"
     " lower bound of the constant. ζ₂: the largest difference seen. Noise: variance of single gradients, from"
     " 32 samples of each device (relative error about a quarter for one device).",
-    "(b) and (c) with the measured variance instead of its bound by the data's spread; they are at most J's.",
-    "Figure: means over seeds; ticks mark rounds whose learning rate is beyond (14) with one of them.",
-    "The limit by (65) is negative from four local steps on: J's condition then admits no learning rate.",
+    (
+        "(b) and (c) use the measured variance instead of its bound by the data's spread, so they are at most J's."
+    ),
+    "Figure: means over seeds; ticks mark rounds whose learning rate is beyond (14) for at least one seed.",
+    "The limit by (65) is negative for four or more local steps: J's condition then admits no learning rate.",
 )
 
 
@@ -207,7 +211,7 @@ def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
         ax.set_ylabel("bound on ‖∇F‖²")
         if len(names) > 1:
             ax.set_title(name, fontsize=SMALL + 0.5, color=INK, loc="left", pad=3)
-    axes[-1].set_xlabel("training round" + ("; lines: sessions begin" if len(starts) > 1 else ""))
+    axes[-1].set_xlabel("training round" + ("; lines mark where sessions begin" if len(starts) > 1 else ""))
     legend(figure, *axes)
     return figure
 

@@ -29,7 +29,7 @@ COLUMNS = {
 # options of several commands; a third element is the command line's type, if Python callers may give more
 Folders = Annotated[list[Path], typer.Argument(metavar="RUNS_DIR...", help="Folders of studies, or of runs.")]
 Partial = Annotated[bool, typer.Option("--partial", help="Include the finished sessions of incomplete runs.")]
-Names = Annotated[list[str] | None, typer.Option(metavar="NAME...", help="One for each folder, in order.")]
+Names = Annotated[list[str] | None, typer.Option(metavar="NAME...", help="A name per folder, in order.")]
 Out = Annotated[
     Path | None,
     typer.Option(help="Folder to write to. Default: RUNS_DIR; with several, `comparison` next to them."),
@@ -40,16 +40,21 @@ Explain = Annotated[
 Reference = Annotated[
     str | None, typer.Option(metavar="NAME", help="Variant to compare others with. Default: the study's.")
 ]
-Transpose = Annotated[bool, typer.Option("--transpose", help="In files, a column per variant, or value.")]
+Transpose = Annotated[
+    bool, typer.Option("--transpose", help="Give each variant or value a column in the files.")
+]
 Overlap = Annotated[
     float,
     typer.Option(
-        help="Least share of devices in both of two sessions, over those in either, of one population."
+        help=(
+            "Two sessions have the same population if at least this share of the devices in either session "
+            "is in both."
+        )
     ),
 ]
 TARGET = (
-    "Accuracy to reach: 0.8, or a share of the best one: 95% (of the reference's, the default), '95% of NAME',"
-    " '95% of best'"
+    "Accuracy to reach: 0.8, or a share of the best accuracy: 95% (of the reference's, the default), '95% "
+    "of NAME', '95% of best'"
 )
 
 
@@ -69,9 +74,9 @@ class Layout:
         list[str] | None,
     ] = ()
     transposed: Transpose = False
-    interval: Annotated[bool, typer.Option("--interval", help="95 % intervals instead of deviations.")] = (
-        False
-    )
+    interval: Annotated[
+        bool, typer.Option("--interval", help="Show 95 % intervals instead of standard deviations.")
+    ] = False
 
     def __post_init__(self) -> None:
         names = tuple(name for some in self.columns for name in some.split(","))

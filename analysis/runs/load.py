@@ -68,7 +68,7 @@ class Runs:
         if out is not None:
             return Path(out)
         if self.home is None:
-            raise ValueError("the runs have no folder in common to write to: choose one with --out")
+            raise ValueError("the runs have no common folder to write to: choose one with --out")
         if self.home.name == SEVERAL and self.home != self.path and run_directories(self.home):
             raise ValueError(f"{self.home} holds runs: choose another folder with --out")
         return self.home
@@ -127,8 +127,8 @@ class Runs:
             if recorded != "all":
                 rows = "of no round" if recorded == "none" else f"of one round in {recorded}"
                 notes.append(
-                    f"{len(runs)} of {len(self.info)} runs have rows of devices {rows} (record.devices):"
-                    " numbers that need all rounds are left out for them, and means are over the recorded rows"
+                    f"{len(runs)} of {len(self.info)} runs have device rows {rows} (record.devices): "
+                    "numbers that need all rounds are left out, and means are over the recorded rows"
                 )
         return notes
 
@@ -186,8 +186,8 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) 
     settings = list(dict.fromkeys(info["setting"]))
     if any(axis == "federation" for axis, _ in settings[0]):
         raise ValueError(
-            f"{root} holds several federations, and this needs one: give its directories, such as"
-            f" {info['path'].iloc[0]}"
+            f"{root} holds several federations, but this command reads one: give the directories of one, "
+            f"such as {info['path'].iloc[0]}"
         )
     if len(settings) > 1:
         first = _folder(info[[setting == settings[0] for setting in info["setting"]]])
@@ -233,8 +233,8 @@ def _read(info: pd.DataFrame, path: Path, remarks: Remarks) -> Runs:
     sentences = list(remarks.sentences)
     if score != "accuracy":
         sentences.append(
-            f"the score of these runs' task is {score_words.named(score)}: 1 is perfect, and it may be below 0; in"
-            " percent it is that times 100"
+            f"the score of these runs' task is {score_words.named(score)}: 1 is perfect, and it may be "
+            "negative; percentages are the score times 100"
         )
     unfinished = int((runs["status"] != "completed").sum())
     if unfinished:
@@ -244,8 +244,8 @@ def _read(info: pd.DataFrame, path: Path, remarks: Remarks) -> Runs:
         of_run = [float(ends_s.get((run.variant, run.seed), 0.0)) for run in runs.itertuples()]
         runs["simulated_s"] = known.fillna(pd.Series(of_run, runs.index))
         sentences.append(
-            f"{unfinished} of {len(runs)} runs are not completed: only their sessions that have ended count, and"
-            " their totals are of these"
+            f"{unfinished} of {len(runs)} runs are not completed: only their finished sessions count, also "
+            "in their totals"
         )
     left_out = tuple(remarks.left_out)
     return Runs(
@@ -263,8 +263,8 @@ def _score(info: pd.DataFrame) -> str:
     if others:
         paths = [info.loc[info["score"] == one, "path"].iloc[0] for one in (first, others[0])]
         raise ValueError(
-            f"{paths[0]} has the score {first}, {paths[1]} {others[0]}: they learn different things; give the"
-            " folder of one of them"
+            f"{paths[0]} has the score {first}, but {paths[1]} has {others[0]}: they learn different "
+            "things; give the folder of one of them"
         )
     return str(first)
 

@@ -223,4 +223,4 @@ def _noted(notes: list[str], what: str) -> Iterator[None]:
     try:
         yield
     except (*NO_MAP, *NO_PLACES) as error:
-        notes.append(f"{what} is not drawn, its map cannot be read ({error}).")
+        notes.append(f"{what} is not drawn, because its map cannot be read ({error}).")

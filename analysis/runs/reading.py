@@ -175,13 +175,13 @@ def _fault(frame: pd.DataFrame, table: str) -> str:
     """Describe the fault of a table, a missing column or number; empty without one."""
     required, texts = REQUIRED_COLUMNS[table], TEXT_COLUMNS[table]
     if missing := [column for column in required if column not in frame]:
-        return f"lacks the column {', '.join(missing)}: run it again with this release"
+        return f"lacks the column {', '.join(missing)}: repeat the run with this release"
     numbers = [name for name in frame if (name in required or name.endswith(UNITS)) and name not in texts]
     if words := [column for column in numbers if len(frame) and not is_numeric_dtype(frame[column])]:
-        return f"is damaged, its column {words[0]} holds words: run it again"
+        return f"is damaged: its column {words[0]} holds words; repeat the run"
     for column in NEVER_EMPTY[table]:
         if not np.isfinite(frame[column].to_numpy(float)).all():
-            return f"is damaged, its column {column} has a cell that is not a number: run it again"
+            return f"is damaged: its column {column} has a cell that is not a number; repeat the run"
     return ""
 
 
@@ -209,10 +209,12 @@ def _read(directory: Path, table: str, score: str) -> pd.DataFrame:
         raise ValueError(f"{path} needs the package pyarrow: pip install 'edgefl-cosim[parquet]'") from error
     except pd.errors.EmptyDataError as error:
         raise ValueError(
-            f"{path} is empty, without even a header: remove the run directory or run it again"
+            f"{path} is empty, without even a header: remove the run directory or repeat the run"
         ) from error
     except (OSError, ValueError) as error:
-        raise ValueError(f"cannot read {path} ({error}): remove the run directory or run it again") from error
+        raise ValueError(
+            f"cannot read {path} ({error}): remove the run directory or repeat the run"
+        ) from error
     if fault := _fault(frame, table):
         raise ValueError(f"{path} {fault}")
     return frame

@@ -111,7 +111,7 @@ def _told_apart(
     if not set.intersection(*seeds) and all(len(own) == 1 for own in seeds):
         listed = "; ".join(f"{run.variant} {run.seed}" for run in info.itertuples())
         remarks.sentences.append(
-            f"the runs have different seeds ({listed}): different worlds, not a paired comparison"
+            f"the runs have different seeds ({listed}): their worlds differ, so this is not a paired comparison"
         )
         info = info.assign(seed=min(map(min, seeds)))
     return info
@@ -173,7 +173,8 @@ def _info(directory: Path, partial: bool, *, part: bool) -> dict[str, Any]:
         raise _NotUsableError("run.json does not describe a run")
     if run.get("schema_version") != SCHEMA_VERSION:
         raise _NotUsableError(
-            f"its schema version is {run.get('schema_version')}, this release reads {SCHEMA_VERSION}: run it again"
+            f"its schema version is {run.get('schema_version')}, but this release reads {SCHEMA_VERSION}: "
+            "run it again"
         )
     if run.get("status") != "completed" and not (partial and (directory / "rounds.csv").exists()):
         raise _NotUsableError(_what_is_missing(run, directory))

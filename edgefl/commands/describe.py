@@ -22,7 +22,7 @@ def _described(incomplete: str) -> list[str]:
 
 def list_(
     kind: Annotated[
-        str | None, typer.Argument(help="A kind; if left out, the kinds are listed.", autocompletion=_kinds)
+        str | None, typer.Argument(help="Kind to list. Default: list the kinds.", autocompletion=_kinds)
     ] = None,
 ) -> None:
     """List the components of a kind, with a line on each.

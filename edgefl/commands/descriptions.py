@@ -267,17 +267,17 @@ def _default(field: FieldInfo, dotted: str) -> str:
     if field.is_required():
         return "none, it is required"
     if dotted.startswith("devices.classes.") and dotted.rpartition(".")[2] in OWN_KEYS:
-        return "that of devices"
+        return "as in devices"
     own = field.get_default(call_default_factory=True)
     by_preset = {preset: _written(value) for preset, value in defaults_of(dotted, own).items()}
     usual = by_preset["nr"]
-    others = (f", with preset: {preset} {said}" for preset, said in by_preset.items() if said != usual)
+    others = (f", or {said} with preset: {preset}" for preset, said in by_preset.items() if said != usual)
     return usual + "".join(others)
 
 
 def _written(value: Any) -> str:
     if isinstance(value, BaseModel):
-        return "as its keys say"
+        return "set by its keys"
     return "none" if value is None else _number(value)
 
 

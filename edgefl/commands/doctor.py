@@ -132,7 +132,7 @@ def _gpu() -> _Finding:
 
     if torch.cuda.is_available():
         of = torch.cuda.get_device_properties(0)
-        return _Finding("GPU", f"{of.name}, {of.total_memory / 1e9:.0f} GB: models are trained there")
+        return _Finding("GPU", f"{of.name}, {of.total_memory / 1e9:.0f} GB; models are trained on it")
     if sys.platform == "linux" and may_have_gpu():
         built = f"CUDA {torch.version.cuda}" if torch.version.cuda else "no CUDA"
         return _Finding(
@@ -181,17 +181,17 @@ def _data() -> Iterator[_Finding]:
     if offered:
         cache = user_cache()
         if offline:
-            when = "not downloaded, EDGEFL_OFFLINE forbids it"
+            when = "not downloaded, because EDGEFL_OFFLINE forbids it"
         elif cache is None or _in_the_way(cache):
-            when = "not downloaded, there is no folder for them (see cache)"
+            when = "not downloaded, because there is no folder for them (see cache)"
         else:
             when = f"downloaded into {cache} when used"
         yield _Finding("data online", f"{', '.join(offered)}: {when}")
     if apart:
-        yield _Finding("data apart", f"{', '.join(apart)}: a run that uses one says how to get it")
+        yield _Finding("data elsewhere", f"{', '.join(apart)}: a run that needs one explains how to get it")
     data = os.environ.get("EDGEFL_DATA")
     if data and not without_tilde(Path(data)).is_dir():
-        yield _Finding("EDGEFL_DATA", f"{data} is no folder", "create it, or unset EDGEFL_DATA")
+        yield _Finding("EDGEFL_DATA", f"{data} is not a folder", "create it, or unset EDGEFL_DATA")
 
 
 def _folders() -> Iterator[_Finding]:
@@ -230,5 +230,5 @@ def _in_the_way(folder: Path) -> str:
     """Say why a folder that may not exist yet cannot be written; '' if it can."""
     there = _nearest(folder)
     if not there.is_dir():
-        return f"{there} is no folder"
+        return f"{there} is not a folder"
     return "" if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written"

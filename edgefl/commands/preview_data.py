@@ -23,6 +23,7 @@ from edgefl.engine.settings import WorkloadSettings
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.run.forecast import Forecast, forecast_of
+from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.plan import RunPlan, prepare
 from edgefl.run.probe import PROBE_ROUNDS, probe
 from edgefl.run.progress import wall_time
@@ -81,21 +82,21 @@ class Preview:
         strong = self.snr_db[np.isfinite(self.snr_db)]
         low, middle, high = np.percentile(strong, [10, 50, 90])
         forecast, probe, rounds = self.forecast, self.forecast.probe, self.forecast.probe.rounds
-        means = f"the means of the first {rounds}" if rounds > 1 else "the first to end"
+        means = f"mean of the first {rounds}" if rounds > 1 else "of the first to end"
         lines = [
             f"devices         {forecast.devices} in {forecast.where}",
             f"simulated time  {forecast.simulated_s.text('{:,.4g} s'.format)}",
-            f"a round         {probe.latency_s:.4g} s and {probe.energy_j:.3g} J of the devices, "
-            f"{means}; {forecast.payload_bits / 1e6:.3g} Mbit a transfer",
-            f"SNR             {low:.0f} to {high:.0f} dB in four places of five, median {middle:.0f} dB",
+            f"a round         {probe.latency_s:.4g} s and {probe.energy_j:.3g} J for all devices, {means}; "
+            f"{forecast.payload_bits / 1e6:.3g} Mbit per transfer",
+            f"SNR             {low:.0f} to {high:.0f} dB in 80 % of places, median {middle:.0f} dB",
         ]
         if self.world.scenario.layout.several:
             rate = self.handovers_per_hour
-            each = f"{rate:,.0f} per hour, {rate / forecast.devices:,.1f} of a device"
+            each = f"{rate:,.0f} per hour, {rate / forecast.devices:,.1f} per device"
             if self.borders:
-                each += f", {len(self.handovers_m) / self.borders:.2g} for each border crossed"
+                each += f", {len(self.handovers_m) / self.borders:.2g} per border crossed"
             lines.insert(2, f"handovers       {each} (over {self.walked_s:,.4g} s)")
-        trains = "is mostly training's: `edgefl validate FILE --plan` trains two rounds and estimates it"
+        trains = "is mostly training: `edgefl validate FILE --plan` trains two rounds to estimate it"
         roughly = f"{forecast.wall_s.text(wall_time)}, roughly"
         lines.append(f"wall time       {trains if self.world.scenario.trains else roughly}")
         return lines + [f"note: {note}" for note in self.notes]
@@ -128,13 +129,13 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
             np.abs(world.sites_m).max() + 60.0, 1.05 * float(np.nanmax(np.abs(tracks_m), initial=1.0))
         )
     limits = {
-        f"time and joules of a round are of the first {seen.rounds} to end, and quick ones end first; more"
-        " would have taken too long: `edgefl validate FILE --plan` sees them": seen.cut_short,
+        f"a round's time and joules are those of the first {seen.rounds} to end, and quick rounds end first; more"
+        " would have taken too long: `edgefl validate FILE --plan` includes them": seen.cut_short,
         "devices switch too often to be shown: the picture shows all as switched on": on is None,
         f"the run has no foreseeable end: the first {OPEN_END_S:g} s are shown": math.isinf(end_s),
         f"handovers are those of the first {walked_s:,.4g} s: more would have taken too long": walked_s
         < span_s,
-        "the map of SNR leaves out interference of neighbours (radio.neighbour_load)": scenario.radio.neighbour_load,
+        "the map of SNR leaves out neighbours' interference (radio.neighbour_load)": scenario.radio.neighbour_load,
         "the map of SNR is outdoors: walls attenuate devices indoors (devices.indoor_share)": any(
             kind.indoor_share for kind in world.fleet.kinds
         ),
@@ -151,7 +152,11 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
         snr_db=_snr_db(world, reach_m),
         reach_m=reach_m,
         mix=_mix(run),
-        notes=[*built.notes, *(note for note, holds in limits.items() if holds)],
+        notes=[
+            *built.notes,
+            *more_handovers_than_borders(scenario, len(handovers_m), borders),
+            *(note for note, holds in limits.items() if holds),
+        ],
     )
 
 

@@ -27,9 +27,7 @@ def study(
     study: StudyFile,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="Directory: new, empty, or of this study, which then continues. Default: below runs/."
-        ),
+        typer.Option(help=("Study directory: new, empty, or to continue. Default: below runs/.")),
     ] = None,
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")] = None,
@@ -49,8 +47,7 @@ def study(
         str, typer.Option(metavar="I/N", help="Only the I-th of N parts, for the tasks of a job array.")
     ] = "1/1",
     alone: Annotated[
-        bool,
-        typer.Option("--alone", help="Train every run by itself, even if runs could share training."),
+        bool, typer.Option("--alone", help="Train every run by itself, even if runs could share training.")
     ] = False,
     executor: Annotated[
         str, typer.Option(help="Where runs execute: local (processes), inline (this process) or ray.")
@@ -63,8 +60,7 @@ def study(
     ] = None,
     snapshot_rounds: SnapshotRounds = None,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="List the runs with their states and the remaining cost."),
+        bool, typer.Option("--dry-run", help="List the runs with their states and the remaining cost.")
     ] = False,
     explain: Explain = False,
     allow_code: AllowCode = False,
@@ -243,7 +239,7 @@ def _print_comparison(
                 runs = load_settings(path)
                 report = settings.report(compare_settings(runs, out=out))
                 if key := sweep.grid_key(runs):
-                    more = ("Settings", "settings.md", ": the variants in each of them")
+                    more = ("Settings", "settings.md", ": the variants in each setting")
                     swept = sweep.report(sweep.sweep(runs, keys=[key], out=out))
                     report = replace(swept, look=[*swept.look, more])
             else:

@@ -305,4 +305,4 @@ def _state(run: Standing) -> str:
 def _all(runs: list[Standing], of: int | None) -> str:
     counts = {word: sum(run.status == word for run in runs) for word in ("running", *OVER)}
     counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    return counted if of is None else f"{counted}; of at most {of} of the study"
+    return counted if of is None else f"{counted}; the study has at most {of} runs"

@@ -158,7 +158,7 @@ def _message(
     if error["type"] == "extra_forbidden":
         if parent and place[-1] in parent.__class_vars__:
             own = f", or inherit from {parent.__name__}" if issubclass(parent, Component) else ""
-            return f"is a constant now, {getattr(parent, place[-1])}: leave it out{own}"
+            return f"is now a constant, {getattr(parent, place[-1])}: leave it out{own}"
         return _unknown(error, place[-1], _known(model, place), unnamed, root)
     field = parent.model_fields.get(place[-1]) if parent and place else None
     meaning = f" ({field.description})" if field and field.description else ""
@@ -187,10 +187,10 @@ def _unknown(
         return "unknown key; if the comma before it is a decimal comma, write a point, as in 0.1"
     if unnamed and not nearest(key, known):
         write = f"{{name: ..., {key}: ...}}"
-        return f"unknown key of {unnamed}, the default where no name is given: write {write}"
+        return f"unknown key of {unnamed}, the default if no name is given: write {write}"
     if root and not nearest(key, known) and (elsewhere := _place_of(key, root)):
         return f"unknown key here; {elsewhere}"
-    return f"unknown key{did_you_mean(key, known)}" if known else "this takes no parameters"
+    return f"unknown key{did_you_mean(key, known)}" if known else "this component takes no parameters"
 
 
 def _place_of(key: str, root: type[BaseModel]) -> str:

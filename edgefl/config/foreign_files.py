@@ -97,7 +97,7 @@ def _parse(parser: expat.XMLParserType, piece: bytes, last: bool) -> None:
     except LookupError as error:
         if isinstance(error, KeyError | IndexError):  # from a handler, not from Python's codecs
             raise
-        raise OSError(f"{error}; write it in UTF-8") from error
+        raise OSError(f"{error}; save it as UTF-8") from error
 
 
 class ForeignParquet:

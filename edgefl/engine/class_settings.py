@@ -30,8 +30,8 @@ class _DeviceNumber(Section):
         1,
         ge=1,
         le=1_000_000,
-        description="populations that take turns: the devices, in order of their ids, are split into this many equal"
-        " groups; session s is that of group s, and after the last group the first follows again",
+        description="number of populations that take turns: devices are split by id into this many equal "
+        "groups; session s has group s, and after the last group the first follows again",
     )
 
 
@@ -64,7 +64,7 @@ class EveryDevice(_DeviceNumber):
     power: Annotated[Any, Named("power_models", "journal")] = Field(
         "journal",
         validate_default=True,
-        description="power of the radio: journal, from the three keys about its circuits below; or as measured",
+        description="power model of the radio: journal, from the amplifier and circuit keys below; or a measured one",
     )
     circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving")
     clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f")
@@ -86,9 +86,9 @@ class EveryDevice(_DeviceNumber):
         "always_on", validate_default=True, description="when devices are switched on"
     )
     battery_j: float | None = Field(None, ge=1e-9, le=1e12, description="battery capacity; null: mains")
-    recharge_w: float = Field(0.0, ge=0, le=1e6, description="power into the battery at all times")
+    recharge_w: float = Field(0.0, ge=0, le=1e6, description="power that charges the battery, at all times")
     return_share: float = Field(
-        0.2, ge=1e-6, le=1, description="an empty device comes back at this share of its capacity"
+        0.2, ge=1e-6, le=1, description="share of its capacity at which an empty device comes back"
     )
     indoor_share: float = Field(
         0.0, ge=0, le=1, description="probability of being indoors, at each place (UMi and UMa only)"
@@ -109,8 +109,8 @@ class EveryDevice(_DeviceNumber):
         None,
         gt=0,
         le=150,
-        description="speed above which a device is in a car and not in a building, with indoors_by: trip; null: none"
-        " is in a car",
+        description="with indoors_by: trip, speed above which a device is in a car instead of a building; "
+        "null: no device is in a car",
     )
 
 
@@ -159,14 +159,14 @@ class ClassSettings(_ClassSettings):
         None, gt=0, le=22.5, description="device antenna height; if left out, cell.ut_height_m"
     )
     samples: float | None = Field(
-        None, gt=0, le=1, description="share of the training samples dealt to a device that it keeps"
+        None, gt=0, le=1, description="share of its training samples that a device keeps"
     )
 
     @model_validator(mode="after")
     def _null_is_none(self) -> Self:
         for name in self.none_of:
             if EveryDevice.model_fields[name].default is not None:
-                raise ValueError(f"{name}: it needs a value, not null: leave it out to take that of devices")
+                raise ValueError(f"{name}: needs a value, not null: leave it out to take the one in devices")
         return self
 
     @model_validator(mode="after")

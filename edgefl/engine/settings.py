@@ -69,8 +69,8 @@ class HandoverSettings(Section):
     min_time_of_stay_s: ClassVar[float] = 1.0
     policy: Literal["drop", "finish"] = Field(
         "drop",
-        description="drop: work under way is lost, its energy spent; finish: the device completes its part of the"
-        " round, then leaves if it still should",
+        description="drop: work under way is lost, but its energy is spent; finish: the device completes "
+        "its part of the round, then leaves if it still should",
     )
 
 
@@ -90,7 +90,10 @@ class DeviceSettings(EveryDevice):
 
     indoors_by: Literal["place", "trip"] = Field(
         "place",
-        description="when a device goes in or out. place: in every square of 25 m; trip: when it sets out on a trip",
+        description=(
+            "when a device may go indoors or outdoors. place: in each new square of 25 m; trip: when it "
+            "sets out on a trip"
+        ),
     )
 
     @model_validator(mode="after")
@@ -127,7 +130,7 @@ class DeviceSettings(EveryDevice):
     @model_validator(mode="after")
     def _somebody_in_each_population(self) -> Self:
         if self.count is not None and self.count < self.populations:
-            raise ValueError(f"count {self.count} does not make {self.populations} populations")
+            raise ValueError(f"count {self.count} is too small for {self.populations} populations")
         return self
 
     def draws(self) -> Draws:
@@ -167,8 +170,8 @@ class RoundSettings(Section):
         None,
         ge=1e-3,
         le=LONGEST_S,
-        description="a round begins at the next multiple of this, or at once if the previous one took longer or was a"
-        " probe; null: one after the other",
+        description="a round begins at the next multiple of this, or at once if the previous round took "
+        "longer or was a probe; null: rounds follow one another",
     )
     pause_s: float = Field(0.0, ge=0, le=LONGEST_S, description="shortest pause after a round")
     server_s: float = Field(

@@ -40,7 +40,7 @@ def whole(given: object, who: str) -> int:
     fits = isinstance(given, int | float) and 0 <= given <= MOST_SAMPLES and given == int(given)
     if not fits:
         raise EdgeflError(
-            f"{who} names {quoted(given)} samples: reply with an integer from 0 to {MOST_SAMPLES:g}"
+            f"{who} reports {quoted(given)} samples: reply with an integer from 0 to {MOST_SAMPLES:g}"
         )
     return int(given)  # type: ignore[call-overload]
 
@@ -83,7 +83,7 @@ def check_reply(device: int, reply: Message, model: ArrayRecord, alike: bool) ->
         of_bytes = any(array.dtype == OF_BYTES for array in [*records[0], *own])
         if shapes != wanted and not of_bytes:
             raise EdgeflError(
-                f"{who} has arrays of shapes {quoted(shapes)}, but the model {quoted(wanted)}: reply with all arrays"
-                " of the model in their shapes"
+                f"{who} has arrays of shapes {quoted(shapes)}, but the model has {quoted(wanted)}: reply "
+                "with all arrays of the model in their shapes"
             )
     return all(np.isfinite(array).all() for arrays in records for array in arrays)

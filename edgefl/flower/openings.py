@@ -38,7 +38,8 @@ class Openings:
         name = registry.name_of("warm_starts", warm_start)
         if name == "continuous" or getattr(warm_start, "check", False):
             raise EdgeflError(
-                f"{name}: a strategy does not support its training or check; choose similarity without check"
+                f"{name}: a strategy cannot do the training or the check of this warm start; choose "
+                "similarity without check"
             )
         if getattr(warm_start, "pilot_model", "mean") == "good":
             raise EdgeflError("pilot_model good needs accuracies of pilot sessions: choose mean or ema")

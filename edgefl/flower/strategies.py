@@ -88,8 +88,7 @@ class _OfMessages:
             if self._key in record:
                 return record[self._key]
         raise EdgeflError(
-            f"the ClientApp's reply has no {self._key!r} in its MetricRecord: add the number of training"
-            " samples"
+            f"the ClientApp's reply has no {self._key!r} in its MetricRecord: add the number of training samples"
         )
 
 

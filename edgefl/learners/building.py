@@ -95,8 +95,8 @@ def build(
     if outside is not None:
         if scenario.federations:
             raise EdgeflError(
-                "an external learner needs one federation per cell, and here several share the cells: leave"
-                " federations out, or the learner",
+                "an external learner needs one federation per cell, but here several share the cells: leave "
+                "federations out, or the learner",
                 ("federations",),
             )
         made, said = outside_learners.build(world, outside)

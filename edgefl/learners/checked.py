@@ -67,13 +67,13 @@ class CheckedStage:
         local = _local_round(self._stage.train(tuple(ids), round_, now), tuple(ids), self._where)
         if self._start.reports and self.facts.evaluates and REPORTED_LOSS not in local.scalars:
             raise self._where.wrong(
-                f"the scenario's sessions end by the devices' losses: put these of the model they"
-                f" receive into LocalRound.scalars[{REPORTED_LOSS!r}]"
+                "the scenario's sessions end by the devices' losses: put the losses of the received model "
+                f"into LocalRound.scalars[{REPORTED_LOSS!r}]"
             )
         if self._start.norms and self.facts.evaluates and REPORTED_NORM not in local.scalars:
             raise self._where.wrong(
-                f"the scenario's selector asks for the lengths of updates: put these into"
-                f" LocalRound.scalars[{REPORTED_NORM!r}]"
+                "the scenario's selector asks for the lengths of updates: put them into "
+                f"LocalRound.scalars[{REPORTED_NORM!r}]"
             )
         return local
 
@@ -87,7 +87,7 @@ class CheckedStage:
         told = expected(tuple(ids))
         if not isinstance(told, Expected) or tuple(told.ids) != tuple(ids):
             raise self._where.wrong(
-                f"expected() gave {quoted(told)}; return an edgefl.contract.Expected of the ids asked"
+                f"expected() gave {quoted(told)}; return an edgefl.contract.Expected for the ids asked about"
             )
         for name in ("held", "samples", "down_bits", "up_bits"):
             _as_many(self._where, name, getattr(told, name), ids)
@@ -97,8 +97,8 @@ class CheckedStage:
         uploaded = getattr(self._stage, "uploaded", None)
         if uploaded is None:
             raise self._where.wrong(
-                f"a column of train() comes after {UPLOAD!r}: give the stage uploaded(ids), which"
-                " fills it (edgefl.contract.AccountingStage)"
+                f"a column of train() is known only after {UPLOAD!r}: give the stage uploaded(ids), which "
+                "fills it (edgefl.contract.AccountingStage)"
             )
         columns = {}
         for name, values in uploaded(tuple(ids)).items():
@@ -135,7 +135,7 @@ def checked_number(where: Where, name: str, value: Any, *, whole: bool = False, 
     fits = isinstance(number, int) if whole else isinstance(number, int | float) and math.isfinite(number)
     if not fits or isinstance(number, bool) or number < least:
         raise where.wrong(
-            f"{name} is {quoted(value)}; {'an integer' if whole else 'a number'} from {least} on"
+            f"{name} is {quoted(value)}; must be {'an integer' if whole else 'a number'} of at least {least}"
         )
     return number if whole else float(number)
 
@@ -152,8 +152,8 @@ def facts_of(where: Where, facts: Any) -> dict[str, Any]:
         same = False
     if not same:
         raise where.wrong(
-            "state() gave facts that JSON does not give back: use text keys, numbers, texts and lists, and"
-            " arrays for the rest"
+            "state() gave facts that JSON cannot restore: use text keys, numbers, texts and lists, and "
+            "arrays for the rest"
         )
     return dict(facts)
 
@@ -162,11 +162,11 @@ def _facts(facts: Any, where: Where) -> StageFacts:
     if not isinstance(facts, StageFacts):
         raise where.wrong(f"a stage's facts are {type(facts).__name__}; make them edgefl.contract.StageFacts")
     if not isinstance(facts.phase, str) or not facts.phase.isidentifier():
-        raise where.wrong(f"phase is {quoted(facts.phase)}; name it as Python names things: train")
+        raise where.wrong(f"phase is {quoted(facts.phase)}; it must be a Python identifier, such as train")
     if facts.rounds is not None:
         checked_number(where, f"rounds of {facts.phase}", facts.rounds, whole=True, least=1)
     if not 0 < facts.share <= 1:
-        raise where.wrong(f"share of {facts.phase} is {facts.share}; above 0, at most 1")
+        raise where.wrong(f"share of {facts.phase} is {facts.share}; must be above 0 and at most 1")
     return facts
 
 
@@ -176,8 +176,8 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
     given = tuple(_plain(id_) for id_ in local.ids)
     if given != ids:
         raise where.wrong(
-            f"train() answered for devices {quoted(given)} and was asked about {quoted(ids)}: return the"
-            " ids as given, and each one's work in this order"
+            f"train() was asked about devices {quoted(ids)} and answered for {quoted(given)}: return the "
+            "ids as given, and the devices' work in this order"
         )
     work = {}
     for name in WORK:
@@ -227,10 +227,10 @@ def _scalar(where: Where, name: str, value: Any) -> float | None:
         return None
     number = _plain(value)
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise where.wrong(f"{name} is {quoted(value)}; a number, or None for an empty cell")
+        raise where.wrong(f"{name} is {quoted(value)}; must be a number, or None for an empty cell")
     if not math.isfinite(number):
         raise where.wrong(
-            f"{name} is {number}, which is not finite: take smaller steps, or None for an empty cell"
+            f"{name} is {number}, which is not finite: take smaller steps, or return None for an empty cell"
         )
     return float(number)
 

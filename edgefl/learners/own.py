@@ -81,8 +81,7 @@ class OutsideLearner:
         missing = [attribute for attribute in NEEDED if not hasattr(learner, attribute)]
         if missing:
             raise self._where.wrong(
-                f"has no {' and no '.join(missing)};"
-                f" a learner has {', '.join(NEEDED)} (edgefl.contract.Learner)"
+                f"has no {' and no '.join(missing)}; a learner has {', '.join(NEEDED)} (edgefl.contract.Learner)"
             )
         self._learner = learner
         self.payload_bits = checked_number(
@@ -92,8 +91,8 @@ class OutsideLearner:
         some = [method for method in RESUMABLE if hasattr(learner, method)]
         if some and len(some) < len(RESUMABLE):
             raise self._where.wrong(
-                f"has {' and '.join(some)}; a learner that can resume a run has all of"
-                f" {', '.join(RESUMABLE)}, any other none of them"
+                f"has {' and '.join(some)}; a learner that can resume runs needs all of "
+                f"{', '.join(RESUMABLE)}, and any other learner none of them"
             )
         self.resumable = bool(some)
         # compared with a journal's if a run resumes; True unless the learner says otherwise
@@ -181,8 +180,8 @@ def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLear
     finished = hasattr(learner, "session") and not isinstance(learner, type)
     if finished and len(told) > 1:
         raise EdgeflError(
-            f"learner={name} is one learner, and {len(told)} cells have a federation: give a class or function that"
-            " makes one per cell"
+            f"learner={name} is one learner, but {len(told)} cells have a federation: give a class or "
+            "function that makes one per cell"
         )
     if not (finished or callable(learner)):
         raise EdgeflError(

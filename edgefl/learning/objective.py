@@ -48,6 +48,6 @@ def _refuse(settings: LearningSettings, task: Task) -> None:
     for key, what in made_for_classes.items():
         if what:
             raise EdgeflError(
-                f"{what} needs classes, and the task is {name}: {remedies.get(key, 'leave it out')}",
+                f"{what} needs classes, but the task is {name}: {remedies.get(key, 'leave it out')}",
                 ("learning", *key.split(".")),
             )

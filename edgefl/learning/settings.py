@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # settings load without PyTorch
 BEYOND_THEORY = {
     "local.weight_decay": "adds to each gradient",
     "local.clip_norm": "shortens gradients",
-    "local.augmentation": "trains on other samples than those of the loss",
+    "local.augmentation": "trains on samples other than those of the loss",
     "privacy": "clips and noises what devices send",
     "uplink_codec": "sends a change other than the trained one",
     "downlink_codec": "makes devices begin with a model other than the global one",
@@ -38,8 +38,8 @@ class InitialModel(Section):
     )
     partial: bool = Field(
         False,
-        description="take the tensors that fit, such as all but the last layer's, and draw the others by the seed;"
-        " otherwise a file that does not fit is an error",
+        description="take the tensors that fit, such as all but the last layer's, and draw the others from "
+        "the seed; otherwise a file that does not fit is an error",
     )
 
 
@@ -53,7 +53,10 @@ class LocalSettings(Section):
         0.0,
         ge=0,
         le=1,
-        description="share of each round's participants, rounded, that do fewer epochs, or steps, drawn at random",
+        description=(
+            "share of each round's participants that do only a random part of their epochs or steps; their "
+            "number is rounded"
+        ),
     )
     one_pass: bool = Field(
         False,
@@ -98,8 +101,8 @@ class LocalSettings(Section):
         None,
         gt=0,
         le=1e9,
-        description="largest norm of a device's gradient; a longer one is scaled down to it before the algorithm"
-        " corrects it; null: no clipping",
+        description="largest norm of a device's gradient; a longer gradient is scaled down before the "
+        "algorithm corrects it; null: no clipping",
     )
     augmentation: bool = Field(
         False,
@@ -108,8 +111,9 @@ class LocalSettings(Section):
     )
     batching: Literal["auto", "stacked", "sequential"] = Field(
         "auto",
-        description="train devices together or one by one; auto: together, except for recurrent layers and embedding "
-        "bags, and on a CPU for convolutions and fewer than ten devices; depends on model, batch and any GPU",
+        description="train devices together or one by one; auto: together, except for recurrent layers and "
+        "embedding bags, and on a CPU for convolutions and fewer than ten devices; the faster "
+        "way depends on model, batch and any GPU",
     )
     precision: Literal["float32", "bf16"] = Field(
         "float32",
@@ -137,7 +141,7 @@ class LocalSettings(Section):
     @model_validator(mode="after")
     def _steps_or_epochs(self) -> Self:
         if self.partial_work and self.most < 2:
-            raise ValueError("partial_work: fewer than one epoch, or step, is none: set two or more")
+            raise ValueError("partial_work: a single epoch, or step, cannot be shortened: set two or more")
         if self.one_pass and self.epochs is not None:
             raise ValueError("one_pass bounds steps, and epochs replaces them: give one of the two")
         return self
@@ -155,33 +159,36 @@ class EvaluationSettings(Section):
         None,
         gt=0,
         lt=1,
-        description="share of the training samples that no device holds, for accuracy_validation and loss_validation:"
-        " these choose settings, best models and targets, and test data report them; null: no validation",
+        description="share of the training samples that no device holds, for accuracy_validation and "
+        "loss_validation: these choose settings, best models and targets, which test data then "
+        "report; null: no validation",
     )
     tested_on: Literal["labels", "devices"] = Field(
         "labels",
-        description="test data: all of the labels that a session's devices hold, or each present device's own, with"
-        " accuracies averaged (F)",
+        description="test data. labels: all samples of the labels that a session's devices hold; devices: "
+        "each present device's own, with accuracies averaged (F)",
     )
     samples: int | None = Field(
         None,
         ge=1,
         le=10**9,
-        description="test samples of each device, if tested on devices; null: in proportion",
+        description=(
+            "test samples of each device if tested_on is devices; null: in proportion to its training samples"
+        ),
     )
     metrics: tuple[Literal["top5", "macro_f1", "auc", "perplexity"], ...] = Field(
         (),
         max_length=4,
-        description="further columns of rounds.csv on the global model's test: a label among the five"
-        " likeliest, mean F1 over labels, mean area under the ROC curve of a label against the others, and exp of the"
-        " loss",
+        description="further columns of rounds.csv about the global model's test: share of samples with the "
+        "label among the five likeliest, mean F1 over labels, mean area under the ROC curve of "
+        "a label against the others, and exp of the loss",
     )
     scores_every: int | None = Field(
         None,
         ge=1,
         le=10**9,
-        description="rounds between tables of all present devices' scores, evaluation.csv, if tested on"
-        " devices; null: only their mean and spread",
+        description="rounds between tables of all present devices' scores, evaluation.csv, if tested_on is "
+        "devices; null: only their mean and spread",
     )
     every: int = Field(1, ge=1, le=10**9, description="rounds between tests of the global model")
 
@@ -208,17 +215,19 @@ class EvaluationSettings(Section):
 class CostSettings(Section):
     """Costs that are booked: bits of a transfer, and samples that take computing time and energy."""
 
-    bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
+    bits_per_parameter: int = Field(
+        32, ge=1, le=64, description="payload_bits is this times the number of parameters"
+    )
     payload: Literal["model", "exchanged"] = Field(
         "exchanged",
         description="a transfer carries all that the algorithm exchanges, or just one model (J)",
     )
     booked: Literal["nominal", "processed", "all"] = Field(
         "all",
-        description="samples whose compute time and energy are booked: processed: those in a device's mini-batches,"
-        " fewer than e B if it holds less than B or an epoch's last batch is short, twice with a personal model;"
-        " all: also a third for each that another model or a test runs forward only: to stop early, to choose a"
-        " model, to compare or distil with one; nominal: e B (J 27, 28)",
+        description="samples whose compute time and energy are booked. processed: those in a device's mini-batches, "
+        "counted twice with a personal model (fewer than e B if the device holds fewer than B or an epoch's last "
+        "batch is short); all: also, at a third each, those of forward passes that serve to stop early, to choose a "
+        "model, or to compare or distil with one; nominal: e B (J 27, 28)",
     )
     flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
         "counted", description="N_p phi, forward and backward: a number, or counted"
@@ -252,7 +261,7 @@ class LearningSettings(Section):
         description="clip and add noise to what devices send, with an account (epsilon) per device; null: off",
     )
     initial: InitialModel | None = Field(
-        None, description="file of the model that the run begins with; null: drawn by the seed"
+        None, description="file of the model with which the run begins; null: drawn from the seed"
     )
     warm_start: Annotated[Any, Named("warm_starts", "previous")] = Field(
         "previous", validate_default=True, description="construction of a session's opening model"
@@ -296,13 +305,13 @@ class LearningSettings(Section):
             if (name := registry.name_of(f"{key.rpartition('.')[2]}s", part)) != plain:
                 yield key, f"{name} is not {plain}", f"set {plain}"
         if self.local.momentum:
-            yield "local.momentum", f"steps have momentum {self.local.momentum:g}", "set 0"
+            yield "local.momentum", f"steps have momentum {self.local.momentum:g}", "set it to 0"
         if type(self.warm_start).anchor is not WarmStart.anchor:
             name = registry.name_of("warm_starts", self.warm_start)
             yield "warm_start", f"{name} adds to the local loss", "set previous, average or similarity"
         for key, what in BEYOND_THEORY.items():
             if attrgetter(key)(self):
-                yield key, f"it {what}", "leave it out"
+                yield key, f"this setting {what}", "leave it out"
 
     @property
     def copies_in_transfers(self) -> int:

@@ -40,7 +40,7 @@ def check(spells: Sequence[PartOfDay], what: str) -> None:
         begins = [spells[one].from_hour for one in _of_day(spells, day)]
         if begins[:1] != [0] or any(a >= b for a, b in pairwise(begins)):
             on = f" on {day}" if any(spell.days for spell in spells) else ""
-            raise ValueError(f"{what}: from_hour must begin with 0 and rise{on}, got {begins}")
+            raise ValueError(f"{what}: from_hour must begin with 0 and ascend{on}, got {begins}")
 
 
 class Calendar:

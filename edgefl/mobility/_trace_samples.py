@@ -38,7 +38,7 @@ class Samples:
         if row and t <= row[-3]:
             what = "twice" if t == row[-3] else f"after {row[-3]:g} s"
             raise self.error(
-                line, f"'{id_}' is at {t:g} s {what}; sort its samples by time and keep one for each time"
+                line, f"'{id_}' has {t:g} s {what}; sort its samples by time and keep one for each time"
             )
         if not (abs(x) <= MOST_M and abs(y) <= MOST_M):
             raise self.error(

@@ -43,7 +43,7 @@ class GaussMarkov(LargerArea):
     heading_std_deg: float = Field(
         45.0, ge=0, le=360, description="standard deviation of the heading around its mean"
     )
-    alpha: float = Field(0.85, ge=0, le=1, description="memory from step to step")
+    alpha: float = Field(0.85, ge=0, le=1, description="share of speed and heading kept from step to step")
     step_s: ClassVar[float] = 1.0  # time between changes of speed and heading
 
     @model_validator(mode="after")

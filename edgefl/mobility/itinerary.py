@@ -128,8 +128,8 @@ class Itinerary(Walkers):
             leaves = [trip.leave for trip in self.plan if day in trip.on]
             if any(a >= b for a, b in pairwise(leaves)):
                 raise EdgeflError(
-                    f"leave must rise, it is {', '.join(map(shown, leaves))} on {day}; sort the plan, and put"
-                    " people with another plan into their own class",
+                    f"leave must ascend, but is {', '.join(map(shown, leaves))} on {day}; sort the plan, "
+                    "and put people with another plan into their own class",
                     ("plan",),
                 )
         return self

@@ -32,7 +32,7 @@ class RandomWaypoint(Walkers):
     """
 
     pause_s: float = Field(0.0, ge=0, le=1e9, description="rest at each waypoint")
-    steady_state: bool = Field(True, description="start in the stationary law, not uniform in area")
+    steady_state: bool = Field(True, description="start in the stationary distribution, not uniformly")
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams

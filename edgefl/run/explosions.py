@@ -114,9 +114,9 @@ def notes(extremes: Extremes, *, gives_up: bool) -> Iterator[str]:
         )
     if extremes.unusable:
         yield (
-            f"{extremes.unusable:,} updates were not finite, and dropped (rounds.not_finite: drop), with"
-            f" {extremes.unusable_j:.3g} J; outcome unusable_uplink in devices.csv marks them; a lower"
-            " learning.local.lr, or learning.local.clip_norm, keeps them finite"
+            f"{extremes.unusable:,} updates were not finite, and dropped (rounds.not_finite: drop), which "
+            f"wasted {extremes.unusable_j:.3g} J; outcome unusable_uplink in devices.csv marks them; a "
+            "lower learning.local.lr, or learning.local.clip_norm, keeps them finite"
         )
 
 
@@ -130,10 +130,10 @@ def _of_length(extremes: Extremes, gives_up: bool) -> Iterator[str]:
         return
     remedies = ["rounds.deadline_s ends a round without such a device"]
     if not gives_up:
-        remedies.append("radio.preset: nr, or radio.monitoring.t310_s, gives such a link up")
+        remedies.append("radio.preset: nr, or radio.monitoring.t310_s, gives up such a link")
     yield (
-        f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}; the"
-        f" median of rounds is {usual} s: its link carries almost nothing; {', and '.join(remedies)}"
+        f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}; the "
+        f"median over rounds is {usual} s: its link carries almost nothing; {', and '.join(remedies)}"
     )
 
 

@@ -58,7 +58,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
     notes = _notes_of_lengths(scenario.rounds, scenario.sessions, scenario.latest_end_s, lengths)
     if empty:
         cells = ", ".join(map(str, empty))
-        notes.append(f"no device is in cell {cells}, and none will ever come: devices do not move")
+        notes.append(f"no device is in cell {cells}, and none will ever come, because devices do not move")
     return notes
 
 
@@ -72,8 +72,8 @@ def _check_somebody_is_there(
         if not any(_allowed(members, session, ids) for ids in present.values()):
             place = ("churn", "sessions", str(session - 1)) if listed else ()
             raise EdgeflError(
-                f"no device of session {session} is in any cell that has a server, and none will ever come: devices"
-                " do not move; take more of them, or a mobility model",
+                f"no device of session {session} is in any cell that has a server, and none will ever come, "
+                "because devices do not move; take more devices, or a mobility model",
                 ("devices", *place),
             )
 
@@ -148,8 +148,8 @@ def _notes_of_lengths(
     at_once = rules.every_s is None and not rules.pause_s
     if at_once and isinstance(sessions, TimedPolicy) and many > MANY_ROUNDS:
         notes.append(
-            f"rounds follow one another at once for {end_s:,.0f} s: about {many:,.0f} of {round_s:.2g} s; set"
-            " rounds.every_s or rounds.pause_s"
+            f"rounds follow one another without pause for {end_s:,.0f} s: about {many:,.0f} of "
+            f"{round_s:.2g} s; set rounds.every_s or rounds.pause_s"
         )
     return notes
 

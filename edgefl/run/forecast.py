@@ -111,7 +111,7 @@ class Forecast:
             f"  simulated time  {self.simulated_s.text('{:,.6g} s'.format)}",
             f"  wall time       {self.wall_s.text(wall_time)}",
             f"  memory          {size(probe.memory_bytes)}",
-            f"  disk            {self.disk_bytes.text(size)}, snapshots of models apart",
+            f"  disk            {self.disk_bytes.text(size)}, plus snapshots of models",
         ]
 
     def _courses(self) -> list[tuple[Range, Range]]:
@@ -244,6 +244,7 @@ def _day_that_hardly_passes(scenario: Scenario) -> list[str]:
     if scenario.day is None or lasts or scenario.sessions.longest is None:
         return []
     return [
-        f"devices live by a day of {scenario.day.day_s:g} s, and rounds follow one another at once: the run may be"
-        " over before any device sets out; give rounds.every_s, or sessions by the hour (daily) with duration_s"
+        f"devices follow a day of {scenario.day.day_s:g} s, but rounds follow one another without pause: "
+        "the run may be over before any device sets out; give rounds.every_s, or sessions by the hour "
+        "(daily) with duration_s"
     ]

@@ -24,13 +24,12 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.mobility import Mobility
 from edgefl.run import explosions
 from edgefl.run.counts import Counts
+from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.scenario import rates
 from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
 NR_EFFICIENCY = 8 * 948 / 1024
-# far from any network; with fewer handovers the ratio means nothing
-MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
 # of all participations: what happens to fewer changes no result that a reader would look at
 NEGLIGIBLE = 0.02
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
@@ -51,7 +50,8 @@ def of_run(
     if world.may_cross:
         yield from _movement_that_never_acted(kinds, counts, simulated_s)
     if network.borders:
-        yield from more_handovers_than_borders(counts, network.borders.crossed)
+        handovers = counts.events[EventName.HANDOVER]
+        yield from more_handovers_than_borders(scenario, handovers, network.borders.crossed)
     yield from _background_beyond_its_trace(settings.background, simulated_s)
     for name, one, own in each:
         yield from scenario.whose(name, _policy_that_never_acted(one.sessions, own))
@@ -69,7 +69,7 @@ def of_run(
 def _never_aggregated(least: int, counts: Counts) -> Iterator[str]:
     """Note a federation that never aggregated an update; least: number of updates that a round needs."""
     if not counts.rounds:
-        yield "no round was ever held: no device was in a cell with a server"
+        yield "no round ever took place: no device was in a cell with a server"
     without = sorted(cell for cell in counts.rounds if not counts.models[cell])
     if not without:
         return
@@ -77,8 +77,9 @@ def _never_aggregated(least: int, counts: Counts) -> Iterator[str]:
     why = f"{counts.completed:,} of {counts.participants:,} participations were completed"
     needed = f", and a round needs {least} (rounds.min_updates)" if least > 1 else ""
     yield (
-        f"no update was ever aggregated{where}, in {sum(counts.rounds[cell] for cell in without):,} rounds: in all, "
-        f"{why}{needed}; a longer rounds.deadline_s or fewer rounds.min_updates lets more arrive"
+        f"no update was ever aggregated{where} in {sum(counts.rounds[cell] for cell in without):,} rounds: "
+        f"overall, {why}{needed}; a longer rounds.deadline_s lets more updates arrive, and a lower "
+        "rounds.min_updates requires fewer"
     )
 
 
@@ -112,26 +113,13 @@ def _of_movement(mobility: Mobility, never: str, simulated_s: float) -> Iterator
     yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, unit)
 
 
-def more_handovers_than_borders(counts: Counts, crossed: int) -> Iterator[str]:
-    """Note handovers that come from ping-pong rather than from devices that move between cells."""
-    handovers = counts.events[EventName.HANDOVER]
-    if handovers >= FEWEST_HANDOVERS and handovers > MOST_HANDOVERS_A_BORDER * crossed:
-        each = f"{handovers / crossed:.1f} for each" if crossed else "and none"
-        yield (
-            f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices crossed;"
-            " networks have 1.5 to 2.4 (docs/trust.md). Fewer by radio.propagation.line_of_sight: soft,"
-            " radio.propagation.los_site_correlation: 0.5, layout.sectors: 3, or a larger handover.a3_offset_db,"
-            " time_to_trigger_s or l3_filter_k"
-        )
-
-
 def _background_beyond_its_trace(background: Any, simulated_s: float) -> Iterator[str]:
     """Note background traffic that was recorded for less time than the run covers."""
     ends_s = background.ends_s if background else None
     if ends_s is not None and ends_s < simulated_s:
         yield (
-            f"radio.background: its load is known until {_seconds(ends_s)}, and the run covers "
-            f"{_seconds(simulated_s)}: the last load held from then on; add rows to its trace"
+            f"radio.background: its trace ends at {_seconds(ends_s)}, but the run covers "
+            f"{_seconds(simulated_s)}: the last load held from then on; add rows to the trace"
         )
 
 
@@ -149,9 +137,12 @@ def _rule(name: str, never: str, period_s: float | None, simulated_s: float, uni
     if period_s is not None and period_s > simulated_s:
         covers = f"{covers} of a {unit} of {_seconds(period_s)}"
         never = f"{never}; " if never else ""
-        yield f"{name}: {never}{covers}; with a longer duration_s, or more sessions, it covers more"
+        yield f"{name}: {never}{covers}; a longer duration_s, or more sessions, makes it cover more"
     elif never:
-        yield f"{name}: {never}; {covers}; take static or always_on if that is meant, or make the run longer"
+        yield (
+            f"{name}: {never}; {covers}; if that is intended, take static or always_on; otherwise make the "
+            "run longer"
+        )
 
 
 def _policy_that_never_acted(policy: SessionPolicy, counts: Counts) -> Iterator[str]:
@@ -175,8 +166,8 @@ def _warm_start_that_never_acted(
     if name == "previous" or pilots >= (sessions or math.inf):
         return
     yield (
-        f"learning.warm_start {name}: no session began with saved models; the first that can is session {pilots + 2} "
-        f"(learning.pilot_sessions: {pilots}), and the run has {counts.sessions}; give it more"
+        f"learning.warm_start {name}: no session began with saved models; the first that can is session "
+        f"{pilots + 2} (learning.pilot_sessions: {pilots}), but the run has {counts.sessions}; give it more sessions"
     )
 
 
@@ -204,8 +195,9 @@ def _beyond_nr(efficiency: Efficiency, layers: int = 1) -> Iterator[str]:
     above = [f"{value:.1f} bit/s/Hz in the {name}" for name, value in medians.items() if value > most[name]]
     if above:
         yield (
-            f"transfers carry more than 5G can: the median has {' and '.join(above)}, one layer of NR at "
-            f"most {NR_EFFICIENCY:.1f} (256QAM, TS 38.214, Table 5.1.3.1-2); radio.link.max_efficiency caps it"
+            f"transfers carry more than 5G can: the median rate is {' and '.join(above)}, but one layer of "
+            f"NR carries at most {NR_EFFICIENCY:.1f} (256QAM, TS 38.214, Table 5.1.3.1-2); "
+            "radio.link.max_efficiency caps it"
         )
 
 
@@ -217,15 +209,14 @@ def without_coverage(counts: Counts) -> Iterator[str]:
         mean = sum(out) / len(out)
         number = f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
         yield (
-            f"out of coverage: {number} devices of a cell in the mean when a round began, at most"
-            f" {max(out):,}; they were neither selected nor waited for, and {waited or 'no round'} ended with a timer"
-            " (radio.monitoring.t310_s, t311_s); closer sites (layout.isd_m, cell.radius_m) or a lower indoor_share"
-            " reach more"
+            f"out of coverage: on average {number} devices of a cell when a round began, at most "
+            f"{max(out):,}; they were neither selected nor waited for, and {waited or 'no round'} ended "
+            "with a timer (radio.monitoring.t310_s, t311_s); closer sites (layout.isd_m, cell.radius_m) or "
+            "a lower indoor_share reach more devices"
         )
     elif counts.timers:
         yield (
-            f"{waited} waited for a device whose link had failed, until radio.monitoring.t310_s and t311_s"
-            " expired"
+            f"{waited} waited for a device whose link had failed, until radio.monitoring.t310_s and t311_s expired"
             + (
                 ""
                 if out
@@ -245,8 +236,8 @@ def _radiated_power_only(radio: RadioSettings, kinds: Sequence[Any]) -> Iterator
             dbm_to_watt(kind.transmit_power_dbm) for kind, one in zip(kinds, radiated, strict=True) if one
         ]
         yield (
-            f"devices.power journal books radiated power only: {max(watts):.2g} W while sending, where a phone draws"
-            " some 4 W; power: tr38840 or phone_5g has a phone's"
+            f"devices.power journal books radiated power only: {max(watts):.2g} W while sending, where a "
+            "phone draws some 4 W; power: tr38840 or phone_5g counts what a phone draws"
         )
 
 
@@ -254,8 +245,8 @@ def _two_bands_at_once(radio: RadioSettings) -> Iterator[str]:
     """Note a band that carries both directions at once at a frequency where bands are TDD."""
     if radio.preset == "nr" and radio.tdd is None and radio.carrier_hz >= TDD_FROM_HZ:
         yield (
-            f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz in each direction at once, and bands from"
-            f" {TDD_FROM_HZ / 1e9:g} GHz on are TDD; leave radio.tdd out, or give it a frame"
+            f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz in both directions at once, but bands from "
+            f"{TDD_FROM_HZ / 1e9:g} GHz on are TDD; leave radio.tdd out, or give it a frame"
         )
 
 
@@ -271,7 +262,8 @@ def of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
     """Note distances shorter or longer than path loss is defined for."""
     if gains.clamped > NEGLIGIBLE * counts.participants:
         yield (
-            f"{gains.clamped} times a device was closer than cell.min_distance_m and had the path loss of that place"
+            f"{gains.clamped} times a device was closer than cell.min_distance_m and had the path loss at "
+            "that distance"
         )
     if gains.beyond:
-        yield f"{gains.beyond} times a device was just beyond the edge, and had the gain of the edge"
+        yield f"{gains.beyond} times a device was just beyond the edge and had the gain at the edge"

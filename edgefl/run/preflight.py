@@ -49,7 +49,7 @@ def _check_tasks(
     """Check that selectors and session policies get the reports they use."""
     if reports and rounds.overlap:
         raise EdgeflError(
-            "an external learner works round by round, and with this server rounds overlap: take synchronous",
+            "an external learner works round by round, but with this server rounds overlap: take synchronous",
             ("rounds", "server"),
         )
     # not a rule of the schema: in a test's small world a workload may replace a learner that reports
@@ -58,15 +58,15 @@ def _check_tasks(
     if sessions.report_bits:
         name = registry.name_of("sessions", sessions)
         raise EdgeflError(
-            f"{name} sessions end by the devices' losses, and a workload trains nothing: take schedule or"
-            " membership, or learning instead of workload",
+            f"{name} sessions end by the devices' losses, but a workload trains nothing: take schedule or "
+            "membership, or learning instead of workload",
             ("sessions",),
         )
     if asked:
         name = registry.name_of("selectors", rounds.selector)
         raise EdgeflError(
-            f"{name} chooses by what devices report of their training, and a workload trains nothing: take learning"
-            " instead of workload, or another selector",
+            f"{name} chooses by what devices report about their training, but a workload trains nothing: "
+            "take learning instead of workload, or another selector",
             ("rounds", "selector"),
         )
 
@@ -126,8 +126,8 @@ def _of_warm_start(learning: LearningSettings, sessions: int | None) -> Iterator
     # previous: pilot sessions begin that way anyway
     if sessions is not None and learning.pilot_sessions >= sessions and name != "previous":
         yield (
-            f"learning.warm_start {name} never acts: sessions 1 to {learning.pilot_sessions} are pilot ones"
-            f" (learning.pilot_sessions), and there are {sessions}"
+            f"learning.warm_start {name} never acts: sessions 1 to {learning.pilot_sessions} are pilot "
+            f"sessions (learning.pilot_sessions), but the run has only {sessions}"
         )
 
 
@@ -136,8 +136,9 @@ def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
     if learning.algorithm.has_personal() and learning.evaluation.tested_on == "labels":
         name = registry.name_of("algorithms", learning.algorithm)
         yield (
-            f"learning.algorithm {name}: accuracy is the global model's, and no table has that of personal models;"
-            " learning.evaluation.tested_on: devices tests them, as accuracy_personal of rounds.csv and devices.csv"
+            f"learning.algorithm {name}: accuracy is the global model's, and no table has that of personal "
+            "models; to test them, set learning.evaluation.tested_on: devices (accuracy_personal in "
+            "rounds.csv and devices.csv)"
         )
 
 
@@ -174,8 +175,10 @@ def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
     if algorithm.chooses_model:
         yield "the passes in which devices choose a model"
     if learning.local.early_stopping is not None or algorithm.keeps_apart():
-        yield "the passes that say when devices stop"
+        yield "the passes that decide when devices stop"
     if type(algorithm).term is not Algorithm.term:
-        yield "the passes of the models that its loss compares with"
+        yield "the passes of the models with which its loss compares"
     if type(start).anchor is not WarmStart.anchor:
-        yield f"the passes of the model that warm start {registry.name_of('warm_starts', start)} compares with"
+        yield (
+            f"the passes of the model with which warm start {registry.name_of('warm_starts', start)} compares"
+        )

@@ -31,11 +31,13 @@ def left_behind(path: Path) -> Scenario:
     about = run_status.resumable(path)
     if lost := [name for name in NAMES if about.get(name) is None]:
         raise EdgeflError(
-            f"{path / RUN}: is damaged: it has lost the run's {', '.join(lost)}; run it again: edgefl run"
-            f" {path / SCENARIO}, or, in a study, let the study's command continue it"
+            f"{path / RUN}: is damaged: it lacks {', '.join(lost)}; run the scenario again: edgefl run "
+            f"{path / SCENARIO}, or, in a study, repeat the study's command"
         )
     if not (path / "scenario.yaml").is_file():
-        raise EdgeflError(f"{path}: ended before it began; delete it and run its scenario again")
+        raise EdgeflError(
+            f"{path}: the run ended before it began; delete the folder and run the scenario again"
+        )
     return load(path / "scenario.yaml")
 
 
@@ -91,7 +93,7 @@ def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
             f"give {theirs}: edgefl.resume({str(path)!r}, learner=...)" if theirs else "leave learner out"
         )
         raise EdgeflError(
-            f"{path}: was begun with {theirs or 'no learner from outside'}, not with {ours or 'none'}; {remedy}"
+            f"{path}: the run began with {theirs or 'no learner from outside'}, not with {ours or 'none'}; {remedy}"
         )
 
 

@@ -90,7 +90,7 @@ def load_model(
     cells = sorted({_cell_of(path) for path in files})
     if cell is None:
         if len(cells) > 1:
-            raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: give cell")
+            raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: give one, cell=")
         cell = cells[0]
     suffix = {"last": "", "best": "-best"}.get(str(kept), f"-round{kept}")
     path = folder / f"cell{cell}{suffix}.safetensors"
@@ -107,8 +107,8 @@ def load_model(
             module = scenario.learning.model.build(inputs.shape, len(inputs.labels)).eval()
         except (RuntimeError, ValueError, OverflowError, MemoryError) as error:
             raise EdgeflError(
-                f"{path}: its header says inputs {list(inputs.shape)} and {len(inputs.labels)} labels, and the"
-                f" scenario's model cannot be built with them ({quoted(str(error))}): take a file that a run has kept"
+                f"{path}: its header says inputs {list(inputs.shape)} and {len(inputs.labels)} labels, but the "
+                f"scenario's model cannot be built with them ({quoted(str(error))}): take a file that a run has kept"
             ) from error
     model_files.put_into(module, model_files.read(path), path)
     if device is not None or served is not None:
@@ -137,8 +137,8 @@ def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Te
     if which is None or not 0 <= which < count:
         wanted = f"device {device}" if device is not None else f"number {served} (it serves {count})"
         raise EdgeflError(
-            f"{path}: there is no model besides the global one for {wanted}: it is kept if the algorithm"
-            " makes it, devices' own with record.models: personal"
+            f"{path}: there is no model besides the global one for {wanted}: a run keeps those that its "
+            "algorithm makes, and devices' own with record.models: personal"
         )
     return {name: tensor[which] for name, tensor in own.items()}
 

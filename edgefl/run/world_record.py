@@ -121,8 +121,9 @@ class _Seen(Nowhere):
         duration_s = how.duration_s or scenario.duration_s
         if duration_s is None:
             raise EdgeflError(
-                "the scenario has none: its sessions end it, and a world without training has none; say how long to"
-                " record, e.g. --duration-s 3600 (in Python Recording(duration_s=3600)), or give the scenario one",
+                "the scenario has none, because its sessions end the run, but a world without training has "
+                "no sessions; say how long to record, e.g. --duration-s 3600 (in Python "
+                "Recording(duration_s=3600)), or give the scenario a duration_s",
                 ("duration_s",),
             )
         several = scenario.layout.several

@@ -62,7 +62,7 @@ def _difference(name: str, here: str, there: str) -> str:
         return f"{name} has changed, and is not YAML"
     keys = [key for key in {**then, **now} if now.get(key) != then.get(key)]
     shown = [f"{key} is {now.get(key)}, was {then.get(key)}" for key in keys[:KEYS_SHOWN]]
-    more = f", and {len(keys) - KEYS_SHOWN} keys more" if len(keys) > KEYS_SHOWN else ""
+    more = f", and {len(keys) - KEYS_SHOWN} more keys" if len(keys) > KEYS_SHOWN else ""
     return f"{name}: {', '.join(shown) or 'its text has changed'}{more}"
 
 

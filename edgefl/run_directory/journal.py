@@ -131,14 +131,14 @@ class Journal:
         entry, remedy = self._recorded[0], "this is not the same run: start it again from the beginning"
         if (entry["cell"], entry["call"]) != (at.cell, call):
             raise EdgeflError(
-                f"{at}: this run asks cell {at.cell} {_ask(call)}, {self.path} (entry {entry['n']}) asks"
-                f" cell {entry['cell']} {_ask(entry['call'])}; {remedy}"
+                f"{at}: this run asks cell {at.cell} {_ask(call)}, but {self.path} (entry {entry['n']}) "
+                f"asks cell {entry['cell']} {_ask(entry['call'])}; {remedy}"
             )
         for name, value in asked.items():
             recorded = entry["asked"].get(name)
             if encoded(value) != recorded:
                 raise EdgeflError(
-                    f"{at}: this run asks {_ask(call)} with {name} {words(value)}, {self.path} (entry "
+                    f"{at}: this run asks {_ask(call)} with {name} {words(value)}, but {self.path} (entry "
                     f"{entry['n']}) with {name} {words(decoded(recorded))}; {remedy}"
                 )
         return decoded(self._recorded.popleft()["answered"])

@@ -60,7 +60,7 @@ class JournaledLearner(Answering):
             present = stage and replace(stage.facts, opening=None)
             if present != replace(self.facts, opening=None):
                 raise EdgeflError(
-                    f"{self.at}: the snapshot continues with {present}, the journal with {self.facts}"
+                    f"{self.at}: the snapshot continues with {present}, but the journal with {self.facts}"
                 )
         if self._untrained is not None:
             asked, moment, recorded = self._untrained

@@ -37,7 +37,7 @@ class FederationSettings(Section):
         1.0,
         ge=1e-3,
         le=1e3,
-        description="weight of its part of the band while several federations have something to send",
+        description="weight by which the band is shared while several federations have something to send",
     )
     learning: LearningSettings | None = Field(
         None, description="its learning, instead of the scenario's whole learning or workload"
@@ -100,7 +100,8 @@ def check_members(
             other.casefold() for other in federations if other != name
         }:
             raise EdgeflError(
-                f"each federation has a folder of its name in the run's: {name} is taken, choose another name",
+                f"each federation's folder in the run directory has its name, but {name} is taken: choose "
+                "another name",
                 ("federations", name),
             )
     by_share = federations[first].share is not None
@@ -132,10 +133,12 @@ def check_members(
         given = math.fsum(one.share or 0.0 for one in federations.values())
         if abs(given - 1) > SHARE_TOLERANCE:
             raise EdgeflError(
-                f"the federations' shares sum to {given:g}: every device belongs to one of them, make it 1",
+                f"the federations' shares sum to {given:g}: every device belongs to one of them, so the sum "
+                "must be 1",
                 ("federations",),
             )
     elif left := [each for each in classes if each not in taken]:
         raise EdgeflError(
-            f"devices of class {left[0]} belong to no federation: name it in one of them", ("federations",)
+            f"devices of class {left[0]} belong to no federation: name the class in one of them",
+            ("federations",),
         )

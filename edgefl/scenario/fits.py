@@ -55,7 +55,7 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
     for row in ROWS:
         for who in asked[row.code] if not only or row.code in only else ():
             for place, what, remedy in row.broken(sections):
-                raise Clash(f"{who} needs {row.needs}, and {what}: {remedy}", place, row.code)
+                raise Clash(f"{who} needs {row.needs}, but {what}: {remedy}", place, row.code)
     learning = sections.learning
     if learning is not None and not only:
         differences = learning.algorithm.sends_differences
@@ -122,31 +122,29 @@ def _if(broken: bool, place: str, what: str, remedy: str) -> Broken:
 
 def _beside_others(s: Sections) -> Broken:
     if s.cloud is not None:
-        yield ("cloud",), "a cloud is over the cells of one federation", "leave it out"
+        yield ("cloud",), "a cloud joins the cells of one federation", "leave it out"
     if s.radio.background is not None:
-        yield ("radio", "background"), "other users have no weight", "leave it out, or give them a federation"
+        remedy = "leave it out, or make its users a federation"
+        yield ("radio", "background"), "background traffic has no weight", remedy
     if s.energy_excess:
-        yield (
-            ("record", "energy_excess"),
-            "its least joules are for one that has the band alone",
-            "leave it out",
-        )
+        what = "its least joules hold for a federation that has the band alone"
+        yield ("record", "energy_excess"), what, "leave it out"
     if isinstance(s.rounds.selector, Decider):
         name = registry.name_of("selectors", s.rounds.selector)
-        yield ("rounds", "selector"), f"{name} reckons with the whole band", "take another selector"
+        yield ("rounds", "selector"), f"{name} decides about the whole band", "take another selector"
 
 
 def _own_way(s: Sections) -> Broken:
     if s.algorithm is not None and (s.algorithm.uses != "models" or s.algorithm.knows_drift):
         name = s.named("algorithm")
         remedy = f"take {fitting(lambda one: one.uses == 'models')}"
-        yield ("learning", "algorithm"), f"{name} makes it in its own way", remedy
+        yield ("learning", "algorithm"), f"{name} makes it differently", remedy
 
 
 def _of_single_rounds(s: Sections) -> Broken:
     for key, default in OF_SYNCHRONOUS.items():
         if getattr(s.rounds, key) != default:
-            yield ("rounds", key), "this key is about consecutive rounds", "leave it out"
+            yield ("rounds", key), "this key is for rounds that follow one another", "leave it out"
 
 
 def _more_than_a_change(s: Sections) -> Broken:
@@ -159,7 +157,7 @@ def _more_than_a_change(s: Sections) -> Broken:
         yield ("learning", "privacy"), f"with {name} a device sends more", remedy
     if learning.warm_start.probes:
         name = s.named("warm_start")
-        yield ("learning", "privacy"), f"the warm start {name} has probes and reports", "take previous"
+        yield ("learning", "privacy"), f"warm start {name} adds probes and reports", "take previous"
 
 
 def _sends_more(algorithm: Algorithm) -> bool:
@@ -170,10 +168,10 @@ def _of_single_updates(s: Sections) -> Broken:
     if s.algorithm is not None and s.algorithm.uses == "updates":
         name = s.named("algorithm")
         remedy = f"set privacy.where: device, or take {fitting(lambda one: one.uses != 'updates')}"
-        yield ("learning", "privacy"), f"{name} makes its model of single updates", remedy
+        yield ("learning", "privacy"), f"{name} makes its model from single updates", remedy
     if s.rounds.overlap:
         remedy = "set privacy.where: device, or rounds.server: synchronous"
-        yield ("learning", "privacy"), f"with {s.server} an update counts by its staleness", remedy
+        yield ("learning", "privacy"), f"{s.server} weights each update by its staleness", remedy
 
 
 def _beyond_theory(s: Sections) -> Broken:
@@ -187,14 +185,14 @@ def _no_sums(s: Sections) -> Broken:
     if learning.local.optimiser.weights(1, learning.local.momentum) is None:
         name = s.named("local.optimiser")
         remedy = f"choose optimiser sgd, or take {fitting(lambda one: not one.needs_sgd())}"
-        yield ("learning", "local", "optimiser"), f"{name}'s are not", remedy
+        yield ("learning", "local", "optimiser"), f"those of {name} are not", remedy
     yield from _state_kept(s)
 
 
 def _state_kept(s: Sections) -> Broken:
     if s.learning is not None and s.learning.local.optimiser.state != "fresh":
-        what = "a kept state carries gradients of earlier rounds"
-        yield ("learning", "local", "optimiser"), what, "leave optimiser.state fresh"
+        what = "a kept state carries over gradients of earlier rounds"
+        yield ("learning", "local", "optimiser"), what, "set optimiser.state: fresh"
 
 
 def _several_models(s: Sections) -> Broken:
@@ -207,18 +205,18 @@ def _several_models(s: Sections) -> Broken:
     if learning.drift is not None:
         yield place, "a drift changes the data", "leave metrics out"
     if algorithm.chooses_model or algorithm.knows_drift or not algorithm.vectors_up:
-        yield place, f"{s.named('algorithm')} serves several", "leave metrics out"
+        yield place, f"{s.named('algorithm')} serves several models", "leave metrics out"
 
 
 ROWS = (
-    Row("band_alone", "what several can share", _beside_others),
+    Row("band_alone", "settings that several can share", _beside_others),
     Row(
         "dynamic_shares",
-        "shares of the band at any time",
+        "shares of the band that may change at any time",
         lambda s: _if(
             s.radio.sharing != "dynamic",
             "radio.sharing",
-            "static shares belong to a round",
+            "static shares hold for a whole round",
             "set sharing: dynamic",
         ),
     ),
@@ -228,19 +226,19 @@ ROWS = (
         lambda s: _if(
             s.radio.downlink != "unicast",
             "radio.downlink",
-            "a broadcast sends the same to all",
+            "a broadcast sends the same model to all",
             "set downlink: unicast",
         ),
     ),
-    Row("one_by_one", "rounds that do not wait", _of_single_rounds),
+    Row("one_by_one", "rounds that do not wait for one another", _of_single_rounds),
     Row(
         "places",
-        "single places to be filled",
+        "a selector that fills single places",
         lambda s: _if(
             not s.rounds.selector.fills_places,
             "rounds.selector",
             f"{registry.name_of('selectors', s.rounds.selector)} chooses whole rounds",
-            "take one with a count (an own one extends edgefl.engine.selectors.CountedSelector), or all",
+            "take all, or one with a count (your own can extend edgefl.engine.selectors.CountedSelector)",
         ),
     ),
     Row(
@@ -249,13 +247,13 @@ ROWS = (
         lambda s: _if(
             isinstance(s.rounds.selector, CountedSelector),
             "rounds.selector",
-            f"{registry.name_of('selectors', s.rounds.selector)} takes a count of them",
+            f"{registry.name_of('selectors', s.rounds.selector)} takes only some of them",
             "take the selector all",
         ),
     ),
     Row(
         "common_start",
-        "updates that all began from the same model",
+        "updates that all start from the same model",
         lambda s: _if(
             s.rounds.overlap,
             "learning.algorithm",
@@ -271,31 +269,34 @@ ROWS = (
         lambda s: _if(
             s.rounds.overlap and not s.rounds.server.learning.as_sent,
             "rounds.server",
-            f"{s.server} weighs them",
+            f"{s.server} weights them",
             "set staleness: constant, and leave server_lr, divisor and base as they are (fedbuff, semi_synchronous)",
         ),
     ),
-    Row("mean_of_models", "a model that is the mean of its devices'", _own_way),
+    Row("mean_of_models", "a model that is the mean of its devices' models", _own_way),
     Row(
         "one_model",
-        "one model of each cell",
+        "one model per cell",
         lambda s: _if(
             s.rounds.overlap and s.rounds.server.has_tiers,
             "rounds.server",
-            f"{s.server} keeps a model of each tier",
-            "take another, as synchronous",
+            f"{s.server} keeps one model per tier",
+            "take another server, such as synchronous",
         ),
     ),
     Row(
         "rounds_of_theory",
-        "rounds that all begin together",
+        "rounds that all devices begin together",
         lambda s: _if(s.rounds.overlap, "learning.theory", f"with {s.server} they overlap", "leave it out"),
     ),
     Row(
         "fixed_shares",
         "shares and powers that hold for a round",
         lambda s: _if(
-            s.radio.sharing != "static", "radio.sharing", "here they change", "set sharing: static"
+            s.radio.sharing != "static",
+            "radio.sharing",
+            "with dynamic sharing they change",
+            "set sharing: static",
         ),
     ),
     Row(
@@ -304,32 +305,32 @@ ROWS = (
         lambda s: _if(
             s.radio.budget.uplink_rule != "full",
             "radio.budget.uplink_power_over_share",
-            "here power is spread over the band",
+            "this rule spreads it over the band",
             "set uplink_power_over_share: full",
         ),
     ),
     Row("one_change", "a single clipped change from each device", _more_than_a_change),
-    Row("mean_of_updates", "an algorithm that knows the mean alone", _of_single_updates),
+    Row("mean_of_updates", "an algorithm that uses only the mean of the updates", _of_single_updates),
     Row("theorem", "plain SGD and FedAvg, as its theorem does", _beyond_theory),
     Row(
         "something_sent",
-        "a change to code",
+        "a change to encode",
         lambda s: _if(
             s.algorithm is not None and not s.algorithm.vectors_up,
             "learning.downlink_codec"
             if s.learning and s.learning.uplink_codec is None
             else "learning.uplink_codec",
-            f"with {s.named('algorithm')} nothing travels",
+            f"with {s.named('algorithm')} nothing is sent",
             "leave it out",
         ),
     ),
     Row(
         "one_received",
-        "one model that a device had before",
+        "a single model that each device received before",
         lambda s: _if(
             s.algorithm is not None and s.algorithm.chooses_model,
             "learning.downlink_codec",
-            f"with {s.named('algorithm')} a device receives several",
+            f"with {s.named('algorithm')} a device receives several models",
             "leave it out",
         ),
     ),
@@ -341,9 +342,9 @@ ROWS = (
         lambda s: _if(
             s.learning is not None and s.learning.local.epochs is None,
             "learning.local.epochs",
-            "there are none after which to stop",
-            "give epochs, a device's maximum, or leave it out",
+            "this key is not set",
+            "set a device's maximum number of epochs, or leave out what stops early",
         ),
     ),
-    Row("one_tested", "one global model, tested on the labels' data", _several_models),
+    Row("one_tested", "one global model that is tested on all samples of the labels", _several_models),
 )

@@ -96,7 +96,9 @@ def of_places(world: World) -> list[Need]:
         id(one.fields): one.fields for one in gains.large_scales
     }.values()  # devices of equal height share them
     sites, devices = len(world.sites_m), len(world.fleet)
-    what = f"what places keep of {sites} sites over a radius of {world.extent.field_radius_m:,.0f} m"
+    what = (
+        f"line of sight and shadowing of {sites} sites over a radius of {world.extent.field_radius_m:,.0f} m"
+    )
     return [Need(("layout",), sum(one.needed_bytes(devices) for one in fields), what)]
 
 

@@ -49,7 +49,7 @@ class Numbers:
         """
         if devices == 0:
             raise EdgeflError(
-                f"{name} has none of the devices: raise its share, or devices.count", ("federations", name)
+                f"{name} gets no device: raise its share, or devices.count", ("federations", name)
             )
         self._check_participants(devices, f"the devices of {name}, {devices}")
         self._check_updates(self._rounds_of(devices, f" of {name}"))
@@ -85,7 +85,8 @@ class Numbers:
         for most, who in rounds:
             if updates > most:
                 raise EdgeflError(
-                    f"{updates} exceeds {most}, {who}: no update would ever be aggregated there; lower it",
+                    f"{updates} exceeds the number of {who}, {most}: no update would ever be aggregated "
+                    "there; lower it",
                     ("rounds", "min_updates"),
                 )
 
@@ -123,12 +124,12 @@ class Numbers:
 
     def _rounds_of(self, present: int, of: str) -> Iterator[tuple[int, str]]:
         """Yield each kind of round of `present` devices with the maximum number of updates in it."""
-        yield self.rounds.selector.wanted(present), f"the participants of a round{of}"
+        yield self.rounds.selector.wanted(present), f"participants of a round{of}"
         warm_start = self.learning.warm_start if self.learning else None
         pilots = self.learning.pilot_sessions if self.learning else 0
         if warm_start is not None and warm_start.probes and (self.sessions.count or math.inf) > pilots:
             most = max(1, round(warm_start.probe_participants * present))
-            yield most, f"the participants of a probe round{of}"
+            yield most, f"participants of a probe round{of}"
 
     def _members(self) -> Iterator[tuple[int, list[int]]]:
         """Yield session numbers and the ids of their possible members, if these are listed."""

@@ -91,7 +91,7 @@ def with_preset_defaults(schema: dict[str, Any]) -> dict[str, Any]:
             if by_preset["nr"] == by_preset["journal"]:
                 continue
             said = {preset: _in_words(value) for preset, value in by_preset.items()}
-            told["description"] += f"; by default {said['nr']}, with preset: journal {said['journal']}"
+            told["description"] += f"; by default {said['nr']}, or {said['journal']} with preset: journal"
             told["default"] = by_preset["nr"]
     return schema
 

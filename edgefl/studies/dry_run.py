@@ -92,9 +92,9 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
     ]
     if costs:
         yield (
-            f"still to be done, roughly: {_wall_time(costs)} on one core, without training that a run takes"
-            f" from another one; {_disk(costs)} on disk;"
-            f" {size(max(cost.probe.memory_bytes for _, cost in costs))} of memory for each process"
+            f"still to be done, roughly: {_wall_time(costs)} on one core, not counting training that a run "
+            f"takes from another; {_disk(costs)} on disk; "
+            f"{size(max(cost.probe.memory_bytes for _, cost in costs))} of memory for each process"
         )
     if plan.question is not None:
         yield _of_question(plan, directory, load, forecasts, costs)

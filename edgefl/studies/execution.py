@@ -102,7 +102,8 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
         claim = directory / FOLDER / path
         said_by = claim if claim.exists() else directory / path / ABOUT  # `edgefl resume` makes no claim
         options.noted(
-            f"other processes are doing {labels}{more} ({said_by}); the same command continues what they leave"
+            f"other processes are running {labels}{more} ({said_by}); the same command continues what they "
+            "leave unfinished"
         )
     scheduler.conclude(plan.runs)
     return directory

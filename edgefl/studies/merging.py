@@ -64,7 +64,8 @@ def _check_one_study(directories: Sequence[Path]) -> None:
     for one, name in names.items():
         if name != names[first]:
             raise EdgeflError(
-                f"{one} belongs to the study '{name}', {first} to '{names[first]}'; merge directories of one study"
+                f"{one} belongs to the study '{name}', but {first} to '{names[first]}'; merge directories "
+                "of one study"
             )
 
 

@@ -137,8 +137,8 @@ class RunLock:
             with suppress(EdgeflError):  # claims that cannot be read now mean nothing
                 if self.lost() and not self._ended.is_set():
                     print(
-                        f"edgefl: error: {self._path}: another process has this run now, or the study's folder was"
-                        " moved; this one ends",
+                        f"edgefl: error: {self._path}: another process has taken over this run, or the "
+                        "study's folder was moved; this process ends",
                         file=sys.stderr,
                         flush=True,
                     )

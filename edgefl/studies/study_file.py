@@ -40,9 +40,9 @@ class QuestionSettings(Section):
     """What a study should find out: seeds are added until it is known, or the budget is spent."""
 
     metric: Metric = Field(
-        description="metric to compare, one number per run: accuracy_end (after the last round of a session),"
-        " accuracy_first (mean of its first 10 rounds), accuracy_start (before any), the cost of reaching the"
-        " target, or for the whole run energy_j, simulated_s and latency_s (a round's mean)"
+        description="metric to compare, one number per run: accuracy_end (after the last round of a session), "
+        "accuracy_first (mean of its first 10 rounds), accuracy_start (before the first), the cost of reaching the "
+        "target, or for the whole run energy_j, simulated_s and latency_s (a round's mean)"
     )
     variants: tuple[str, str] = Field(
         description="two variants: the difference is the first minus the second"
@@ -62,7 +62,7 @@ class QuestionSettings(Section):
         0.05,
         gt=0,
         lt=1,
-        description="probability that any setting's interval misses the true difference, however often one looks",
+        description="probability that any setting's interval misses the true difference, however often it is checked",
     )
     target: Annotated[float, Field(gt=0, le=1)] | str | None = Field(
         None,

@@ -51,7 +51,7 @@ def _is_study(path: Path, overrides: Sequence[str]) -> bool:
     """
     study = "variants" in Source(path).data
     if study and overrides:
-        raise EdgeflError(f"{path}: is a study; --set works for scenarios only, a study has variants")
+        raise EdgeflError(f"{path}: is a study; --set works only for scenarios, since a study has variants")
     return study
 
 

@@ -41,7 +41,7 @@ def schedulers(scheduler: Scheduler) -> None:
             0 < shares.sum() <= 1 + ROUNDING,
             f"shares must sum to at most the whole band, and not all be 0: {shares}",
         )
-        must_repeat("shares()", shares, scheduler.shares(flows), "keep no state; use that in Flows")
+        must_repeat("shares()", shares, scheduler.shares(flows), "keep no state; use the state in Flows")
 
 
 def path_loss(model: PathLoss) -> None:

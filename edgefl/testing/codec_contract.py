@@ -33,14 +33,14 @@ def codecs(codec: Codec) -> None:
         alone = _rounds(codec, [device])
         must(
             all(same(one, _row(many, place)) for one, many in zip(alone, together, strict=True)),
-            "encode() encodes a device differently together with others: keep rows independent, and draw random"
-            " numbers from `rng`",
+            "encode() encodes a device differently when others are encoded with it: keep rows independent, "
+            "and draw random numbers from `rng`",
         )
     nothing = torch.zeros(len(DEVICES), SIZES.count)
     coded = _encode(codec, nothing, _zeros(names, len(DEVICES)), DEVICES, 0)
     must(
         bool(torch.isfinite(coded.rows).all()) and float(coded.rows.abs().max()) == 0,
-        "encode() makes something of a change that is 0",
+        "encode() turns a change of 0 into something else",
     )
     if isinstance(codec, FeedbackCodec) and codec.error_feedback:
         sent = torch.stack([one.rows for one in together]).sum(0)
@@ -78,7 +78,8 @@ def _check_distortion(codec: Codec) -> None:
         error, margin = float(errors.mean()), STANDARD_ERRORS * float(errors.std()) / DRAWS**0.5 + ROUNDING
         must(
             error <= bound + margin,
-            f"for {kind} the mean error is {error:.4g} of the square: distortion() {distortion} allows {bound:.4g}",
+            f"for {kind} the mean squared error is {error:.4g} of the squared norm: distortion() "
+            f"{distortion} allows {bound:.4g}",
         )
         if plain:
             # the square of a mean error is on average 1 / DRAWS of the error, and for normal numbers in any direction
@@ -86,7 +87,7 @@ def _check_distortion(codec: Codec) -> None:
             bias = float(left.mean(0).square().sum()) / square
             must(
                 bias <= 25 * error / DRAWS + ROUNDING**2,
-                f"for {kind} the mean decoded change is not the change: distortion() is not {distortion}",
+                f"for {kind} the mean decoded change differs from the change: distortion() is not {distortion}",
             )
 
 
@@ -102,7 +103,7 @@ def _kinds() -> dict[str, Tensor]:
         "one number and zeros": one,
         "a number, its negative and zeros": pair,
         "equal numbers": torch.ones(count),
-        "one large among small numbers": among,
+        "one large number among small ones": among,
         "numbers that decrease by a fifth": steep,
         "orthogonal rows": torch.cat([torch.eye(8, 12).reshape(-1), torch.zeros(8)]),
     }

@@ -70,7 +70,7 @@ def servers(policy: ServerPolicy) -> None:
             must(0 <= ready <= arrived, f"ready({state}) is {ready}: return 0 to {arrived}, those that wait")
             must(
                 (room, ready) == (policy.room(state), policy.ready(state)),
-                f"{state} has two answers: keep no state",
+                f"two calls with {state} gave different answers: keep no state",
             )
     must(
         policy.room(ServerState(1, 0, 0, START_S, START_S)) >= 1,
@@ -105,8 +105,8 @@ def sessions(policy: SessionPolicy) -> None:
             while reason is None:
                 must(
                     (longest is None or state.rounds < longest) and state.time_s < until_s,
-                    f"a session continues after {state.rounds} rounds and {state.time_s - START_S:g} s: `longest`"
-                    f" {longest} and `until_s` are the most it can have",
+                    f"a session continues after {state.rounds} rounds and {state.time_s - START_S:g} s: it "
+                    f"must have ended by `longest` {longest} or `until_s`",
                 )
                 share = policy.progress(state)
                 must(
@@ -141,7 +141,7 @@ def churn(model: Churn) -> None:
         times = _switches(model, device)
         must(
             all(math.isfinite(time_s) and time_s >= 0 for time_s in times),
-            f"switches() of device {device} gave {times[:5]} ...: yield finite times >= 0, and stop at the last",
+            f"switches() of device {device} gave {times[:5]} ...: yield finite times >= 0, and stop after the last",
         )
         must(
             all(a < b for a, b in itertools.pairwise(times)),
@@ -149,7 +149,7 @@ def churn(model: Churn) -> None:
         )
         must(
             times == _switches(model, device),
-            "switches() depends on what was asked before: draw from streams(..., device) alone, keep no state",
+            "switches() depends on earlier calls: draw from streams(..., device) alone, keep no state",
         )
     for session in range(1, 6):
         members = model.members(session)
@@ -222,8 +222,8 @@ def mobility(model: Mobility) -> None:
         must_be_shaped("positions_m()", here_m, (DEVICES, 2), "return [devices, 2] metres")
         must(
             same(here_m, _start(model, DEVICES).positions_m(time_s)),
-            "positions_m() depends on what was asked before, or on more than the seed: draw all that a path"
-            ' needs from streams("mobility", ..., device)',
+            "positions_m() depends on earlier calls, or on more than the seed: draw all that a path needs "
+            'from streams("mobility", ..., device)',
         )
         must(
             same(here_m[:2], _start(model, 2).positions_m(time_s)),

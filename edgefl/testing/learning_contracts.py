@@ -27,9 +27,9 @@ def optimisers(optimiser: Optimiser) -> None:
         must(bool(together.isfinite().all()), "step() gives numbers that are not finite within three steps")
         must(
             torch.allclose(together[:1], alone, rtol=1e-5, atol=1e-7),
-            "step() moves a device differently together with others: keep rows independent",
+            "step() moves a device differently when others are stepped with it: keep rows independent",
         )
-        must_repeat("step()", together, _steps_of(optimiser, decay, 3), "keep no state, it is an argument")
+        must_repeat("step()", together, _steps_of(optimiser, decay, 3), "keep no state: state is an argument")
     must(
         torch.allclose(together, _steps_of(optimiser, decay, 3, each=True), rtol=1e-5, atol=1e-6),
         "step() moves differently if step numbers are given per device, [k, 1], as with state: kept",

@@ -164,7 +164,7 @@ def test_validate_takes_overrides_as_run_does(edgefl: Edgefl, digits: Path) -> N
     assert done.stderr.startswith("edgefl: error: --set devices.count=none devices.count: must be")
     study = digits.with_name("study.yaml")
     study.write_text(f"name: s\nscenario: {digits.name}\nseeds: [1]\nvariants: {{a: {{}}}}\n")
-    assert "is a study; --set works for scenarios only" in edgefl("validate", study, "--set", "seed=1").stderr
+    assert "is a study; --set works only for scenarios" in edgefl("validate", study, "--set", "seed=1").stderr
 
 
 def test_a_folder_that_was_deleted_is_one_line(

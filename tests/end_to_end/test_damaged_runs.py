@@ -88,8 +88,8 @@ def with_words(name: str) -> Callable[[Path], None]:
             r"^cannot read .*scenario\.yaml \(could not determine",
         ),
         (lambda run: (run / "scenario.yaml").unlink(), r"^cannot read .*scenario\.yaml \(No such file"),
-        (with_words("rounds.csv"), r"rounds\.csv is damaged, its column .* holds words"),
-        (with_words("ledger.csv"), r"ledger\.csv is damaged, its column device holds words"),
+        (with_words("rounds.csv"), r"rounds\.csv is damaged: its column .* holds words"),
+        (with_words("ledger.csv"), r"ledger\.csv is damaged: its column device holds words"),
     ],
 )
 def test_a_report_names_the_damaged_file(run: Path, damage: Callable[[Path], None], message: str) -> None:

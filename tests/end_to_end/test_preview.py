@@ -78,7 +78,27 @@ def test_handovers_are_those_of_the_run(preview: Preview, run: Path) -> None:
     assert len(preview.handovers_m) == len(handovers)
     assert preview.handovers_per_hour == pytest.approx(len(handovers) * 3600 / preview.walked_s)
     assert 0 < preview.borders < 3 * len(handovers)
-    assert f", {len(handovers) / preview.borders:.2g} for each border crossed" in "\n".join(preview.lines())
+    assert f", {len(handovers) / preview.borders:.2g} per border crossed" in "\n".join(preview.lines())
+
+
+def test_the_note_about_handovers_comes_before_the_run() -> None:
+    """Walkers among sites of UMi that stand too far apart for it: six for each border."""
+    walk = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 1.0, "speed_max_m_s": 1.8}
+    scenario = Scenario.model_validate(
+        {
+            "name": "walk",
+            "duration_s": 30,
+            "layout": {"rings": 1, "isd_m": 400, "federations": "centre"},
+            "devices": {"count": 60, "mobility": walk},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 2},
+            "rounds": {"every_s": 15},
+            "workload": {"payload_bits": 1e5, "flops_per_sample": 1e3},
+        }
+    )
+    preview = make_preview(scenario, "cpu")
+    (note,) = (one for one in preview.notes if one.startswith("handovers: "))
+    assert f"{len(preview.handovers_m):,}, {len(preview.handovers_m) / preview.borders:.1f} for each" in note
+    assert "radio.path_loss: uma" in note
 
 
 def test_rounds_cost_what_they_cost_in_the_run(preview: Preview, run: Path) -> None:

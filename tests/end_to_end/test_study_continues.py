@@ -192,7 +192,8 @@ def test_a_run_in_other_hands_is_left_alone(radio: Path, tmp_path: Path) -> None
     run(plan(radio), out, StudyOptions(jobs=1, noted=notes.append))
     assert not (out / "b" / "seed-1").exists()
     assert notes == [
-        f"other processes are doing b seed 1 ({claim.parent}); the same command continues what they leave"
+        f"other processes are running b seed 1 ({claim.parent});"
+        " the same command continues what they leave unfinished"
     ]
     assert code_of("study", radio, "--out", out) == ELSEWHERE, "what was compared is not the whole study"
     os.utime(claim, (time.time() - 1000,) * 2)

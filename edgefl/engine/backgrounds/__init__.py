@@ -19,7 +19,7 @@ class Background(Component):
     """
 
     file_bits: int = Field(4_000_000, ge=1, le=10**12, description="bits of each file")
-    users: int = Field(20, ge=1, le=10_000, description="users of a cell, at random places in it")
+    users: int = Field(20, ge=1, le=10_000, description="number of users in a cell, at random places")
     speed_m_s: ClassVar[float] = 1.0  # determines the Doppler shift of their links
     transmit_power_dbm: ClassVar[float] = 23.0  # of a phone, 38.101-1
 

@@ -47,7 +47,7 @@ def steps_of(path: Path) -> dict[int | None, LoadSteps]:
             raise _error(path, line, f"{of} begins at {time_s:g} s: its first row must be at 0")
         if steps.times_s and time_s <= steps.times_s[-1]:
             raise _error(
-                path, line, f"{of} is at {time_s:g} s after {steps.times_s[-1]:g} s: sort its rows by time"
+                path, line, f"{of} has {time_s:g} s after {steps.times_s[-1]:g} s: sort its rows by time"
             )
         steps.times_s.append(time_s)
         for name, direction in LOADS.items():

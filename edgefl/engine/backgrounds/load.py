@@ -18,7 +18,7 @@ class Load(Background):
     uplink_load: float = Field(
         0.0, ge=0, le=0.95, description="share of time in which background traffic alone would use the uplink"
     )
-    downlink_load: float = Field(0.0, ge=0, le=0.95, description="the same for the downlink")
+    downlink_load: float = Field(0.0, ge=0, le=0.95, description="the same share for the downlink")
 
     def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:
         return (self.uplink_load if direction == "uplink" else self.downlink_load), math.inf

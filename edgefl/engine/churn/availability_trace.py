@@ -76,8 +76,8 @@ class AvailabilityTrace(Churn):
         clients = _read(shipped.data(self.path), Path.cwd(), status.st_mtime_ns, status.st_size)
         if device >= len(clients) and not self.reuse:
             raise EdgeflError(
-                f"{self.path} has {len(clients)} clients but there are more devices: use at most as many, or"
-                " reuse: true to start again with the first client",
+                f"{self.path} has {len(clients)} clients, but there are more devices: use at most as many "
+                "devices, or set reuse: true to start again with the first client",
                 PLACE,
             )
         client = clients[device % len(clients)]
@@ -186,5 +186,5 @@ def _times(name: str, values: Any) -> list[float]:
 
 def _time(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-        raise ValueError(f"{name} is {quoted(value)}; a time is a number from 0 up")
+        raise ValueError(f"{name} is {quoted(value)}; a time must be a number of at least 0")
     return float(value)

@@ -101,9 +101,9 @@ class Attendance:
                     given_up = federation.waits()  # the run has an end: a device may come before
                     continue
                 raise EdgeflError(
-                    f"cell {federation.label} has had no device{self._why()} for {env.now - began_s:g} s since"
-                    f" simulated time {began_s:.3f} s, and no federation can go on; raise devices.count or"
-                    " cell.radius_m, or allow a longer rounds.max_wait_s, or give the run a duration_s",
+                    f"cell {federation.label} has had no device{self._why()} for {env.now - began_s:g} s, since "
+                    f"simulated time {began_s:.3f} s, and no federation can go on; raise devices.count or "
+                    "cell.radius_m, or allow a longer rounds.max_wait_s, or give the run a duration_s",
                     ("rounds", "max_wait_s"),
                 )
         if self.present():

@@ -33,8 +33,8 @@ class CloudSettings(Section):
     )
     waits_for: Literal["cells", "nobody"] = Field(
         "cells",
-        description="cells: the cloud makes a model when all cells have sent theirs, except cells that have ended or"
-        " have no device; nobody: at once, from the last model that each cell has sent",
+        description="what the cloud waits for before it makes a model. cells: a model from every cell that has not "
+        "ended and has a device; nobody: it does not wait and takes the last model of each cell",
     )
     backhaul_bps: float = Field(
         gt=0, le=1e15, description="rate of the line between a cell and the cloud, each way, bit/s"

@@ -26,7 +26,9 @@ class FedCs(Decider):
         le=1e9,
         description="time by which a round must end; if left out, rounds.deadline_s, which must then be set",
     )
-    count: int | None = Field(None, ge=1, le=1_000_000, description="most participants; null: no limit")
+    count: int | None = Field(
+        None, ge=1, le=1_000_000, description="maximum number of participants; null: no limit"
+    )
 
     def wanted(self, present: int) -> int:
         return min(self.count or present, present)
@@ -37,7 +39,8 @@ class FedCs(Decider):
         limit_s = self.deadline_s or candidates.deadline_s
         if math.isinf(limit_s):
             raise EdgeflError(
-                "fedcs takes as many as finish by a deadline: set rounds.deadline_s", ("rounds", "deadline_s")
+                "fedcs takes as many devices as finish by a deadline: set rounds.deadline_s",
+                ("rounds", "deadline_s"),
             )
         up_s, ready_s = seconds_alone(candidates), candidates.down_s + candidates.compute_s
         left, chosen, end_s = np.arange(len(candidates)), list[int](), 0.0

@@ -32,7 +32,7 @@ class Hungarian(CountedDecider):
         None,
         gt=0,
         le=1e9,
-        description="most joules of computing and sending for each device; null: no limit",
+        description="maximum energy of each device for computing and sending; null: no limit",
     )
 
     def decide(
@@ -42,7 +42,7 @@ class Hungarian(CountedDecider):
 
         of, errors, uplink = candidates, candidates.packet_errors, candidates.uplink
         if errors is None or uplink is None:
-            reason = "hungarian weighs which uploads arrive, but all do: set radio.link.uplink_waterfall_db"
+            reason = "hungarian weighs losses of uploads, but all arrive: set radio.link.uplink_waterfall_db"
             raise EdgeflError(reason, ("rounds", "selector"))
         # [kinds of blocks, 1], [devices, 1, powers]; blocks of one width are evaluated once
         blocks = np.array(self.widths or [1 / number] * number)[:number]

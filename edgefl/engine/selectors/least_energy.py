@@ -24,10 +24,15 @@ class LeastEnergy(CountedDecider):
         None,
         gt=0,
         le=1e9,
-        description="time by which all finish; if left out, rounds.deadline_s, or slack times the least",
+        description=(
+            "time by which all finish; if left out, rounds.deadline_s, or slack times the least possible time"
+        ),
     )
     slack: float = Field(
-        1.5, ge=1, le=1e6, description="without a deadline: time over the least in which all could finish"
+        1.5,
+        ge=1,
+        le=1e6,
+        description="without a deadline: the round's time over the least in which all could finish",
     )
     margin: ClassVar[float] = 0.9  # share of a deadline to plan for; the rest is for fading
 

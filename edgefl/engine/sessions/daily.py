@@ -32,7 +32,7 @@ class Daily(TimedPolicy):
     @model_validator(mode="after")
     def _hours(self) -> Self:
         if any(a >= b for a, b in pairwise(self.at_hours)):
-            raise ValueError(f"at_hours must rise, got {list(self.at_hours)}")
+            raise ValueError(f"at_hours must ascend, got {list(self.at_hours)}")
         return self
 
     @property

@@ -13,7 +13,7 @@ class Membership(BoundedPolicy):
     """
 
     changed_share: float = Field(
-        0.3, gt=0, le=2, description="departed plus new devices, over devices at the start"
+        0.3, gt=0, le=2, description="departed plus new devices, as a share of the devices at the start"
     )
 
     def evidence_of(self, state: SessionState) -> str | None:

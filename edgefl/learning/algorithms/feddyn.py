@@ -47,8 +47,8 @@ class FedDyn(FedAvg):
         0.01,
         ge=0,
         le=1e9,
-        description="weight of the regularisation, the authors' value; far below 1 / (lr x local steps) the first"
-        " rounds of a session overshoot, down to accuracy 0: take a larger one then",
+        description="weight of the regularisation; the default is the authors' value. Far below 1 / (lr x local "
+        "steps) the first rounds of a session overshoot, down to accuracy 0: take a larger weight then",
     )
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:

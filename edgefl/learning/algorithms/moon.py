@@ -29,7 +29,7 @@ class Moon(FedAvg):
     keeps_local_model: ClassVar = True
     of_classes: ClassVar = True
 
-    mu: float = Field(1.0, ge=0, le=1e9, description="weight of the contrast")
+    mu: float = Field(1.0, ge=0, le=1e9, description="weight of the contrastive term")
     tau: float = Field(1.0, ge=1e-6, le=1e9, description="temperature")
 
     def term(self, start: Tensor, previous: Tensor | None) -> OutputTerm | None:

@@ -170,7 +170,7 @@ class FeedbackCodec(Codec):
     of compress().
     """
 
-    error_feedback: bool = Field(True, description="add what earlier messages left out to the next change")
+    error_feedback: bool = Field(True, description="add to the next change what earlier messages left out")
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
         return {RESIDUAL: sizes.count} if self.error_feedback else {}

@@ -21,7 +21,7 @@ class FedPaq(FeedbackCodec):
     """
 
     error_feedback: bool = Field(
-        False, description="add what earlier messages left out to the next change; FedPAQ does not"
+        False, description="add to the next change what earlier messages left out; FedPAQ does not"
     )
     bits: int = Field(8, ge=1, le=20, description="bits of each number")
 

@@ -24,7 +24,7 @@ class PowerSgd(Codec):
     """
 
     rank: int = Field(2, ge=1, le=10_000, description="columns of the factors")
-    error_feedback: bool = Field(True, description="add what earlier messages left out to the next change")
+    error_feedback: bool = Field(True, description="add to the next change what earlier messages left out")
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
         factors = sum(self.rank * width for _, _, width in self._matrices(sizes))

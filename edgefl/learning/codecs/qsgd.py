@@ -26,7 +26,7 @@ class Qsgd(FeedbackCodec):
     """
 
     error_feedback: bool = Field(
-        False, description="error feedback: add to the next change what earlier messages lost; QSGD has none"
+        False, description="add to the next change what earlier messages left out; QSGD does not"
     )
     levels: int = Field(
         7, ge=1, le=2**20, description="s: levels above 0; 1 takes 2 bits a number, 7 takes 4, 127 takes 8"

@@ -40,9 +40,9 @@ class DealtByGroup(DeviceData):
             groups = partition.groups_of(by_group.sizes, devices, streams)
             if groups is None:
                 raise EdgeflError(
-                    "this data set generates the samples of a group when its device takes part, but here a device"
-                    " holds samples of several groups: take natural, or a data set in memory (synthetic without"
-                    " test_groups, huggingface without on_demand)"
+                    "this data set generates the samples of a group when its device takes part, but here a "
+                    "device holds samples of several groups: take the partition natural, or a data set in "
+                    "memory (synthetic without test_groups, huggingface without on_demand)"
                 )
         self._groups = groups
         self._by_group, self._classes, self._pool = by_group, classes, pool

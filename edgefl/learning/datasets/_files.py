@@ -139,7 +139,7 @@ def locate(files: FileSet, root: Path | None = None, *, download: bool = False) 
         if len(present := _present(files, folder)) == len(files.md5):
             return present
     if not download:
-        raise _missing(files, places, root, "not tried, this is only a check")
+        raise _missing(files, places, root, "not tried, since this is only a check")
     if os.environ.get("EDGEFL_OFFLINE", "0") not in ("", "0"):
         raise _missing(files, places, root, "forbidden by EDGEFL_OFFLINE")
     served_in = files.archive.url if files.archive else None

@@ -16,9 +16,9 @@ from edgefl.rng import Streams
 Scale = Literal["columns", "all", "none"]
 SCALE: Any = Field(
     "columns",
-    description="mean and deviation of the training samples that inputs are scaled by: columns, those of each column"
-    " of a table, or each channel of images [n, channels, height, width]; all, those of all numbers together; none,"
-    " no scaling, e.g. for token numbers",
+    description="how inputs are scaled to the mean and deviation of the training samples. columns: each "
+    "column of a table, or each channel of images [n, channels, height, width]; all: all "
+    "numbers together; none: not at all, e.g. for token numbers",
 )
 Size = tuple[Annotated[int, Field(ge=1, le=1024)], Annotated[int, Field(ge=1, le=1024)]]
 SIZE: Any = Field((32, 32), description="[height, width] to which images are resized, pixels")
@@ -32,7 +32,7 @@ def require_file(path: Path, remedy: str) -> None:
         EdgeflError: the path does not exist; names the place and the remedy.
     """
     if not path.exists():
-        here = "" if path.is_absolute() else f" (looked beside the scenario and in {Path.cwd()})"
+        here = "" if path.is_absolute() else f" (looked in the scenario's folder and in {Path.cwd()})"
         raise EdgeflError(f"{path} is not there{here}: {remedy}")
 
 

@@ -38,7 +38,7 @@ class AgNews(TextDataset):
         texts, labels = [], []
         for number, row in enumerate(csv.reader(io.StringIO(content.decode("utf-8"), newline="")), start=1):
             if len(row) != 3 or row[0] not in ("1", "2", "3", "4"):
-                raise ValueError(f"row {number} is not class, title and description")
+                raise ValueError(f"row {number} does not hold class, title and description")
             labels.append(int(row[0]) - 1)
             texts.append(f"{row[1]} {row[2]}")
         return texts, np.array(labels, np.int64)

@@ -31,7 +31,9 @@ class Csv(Dataset):
     test_path: Path | None = Field(
         None, description="file of the test samples, with the same columns; if left out, they are split off"
     )
-    test_share: float = Field(0.2, gt=0, lt=1, description="share split off for testing, without test_path")
+    test_share: float = Field(
+        0.2, gt=0, lt=1, description="share split off for testing if there is no test_path"
+    )
     scale: Scale = SCALE
 
     @property
@@ -49,7 +51,7 @@ class Csv(Dataset):
         if self.test_path is not None:
             test_head, tests = _read(self.test_path)
             if test_head != head:
-                raise EdgeflError(f"{self.test_path} has the columns {test_head}, {self.path} has {head}")
+                raise EdgeflError(f"{self.test_path} has the columns {test_head}, but {self.path} has {head}")
             parts.append((self.test_path, tests))
         label = self._column(head, self.label) if self.label else len(head) - 1
         group = self._column(head, self.group) if self.group else None

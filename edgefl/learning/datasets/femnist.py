@@ -31,9 +31,8 @@ class Femnist(FileDataset):
         md5={TRAIN: None, TEST: None},
         folders=("femnist", "femnist/data", "leaf/data/femnist/data"),
         remedy=(
-            "git clone https://github.com/TalwalkarLab/leaf && cd leaf/data/femnist &&"
-            " ./preprocess.sh -s niid --sf 1.0 -k 0 -t sample && mkdir -p {cache}"
-            " && cp -r data/train data/test {cache}"
+            "git clone https://github.com/TalwalkarLab/leaf && cd leaf/data/femnist && ./preprocess.sh -s niid --sf "
+            "1.0 -k 0 -t sample && mkdir -p {cache} && cp -r data/train data/test {cache}"
         ),
     )
 

@@ -29,7 +29,7 @@ class Npz(Dataset):
 
     path: Path = Field(description="the file; relative to the scenario's file")
     test_share: float = Field(
-        0.2, gt=0, lt=1, description="share split off for testing, if the file has x and y"
+        0.2, gt=0, lt=1, description="share of the samples split off for testing if the file has only x and y"
     )
     scale: Scale = SCALE
 

@@ -73,7 +73,7 @@ def _data(names: list[str], read: Callable[[str], bytes]) -> Data:
         raise ValueError(f"the folder train/{min(strange)} is not listed in {CLASSES}")
     rows = [line.split("\t") for line in read(ANNOTATIONS).decode().splitlines()]
     if any(len(row) < 2 or row[1] not in label for row in rows):
-        raise ValueError(f"{ANNOTATIONS}: not image names and listed classes")
+        raise ValueError(f"{ANNOTATIONS}: does not hold image names with listed classes")
     train, test = (
         Split(_decode(files, read), np.array([label[wnid] for wnid in kinds], np.int64))
         for files, kinds in (

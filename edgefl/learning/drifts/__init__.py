@@ -56,13 +56,11 @@ class Drift(Component):
         50.0, gt=0, le=1e9, description="when the new concept begins: a round, or simulated seconds"
     )
     every: float = Field(
-        100.0, gt=0, le=1e9, description="incremental: between two steps; recurrent: between two changes"
+        100.0, gt=0, le=1e9, description="interval of steps (incremental) or of changes (recurrent)"
     )
     step: float = Field(0.2, gt=0, le=1, description="incremental: share of devices that drift in each step")
     share: float = Field(1.0, ge=0, le=1, description="share of devices that drift at all")
-    cells: tuple[Site, ...] | None = Field(
-        None, description="only devices that learn with these cells; null: all"
-    )
+    cells: tuple[Site, ...] | None = Field(None, description="cells in which devices drift; null: all")
 
     @abstractmethod
     def change(self, split: Split, classes: int) -> Split:

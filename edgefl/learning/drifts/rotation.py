@@ -17,7 +17,7 @@ class Rotation(Drift):
     def change(self, split: Split, classes: int) -> Split:
         if split.x.ndim not in (3, 4) or split.x.shape[-1] != split.x.shape[-2]:
             raise EdgeflError(
-                f"rotation turns square images; samples here are {list(split.x.shape[1:])}: use label_swap"
+                f"rotation needs square images, but samples here are {list(split.x.shape[1:])}: use label_swap"
             )
         turned = np.rot90(split.x, axes=(-2, -1))
         return Split(np.ascontiguousarray(turned), split.y, split.groups)

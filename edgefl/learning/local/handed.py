@@ -9,7 +9,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Algorithm
 
 # the kinds of tensors, and how to add a name to each
-OWN = "own vectors of its devices: name it in device_vectors"
+OWN = "vectors of its devices: name it in device_vectors"
 STATE = "values of the server's state: return it from init_state, join and aggregate"
 NOTES = "notes of the round: return it from receive or upload"
 REMEMBERED = "notes that its devices remember: name it in remembers"
@@ -35,7 +35,7 @@ class Handed(dict[str, Tensor]):
         where, _, remedy = self._among.partition(": ")
         known = f"only {', '.join(self)}" if self else "nothing"
         raise EdgeflError(
-            f"{self._algorithm} asks for {name!r} among the {where}, which have {known}; {remedy} (a class that"
-            " extends another algorithm replaces what it sets or overrides, unless it includes that one's too)",
+            f"{self._algorithm} asks for {name!r} among the {where}, which have {known}; {remedy} (a class "
+            "that extends another algorithm replaces what it overrides: include that algorithm's values too)",
             ("learning", "algorithm"),
         )

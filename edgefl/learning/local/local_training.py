@@ -107,7 +107,8 @@ class LocalTraining:
             self._run(kind, task, models)
         except torch.OutOfMemoryError as error:
             raise EdgeflError(
-                f"{self._memory_bytes / 1e9:g} GB of devices do not fit the GPU's memory: set less",
+                f"{self._memory_bytes / 1e9:g} GB for devices trained together do not fit in the GPU's "
+                "memory: set less",
                 ("learning", "local", "memory_gb"),
             ) from error
         except (RuntimeError, NotImplementedError) as error:

@@ -25,16 +25,16 @@ def has_bf16() -> bool | None:
 
 def bf16_note() -> str | None:
     """Return a note on `learning.local.precision: bf16` for this CPU, or None if it has the instructions."""
-    slow = "training takes twice as long as with float32, and ten times as long if it lacks AVX-512 too"
+    slow = "training takes twice as long as with float32, and ten times as long if the processor lacks AVX-512 too"
     match has_bf16():
         case True:
             return None
         case False:
             return (
-                f"learning.local.precision is bf16, and this processor has no bfloat16 instructions: {slow}"
+                f"learning.local.precision is bf16, but this processor has no bfloat16 instructions: {slow}"
             )
         case None:
             return (
-                "learning.local.precision is bf16, and this system does not say whether its processor has bfloat16"
-                f" instructions: without them {slow}"
+                "learning.local.precision is bf16, but this system does not say whether its processor has "
+                f"bfloat16 instructions: without them {slow}"
             )

@@ -156,8 +156,8 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except (OSError, SafetensorError) as error:
         raise EdgeflError(
-            f"{path}: cannot be read as safetensors ({error}); convert a PyTorch file by"
-            " safetensors.torch.save_file(module.state_dict(), path)"
+            f"{path}: cannot be read as safetensors ({error}); convert a PyTorch file with "
+            "safetensors.torch.save_file(module.state_dict(), path)"
         ) from error
 
 

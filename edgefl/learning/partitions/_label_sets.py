@@ -55,7 +55,7 @@ class RecurringLabels(Partition):
     )
     label_order: Literal["random", "ascending"] = Field(
         "random",
-        description="order in which labels are assigned to the two sets: random by the seed, or ascending",
+        description="order in which labels are assigned to the two sets: random from the seed, or ascending",
     )
 
     def key(self, session: int) -> int:

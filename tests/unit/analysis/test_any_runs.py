@@ -78,7 +78,7 @@ def test_a_report_on_several_folders_goes_beside_them(
     monkeypatch.chdir(a)
     assert load_runs([".", "../b"]).folder() == Path("../comparison")
     monkeypatch.setattr("edgefl.analysis.runs.load.os.path.commonpath", lambda paths: "/")
-    with pytest.raises(ValueError, match="no folder in common to write to: choose one with --out"):
+    with pytest.raises(ValueError, match="no common folder to write to: choose one with --out"):
         compare([a, b], target=0.6)
 
 

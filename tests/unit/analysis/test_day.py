@@ -45,7 +45,7 @@ def study(write_run: Write) -> Path:
 def test_whose_population_a_session_has() -> None:
     members = [frozenset(devices.split()) for devices in MEMBERS]
     begun = ["4:00", "8:00", "18:00"]
-    assert _notes(members, begun, 0.5) == ["new population", "new population", "as at 4:00"]
+    assert _notes(members, begun, 0.5) == ["new population", "new population", "same as at 4:00"]
     assert _notes(members, begun, 0.7) == ["new population"] * 3  # two of three
 
 

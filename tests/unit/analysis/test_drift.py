@@ -178,7 +178,7 @@ def test_runs_without_drift_are_refused(tmp_path: Path) -> None:
 
 def test_weights_that_a_run_has_not_recorded(tmp_path: Path) -> None:
     with pytest.raises(
-        ValueError, match=r"no accuracy_by_samples, which runs with learning\.evaluation\.tested_on"
+        ValueError, match=r"no accuracy_by_samples: run them again with learning\.evaluation\.tested_on"
     ):
         compare_drift(study(tmp_path), reading=Reading(by="samples"))
 

@@ -63,8 +63,8 @@ def test_running_means_stop_at_the_drift(figure: Figure) -> None:
 def test_the_heading_says_over_how_many_rounds_and_seeds_is_averaged(figure: Figure) -> None:
     """1,000 rounds are drawn as 200 means of 5."""
     for one, begins in (
-        (figure, "Running mean of 5 rounds"),
-        (drawn((1, 2)), "Mean of 2 seeds. Running mean of 5"),
+        (figure, "Running mean over 5 rounds"),
+        (drawn((1, 2)), "Mean of 2 seeds. Running mean over 5"),
     ):
         (said,) = (text.get_text() for text in one.texts if "Running mean" in text.get_text())
         assert said.startswith(begins)

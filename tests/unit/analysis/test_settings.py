@@ -54,7 +54,7 @@ def test_means_deviations_and_leads(write_run: Write) -> None:
     assert table["best"].tolist() == ["ours", "other", "ours", "ours"]
     text = (root / "settings.md").read_text()
     assert "ours is ahead of all others in 3 of 4 pairs" in text
-    assert "Behind: alpha 0.3, session 3: other by 10.00" in text
+    assert "Behind at alpha 0.3, session 3: other leads by 10.00" in text
     assert "**70.00 ± 0.00**" in text
     assert r"\textbf{70.00 $\pm$ 14.14}" in (root / "settings.tex").read_text()
     assert (root / "settings.png").stat().st_size > 10_000
@@ -102,7 +102,7 @@ def test_seeds_that_only_some_settings_have_are_left_out(write_run: Write) -> No
     runs = {(setting, name, 1): [0.8, 0.6] for setting in ("0.3", "0.7") for name in ("ours", "other")}
     settings = compare_settings(write_grid(write_run, runs | {("0.3", "ours", 2): [0.1, 0.1]}))
     assert settings.seeds == (1,)
-    assert "compared on the seeds that all settings have: 1" in settings.notes
+    assert "only the seeds that all settings have are compared: 1" in settings.notes
 
 
 def write_costs(write_run: Write, latencies_s: dict[tuple[str, str, int], list[float]]) -> Path:

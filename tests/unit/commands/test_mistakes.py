@@ -46,7 +46,7 @@ watts for dBm | 20.0e+6 | 20.0e+6\n  budget: {server_power_dbm: 2000} | 8 | must
 typo in a component | logistic | logistik | 10 | no model 'logistik': did you mean 'logistic'?
 hyphen for underscore | digits | fashion-mnist | 9 | did you mean 'fashion_mnist'?
 parameter of another | mu: 0.1 | beta: 0.1 | 11 | learning.algorithm.beta: unknown key; known: mu
-parameter without its component | {name: fedprox, mu: 0.1} | {mu: 0.1} | 11 | learning.algorithm.mu: unknown key of fedavg, the default where no name is given: write {name: ..., mu:
+parameter without its component | {name: fedprox, mu: 0.1} | {mu: 0.1} | 11 | learning.algorithm.mu: unknown key of fedavg, the default if no name is given: write {name: ..., mu:
 decimal comma | mu: 0.1 | mu: 0,1 | 11 | if the comma before it is a decimal comma, write a point
 one letter short | rounds: 2} | round: 2} | 5 | sessions.round: unknown key: did you mean 'rounds'?
 slash in a name | name: mine | name: a/b | 1 | got 'a/b' (letters, digits, . _ -)
@@ -60,7 +60,7 @@ text for a number | count: 4 | count: four | 4 | must be a whole number, got 'fo
 number in quotes | count: 4 | count: '4' | 4 | got '4': write it without quotes
 yes for true | mu: 0.1}\n | mu: 0.1}\n  local: {one_pass: yes}\n | 12 | must be true or false, got 'yes'
 missing trace |   count: 4\n |   count: 4\n  mobility: {name: trace, path: nowhere.csv}\n | 5 | nowhere.csv: no such file in 
-missing data | digits | {name: npz, path: nowhere.npz} | 9 | nowhere.npz is not there (looked beside the scenario and in
+missing data | digits | {name: npz, path: nowhere.npz} | 9 | nowhere.npz is not there (looked in the scenario's folder and in
 absent class |   count: 4\n |   count: 4\n  classes: {phone: {share: 0.5}}\n | 3 | the classes' shares sum to 0.5: make it 1
 absent area |   count: 4\n |   count: 4\n  mobility: {name: attraction, homes: town}\n | 5 | no area 'town': define it below areas:
 absent device |   count: 4\n |   count: 4\n  churn: {name: client_pattern, sessions: [[0, 9]]}\n | 5 | session 1 names device 9, but there are 4, 0 to 3

@@ -155,7 +155,7 @@ def test_a_study_is_all_of_its_runs_in_80_columns(under_way: Making, tmp_path: P
     )
     standings = [each.look() for each in watching.find(tmp_path)]
     told = text(*standings, of=watching.planned(tmp_path))
-    assert "2 running; of at most 12 of the study" in told
+    assert "2 running; the study has at most 12 runs" in told
     assert max(map(len, told.splitlines())) <= 80
     assert " left" in told
     # no number is cut, and both ends of a name are there; bars stand where there is room

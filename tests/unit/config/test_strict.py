@@ -158,9 +158,9 @@ def test_numbers_are_seen_in_every_shape() -> None:
         ("learning.base_model=once", "learning.base_model: was removed: "),
         (
             "learning.algorithm={name: fedadam, beta1: 0.3}",
-            "learning.algorithm.beta1: is a constant now, 0.9: ",
+            "learning.algorithm.beta1: is now a constant, 0.9: ",
         ),
-        ("radio.broadcast_quantile=0", "radio.broadcast_quantile: is a constant now, 0.05: leave it out"),
+        ("radio.broadcast_quantile=0", "radio.broadcast_quantile: is now a constant, 0.05: leave it out"),
     ],
 )
 def test_keys_of_earlier_versions_say_what_became_of_them(tmp_path: Path, sets: str, message: str) -> None:

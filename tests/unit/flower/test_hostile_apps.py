@@ -89,7 +89,7 @@ def run(tmp_path: Path, answer: Answer, initial: Any = (GOOD,)) -> Any:
         (bytes_of(b"junk"), "cannot be read"),
         (bytes_of(b"\x80\x04."), "cannot be read"),
         (sends(GOOD, examples=0), None),
-        (sends(GOOD, examples=-5), "device 1 names -5 samples"),
+        (sends(GOOD, examples=-5), "device 1 reports -5 samples"),
         (sends(GOOD, examples=10**18), "samples"),
         (sends(GOOD, examples=1.5), "samples"),
         (sends(GOOD, examples=float("nan")), "samples"),

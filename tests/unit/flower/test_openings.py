@@ -195,8 +195,11 @@ def test_counters_keep_their_type_and_are_not_averaged() -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"warm_start": Continuous()}, "a strategy does not support its training or check"),
-        ({"warm_start": Similarity(check=True)}, "a strategy does not support its training or check"),
+        ({"warm_start": Continuous()}, "a strategy cannot do the training or the check of this warm start"),
+        (
+            {"warm_start": Similarity(check=True)},
+            "a strategy cannot do the training or the check of this warm start",
+        ),
         ({"warm_start": Similarity(pilot_model="good")}, "needs accuracies"),
         ({"pilot_sessions": 0}, "at least 1"),
     ],

@@ -192,7 +192,7 @@ class NoWork:
 
 BAD: list[tuple[Any, str]] = [
     (changed(lambda one: replace(one, ids=one.ids[::-1])), "return the ids as given"),
-    (changed(lambda one: replace(one, ids=(99, *one.ids[1:]))), "answered for devices"),
+    (changed(lambda one: replace(one, ids=(99, *one.ids[1:]))), "was asked about devices"),
     (
         changed(lambda one: replace(one, iterations=(-1, *one.iterations[1:]))),
         "iterations of device",
@@ -204,7 +204,10 @@ BAD: list[tuple[Any, str]] = [
     ),
     (changed(lambda one: replace(one, down_bits=5)), "down_bits has 5 for 8 devices"),
     (changed(lambda one: replace(one, scalars={"loss": (float("nan"),) * 8})), "which is not finite"),
-    (changed(lambda one: replace(one, scalars={"loss": "abcdefgh"})), "loss is 'a'; a number, or None"),
+    (
+        changed(lambda one: replace(one, scalars={"loss": "abcdefgh"})),
+        "loss is 'a'; must be a number, or None",
+    ),
     (
         changed(lambda one: replace(one, after={"nowhere": "training"})),
         "after['nowhere'] is 'training'",
@@ -217,17 +220,17 @@ BAD: list[tuple[Any, str]] = [
     (evaluating(0.5), "evaluate() gave float"),
     (evaluating(Evaluation(50.0, None)), "accuracy 50; it is a share"),
     (evaluating(Evaluation(None, float("inf"))), "loss is inf"),
-    (of(payload_bits=0), "payload_bits is 0; an integer from 1 on"),
-    (of(payload_bits=1.5), "payload_bits is 1.5; an integer"),
-    (of(flops_per_sample=float("nan")), "flops_per_sample is nan; a number from 0 on"),
+    (of(payload_bits=0), "payload_bits is 0; must be an integer of at least 1"),
+    (of(payload_bits=1.5), "payload_bits is 1.5; must be an integer"),
+    (of(flops_per_sample=float("nan")), "flops_per_sample is nan; must be a number of at least 0"),
     (NoWork, "has no flops_per_sample and no payload_bits"),
     (3, "has no session() and cannot be called"),
     (of(session=lambda self, start: None), "session() gave NoneType"),
     (staged(), "no stage has rounds=None"),
     (staged(object()), "which has no facts and no train"),
     (of(facts={"phase": "train"}), "facts are dict; make them edgefl.contract.StageFacts"),
-    (of(facts=StageFacts("train round", None)), "phase is 'train round'; name it"),
-    (of(facts=StageFacts("train", 0)), "rounds of train is 0; an integer from 1 on"),
+    (of(facts=StageFacts("train round", None)), "phase is 'train round'; it must be"),
+    (of(facts=StageFacts("train", 0)), "rounds of train is 0; must be an integer of at least 1"),
     (of(facts=StageFacts("train", None, share=0)), "share of train is 0"),
     (of(state=property()), "has restore and stages"),
 ]
@@ -295,7 +298,7 @@ class Lost(Ridge):
         (Counted, "change nothing in evaluate()"),
         (Forgetful, "into state()"),
         (Wavering, "return the same columns in all rounds"),
-        (Untold, "JSON does not give back"),
+        (Untold, "JSON cannot restore"),
         (Lost, "stages() of a restored learner"),
         (BAD[2][0], "iterations of device 0 is -1"),
     ],

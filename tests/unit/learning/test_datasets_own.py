@@ -141,7 +141,7 @@ def test_a_folder_of_images(parts: tuple[str, ...]) -> None:
 
 
 def test_folders_that_do_not_fit() -> None:
-    with refused_at("", "pets is not there (looked beside the scenario and in "):
+    with refused_at("", "pets is not there (looked in the scenario's folder and in "):
         ImageFolder(path="pets").check()
     with refused_at("", "/dev/null is a file: name a folder with a folder of images for each"):
         ImageFolder(path="/dev/null").check()

@@ -13,10 +13,10 @@ import pytest
 
 from edgefl.engine.air.efficiency import STEP, Efficiency
 from edgefl.engine.parts import Outcome, Part, Span
+from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.notes import (
     NR_EFFICIENCY,
     Counts,
-    more_handovers_than_borders,
     of_gains,
     without_coverage,
 )
@@ -52,8 +52,9 @@ def test_a_run_that_never_learnt(tmp_path: Path) -> None:
     before, note = notes_of(tmp_path, rounds={"min_updates": 2, "deadline_s": 1e-6})
     assert before.startswith("rounds.deadline_s 1e-06: almost no update can arrive in time")
     assert note == (
-        "no update was ever aggregated, in 4 rounds: in all, 0 of 16 participations were completed, and a round"
-        " needs 2 (rounds.min_updates); a longer rounds.deadline_s or fewer rounds.min_updates lets more arrive"
+        "no update was ever aggregated in 4 rounds: overall, 0 of 16 participations were completed, and a round"
+        " needs 2 (rounds.min_updates); a longer rounds.deadline_s lets more updates arrive, and a lower"
+        " rounds.min_updates requires fewer"
     )
 
 
@@ -69,7 +70,7 @@ def test_notes_of_several_federations_say_whose(tmp_path: Path) -> None:
     )
     assert [note.partition(":")[0] for note in told] == ["federation b", "federation b", "federation a"]
     assert "almost no update can arrive in time" in told[0]
-    assert "no update was ever aggregated, in 4 rounds: in all, 0 of 8 participations" in told[1]
+    assert "no update was ever aggregated in 4 rounds: overall, 0 of 8 participations" in told[1]
     assert "no session began with saved models; the first that can is session 3" in told[2]
 
 
@@ -80,7 +81,7 @@ def test_a_run_in_which_nobody_ever_was(tmp_path: Path) -> None:
     churn = {"name": "availability_trace", "path": str(tmp_path / "later.json")}
     devices = {"count": 1, "churn": churn}
     notes = notes_of(tmp_path / "run", duration_s=10.0, devices=devices, rounds={"max_wait_s": 1.0})
-    assert "no round was ever held: no device was in a cell with a server" in notes
+    assert "no round ever took place: no device was in a cell with a server" in notes
 
 
 def plan(days: str, hour: str) -> dict[str, Any]:
@@ -154,9 +155,76 @@ def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) 
     ],
 )
 def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int, says: str | None) -> None:
-    counts = Counts(events=Counter({"handover": handovers}))
-    found = list(more_handovers_than_borders(counts, crossed))
+    scenario = Scenario.model_validate(BASE | {"layout": {"rings": 1}, "radio": {}})
+    found = list(more_handovers_than_borders(scenario, handovers, crossed))
     assert [bool(found), *(says in note for note in found if says)] == ([True, True] if says else [False])
+
+
+@pytest.mark.parametrize(
+    ("sections", "fewer_by"),
+    [
+        (
+            {"layout": {"rings": 1, "isd_m": 400}},
+            "radio.path_loss: uma (umi is for sites 200 m apart), layout.sectors: 3, handover.l3_filter_k: 8 or"
+            " handover.a3_offset_db above 3",
+        ),
+        (
+            {
+                "layout": {"rings": 1, "sectors": 3},
+                "radio": {"propagation": {"line_of_sight": "probabilistic"}},
+            },
+            "radio.propagation.line_of_sight: soft, handover.l3_filter_k: 8 or handover.a3_offset_db above 3",
+        ),
+        (
+            {
+                "layout": {"sites": [[0, 0], [300, 0]], "sectors": 3},
+                "radio": {
+                    "path_loss": "uma",
+                    "propagation": {
+                        "line_of_sight": "always",
+                        "site_correlation": 0.2,
+                        "los_site_correlation": 0.0,
+                    },
+                },
+                "handover": {"time_to_trigger_s": 0.32, "l3_filter_k": 11, "a3_offset_db": 2},
+            },
+            "radio.propagation.site_correlation: 0.5, handover.time_to_trigger_s: 0.64 or handover.a3_offset_db"
+            " above 2",
+        ),
+        (
+            {
+                "layout": {"rings": 1, "sectors": 3},
+                "radio": {"propagation": {"shadowing_std_db": 0.0, "los_site_correlation": 0.1}},
+                "handover": {"l3_filter_k": 8},
+            },
+            "radio.propagation.los_site_correlation: 0.5 or handover.a3_offset_db above 3",
+        ),
+        (
+            {"layout": {"rings": 1, "sectors": 3}, "handover": {"l3_filter_k": 8, "a3_offset_db": 6}},
+            "handover.a3_offset_db above 6",
+        ),
+    ],
+)
+def test_the_remedies_are_those_that_the_scenario_lacks(sections: dict[str, Any], fewer_by: str) -> None:
+    scenario = Scenario.model_validate(BASE | {"radio": {}} | sections)
+    (note,) = more_handovers_than_borders(scenario, 100, 10)
+    assert note.endswith(f"(docs/trust.md). For fewer, set {fewer_by}")
+
+
+@pytest.mark.parametrize(
+    ("layout", "far"),
+    [
+        ({"sectors": 3}, False),
+        ({"rings": 1, "isd_m": 200}, False),
+        ({"rings": 1, "isd_m": 201}, True),
+        ({"sites": [[0, 0], [190, 0], [0, 190]]}, False),
+        ({"sites": [[0, 0], [190, 0], [0, 230]]}, True),  # 203 m in the mean
+    ],
+)
+def test_sites_too_far_apart_for_umi(layout: dict[str, Any], far: bool) -> None:
+    scenario = Scenario.model_validate(BASE | {"radio": {}, "layout": layout})
+    (note,) = more_handovers_than_borders(scenario, 100, 10)
+    assert ("radio.path_loss: uma" in note) == far
 
 
 def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) -> None:
@@ -172,8 +240,8 @@ def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) 
     rounds = {"every_s": 0.1}
     (note,) = notes_of(tmp_path / "run", radio=radio, rounds=rounds)
     assert re.fullmatch(
-        r"radio.background: its load is known until 0.02 s, and the run covers 0.3\d* s: the last load held from"
-        " then on; add rows to its trace",
+        r"radio.background: its trace ends at 0.02 s, but the run covers 0.3\d* s: the last load held from"
+        " then on; add rows to the trace",
         note,
     )
 
@@ -193,7 +261,7 @@ def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
     [
         ("average", 2, 3, "no session began with saved models; the first that can is session 4"),
         ("average", 1, 2, "no session began with saved models; the first that can is session 3"),
-        ("average", 100, 3, "never acts: sessions 1 to 100 are pilot ones"),
+        ("average", 100, 3, "never acts: sessions 1 to 100 are pilot sessions"),
         ("average", 1, 3, None),
         ("previous", 1, 1, None),
     ],
@@ -213,7 +281,7 @@ LONG = {"payload_bits": 20 * 10**8 // 4, "flops_per_sample": 1}
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_a_radio_faster_than_nr(sharing: str, tmp_path: Path) -> None:
     (note,) = notes_of(tmp_path / "free", workload=LONG, radio={"sharing": sharing})
-    assert "one layer of NR at most 7.4" in note
+    assert "one layer of NR carries at most 7.4" in note
     assert "radio.link.max_efficiency caps it" in note
     assert (
         notes_of(
@@ -281,7 +349,7 @@ def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Pat
         devices={"count": 20},
     )
     assert re.fullmatch(
-        r"out of coverage: [\d.]+ devices of a cell in the mean when a round began, at most \d+; they were neither"
+        r"out of coverage: on average [\d.]+ devices of a cell when a round began, at most \d+; they were neither"
         r" selected nor waited for, and 0 of 4 rounds \(0.0%\) ended with a timer \(radio.monitoring.t310_s,"
         r" t311_s\); closer sites .*",
         note,
@@ -295,9 +363,9 @@ def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Pat
 def test_what_befalls_one_part_in_fifty_is_not_noted() -> None:
     few, more = (Counts(participants=1000, uncovered=[each] * 10, rounds=Counter({0: 10})) for each in (2, 3))
     assert list(without_coverage(few)) == []
-    assert_matches(list(without_coverage(more)), "out of coverage: 3 devices")
+    assert_matches(list(without_coverage(more)), "out of coverage: on average 3 devices")
     many = Counts(participants=1000, uncovered=[19_978, 19_979], rounds=Counter({0: 2}))
-    assert_matches(list(without_coverage(many)), "out of coverage: 19,978 devices")
+    assert_matches(list(without_coverage(many)), "out of coverage: on average 19,978 devices")
     near = [SimpleNamespace(clamped=clamped, beyond=0) for clamped in (20, 21)]
     assert list(of_gains(near[0], few)) == []  # type: ignore[arg-type]
     assert_matches(list(of_gains(near[1], few)), "21 times a device was closer")  # type: ignore[arg-type]
@@ -307,7 +375,7 @@ def test_what_befalls_one_part_in_fifty_is_not_noted() -> None:
     ("keys", "says"),
     [
         ({"devices": {"power": "journal"}}, "books radiated power only: 0.2 W while sending"),
-        ({"radio": {"tdd": None}}, "100 MHz in each direction at once"),
+        ({"radio": {"tdd": None}}, "100 MHz in both directions at once"),
     ],
 )
 def test_what_is_not_as_in_networks_is_said_where_they_are_meant(

@@ -92,7 +92,7 @@ def test_a_run_of_a_duration_has_as_many_sessions_as_there_is_time_for(digits: P
         "learning.pilot_sessions=3",
         "rounds.min_updates=2",
     ]
-    with refused_at("rounds.min_updates", "2 exceeds 1"):
+    with refused_at("rounds.min_updates", "2 exceeds the number of participants"):
         scenario.load(digits, overrides)
     loaded = scenario.load(digits, overrides[:-1])
     assert prepare(loaded, device="cpu").notes == []
@@ -126,8 +126,7 @@ def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) ->
     (note,) = notes()
     assert note.startswith(f"learning.algorithm {name}: accuracy is the global model's")
     assert (
-        "learning.evaluation.tested_on: devices tests them, as accuracy_personal of rounds.csv and devices.csv"
-        in note
+        "set learning.evaluation.tested_on: devices (accuracy_personal in rounds.csv and devices.csv)" in note
     )
     assert notes("learning.evaluation.tested_on=devices", "record.devices=none") == []
 
@@ -145,21 +144,21 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all models bu
         (["learning.algorithm=feddc"], f"{BOTH_WAYS} and {AS_IT_BEGINS}", ""),
         (["learning.algorithm=hypcluster"], ONE_MODEL, CHOICE),
         (["learning.algorithm=feddrift"], ONE_MODEL, CHOICE),
-        (["learning.algorithm=moon"], "", "the passes of the models that its loss compares with"),
+        (["learning.algorithm=moon"], "", "the passes of the models with which its loss compares"),
         (
             ["learning.algorithm=flash", "learning.local.epochs=2"],
             "",
-            "the passes that say when devices stop",
+            "the passes that decide when devices stop",
         ),
         (
             ["learning.local.early_stopping=0.04", "learning.local.epochs=2"],
             "",
-            "the passes that say when devices stop",
+            "the passes that decide when devices stop",
         ),
         (
             ["learning.warm_start=continuous"],
             "",
-            "the passes of the model that warm start continuous compares with",
+            "the passes of the model with which warm start continuous compares",
         ),
     ],
 )

@@ -341,7 +341,7 @@ def test_another_order_is_refused(copy: Path) -> None:
         (
             "scenario.yaml",
             "a: 1\nb: 2\nc: 3",
-            r"learning.local.lr is None, was 0.05, a is 1, was None.* 1 keys more",
+            r"learning.local.lr is None, was 0.05, a is 1, was None.* 1 more keys",
         ),
     ],
 )

@@ -72,7 +72,7 @@ def test_analysis_says_what_is_missing_instead_of_adding_up_what_is_there(tmp_pa
     simulate(scenario(name="thinned", record={"devices": 3}), tmp_path / "thinned")
     runs = load_runs(tmp_path)
     (note,) = runs.notes
-    assert note.startswith("1 of 2 runs have rows of devices of one round in 3 (record.devices)")
+    assert note.startswith("1 of 2 runs have device rows of one round in 3 (record.devices)")
     thinned, whole = handover_figures(runs).sort_values("variant").itertuples(index=False)
     assert whole.wasted_j >= 0
     assert whole.broken >= 0

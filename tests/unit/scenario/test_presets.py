@@ -209,7 +209,8 @@ def told(key: str) -> dict[str, Any]:
     if line is None:  # a section of its own: its parent tells
         parent = next(one for one in describe(section).splitlines() if one.startswith(f"  {name}: "))
         line = "default: " + parent.rpartition("default ")[2].removesuffix(")")
-    usual, _, journal = line.partition("default: ")[2].partition(", with preset: journal ")
+    usual, _, journal = line.partition("default: ")[2].partition(", or ")
+    journal = journal.removesuffix(" with preset: journal")
     return {preset: read(text) for preset, text in (("nr", usual), ("journal", journal or usual))}
 
 
@@ -232,14 +233,14 @@ def test_every_key_that_is_left_out_is_what_the_reference_says() -> None:
         if key in ("radio.preset", "devices.count", "learning.algorithm"):  # which `scenario` gives
             continue
         for preset, said in told(key).items():
-            if said != "as its keys say":
+            if said != "set by its keys":
                 expected = value if preset == "nr" else value_of(scenario(preset), key)
                 assert value_of(scenario(preset, {key: said}), key) == expected, (preset, key)
 
 
 def test_keys_of_classes_are_those_of_devices_where_they_are_left_out() -> None:
     lines = describe("devices.classes").splitlines()
-    assert next(one for one in lines if one.startswith("  battery_j: ")).endswith("default that of devices)")
+    assert next(one for one in lines if one.startswith("  battery_j: ")).endswith("default as in devices)")
     assert next(one for one in lines if one.startswith("  samples: ")).endswith("default none)")
 
 

@@ -44,9 +44,9 @@ sessions.at_hours.1 | 24 | sessions={name: daily, count: 1, at_hours: [8, 24]}
 devices.mobility | begin_hour | sessions={name: daily, count: 1, at_hours: [8], begin_hour: 7}; ATTRACTION={name: attraction, begin_hour: 6, day_s: 86400}
 rounds.movement_tick_s | 0.001 | rounds.movement_tick_s=1e-300
 rounds.deadline_s | 0.000001 | rounds.deadline_s=1e-300
-rounds.min_updates | 7 exceeds 6 | rounds.min_updates=7
-rounds.min_updates | 3 exceeds 2 | rounds.selector={name: uniform, count: 2}; rounds.min_updates=3
-rounds.min_updates | 2 exceeds 1 | devices.churn={name: client_pattern, sessions: [[0, 1], [2]]}; rounds.min_updates=2
+rounds.min_updates | 7 exceeds the number of participants | rounds.min_updates=7
+rounds.min_updates | 3 exceeds the number of participants | rounds.selector={name: uniform, count: 2}; rounds.min_updates=3
+rounds.min_updates | 2 exceeds the number of participants | devices.churn={name: client_pattern, sessions: [[0, 1], [2]]}; rounds.min_updates=2
 federations | must have at least 2 items, not 1, got | federations={x: {weight: 1}}
 rounds.selector.count | 7 exceeds devices.count 6 | rounds.selector={name: uniform, count: 7}
 rounds.selector.count | 400 | devices={density_per_km2: 20}; rounds.selector={name: uniform, count: 400}
@@ -205,7 +205,7 @@ learning.local.steps | 1000000 | learning.local.steps=1000000000000
 learning.local.epochs | 100000 | learning.local.epochs=1000000000
 learning.warm_start.scale | 10000000 | learning.warm_start={name: similarity, scale: 1e308}
 learning.warm_start.scale | 0 | learning.warm_start={name: similarity, scale: -1}
-rounds.min_updates | 4 exceeds 3 | learning.warm_start={name: similarity, probe_share: 0.5}; rounds.min_updates=4
+rounds.min_updates | 4 exceeds the number of participants | learning.warm_start={name: similarity, probe_share: 0.5}; rounds.min_updates=4
 learning.partition | natural | learning.partition=natural
 learning.partition | 749 | seed=1; learning.partition={name: iid, overlap: 0.0}; devices.count=750
 learning.dataset | MNIST | learning.dataset={name: mnist, root: nowhere}

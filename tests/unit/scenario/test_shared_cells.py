@@ -83,9 +83,12 @@ def test_without_federations_nothing_of_them_is_written() -> None:
             "federations.b.classes: .*phone belong to a already",
         ),
         ({"devices__classes.lamp": {"share": 0.1}}, "federations: devices of class lamp belong to no"),
-        ({"federations": {"a": {"share": 0.99}, "b": {"share": 0.01}}}, "federations.b: b has none"),
+        ({"federations": {"a": {"share": 0.99}, "b": {"share": 0.01}}}, "federations.b: b gets no device"),
         ({"federations__b.rounds.max_wait_s": 1.0}, "federations.b.rounds.max_wait_s: is the same for all"),
-        ({"federations__b.rounds.min_updates": 5}, "federations.b.rounds.min_updates: 5 exceeds 4"),
+        (
+            {"federations__b.rounds.min_updates": 5},
+            "federations.b.rounds.min_updates: 5 exceeds the number of participants",
+        ),
         (
             {"federations__b.sessions": {"name": "interval", "length_s": 9}},
             "federations.b.sessions: .*no end",
@@ -158,7 +161,7 @@ def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
                     "rounds": {"min_updates": 4},
                 }
             },
-            r"federations\.b\.rounds\.min_updates: 4 exceeds 2, the participants of a probe round of b",
+            r"federations\.b\.rounds\.min_updates: 4 exceeds the number of participants of a probe round of b, 2",
         ),
         (
             {

@@ -49,10 +49,10 @@ class NoNumber(TopK):
     [
         (Unstated, False, "is missing"),
         (Unstated, True, "states no bound"),
-        (TooSure, False, "the mean error is"),
-        (TooSure, True, "the mean error is"),
-        (Biased, False, "mean decoded change is not the change"),
-        (TooNear, True, "the mean error is"),
+        (TooSure, False, "the mean squared error is"),
+        (TooSure, True, "the mean squared error is"),
+        (Biased, False, "mean decoded change differs from the change"),
+        (TooNear, True, "the mean squared error is"),
         (NoNumber, True, "delta must be above 0"),
     ],
 )

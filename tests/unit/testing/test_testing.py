@@ -204,7 +204,7 @@ def local() -> type[Component]:
         (Endless, "Endless: a session continues after 3 rounds"),
         (Backwards, "Backwards: switches.. of device 0 .* times must ascend"),
         (Nobody, "Nobody: members.1. is empty: name at least one device"),
-        (Remembering, "Remembering: positions_m.. depends on what was asked before"),
+        (Remembering, "Remembering: positions_m.. depends on earlier calls"),
         (Heavy, "Heavy: weights sum to 2.0: make it 1, or leave them empty"),
         (
             Backwarded,

@@ -170,13 +170,13 @@ class _Deciding(Choice):
             if values is None:
                 continue
             if key not in self._decider.sets:
-                raise self._wrong(f"gave {name}: add {key!r} to its `sets`")
+                raise self._wrong(f"returned {name}: add {key!r} to its `sets`")
             if np.shape(values) != (len(ids),) or not np.all((values > 0) & (values <= most)):
                 raise self._wrong(
-                    f"gave {name} {values}: return one for each of {len(ids)} devices, above 0 and up to {most}"
+                    f"returned {name} {values}: return one for each of {len(ids)} devices, above 0 and up to {most}"
                 )
             if key == "shares" and np.sum(values) > 1 + TOLERANCE:
-                raise self._wrong(f"gave {name} that sum to {np.sum(values):g}: return at most 1")
+                raise self._wrong(f"returned {name} that sum to {np.sum(values):g}: return at most 1")
 
     def _wrong(self, what: str) -> EdgeflError:
         name = registry.name_of("selectors", self._decider)

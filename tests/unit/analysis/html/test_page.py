@@ -20,8 +20,8 @@ def test_with_several_runs_the_page_says_of_which_the_scenario_is(tmp_path: Path
         for name in ("a", "b")
     ]
     alone, both = (write_report(path).read_text() for path in (runs[0], tmp_path / "runs"))
-    assert "Of the run" not in alone
+    assert "Shown for the run" not in alone
     folded = [page.count("<details open><summary>") for page in (alone, both)]
     assert folded == [0, 1], "tables of several runs fold, and the first one's are open"
-    assert both.count("Of the run a.") == 2  # the scenario, and where it comes from
-    assert "Of the run b." not in both
+    assert both.count("Shown for the run a.") == 2  # the scenario, and where it comes from
+    assert "Shown for the run b." not in both

@@ -19,7 +19,7 @@ def test_few_cells_have_a_line_each() -> None:
     drawn = population(frames(np.array([[0.0, 1.0], [1.0, 1.0]])), [0])
     assert drawn["title"] == "Devices in each cell"
     assert {line["label"]: line["y"] for line in drawn["series"]} == {
-        "all that are here": [2, 2],
+        "all present": [2, 2],
         "cell 0": [1, 0],
         "cell 1": [1, 2],
     }

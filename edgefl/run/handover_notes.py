@@ -1,0 +1,58 @@
+"""Note handovers that come from the radio rather than from movement, with what would lower them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from edgefl.channel.path_loss.umi import UMi
+from edgefl.scenario.scenario import Scenario
+
+# far from any network; with fewer handovers the ratio means nothing
+MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
+UMI_APART_M = 200.0  # between UMi's sites: TR 38.901, Table 7.2-1
+
+
+def more_handovers_than_borders(scenario: Scenario, handovers: int, crossed: int) -> Iterator[str]:
+    """Note handovers that come from ping-pong rather than from devices that move between cells."""
+    if handovers >= FEWEST_HANDOVERS and handovers > MOST_HANDOVERS_A_BORDER * crossed:
+        each = f"{handovers / crossed:.1f} for each" if crossed else "and none"
+        *rest, last = _remedies(scenario)
+        yield (
+            f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices crossed;"
+            " networks have 1.5 to 2.4 (docs/trust.md). For fewer, set"
+            f" {', '.join(rest)}{' or ' if rest else ''}{last}"
+        )
+
+
+def _remedies(scenario: Scenario) -> list[str]:
+    """Return settings that would lower the handovers and that the scenario lacks, the strongest first.
+
+    docs/network.md has what each does.
+    """
+    radio, rules, propagation = scenario.radio, scenario.handover, scenario.radio.propagation
+    shadowed, by_place = (
+        propagation.shadowing_std_db != 0,
+        propagation.line_of_sight in ("probabilistic", "soft"),
+    )
+    lacking = {
+        "radio.path_loss: uma (umi is for sites 200 m apart)": isinstance(radio.path_loss, UMi)
+        and _sites_apart_m(scenario) > UMI_APART_M,
+        "layout.sectors: 3": scenario.layout.sectors == 1,
+        "radio.propagation.line_of_sight: soft": propagation.line_of_sight == "probabilistic",
+        "radio.propagation.site_correlation: 0.5": shadowed and propagation.site_correlation < 0.5,
+        "radio.propagation.los_site_correlation: 0.5": by_place and propagation.los_site_correlation < 0.5,
+        "handover.time_to_trigger_s: 0.64": rules.time_to_trigger_s < 0.64,
+        "handover.l3_filter_k: 8": rules.l3_filter_k < 8,
+        f"handover.a3_offset_db above {rules.a3_offset_db:g}": True,
+    }
+    return [remedy for remedy, lacks in lacking.items() if lacks]
+
+
+def _sites_apart_m(scenario: Scenario) -> float:
+    """Return the mean distance from a site to the nearest other one; 0 for a single site."""
+    sites_m = scenario.layout.sites_m
+    if len(sites_m) == 1:
+        return 0.0
+    apart_m = np.hypot(*(sites_m[:, None] - sites_m).T)
+    np.fill_diagonal(apart_m, np.inf)
+    return float(apart_m.min(axis=0).mean())
