@@ -32,10 +32,28 @@ LAWS = [
         {"layout": {"antenna_gain_dbi": 0.0}},
     ),
     Law(
-        "beams gain 12 dB",
+        "beams gain 14.5 dB, and 9.5 dB without line of sight",
         ("radio.budget.array_gain_db",),
-        "38.802, Annex A",
+        "38.802, Annex A; 38.214, Table 5.2.2.2.1-2",
         {"radio": {"budget": {"array_gain_db": 0.0}}},
+    ),
+    Law(
+        "beams gain less around corners and into buildings",
+        ("radio.budget.nlos_array_gain_db",),
+        "38.901, Table 7.5-6",
+        {"radio": {"budget": {"nlos_array_gain_db": None}}},
+    ),
+    Law(
+        "a site has the power of its kind, 44 dBm (instead: 53 dBm)",
+        ("radio.budget.server_power_dbm",),
+        "38.875, 38.901, Table 7.8-1",
+        {"radio": {"budget": {"server_power_dbm": 53.0}}},
+    ),
+    Law(
+        "11 independent parts of the band (instead: one)",
+        ("radio.link.frequency_taps",),
+        "38.901, Table 7.5-6",
+        {"radio": {"link": {"frequency_taps": 1}}},
     ),
     Law(
         "two layers in the downlink",

@@ -5,9 +5,8 @@ is the journal paper, with its radio and its accounting. A key that a preset doe
 
 Other keys follow the paper (J) in both presets, each for a reason:
 
-- `radio.sharing: static`, `frequency_taps: 1`, `downlink: unicast`: how a site shares its band, how many paths its
-  places have and whether it broadcasts differ between networks; these are the simplest cases, as is
-  `mobility: static`, whose Doppler shift is Table I's.
+- `radio.sharing: static`, `downlink: unicast`: how a site shares its band and whether it broadcasts differ between
+  networks; these are the simplest cases, as is `mobility: static`, whose Doppler shift is Table I's.
 - `devices.pa_efficiency`: only matters with `power: journal`, which belongs to that preset.
 - `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers until the user gives others.
 - `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate; it costs nothing.
@@ -25,7 +24,8 @@ from typing import Any
 from edgefl.config import registry
 from edgefl.config.component import SHAPES
 from edgefl.config.scenario_fields import given_keys
-from edgefl.engine.air.presets import NR, Preset, with_preset
+from edgefl.engine.air.presets import NR, Preset, lacking, with_preset
+from edgefl.errors import EdgeflError
 
 PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
     "nr": NR,
@@ -42,6 +42,12 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     another path loss no device is indoors or in a car, unless the scenario says so.
     """
     radio = given_keys(data.get("radio")) or {}
+    if radio.get("preset", "nr") == "nr" and (missing := lacking(data, radio.get("carrier_hz"))):
+        raise EdgeflError(
+            f"above 7.125 GHz, nr has no beams, site power or device power of its own: give {', '.join(missing)};"
+            " it has no blockage either",
+            ("radio", "carrier_hz"),
+        )
     values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})
     values = {place: keys for place, keys in values.items() if place.partition(".")[0] != "radio"}
     left_out = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
