@@ -32,6 +32,7 @@ class BandFlow:
     background: bool = False  # not a transfer of learning
     neighbours: float = 0.0  # interference over noise per share that other transmitters use
     most: float = math.inf  # mean SNR on a resource block that power control allows
+    widest: float = 1.0  # part of the band that its radio takes
     blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
     powers: dict[int, FloatArray] = field(default_factory=dict)  # on resource blocks, by block of slots
 

@@ -41,7 +41,7 @@ class BlockRules(BandRules):
             )
         snr, most = np.array([(flow.snr, flow.most) for flow in flows]).T
         mean = self._link(snr, most, np.ones((len(flows), 1)))
-        return self._started(flows, state, self._alone(mean)[:, 0]), None
+        return self._started(flows, state, self._alone(flows, mean)[:, 0]), None
 
     def run(
         self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
@@ -55,7 +55,7 @@ class BlockRules(BandRules):
         snr, ceiling, need = np.array([(flow.snr, flow.most, flow.need) for flow in flows]).T
         power = _powers(flows, state.slot, stop - state.slot)
         link = self._link(snr, ceiling, power if len(served) == power.shape[1] else power[:, served])
-        most = usable(link, self._steps, self._blocks)
+        most = np.minimum(usable(link, self._steps, self._blocks), self._widest(flows))
         airtime, average = state.airtime, state.average
         if shares is not None:
             given = self._held(flows, shares, most, frame.turns(state.slot + served))
@@ -99,9 +99,14 @@ class BlockRules(BandRules):
         rates, used = carried(link, given, self._steps, self.carrier.cap)
         return rates / self._blocks, used
 
-    def _alone(self, link: BlockLink) -> FloatArray:
-        """Return [n, s] bits/s/Hz of each flow with all blocks."""
-        return self._carried(link, np.full(link.most.shape, self._blocks))[0]
+    def _alone(self, flows: Sequence[BandFlow], link: BlockLink) -> FloatArray:
+        """Return [n, s] bits/s/Hz of each flow with all blocks that it can use."""
+        return self._carried(link, np.broadcast_to(self._widest(flows), link.most.shape))[0]
+
+    def _widest(self, flows: Sequence[BandFlow]) -> IntArray:
+        """Return [n, 1] the most blocks that each flow's radio takes, at least one."""
+        widest = np.array([[flow.widest] for flow in flows])
+        return np.maximum((widest * self._blocks + 1e-9).astype(np.int64), 1)
 
     def _quotas(self, flows: Sequence[BandFlow]) -> list[tuple[npt.NDArray[np.intp], int]]:
         """Return each group's rows and its blocks."""
@@ -143,7 +148,7 @@ class BlockRules(BandRules):
         airtime, average, got = state.airtime.copy(), state.average.copy(), state.got.copy()
         memory, given = self.scheduler.memory, np.zeros_like(most)
         view = self._view(flows, state)
-        view.average, view.airtime, alone = average, airtime, np.ascontiguousarray(self._alone(link).T)
+        view.average, view.airtime, alone = average, airtime, np.ascontiguousarray(self._alone(flows, link).T)
         need, quotas = np.array([flow.need for flow in flows]), self._quotas(flows)
         targets = np.minimum(most, self._to_target(flows)[:, None])
         for i, weight in enumerate(weights.tolist()):

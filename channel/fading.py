@@ -262,6 +262,13 @@ class LinkFading:
         return self._page(level, page)[:, offset : offset + 1]
 
 
+def hold_slots(links: Sequence[LinkFading], first_slot: int, count: int) -> None:
+    """Draw the page of a first slot for all links together, if the slots are within one page."""
+    block = links[0]._block
+    if first_slot >= 0 and first_slot % block + count <= block:
+        hold(0, [(link, first_slot // block) for link in links])
+
+
 def hold(level: int, places: Sequence[tuple[LinkFading, int]]) -> None:
     """Draw the missing pages of links, given by their indices; pages of one size are drawn together."""
     missing: dict[int, dict[tuple[int, int], tuple[LinkFading, int]]] = {}

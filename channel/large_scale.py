@@ -220,6 +220,19 @@ class LargeScale:
         links = self._links(framed, chosen, None if margin is None else margin[own], values[:, *own])
         return *links, -self._loss_db(log_square, margin, values).T
 
+    def in_sight(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
+        """Return [n] the share of each link's power that arrives in line of sight, 0 to 1; raises as `links_to`."""
+        positions, chosen = self._checked_pairs(positions_m, sites)
+        framed, values = self._framed(positions), self.fields.one_at(positions, chosen)
+        log_square = self._log_square(framed.astype(np.float32) - self._sites_single[:, chosen])
+        margin = self._margin(log_square, values)
+        if margin is None or self._soft_m is None:
+            sees = np.full(len(positions), self._always_in_sight) if margin is None else margin > 0
+            return sees.astype(float)
+        of_los = np.square(soft_state(margin, self._soft_m).astype(float))
+        los_db, nlos_db = self._losses_db(log_square, values)
+        return np.asarray(of_los / (of_los + (1.0 - of_los) * 10.0 ** (0.1 * (los_db - nlos_db))))
+
     def _links(
         self,
         framed: FloatArray,
@@ -306,13 +319,16 @@ class LargeScale:
         return margin
 
     def _loss_db(self, log_square: Floats, margin: Float32Array | None, values: Float32Array) -> Floats:
-        straight = [line.slope_db * log_square + line.intercept_db for line in self._lines]
-        losses = [state.loss_db(straight, values) for state in self._states]
+        losses = self._losses_db(log_square, values)
         if margin is None:
             return losses[0]
         if self._soft_m is None:
             return np.where(margin > 0, *losses)
         return mixed_loss_db(soft_state(margin, self._soft_m), *losses)
+
+    def _losses_db(self, log_square: Floats, values: Float32Array) -> list[Floats]:
+        straight = [line.slope_db * log_square + line.intercept_db for line in self._lines]
+        return [state.loss_db(straight, values) for state in self._states]
 
 
 def _checked_sites(sites_m: npt.ArrayLike, keys: int) -> FloatArray:

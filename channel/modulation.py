@@ -22,6 +22,10 @@ _MANY = 512
 # in which it lies. Steps of several layers are closer together and need more bits.
 _FRACTION_BIT, _FEWEST_BITS = 52, 3
 
+# Table of rates over the parts of a band: its step in ln SNR, how far it goes beyond the highest step's need, where
+# the rate is within 1e-4 of the highest, and an SNR that carries nothing
+_LOG_STEP, _BEYOND, _NO_SNR = 1.0 / 256.0, 12.0, 1e-30
+
 
 def snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
     """SNR from which a rate in bit/s/Hz can be sent, gap * (2^rate - 1), linear; same shape.
@@ -55,6 +59,8 @@ class Steps:
         gap_db: as in `snr_needed`.
         cap: highest rate on one layer, or None for the whole table.
         layers: most layers at once, >= 1.
+        parts: independent parts of the band, L >= 1; the SNR of a slot is then that of their mean power, and its rate
+            the mean of the parts' rates that is expected at that power.
         smallest_part: smallest part of the band that may be used alone, reached by halving, above 0 to 1.
 
     Raises:
@@ -65,15 +71,17 @@ class Steps:
     cap: float | None = None
     layers: int = 1
     smallest_part: float = 1.0
+    parts: int = 1
 
     def __post_init__(self) -> None:
         if not self.gap_db >= 0:
             raise ValueError(f"gap_db must be >= 0, got {self.gap_db}")
         if self.cap is not None and not self.cap >= EFFICIENCIES[0]:
             raise ValueError(f"cap {self.cap} is below the lowest rate, {EFFICIENCIES[0]} bit/s/Hz")
-        if not (self.layers >= 1 and 0 < self.smallest_part <= 1):
+        if not (min(self.layers, self.parts) >= 1 and 0 < self.smallest_part <= 1):
             raise ValueError(
-                f"layers must be >= 1 and smallest_part above 0 to 1, got {self.layers}, {self.smallest_part}"
+                "layers and parts must be >= 1 and smallest_part above 0 to 1, got"
+                f" {self.layers}, {self.parts}, {self.smallest_part}"
             )
 
     @property
@@ -90,6 +98,14 @@ class Steps:
     def whole(self) -> "Steps":
         """The steps without parts of the band."""
         return replace(self, smallest_part=1.0)
+
+    @cached_property
+    def thriftiest_snr(self) -> float:
+        """The linear SNR at which a slot carries the most for its power."""
+        if self.parts == 1:
+            return self.lowest_snr
+        logs, rates = self._over_parts
+        return float(np.exp(logs[np.argmax(rates * np.exp(-logs))]))
 
     @property
     def lowest_snr(self) -> float:
@@ -114,6 +130,9 @@ class Steps:
     def efficiency(self, snr: npt.ArrayLike) -> FloatArray:
         """Return the rate in a slot at a linear SNR; same shape."""
         gamma = np.asarray(snr, dtype=float)
+        if self.parts > 1:
+            logs, rates = self._over_parts
+            return np.asarray(np.interp(np.log(np.maximum(gamma, _NO_SNR)), logs, rates))
         if gamma.size < _MANY:
             return np.asarray(self.rates[np.searchsorted(self.needs, gamma, side="right")])
         # takes a third of the time of a search, with the same result
@@ -146,11 +165,28 @@ class Steps:
         after = np.cumsum(begins)
         return bit, first, needed, self.rates[np.stack([after - begins, after], axis=1).ravel()]
 
+    @cached_property
+    def _over_parts(self) -> tuple[FloatArray, FloatArray]:
+        """The rate over the logarithm of a slot's SNR, where it is expected over the parts of the band.
+
+        Given the mean power g of L parts, that of one part is L g B with B ~ Beta(1, L - 1): it reaches the need t of
+        a step with the probability (1 - t / (L g snr))^(L - 1), and the rate is the sum of the steps times theirs.
+        Over fading this has the same mean as the rate of one part, since E[E[f(g_1) | g]] = E[f(g_1)].
+        """
+        least = self.needs[0] / self.parts
+        logs = np.arange(np.log(least), np.log(self.needs[-1]) + _BEYOND, _LOG_STEP)
+        short = np.minimum(self.needs / self.parts / np.exp(logs)[:, None], 1.0)
+        rates = np.einsum("ns,s->n", (1.0 - short) ** (self.parts - 1), np.diff(self.rates))
+        rates[0] = 0.0  # of all below
+        return logs, np.asarray(rates)
+
     def mean_efficiency(self, snr: npt.ArrayLike, taps: int = 1) -> FloatArray:
         """Return the mean `efficiency` over fading of mean 1: each step times the probability of reaching it.
 
-        This is P(g >= t / snr) for g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
+        This is P(g >= t / snr) for g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh, which is also the
+        mean over the parts of a band.
         """
+        taps = 1 if self.parts > 1 else taps
         from scipy import special  # half a second of CPU, which reading a scenario does not need
 
         gamma = np.asarray(snr, dtype=float)

@@ -17,18 +17,15 @@ from edgefl.channel.units import FloatArray, db_to_linear
 _DB_FROM, _DB_STEP, _DB_POINTS = -60.0, 0.1, 2001
 _DECAY_FROM, _DECAY_STEP, _DECAY_POINTS = math.log(1e-8), 0.025, 891
 _COARSE, _COARSE_STEPS = 10, 2
-# terms of the Laguerre series that are summed one by one
-_TERMS = 256
+_TERMS = 256  # of the Laguerre series that are summed one by one
 
-# Beyond this g, g e^-g L_m(g) is below rounding for every term.
-_LARGEST_G = 80.0
+_LARGEST_G = 80.0  # beyond it g e^-g L_m(g) is below rounding for every term
 # With a cap, later terms are summed in bins, up to here and while the nodes resolve m g.
 _LAST_TERM = 1e10
 _BINS = 120
 _LARGEST_MG = 60.0
 _BIN_NODES = 40
-# lower bound of s2: weak links with rates in steps have hardly any variance
-_SMALLEST = 1e-290
+_SMALLEST = 1e-290  # lower bound of s2: weak links with rates in steps have hardly any variance
 
 # A rate f(g): its cap, its steps, and the number of independent parts of the band that g is the mean of
 Law = tuple[float | None, Steps | None, int]
@@ -63,7 +60,8 @@ def rate_moments(
 
         a_m = -sqrt(m! / ((m+L-1)! (L-1)!)) (1/m) integral x^L e^-x L^(L)_(m-1)(x) df.
 
-    For a rate in steps df is a sum over the steps: no integral is left.
+    For a rate in steps df is a sum over the steps: no integral is left. If it is the parts' mean at their mean power
+    (`Steps.parts`), a_m^2 is one part's times m! (L-1)! / (m+L-1)!: L^(L-1)_m sums the products of the L_m of parts.
 
     mu is exact. log s2 is tabulated over snr, -60 to 140 dB, and rho, interpolated linearly, and continued
     beyond the table. It sums 256 terms one by one; without a cap |a_m| < 1 / (m ln 2) and the rest is below
@@ -179,6 +177,9 @@ def _series(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
     snr = db_to_linear(_grid(_DB_FROM, _DB_STEP, _DB_POINTS)[:: _db_stride(law)])
     orders = np.arange(1.0, _TERMS + 1)
     cap, steps, taps = law
+    if steps is not None and steps.parts > 1:
+        squares = _steps_terms(snr, steps, 1) * [_norm(m, steps.parts) ** 2 for m in range(1, _TERMS + 1)]
+        return squares.sum(axis=1), orders, squares
     if steps is not None:
         variance, squares = _steps_variance(snr, steps, taps), _steps_terms(snr, steps, taps)
         late_orders, late_squares = _late_steps(snr, steps, taps)

@@ -132,6 +132,26 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
     return np.divide(whole, rest, out=np.zeros(part.shape), where=part > 0)
 
 
+def limited_shares(share: npt.ArrayLike, most: npt.ArrayLike) -> FloatArray:
+    """Return shares of a band that none may exceed; what is too much for some goes to the others, in proportion.
+
+    Args:
+        share: [devices] 0 to 1, of any sum up to 1.
+        most: [devices] largest share that each may have, above 0.
+
+    Returns:
+        [devices] of the same sum, or less if all are at their limit.
+    """
+    wanted, limits = np.asarray(share, dtype=float), np.asarray(most, dtype=float)
+    given = np.minimum(wanted, limits)
+    for _ in range(len(wanted)):
+        open_, over = (given < limits) & (wanted > 0), wanted.sum() - given.sum()
+        if not (open_.any() and over > 1e-12):
+            break
+        given = np.where(open_, np.minimum(limits, given * (1.0 + over / given[open_].sum())), given)
+    return given
+
+
 def check_cap(cap: float) -> float:
     """Return a cap if it is valid.
 

@@ -102,6 +102,7 @@ class SharedBand:
         fading: Fading,
         slot: int,
         most_snr: float = math.inf,
+        widest: float = 1.0,
         neighbours: float = 0.0,
         background: bool = False,
     ) -> None:
@@ -112,6 +113,7 @@ class SharedBand:
             snr_whole_band: mean SNR with full power over the whole band.
             fading: of its link.
             most_snr: mean SNR on a resource block that power control allows, > 0; unused without blocks.
+            widest: part of the band that its radio takes, above 0 to 1; unused without blocks.
             neighbours: power of one of the others' shares over the noise, >= 0, with power `full`; with
                 `per_resource_block` it is constant and belongs in the snr.
 
@@ -131,7 +133,16 @@ class SharedBand:
         self._advance(slot)
         static_power = float(fading.power(0, 1)[0]) if fading.static else None
         flow = BandFlow(
-            id_, payload_bits, need, snr_whole_band, fading, static_power, background, neighbours, most_snr
+            id_,
+            payload_bits,
+            need,
+            snr_whole_band,
+            fading,
+            static_power,
+            background,
+            neighbours,
+            most_snr,
+            widest,
         )
         if need == 0:
             self._done.append(flow)

@@ -32,10 +32,28 @@ LAWS = [
         {"layout": {"antenna_gain_dbi": 0.0}},
     ),
     Law(
-        "beams gain 12 dB",
+        "beams gain 14.5 dB, and 9.5 dB without line of sight",
         ("radio.budget.array_gain_db",),
-        "38.802, Annex A",
+        "38.802, Annex A; 38.214, Table 5.2.2.2.1-2",
         {"radio": {"budget": {"array_gain_db": 0.0}}},
+    ),
+    Law(
+        "beams gain less around corners and into buildings",
+        ("radio.budget.nlos_array_gain_db",),
+        "38.901, Table 7.5-6",
+        {"radio": {"budget": {"nlos_array_gain_db": None}}},
+    ),
+    Law(
+        "a site has the power of its kind, 44 dBm (instead: 53 dBm)",
+        ("radio.budget.server_power_dbm",),
+        "38.875, 38.901, Table 7.8-1",
+        {"radio": {"budget": {"server_power_dbm": 53.0}}},
+    ),
+    Law(
+        "11 independent parts of the band (instead: one)",
+        ("radio.link.frequency_taps",),
+        "38.901, Table 7.5-6",
+        {"radio": {"link": {"frequency_taps": 1}}},
     ),
     Law(
         "two layers in the downlink",
@@ -163,6 +181,18 @@ LAWS = [
         ("radio.monitoring.t311_s",),
         "38.331, 5.3.7; 38.133, 6.2.1",
         {"radio": {"monitoring": {"t311_s": 0.0}}},
+    ),
+    Law(
+        "access to the radio: setup without a connection, a grant with one",
+        ("radio.access.setup_s", "radio.access.grant_s"),
+        "measured; 38.321, 5.4.4",
+        {"radio": {"access": {"setup_s": 0.0, "grant_s": 0.0}}},
+    ),
+    Law(
+        "path to the server: round trip, slow start, serialisation",
+        ("radio.access.round_trip_s", "radio.access.before_downlink_s", "radio.access.before_uplink_s"),
+        "measured; RFC 5681, RFC 6928",
+        {"radio": {"access": {"round_trip_s": 0.0, "before_downlink_s": 0.0, "before_uplink_s": 0.0}}},
     ),
     Law(
         "L3 filter with k = 4 (instead: no filter)",

@@ -43,12 +43,41 @@ class ByState(NamedTuple):
     nlos: float
 
 
+class Spread(NamedTuple):
+    """How the paths of a link differ in delay and in direction, seen from its site.
+
+    delay_s, azimuth_deg, zenith_deg: root mean square over all paths, weighted by power. direct: share of the power
+    on the direct path, K / (K + 1); 0 without line of sight.
+    """
+
+    delay_s: float
+    azimuth_deg: float
+    zenith_deg: float
+    direct: float = 0.0
+
+
+class Spreads(NamedTuple):
+    """The median spread of links with line of sight, and of those without."""
+
+    los: Spread
+    nlos: Spread
+
+
+def lg_spread(
+    lg_delay_s: float, lg_azimuth_deg: float, lg_zenith_deg: float, k_factor_db: float = -math.inf
+) -> Spread:
+    """Return a spread from the logarithms in which TR 38.901 has its median, and the Ricean factor K in dB."""
+    k_factor = 10.0 ** (k_factor_db / 10.0)
+    return Spread(10.0**lg_delay_s, 10.0**lg_azimuth_deg, 10.0**lg_zenith_deg, k_factor / (1.0 + k_factor))
+
+
 @dataclass(frozen=True)
 class PathLoss(ChannelComponent, ABC):
     """Base of path-loss models, which bring their own shadowing and correlation distances.
 
     Source of the numbers: 3GPP TR 38.901, Table 7.4.1-1 (shadowing deviation), Table 7.5-6 (its correlation
-    distance), Table 7.6.3.1-2 (correlation distance of the LoS state), Table 7.2-1 and 7.2-2 (heights).
+    distance; delay and angular spreads), Table 7.6.3.1-2 (correlation distance of the LoS state), Table 7.2-1 and
+    7.2-2 (heights).
     """
 
     std_db: ClassVar[ByState]  # of the shadowing
@@ -58,6 +87,8 @@ class PathLoss(ChannelComponent, ABC):
     ut_height_m: ClassVar[float]
     # largest distance of an indoor device behind an outer wall; None if the model defines no indoor loss
     indoor_depth_m: ClassVar[float | None] = None
+    # power of a site in each MHz of its band; None if the model is of no kind of site
+    site_dbm_per_mhz: ClassVar[float | None] = None
     nearest_m: ClassVar[float] = 10.0  # range of distances; customary values for a model without limits
     farthest_m: ClassVar[float] = math.inf
 
@@ -128,6 +159,10 @@ class PathLoss(ChannelComponent, ABC):
             for state in self.lines(carrier_hz=carrier_hz, bs_height_m=bs_m, ut_height_m=ut_m)
         )
         return np.where(line_of_sight, los, nlos)
+
+    def spreads(self, carrier_hz: float) -> Spreads | None:
+        """Return the links' median delay and angular spreads, or None if the model has none."""
+        return None
 
     def shadowing_std_db(self, line_of_sight: bool) -> float:
         """Return the standard deviation of the shadowing in dB, in one state."""

@@ -7,7 +7,15 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from edgefl.channel.path_loss import ByState, Line, LossLines, PathLoss, not_negative
+from edgefl.channel.path_loss import (
+    ByState,
+    Line,
+    LossLines,
+    PathLoss,
+    Spreads,
+    lg_spread,
+    not_negative,
+)
 from edgefl.channel.path_loss._tr38901 import log_carrier_ghz
 from edgefl.channel.units import FloatArray
 
@@ -28,6 +36,8 @@ class InH(PathLoss):
     los_correlation_m: ClassVar[float] = 10.0
     bs_height_m: ClassVar[float] = 3.0
     ut_height_m: ClassVar[float] = 1.0
+    # 24 dBm in 20 MHz (Report ITU-R M.2412, Table 5; TR 38.802, Table A.2.1-1)
+    site_dbm_per_mhz: ClassVar[float | None] = 11.0
     # in three dimensions, unlike the outdoor ranges
     nearest_m: ClassVar[float] = 1.0
     farthest_m: ClassVar[float] = 150.0
@@ -53,3 +63,11 @@ class InH(PathLoss):
     def check_distances(self, distance_2d_m: FloatArray, distance_3d_m: FloatArray) -> None:
         not_negative(distance_2d_m)
         self._check_range("the 3D distance", distance_3d_m, self.nearest_m, self.farthest_m)
+
+    def spreads(self, carrier_hz: float) -> Spreads:
+        """Return the spreads; below 6 GHz those of 6 GHz (note 6)."""
+        lg = math.log10(1.0 + max(carrier_hz / 1e9, 6.0))
+        return Spreads(
+            los=lg_spread(-7.692 - 0.01 * lg, 1.60, 2.228 - 1.43 * lg, k_factor_db=7.0),
+            nlos=lg_spread(-7.173 - 0.28 * lg, 1.62, 1.08),
+        )

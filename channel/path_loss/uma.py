@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy.typing as npt
 
-from edgefl.channel.path_loss import ByState, Line, LossLines, PathLoss, check_height
+from edgefl.channel.path_loss import ByState, Line, LossLines, PathLoss, Spreads, check_height, lg_spread
 from edgefl.channel.path_loss._tr38901 import breakpoint_distance_m, log_carrier_ghz, outdoor_los_probability
 from edgefl.channel.units import FloatArray
 
@@ -30,6 +30,8 @@ class UMa(PathLoss):
     bs_height_m: ClassVar[float] = 25.0
     ut_height_m: ClassVar[float] = 1.5
     indoor_depth_m: ClassVar[float | None] = 25.0
+    # macro sites, 53 dBm in 100 MHz: TR 38.830's 33 dBm/MHz in urban link budgets
+    site_dbm_per_mhz: ClassVar[float | None] = 33.0
     nearest_m: ClassVar[float] = 10.0
     farthest_m: ClassVar[float] = 5000.0
     lowest_bs_m: ClassVar[float] = 12.0
@@ -62,3 +64,11 @@ class UMa(PathLoss):
 
     def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
         return outdoor_los_probability(distance_2d_m, decay_m=63.0)
+
+    def spreads(self, carrier_hz: float) -> Spreads:
+        """Return the spreads, those of zeniths 100 m from the site; below 6 GHz those of 6 GHz (note 6)."""
+        lg = math.log10(max(carrier_hz / 1e9, 6.0))
+        return Spreads(
+            los=lg_spread(-6.955 - 0.0963 * lg, 1.06 + 0.1114 * lg, 0.54, k_factor_db=9.0),
+            nlos=lg_spread(-6.28 - 0.204 * lg, 1.5 - 0.1144 * lg, 0.69),
+        )

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy.typing as npt
 
-from edgefl.channel.path_loss import ByState, Line, LossLines, PathLoss, check_height
+from edgefl.channel.path_loss import ByState, Line, LossLines, PathLoss, Spreads, check_height, lg_spread
 from edgefl.channel.path_loss._tr38901 import breakpoint_distance_m, log_carrier_ghz, outdoor_los_probability
 from edgefl.channel.units import FloatArray
 
@@ -29,6 +29,8 @@ class UMi(PathLoss):
     bs_height_m: ClassVar[float] = 10.0
     ut_height_m: ClassVar[float] = 1.5
     indoor_depth_m: ClassVar[float | None] = 25.0
+    # small cells, 44 dBm in 100 MHz: TR 38.875's 24 dBm/MHz at 4 GHz, and 44 dBm in TR 38.901, Table 7.8-1
+    site_dbm_per_mhz: ClassVar[float] = 24.0
     nearest_m: ClassVar[float] = 10.0
     farthest_m: ClassVar[float] = 5000.0
     highest_bs_m: ClassVar[float] = 24.0
@@ -53,3 +55,11 @@ class UMi(PathLoss):
 
     def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
         return outdoor_los_probability(distance_2d_m, decay_m=36.0)
+
+    def spreads(self, carrier_hz: float) -> Spreads:
+        """Return the spreads, those of zeniths 100 m from the site; below 2 GHz those of 2 GHz (note 7)."""
+        lg = math.log10(1.0 + max(carrier_hz / 1e9, 2.0))
+        return Spreads(
+            los=lg_spread(-7.14 - 0.24 * lg, 1.21 - 0.05 * lg, -0.21, k_factor_db=9.0),
+            nlos=lg_spread(-6.83 - 0.24 * lg, 1.53 - 0.23 * lg, -0.11),
+        )

@@ -41,7 +41,26 @@ class EveryDevice(_DeviceNumber):
     mobility: Annotated[Any, Named("mobility", "static")] = Field(
         "static", validate_default=True, description="mobility model"
     )
-    transmit_power_dbm: float = Field(23.0, ge=-40, le=40, description="uplink power")
+    transmit_power_dbm: float = Field(
+        23.0,
+        ge=-40,
+        le=40,
+        description="uplink power: 23 of power class 3, 26 of class 2 (38.101-1, Table 6.2.1-1)",
+    )
+    array_gain_db: float = Field(
+        0.0,
+        ge=-10,
+        le=30,
+        description="gain of a device's own antennas towards its site, in both directions: 0 below 7 GHz (38.802,"
+        " Annex A), -3 of small ones (38.875), more of panels; interference has none",
+    )
+    max_bandwidth_hz: float | None = Field(
+        None,
+        ge=5e6,
+        le=4e9,
+        description="widest part of the band that a device's radio uses: 20e6 of RedCap (38.306, 4.2.21.1); null:"
+        " all of it",
+    )
     power: Annotated[Any, Named("power_models", "journal")] = Field(
         "journal",
         validate_default=True,
@@ -53,6 +72,13 @@ class EveryDevice(_DeviceNumber):
         8.0, ge=1e-3, le=1e6, description="processor efficiency chi, FLOPs per cycle"
     )
     capacitance: float = Field(1.0e-28, ge=0, le=1e-20, description="effective chipset capacitance xi")
+    compute_jitter: float | None = Field(
+        None,
+        gt=0,
+        le=2,
+        description="computing takes longer in some rounds, as other work slows it down: standard deviation of the"
+        " logarithm of a log-normal factor with mean 1, drawn for each device and round; null: none",
+    )
     pa_efficiency: float = Field(
         1.0,
         gt=0,
@@ -79,6 +105,13 @@ class EveryDevice(_DeviceNumber):
         description="loss of building walls (38.901, Table 7.4.3-2): low_loss, plain glass, 12.7 dB at 3.5 GHz;"
         " high_loss, coated glass, 26.9 dB; the distance inside adds 4.2 dB on average",
     )
+    coated_share: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="share of buildings with coated glass, as high_loss, drawn for each stay; the others have"
+        " penetration's walls",
+    )
     vehicle_above_m_s: float | None = Field(
         None,
         gt=0,
@@ -90,10 +123,12 @@ class EveryDevice(_DeviceNumber):
 
 # keys of a class with another description than in `devices`
 OF_A_CLASS = {
+    "array_gain_db": "gain of a device's own antennas towards its site",
     "power": "power of the radio",
     "pa_efficiency": "radiated over drawn power of the amplifier",
     "indoor_share": "probability of being indoors, at each place",
     "penetration": "loss of outer walls",
+    "coated_share": "share of buildings with coated glass",
 }
 
 

@@ -74,12 +74,26 @@ class Stall(NamedTuple):
 NO_STALL = Stall()
 
 
+class Access(NamedTuple):
+    """Time before a transfer's first slot, after the device was ready for it, and its energy.
+
+    listened_s: the last part of it, in which the radio was connected and listened.
+    """
+
+    time_s: float = 0.0
+    listened_s: float = 0.0
+    energy_j: float = 0.0
+
+
+NO_ACCESS = Access()
+
+
 class Span(NamedTuple):
     """One activity from start to end, or until it was cut off.
 
     bits: moved by a transfer. share_done: of the work, in [0, 1]. cut: why it ended early, or None. airtime_s: time
     for which a transfer's radio was on. stall: the part without a link. pieces: cell and span of each link of a
-    transfer that continued after a failure.
+    transfer that continued after a failure. access: before a transfer's start; its energy is part of energy_j.
     """
 
     start_s: float
@@ -91,6 +105,11 @@ class Span(NamedTuple):
     airtime_s: float = 0.0
     stall: Stall = NO_STALL
     pieces: tuple[tuple[int, "Span"], ...] = ()
+    access: Access = NO_ACCESS
+
+    def after(self, access: Access) -> "Span":
+        """Return a transfer with the access before it."""
+        return self._replace(energy_j=self.energy_j + access.energy_j, access=access)
 
 
 def joined(pieces: Sequence[tuple[int, Span]], gaps: Sequence[Span]) -> Span:
@@ -126,7 +145,8 @@ class DeviceTask(NamedTuple):
     """A device's work in a round: bits to receive and to send, iterations and samples of local training.
 
     patient: the round has a deadline, and a device that has lost its link looks for another until then.
-    clock_hz: clock of the processor, or None for its highest. usable: whether the update is finite.
+    clock_hz: clock of the processor, or None for its highest. usable: whether the update is finite. slowness: factor
+    on its computing time.
     """
 
     down_bits: int
@@ -136,6 +156,7 @@ class DeviceTask(NamedTuple):
     patient: bool = False
     clock_hz: float | None = None
     usable: bool = True
+    slowness: float = 1.0
 
     def seen(self, upload: Span) -> Span:
         """Return a completed upload as the server sees it: an update that is not usable is dropped."""

@@ -1,11 +1,13 @@
 """Check what a scenario must have: a task, an end, one clock, known areas, and radio laws that hold."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from edgefl.channel.path_loss import PathLoss
 from edgefl.config.registry import did_you_mean
 from edgefl.engine.air.extent import Extent
+from edgefl.engine.air.links import DIRECTIONS
+from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.class_settings import ClassSettings
 from edgefl.engine.settings import DeviceSettings, WorkloadSettings
 from edgefl.errors import EdgeflError, quoted
@@ -104,6 +106,7 @@ def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Ar
             except EdgeflError as error:
                 raise EdgeflError(str(error), ("devices", "classes", name, "ut_height_m")) from error
     _check_walls(radio.path_loss, devices)
+    _check_bands(radio, devices)
     if radio.neighbour_load and layout.cells == 1:
         raise EdgeflError(
             "radio.neighbour_load needs neighbours: set layout.rings to 1 or 2, or give sites",
@@ -111,14 +114,35 @@ def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Ar
         )
 
 
-def _check_walls(path_loss: PathLoss, devices: DeviceSettings) -> None:
-    if path_loss.indoor_depth_m is not None:
-        return
-    names = ["", *(devices.classes or {})]
+def _check_bands(radio: RadioSettings, devices: DeviceSettings) -> None:
+    for place, kind in _kinds(devices):
+        real = radio.sharing == "dynamic" and not all(map(radio.in_blocks, DIRECTIONS))
+        if real and (kind.max_bandwidth_hz or radio.bandwidth_hz) < radio.bandwidth_hz:
+            raise EdgeflError(
+                "a dynamically shared band without resource blocks gives all of itself to a device alone: leave"
+                " max_bandwidth_hz out, or set radio.link.rates: cqi or radio.sharing: static",
+                (*place, "max_bandwidth_hz"),
+            )
+
+
+def _kinds(devices: DeviceSettings) -> Iterator[tuple[tuple[str, ...], DeviceSettings]]:
+    """Yield the devices' settings, and then those of each class, with their places."""
+    names = [(), *(("classes", name) for name in devices.classes or {})]
     for name, kind in zip(names, [devices, *devices.kinds()], strict=False):
-        if kind.indoor_share:
+        yield ("devices", *name), kind
+
+
+def _check_walls(path_loss: PathLoss, devices: DeviceSettings) -> None:
+    for place, kind in _kinds(devices):
+        if kind.indoor_share and path_loss.indoor_depth_m is None:
             raise EdgeflError(
                 f"38.901 has no penetration loss of buildings in {type(path_loss).__name__}: set"
                 " indoor_share to 0, or radio.path_loss to umi or uma",
-                ("devices", *(("classes", name) if name else ()), "indoor_share"),
+                (*place, "indoor_share"),
+            )
+        if kind.coated_share and kind.penetration == "high_loss":
+            raise EdgeflError(
+                "with penetration: high_loss all buildings are coated: leave coated_share out, or set"
+                " penetration: low_loss",
+                (*place, "coated_share"),
             )

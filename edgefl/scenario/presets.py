@@ -5,8 +5,7 @@ is the journal paper, with its radio and its accounting. A key that a preset doe
 
 Other keys follow the paper (J) in both presets, each for a reason:
 
-- `frequency_taps: 1`, `downlink: unicast`: how many paths a site's places have and whether it broadcasts differ
-  between networks; these are the simplest cases, as is
+- `downlink: unicast`: whether a site broadcasts differs between networks; this is the simplest case, as is
   `mobility: static`, whose Doppler shift is Table I's.
 - `devices.pa_efficiency`: only matters with `power: journal`, which belongs to that preset.
 - `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers until the user gives others.
@@ -25,7 +24,8 @@ from typing import Any
 from edgefl.config import registry
 from edgefl.config.component import SHAPES
 from edgefl.config.scenario_fields import given_keys
-from edgefl.engine.air.presets import NR, Preset, with_preset
+from edgefl.engine.air.presets import NR, Preset, lacking, with_preset
+from edgefl.errors import EdgeflError
 
 PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
     "nr": NR,
@@ -42,6 +42,12 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     another path loss no device is indoors or in a car, unless the scenario says so.
     """
     radio = given_keys(data.get("radio")) or {}
+    if radio.get("preset", "nr") == "nr" and (missing := lacking(data, radio.get("carrier_hz"))):
+        raise EdgeflError(
+            f"above 7.125 GHz, nr has no beams, site power or device power of its own: give {', '.join(missing)};"
+            " it has no blockage either",
+            ("radio", "carrier_hz"),
+        )
     values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})
     values = {place: keys for place, keys in values.items() if place.partition(".")[0] != "radio"}
     left_out = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
@@ -60,8 +66,11 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def defaults_of(dotted: str, own: Any) -> dict[Preset, Any]:
     """Return the default of a dotted key by preset; `own` is its field's default."""
-    section, _, key = dotted.removeprefix("federations.").rpartition(".")
-    return {preset: sections.get(section, {}).get(key, own) for preset, sections in PRESETS.items()}
+    whole = dotted.removeprefix("federations.")
+    section, _, key = whole.rpartition(".")
+    # a section that a preset fills, and that is otherwise absent
+    of = {preset: own if own is not None else sections.get(whole) for preset, sections in PRESETS.items()}
+    return {preset: sections.get(section, {}).get(key, of[preset]) for preset, sections in PRESETS.items()}
 
 
 def keys_of_presets() -> dict[str, list[str]]:

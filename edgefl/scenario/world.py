@@ -1,6 +1,7 @@
 """The physical world of a scenario: sites, devices that move, their network and their radio."""
 
 import copy
+import math
 from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -235,6 +236,8 @@ class World:
                 env,
                 settings=settings,
                 device_power_w=self.fleet.column(lambda kind: dbm_to_watt(kind.transmit_power_dbm)),
+                device_bandwidth_hz=self.fleet.column(lambda kind: kind.max_bandwidth_hz or math.inf),
+                device_gain_db=self.fleet.column(lambda kind: kind.array_gain_db),
                 speeds_m_s=self.movement.doppler_speeds_m_s(),
                 gains=self._behind_walls(env),
                 streams=self.streams,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import simpy
 
-from edgefl.channel.fading import LinkFading, slot_correlation
+from edgefl.channel.diversity import fading_in_parts
+from edgefl.channel.fading import slot_correlation
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.air import AirInterface
@@ -67,7 +68,8 @@ class BackgroundTraffic:
         carrier_hz = self.air.settings.carrier_hz
         correlation = slot_correlation(settings.speed_m_s, carrier_hz=carrier_hz, slot_s=self.air.slot_s)
         key = self.streams.key("background", "fading", direction, cell)
-        fading = {user: LinkFading(key ^ user << 64, correlation) for user in reached.tolist()}
+        parts = self.air.settings.link.frequency_taps
+        fading = {user: fading_in_parts(key ^ user << 64, correlation, parts) for user in reached.tolist()}
         number = 0
         while (delay_s := self._delay_s(cell, direction, mean_s, rng.standard_exponential())) < math.inf:
             yield env.timeout(delay_s)

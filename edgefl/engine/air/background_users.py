@@ -12,7 +12,7 @@ from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, SpatialGains
 from edgefl.engine.air.gains_by_round import PerRoundGains
-from edgefl.engine.air.indoors import Indoors
+from edgefl.engine.air.indoors import Coats, Indoors
 from edgefl.engine.backgrounds import Background
 from edgefl.engine.settings import DeviceSettings
 from edgefl.errors import EdgeflError
@@ -56,7 +56,10 @@ class BackgroundUsers:
             places_m = self._places_m(self.gains, cell, rng, ring)
             state = self.gains.of_links(places_m, np.zeros(users, dtype=np.intp), np.full(users, cell))
         walls = self._walls(cell)
-        return state.behind(walls.loss_db(places_m, np.arange(users))) if walls else state
+        if walls is None:
+            return state
+        loss_db = walls.loss_db(places_m, np.arange(users))
+        return state.behind(loss_db, walls.inside(loss_db, np.arange(users)))
 
     def _places_m(
         self, gains: SpatialGains, cell: int, rng: np.random.Generator, ring: dict[str, float]
@@ -78,12 +81,14 @@ class BackgroundUsers:
         share, depth_m = self.devices.indoor_share, self.extent.radio.path_loss.indoor_depth_m
         if not share or depth_m is None:
             return None
-        alike = np.ones(self._settings.users)
+        alike, streams = np.ones(self._settings.users), self.streams
         walls, carrier_hz = self.devices.penetration, self.extent.radio.carrier_hz
+        coats = UniformDraws(streams, len(alike), ("background", "coated", cell))
         return Indoors(
             share * alike,
             wall_loss_db(carrier_hz, walls) * alike,
             STD_DB[walls] * alike,
             depth_m,
-            UniformDraws(self.streams, len(alike), ("background", "indoors", cell)),
+            UniformDraws(streams, len(alike), ("background", "indoors", cell)),
+            Coats(self.devices.coated_share * alike, carrier_hz, coats),
         )

@@ -28,6 +28,7 @@ class BandInUse:
         fading: Fading,
         slot: int,
         most_snr: float = math.inf,
+        widest: float = 1.0,
         neighbours: float = 0.0,
         background: bool = False,
     ) -> simpy.Event:
@@ -45,6 +46,7 @@ class BandInUse:
             fading=fading,
             slot=slot,
             most_snr=most_snr,
+            widest=widest,
             neighbours=neighbours,
             background=background,
         )

@@ -42,10 +42,14 @@ class Budget:
 
     Args:
         device_power_w: [devices] power that each radiates while it sends.
+        device_gain_db: [devices] gain of each device's own antennas, or one for all.
     """
 
-    def __init__(self, settings: RadioSettings, device_power_w: FloatArray) -> None:
+    def __init__(
+        self, settings: RadioSettings, device_power_w: FloatArray, device_gain_db: FloatArray | float = 0.0
+    ) -> None:
         self._settings = settings
+        self._device_gain = db_to_linear(np.broadcast_to(device_gain_db, len(device_power_w)))
         self._device_power_w = device_power_w
         self._noise_psd_w_hz = dbm_to_watt(settings.budget.noise_dbm_hz)
         self.server_power_w = dbm_to_watt(settings.budget.server_power_dbm)
@@ -56,8 +60,9 @@ class Budget:
         }
         # [1]: the reference of most links, without mean interference of others
         self._quiet_w = {d: self._noise_w(d, np.zeros(1)) for d in DIRECTIONS}
-        # of wanted signals only: interference is in no beam
-        self.array_gain = float(db_to_linear(settings.budget.array_gain_db))
+        in_sight_db, nlos_db = settings.budget.array_gain_db, settings.budget.nlos_array_gain_db
+        self._array_gain = float(db_to_linear(in_sight_db))
+        self._nlos_array_gain = self._array_gain if nlos_db is None else float(db_to_linear(nlos_db))
 
     def snr(self, state: LargeScaleState, neighbours: int | np.ndarray = 1) -> dict[Direction, np.ndarray]:
         """Return [devices] the mean SNR in each direction, with full power over the whole band.
@@ -70,16 +75,27 @@ class Budget:
 
     def mean_snr(self, state: LargeScaleState, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
         """Return `snr` with noise that includes the mean interference of a number of shares at each other site."""
-        gain, down_w = self.array_gain * db_to_linear(state.gains_db), self._quiet_w["downlink"]
+        ids, down_w = np.asarray(state.ids, dtype=np.intp), self._quiet_w["downlink"]
+        gain = self.array_gain(state) * self._device_gain[ids] * db_to_linear(state.gains_db)
         if np.any(neighbours):
             # on average, noise rises by this factor
             rise = 1.0 + neighbours * self.interference_over_noise(state)
             down_w = self._noise_w("downlink", 10.0 * np.log10(rise))
-        uplink_w = self._device_power_w[np.asarray(state.ids, dtype=np.intp)]
         return {
             "downlink": self.server_power_w * gain / down_w,
-            "uplink": uplink_w * gain / self._quiet_w["uplink"],
+            "uplink": self._device_power_w[ids] * gain / self._quiet_w["uplink"],
         }
+
+    def array_gain(self, state: LargeScaleState) -> FloatArray | float:
+        """Return [devices] the gain of the site's beam towards each device, or one for all.
+
+        The powers of both states add up: paths in line of sight have one gain, and all others another. Only wanted
+        signals have it: other cells' beams point anywhere, and towards anywhere a beam gains 1 on average.
+        """
+        if state.in_sight is None:
+            return self._array_gain
+        gain: FloatArray = self._nlos_array_gain + (self._array_gain - self._nlos_array_gain) * state.in_sight
+        return gain
 
     def _noise_w(self, direction: Direction, rise_db: FloatArray) -> FloatArray:
         """Return the noise of a direction's receivers in the whole band, raised by this much interference."""

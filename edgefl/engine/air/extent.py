@@ -113,14 +113,14 @@ class Extent:
     def shadowing_std_db(self) -> float:
         """Standard deviation of the shadowing if line of sight is the same everywhere."""
         given = self.radio.propagation.shadowing_std_db
-        return self._path_loss.shadowing_std_db(self._in_sight) if given is None else given
+        return self._path_loss.shadowing_std_db(self.in_sight) if given is None else given
 
     def path_loss_db(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
         """Return the path loss at these distances."""
         return self._path_loss.path_loss_db(
             distance_2d_m,
             carrier_hz=self.radio.carrier_hz,
-            line_of_sight=self._in_sight,
+            line_of_sight=self.in_sight,
             bs_height_m=self.bs_height_m,
             ut_height_m=self.ut_height_m,
         )
@@ -167,7 +167,8 @@ class Extent:
         return path_loss
 
     @property
-    def _in_sight(self) -> bool:
+    def in_sight(self) -> bool:
+        """Whether all links are in line of sight, if that is the same everywhere."""
         return self.radio.propagation.line_of_sight == "always"
 
     @property

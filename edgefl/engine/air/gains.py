@@ -27,20 +27,25 @@ class LargeScaleState:
     key: RoundKey | None = None  # identifies the round
     of_cells: np.ndarray | None = None  # [devices, cells] linear gains to the other cells, if needed
     everywhere_m: np.ndarray | None = None  # [all devices, 2] positions, nan if absent
+    # share of each link's power that arrives in line of sight, if it matters; None stands for all of it
+    in_sight: np.ndarray | None = None
 
     def of(self, ids: Sequence[int]) -> "LargeScaleState":
         """Return the state of some of the devices, by sorted ids."""
         rows = np.searchsorted(self.ids, ids)
         of_cells = None if self.of_cells is None else self.of_cells[rows]
+        in_sight = None if self.in_sight is None else self.in_sight[rows]
         gains_db, distances_m, others = self.gains_db[rows], self.distances_m[rows], self.others[rows]
-        return LargeScaleState(ids, gains_db, distances_m, others, self.key, of_cells, self.everywhere_m)
+        everywhere_m = self.everywhere_m
+        return LargeScaleState(ids, gains_db, distances_m, others, self.key, of_cells, everywhere_m, in_sight)
 
-    def behind(self, loss_db: np.ndarray) -> "LargeScaleState":
-        """Return the state with a further loss [devices] towards all sites."""
+    def behind(self, loss_db: np.ndarray, hidden: np.ndarray) -> "LargeScaleState":
+        """Return the state with a further loss [devices] towards all sites, out of sight where hidden."""
         through = db_to_linear(-loss_db)
         of_cells = None if self.of_cells is None else self.of_cells * through[:, None]
+        in_sight = None if self.in_sight is None else np.where(hidden, 0.0, self.in_sight)
         gains_db, others = self.gains_db - loss_db, self.others * through
-        return replace(self, gains_db=gains_db, others=others, of_cells=of_cells)
+        return replace(self, gains_db=gains_db, others=others, of_cells=of_cells, in_sight=in_sight)
 
 
 class LargeScaleGains(Protocol):
@@ -86,6 +91,7 @@ class SpatialGains:
         sectors: panels of the sites, each a cell, one per device height; None if every site is a single,
             omnidirectional cell.
         antenna_gain_dbi: of sites without sectors.
+        sight: whether the share of a link's power in line of sight is needed.
     """
 
     def __init__(
@@ -95,7 +101,9 @@ class SpatialGains:
         interference: bool = False,
         sectors: Sequence[Sectors | None] = (None,),
         antenna_gain_dbi: float = 0.0,
+        sight: bool = False,
     ) -> None:
+        self._sight = sight
         self._antenna_gain_dbi = antenna_gain_dbi
         self.large_scales = large_scales
         self.large_scale = large_scales[0]
@@ -143,8 +151,23 @@ class SpatialGains:
                 if of_all is None:
                     of_all = np.empty((len(ids), everywhere.shape[1]))
                 of_all[rows] = everywhere
-        state = LargeScaleState(ids.tolist(), gains_db, distances_m, others, of_cells=of_all)
+        in_sight = self._in_sight(places_m, ids, cells)
+        state = LargeScaleState(
+            ids.tolist(), gains_db, distances_m, others, of_cells=of_all, in_sight=in_sight
+        )
         return state, held, outside
+
+    def _in_sight(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> np.ndarray | None:
+        """Return [n] the share of each link's power in line of sight, if needed; 1 for absent devices."""
+        if not self._sight:
+            return None
+        in_sight, here = np.ones(len(ids)), np.isfinite(places_m[:, 0])
+        for (large_scale, sectors), rows in by_kind(self._kinds, self._of[ids]):
+            mine = np.arange(len(ids))[rows]
+            mine = mine[here[mine]]
+            sites = cells[mine] if sectors is None else sectors.site_of(cells[mine])
+            in_sight[mine] = large_scale.in_sight(places_m[mine], sites)
+        return in_sight
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         chosen, own = np.asarray(ids, dtype=np.intp), (np.arange(len(ids)), cells)
@@ -157,20 +180,33 @@ class SpatialGains:
             self.beyond += outside
             of_cells[far] = self.power_db_of(held_m, chosen[far])
         gains_db, others = of_cells[own], np.zeros(len(ids))
+        in_sight = None
+        if self._sight:
+            in_sight = self._in_sight(self._within_border(everywhere_m[chosen])[0], chosen, cells)
         if not self._interference:
-            return LargeScaleState(ids, gains_db, unknown_m, others, everywhere_m=everywhere_m)
+            return LargeScaleState(
+                ids, gains_db, unknown_m, others, everywhere_m=everywhere_m, in_sight=in_sight
+            )
         everywhere = db_to_linear(of_cells)
         everywhere[own] = 0.0
         others = everywhere.sum(axis=1)
         return LargeScaleState(
-            ids, gains_db, unknown_m, others, of_cells=everywhere, everywhere_m=everywhere_m
+            ids,
+            gains_db,
+            unknown_m,
+            others,
+            of_cells=everywhere,
+            everywhere_m=everywhere_m,
+            in_sight=in_sight,
         )
 
     def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-        of_cells = self.power_db_of(self._within_border(places_m)[0], ids).astype(float)
+        places_m = self._within_border(places_m)[0]
+        of_cells = self.power_db_of(places_m, ids).astype(float)
         gains_db, unknown_m = of_cells[np.arange(len(ids)), cells], np.full(len(ids), np.nan)
         others = np.maximum(db_to_linear(of_cells).sum(axis=1) - db_to_linear(gains_db), 0.0)
-        return LargeScaleState(ids.tolist(), gains_db, unknown_m, others)
+        in_sight = self._in_sight(places_m, ids, cells)
+        return LargeScaleState(ids.tolist(), gains_db, unknown_m, others, in_sight=in_sight)
 
     def _within_border(self, places_m: np.ndarray) -> tuple[np.ndarray, int]:
         """Return places [n, 2], moving those beyond the world's border to it, and the number moved."""

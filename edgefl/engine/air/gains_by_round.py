@@ -51,14 +51,21 @@ class PerRoundGains:
             self._streams("shadowing", *key), len(positions_m), std_db=self._std_db
         )[chosen]
         gains_db, none = -(of.loss_db + shadowing_db), np.zeros(len(ids))
-        return LargeScaleState(ids, gains_db, of.distances_m, none, key, everywhere_m=positions_m)
+        in_sight = np.full(len(ids), float(self._extents[0].in_sight))
+        return LargeScaleState(
+            ids, gains_db, of.distances_m, none, key, everywhere_m=positions_m, in_sight=in_sight
+        )
 
     def of_places(self, places_m: np.ndarray, rng: np.random.Generator) -> LargeScaleState:
         """Return the state of links of users at places [n, 2], at the first extent's height; not counted."""
         first, none = np.zeros(len(places_m), dtype=np.intp), np.zeros(len(places_m))
         of = self._loss_of(places_m, first)
         shadowing_db = draw_shadowing_db(rng, len(places_m), std_db=self._std_db)
-        return LargeScaleState(first.tolist(), -(of.loss_db + shadowing_db), of.distances_m, none)
+        gains_db, in_sight = (
+            -(of.loss_db + shadowing_db),
+            np.full(len(first), float(self._extents[0].in_sight)),
+        )
+        return LargeScaleState(first.tolist(), gains_db, of.distances_m, none, in_sight=in_sight)
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         raise NotImplementedError("a single cell is not surveyed")

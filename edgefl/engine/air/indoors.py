@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from edgefl.channel.penetration import CAR_DB, CAR_STD_DB, STD_DB, penetration_loss_db, wall_loss_db
 from edgefl.channel.units import FloatArray
@@ -16,10 +17,33 @@ from edgefl.mobility import Trips
 from edgefl.mobility._draws import UniformDraws, normal
 from edgefl.rng import Streams
 
+BoolArray = npt.NDArray[np.bool_]
+
 # Uniform numbers per device and place: one for being indoors, two for the depth behind the wall, two for a normal
 _NUMBERS = 5
 # Places are squares; the square with the origin at its corner has this number along both axes (2^20 x 25 m is far)
 _MIDDLE = 2**20
+
+
+class Coats:
+    """Buildings with coated windows: a share of all, each with walls of high loss.
+
+    A building is coated or not for all the time in which a device is in it. Source: 3GPP TR 38.901, Table 7.4.3-2;
+    the share is the scenario's: old houses have plain glass, new and renovated ones coated glass.
+
+    Args:
+        share: [devices] of the buildings that each enters.
+    """
+
+    def __init__(self, share: FloatArray, carrier_hz: float, draws: UniformDraws) -> None:
+        self.share = share
+        self.wall_db = wall_loss_db(carrier_hz, "high_loss")
+        self._draws = draws
+
+    def of(self, square: np.ndarray, ids: np.ndarray) -> BoolArray:
+        """Return [n] whether the buildings of devices [n] in squares, or on trips, [n] are coated."""
+        coated: BoolArray = self._draws.uniform(ids, square, 1)[0] < self.share[ids]
+        return coated
 
 
 class Indoors:
@@ -32,28 +56,38 @@ class Indoors:
     Args:
         share: [devices] probability of being indoors. wall_db, std_db: [devices] mean and deviation of their walls.
         depth_m: depth of buildings.
+        coats: the buildings with coated glass instead, or None.
     """
 
     def __init__(
-        self, share: FloatArray, wall_db: FloatArray, std_db: FloatArray, depth_m: float, draws: UniformDraws
+        self,
+        share: FloatArray,
+        wall_db: FloatArray,
+        std_db: FloatArray,
+        depth_m: float,
+        draws: UniformDraws,
+        coats: "Coats | None" = None,
     ) -> None:
         self._depth_m = depth_m
         self._share = share
         self._wall_db = wall_db
         self._std_db = std_db
         self._draws = draws
+        self._coats = coats
         # numbers >= 0 of squares or trips [n], and devices [n] there -> [n] wall loss
         self.of_number = DerivedRows(self._loss_in, len(share))
 
     @classmethod
     def of_fleet(cls, fleet: Fleet, depth_m: float | None, carrier_hz: float, streams: Streams) -> "Indoors":
         """Return the walls of the devices by their classes; without buildings if depth_m is None."""
+        coated = fleet.column(lambda kind: kind.coated_share)
         return cls(
             fleet.column(lambda kind: 0.0 if depth_m is None else kind.indoor_share),
             fleet.column(lambda kind: wall_loss_db(carrier_hz, kind.penetration)),
             fleet.column(lambda kind: STD_DB[kind.penetration]),
             depth_m or 1.0,
             UniformDraws(streams, len(fleet), ("indoors",)),
+            Coats(coated, carrier_hz, UniformDraws(streams, len(fleet), ("coated",))),
         )
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
@@ -61,11 +95,20 @@ class Indoors:
         along, across = np.floor(positions_m / self._depth_m).astype(np.int64).T + _MIDDLE
         return self.of_number(along * 2 * _MIDDLE + across, ids)
 
+    def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
+        """Return [n] whether devices [n] with these losses are in a building."""
+        return loss_db != 0.0
+
     def _loss_in(self, square: np.ndarray, ids: np.ndarray) -> FloatArray:
         uniform = self._draws.uniform(ids, square * _NUMBERS, _NUMBERS)
+        wall_db, std_db = self._wall_db[ids], self._std_db[ids]
+        if self._coats is not None and self._coats.share.any():
+            coated = self._coats.of(square, ids)
+            wall_db = np.where(coated, self._coats.wall_db, wall_db)
+            std_db = np.where(coated, STD_DB["high_loss"], std_db)
         loss_db = penetration_loss_db(
-            self._wall_db[ids],
-            self._std_db[ids],
+            wall_db,
+            std_db,
             inside_m=self._depth_m * np.minimum(uniform[1], uniform[2]),
             normal=normal(uniform[3:5])[0],
         )
@@ -127,6 +170,10 @@ class IndoorsByTrip:
             loss_db[rows] = losses(number[rows], ids[rows])
         return loss_db
 
+    def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
+        """Return [n] whether devices [n] with these losses now are in a building; a car has windows all around."""
+        return (loss_db != 0.0) & (self._trips()[1][ids] <= self._above_m_s[ids])
+
     def _car_db(self, trip: np.ndarray, ids: np.ndarray) -> FloatArray:
         """Return the loss [n] of the cars of devices [n] on trips [n]."""
         return CAR_DB + CAR_STD_DB * normal(self._draws.uniform(ids, 2 * trip, 2))[0]
@@ -137,6 +184,9 @@ class Obstacles(Protocol):
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
         """Return the loss [n] of devices [n] at positions [n, 2] now, dB."""
+
+    def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
+        """Return [n] whether devices [n] with these losses now are in a building, where no direct path arrives."""
 
 
 class BehindWalls:
@@ -159,21 +209,23 @@ class BehindWalls:
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
     ) -> LargeScaleState:
         state, chosen = self._gains.of_round(positions_m, ids, cell, key), np.asarray(ids, dtype=np.intp)
-        return state.behind(self._indoors.loss_db(positions_m[chosen], chosen))
+        loss_db = self._indoors.loss_db(positions_m[chosen], chosen)
+        return state.behind(loss_db, self._indoors.inside(loss_db, chosen))
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
-        loss_db = self._surveyed(survey)[np.asarray(ids, dtype=np.intp)]
-        return self._gains.of_survey(survey, ids, cells).behind(loss_db)
+        chosen, (loss_db, inside) = np.asarray(ids, dtype=np.intp), self._surveyed(survey)
+        return self._gains.of_survey(survey, ids, cells).behind(loss_db[chosen], inside[chosen])
 
     def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-        return self._gains.of_links(places_m, ids, cells).behind(self._indoors.loss_db(places_m, ids))
+        loss_db = self._indoors.loss_db(places_m, ids)
+        return self._gains.of_links(places_m, ids, cells).behind(loss_db, self._indoors.inside(loss_db, ids))
 
-    def _of_survey(self, survey: Survey) -> FloatArray:
-        """Return the loss [devices] at the first read of a survey; 0 for absent devices."""
-        loss_db = np.zeros(len(survey.positions_m))
+    def _of_survey(self, survey: Survey) -> tuple[FloatArray, BoolArray]:
+        """Return [devices] the loss, and whether each is inside, at the first read of a survey; 0 if absent."""
+        loss_db, everyone = np.zeros(len(survey.positions_m)), np.arange(len(survey.positions_m))
         here = np.flatnonzero(np.isfinite(survey.positions_m[:, 0]))
         loss_db[here] = self._indoors.loss_db(survey.positions_m[here], here)
-        return loss_db
+        return loss_db, self._indoors.inside(loss_db, everyone)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         power_db = np.array(self._gains.power_db(positions_m), dtype=float)

@@ -19,9 +19,10 @@ class Links:
     """The links of n devices, [n] each, with the values held for a round.
 
     snr: mean, with full power over the whole band; in the uplink multiplied by uplink_power, the share of its power
-    that a device radiates. share: of the band; unused in a dynamically shared band. neighbours: power of each share
-    of the other sites over the downlink's noise; not contained in snr. control: power that power control allows on
-    the whole band over the device's power, inf without it; on M of N resource blocks it is M / N of this.
+    that a device radiates. share: of the band, or the most that a device can use of a dynamically shared one.
+    neighbours: power of each share of the other sites over the downlink's noise; not contained in snr. control: power
+    that power control allows on the whole band over the device's power, inf without it; on M of N resource blocks it
+    is M / N of this.
     """
 
     devices: Sequence[int]

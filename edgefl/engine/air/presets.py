@@ -10,9 +10,15 @@ layer-3 filter and of the correlation of the sites' shadowing. Rules of handover
 nr has an event A3 recorded in a live network; docs/trust.md shows the effect.
 """
 
+import math
 from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
+from edgefl.channel.beams import beam_gain_db
+from edgefl.channel.diversity import independent_parts
+from edgefl.channel.path_loss import PathLoss, Spreads
+from edgefl.channel.path_loss.umi import UMi
+from edgefl.config import registry
 from edgefl.config.scenario_fields import given_keys
 from edgefl.engine.power_models import CIRCUITS
 
@@ -34,16 +40,31 @@ NR: dict[str, dict[str, Any]] = {
     "radio.budget": {
         "power_over_share": "per_resource_block",
         "uplink_power_over_share": "full",  # a device has the power of its own amplifier
-        # 38.802, Annex A: panels of 4 x 8 elements, 15 dB, less 3 dB for a grid of beams and paths from all around
-        "array_gain_db": 12.0,
+        "server_power_dbm": 44.0,  # of the path loss's kind of site, in UMi's 100 MHz
+        # `edgefl.channel.beams`: panels of 4 x 8 elements, 15 dB, towards the paths of a UMi link at 3.5 GHz
+        "array_gain_db": 14.5,
+        "nlos_array_gain_db": 9.5,
         "uplink_p0_dbm": -80,  # 38.213, 7.1.1; as 5G-LENA's NrUePowerControl; srsRAN's base station has -76
         "uplink_alpha": 0.8,  # one of 38.331's values 0, 0.4 to 1
         "noise_figure_db": 9.0,  # of devices, 38.802, Annex A
         "site_noise_figure_db": 5.0,  # likewise
     },
+    "radio.access": {
+        # SIGCOMM21-5G/artifact, RRC-Probe/data/S20US_TMobile_SA.csv: after 15 s of silence the mean round trip is
+        # 1.098 s, of which 0.64 s are half of a paging cycle, and 0.097 s the round trip of a connected device
+        "setup_s": 0.36,
+        # half of srsRAN's SR period of 20 ms, and two DDDSU frames of 2.5 ms: grants for the buffer's size, for data
+        "grant_s": 0.015,
+        "round_trip_s": 0.02,  # the artefact's Speedtest, T-Mobile NSA, servers within 50 km: median
+        # flwr 1.41 and gRPC on one machine, 0.25 Mbit: 1.5 ms in each direction; 21 Mbit take 15 ms
+        "before_downlink_s": 0.002,
+        "before_uplink_s": 0.002,
+    },
     "radio.link": {
         # 38.101-1, 7.2: four receive antennas in n78; measured four layers carry as much as two ideal ones: trust.md
         "downlink_layers": 2,
+        # parts that fade independently, of links in line of sight, which have the fewest: 38.901, Table 7.5-6
+        "frequency_taps": 11,
         "rates": "cqi",  # 38.214, Table 5.2.2.1-3
         "control_overhead": 0.14,  # 38.306, 4.1.2, downlink below 6 GHz
         "protocol_overhead": 0.03,  # MAC, RLC, PDCP, IP and TCP
@@ -78,6 +99,14 @@ NR: dict[str, dict[str, Any]] = {
     },
 }
 TDD_FROM_HZ = 2.4e9  # bands from here up
+FR1_TO_HZ = (
+    7.125e9  # 38.101-1, 5.1; beyond it nr has no values for these keys, nor blockage by people and cars
+)
+FR1_ONLY = {
+    "radio.budget": ("array_gain_db", "nlos_array_gain_db", "server_power_dbm"),
+    "devices": ("power",),
+}
+USUAL_CARRIER_HZ, USUAL_BANDWIDTH_HZ = 3.5e9, 100e6  # to which the values above belong, with path_loss: umi
 
 
 def with_preset(
@@ -96,8 +125,22 @@ def with_preset(
     filled = dict(given)
     for key, value in values.items():
         if key not in filled and key not in left_out and _fits(key, {**(beside or {}), **filled}):
-            filled[key] = value
+            filled[key] = _value(key, value, {**(beside or {}), **filled})
     return filled
+
+
+def lacking(data: Mapping[str, Any], carrier_hz: Any) -> list[str]:
+    """Return the keys of a scenario that nr has no values for at this carrier, unless the scenario gives them."""
+    if not isinstance(carrier_hz, int | float) or carrier_hz <= FR1_TO_HZ:
+        return []
+    missing = []
+    for place, keys in FR1_ONLY.items():
+        given: Any = data
+        for name in place.split("."):
+            given = given_keys((given or {}).get(name, {}))
+        # a section that is no mapping has its own check
+        missing += [f"{place}.{key}" for key in keys if given is not None and key not in given]
+    return missing
 
 
 def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,14 +161,68 @@ def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
     return filled
 
 
+def _value(key: str, value: Any, given: Mapping[str, Any]) -> Any:
+    """Return a preset's value for a scenario's path loss, carrier and band."""
+    match key:
+        case "server_power_dbm":
+            dbm_per_mhz = path_loss_of(given).site_dbm_per_mhz
+            if dbm_per_mhz is None:
+                dbm_per_mhz = UMi.site_dbm_per_mhz
+            return round(dbm_per_mhz + 10.0 * math.log10(_band_hz(given) / 1e6), 1)
+        case "frequency_taps":
+            in_sight = given.get("line_of_sight") != "never"
+            spread = _spreads(given).los if in_sight else _spreads(given).nlos
+            return min(64, round(independent_parts(_band_hz(given), spread.delay_s)))
+        case "array_gain_db":
+            return _beams_db(given)[0]
+        case "nlos_array_gain_db":  # of an array of another gain, the same part is lost
+            in_sight_db, nlos_db = _beams_db(given)
+            return round(max(0.0, _number(given, "array_gain_db", in_sight_db) - in_sight_db + nlos_db), 1)
+    return value
+
+
+def _beams_db(given: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the gain of a beam with line of sight and without, for a scenario's path loss and carrier."""
+    spreads = _spreads(given)
+    return round(beam_gain_db(spreads.los), 1), round(beam_gain_db(spreads.nlos), 1)
+
+
+def _spreads(given: Mapping[str, Any]) -> Spreads:
+    """Return the spreads of a scenario's links; UMi's for a path loss without any."""
+    carrier_hz = _number(given, "carrier_hz", USUAL_CARRIER_HZ)
+    return path_loss_of(given).spreads(carrier_hz) or UMi().spreads(carrier_hz)
+
+
+def _band_hz(given: Mapping[str, Any]) -> float:
+    return max(1e5, _number(given, "bandwidth_hz", USUAL_BANDWIDTH_HZ))
+
+
+def _number(given: Mapping[str, Any], key: str, usual: float) -> float:
+    """Return a positive number of a scenario, or the usual one: invalid keys have their own checks."""
+    value = given.get(key, usual)
+    return value if isinstance(value, int | float) and 0 <= value < math.inf else usual
+
+
+def path_loss_of(given: Mapping[str, Any]) -> PathLoss:
+    """Return the radio's path loss, which may be a name, a mapping or an object; UMi for one that is not shipped."""
+    law = given.get("path_loss", "umi")
+    if isinstance(law, PathLoss):
+        return law
+    name = law.get("name") if isinstance(law, Mapping) else law
+    if name not in registry.names("path_loss"):
+        return UMi()
+    return cast(PathLoss, registry.get("path_loss", name)())
+
+
 def _fits(key: str, given: Mapping[str, Any]) -> bool:
     """Return whether a value of the preset fits a scenario's keys; invalid keys have their own checks."""
     by_cqi = given.get("rates", "cqi") == "cqi"
     power_rule = given.get("uplink_power_over_share") or given.get("power_over_share")
     match key:
         case "tdd":
-            carrier_hz = given.get("carrier_hz")
-            return not isinstance(carrier_hz, int | float) or carrier_hz >= TDD_FROM_HZ
+            return _number(given, "carrier_hz", USUAL_CARRIER_HZ) >= TDD_FROM_HZ
+        case "array_gain_db" | "nlos_array_gain_db" | "server_power_dbm":
+            return _number(given, "carrier_hz", USUAL_CARRIER_HZ) <= FR1_TO_HZ
         case "power":  # a scenario with circuits means the model that has them
             of_classes = given.get("classes")
             classes = of_classes.values() if isinstance(of_classes, Mapping) else ()
@@ -137,7 +234,7 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
             return given.get("sectors", 1) == 1
         case "uplink_p0_dbm":  # a power for blocks, or for a share that is held
             return by_cqi or given.get("sharing") == "static" or power_rule == "per_resource_block"
-        case "downlink_layers":
+        case "downlink_layers" | "frequency_taps":
             return by_cqi
         case "coverage_margin_db":
             return by_cqi and given.get("shadowing") == "spatial"

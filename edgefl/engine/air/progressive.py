@@ -112,6 +112,7 @@ class SharedBandTransfer:
         neighbours: interference over noise per share that the other sites send.
         until: slot -> an event at its start.
         on_block: SNR on the whole band -> the SNR with full power there, and the highest on a resource block.
+        widest: part of the band that the device's radio takes.
     """
 
     band: BandInUse
@@ -121,6 +122,7 @@ class SharedBandTransfer:
     neighbours: float
     until: Callable[[int], simpy.Event]
     on_block: Callable[[float], tuple[float, float]] = lambda snr: (snr, math.inf)
+    widest: float = 1.0
     _moved_bits: float = 0.0
     _end: simpy.Event | None = None
     _on: list[tuple[float, float]] = field(default_factory=list)
@@ -134,6 +136,7 @@ class SharedBandTransfer:
                     self.payload_bits - self._moved_bits,
                     snr_whole_band=full_snr,
                     most_snr=most_snr,
+                    widest=self.widest,
                     fading=self.fading,
                     slot=slot,
                     neighbours=self.neighbours,

@@ -88,7 +88,9 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
         )
         large_scales.append(one)
     sectors = [panels(extent) for extent in extents]
-    return SpatialGains(large_scales, of, radio.neighbour_load > 0, sectors, layout.antenna_gain_dbi)
+    beams = radio.budget
+    sees = beams.nlos_array_gain_db not in (None, beams.array_gain_db)
+    return SpatialGains(large_scales, of, radio.neighbour_load > 0, sectors, layout.antenna_gain_dbi, sees)
 
 
 def obstacles(

@@ -1,5 +1,6 @@
 """The radio of all cells, which opens rounds with the participants' links."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -8,9 +9,10 @@ import numpy as np
 import simpy
 
 from edgefl.channel.band_slots import Groups
-from edgefl.channel.diversity import DiverseFading
-from edgefl.channel.fading import BLOCK, Fading, LinkFading, slot_correlation, slot_turn
+from edgefl.channel.diversity import fading_in_parts
+from edgefl.channel.fading import BLOCK, Fading, slot_correlation, slot_turn
 from edgefl.channel.schedulers import BoolArray, Flows
+from edgefl.channel.share import limited_shares
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.air import AirInterface
@@ -49,7 +51,8 @@ class Radio:
     cell's round has downlinks, or as the dynamically shared band has at that time.
 
     Args:
-        device_power_w: [devices] radiated power, or one for all.
+        device_power_w, device_gain_db, device_bandwidth_hz: [devices] radiated power, antenna gain, and the widest
+            part of the band that each uses, or one for all.
         speeds_m_s: [devices] speeds that set the Doppler shift.
         reading_s: time between two measurements of a gain, if the settings ask for them.
         groups: device groups that divide a dynamic band by weight; None lets the scheduler share the whole band.
@@ -66,6 +69,8 @@ class Radio:
         *,
         settings: RadioSettings,
         device_power_w: float | FloatArray,
+        device_gain_db: float | FloatArray = 0.0,
+        device_bandwidth_hz: float | FloatArray = math.inf,
         speeds_m_s: np.ndarray,
         gains: LargeScaleGains,
         streams: Streams,
@@ -85,7 +90,10 @@ class Radio:
         self.fading = lru_cache(maxsize=LINKS_KEPT)(fading)
         self.packet_errors = settings.link.packet_errors
         self.gains = gains
-        self.budget = Budget(settings, np.broadcast_to(device_power_w, len(speeds_m_s)))
+        powers_w = np.broadcast_to(device_power_w, len(speeds_m_s))
+        widths_hz = np.broadcast_to(device_bandwidth_hz, len(speeds_m_s))
+        self._widest = np.minimum(1.0, widths_hz / settings.bandwidth_hz)  # share of the band
+        self.budget = Budget(settings, powers_w, device_gain_db)
         self._interference = SlotInterference(settings.neighbour_load, self.budget, gains, streams)
         heard = self._interference.heard_by_devices
         self._reader = GainReader(env, monitoring, self.budget, gains, heard, self.air.dynamic)
@@ -148,11 +156,13 @@ class Radio:
         *,
         decided: Mapping[Direction, FloatArray] | None = None,
         power: FloatArray | None = None,
+        lead_slots: int = 0,
     ) -> RadioRound:
         """Open a round of participants that share the cell's band.
 
         Args:
             payload_bits: direction -> bits of each participant.
+            lead_slots: slots before a broadcast, until all that receive it listen.
             decided: direction -> shares of the band set by a decider; the scheduler sets the others.
             power: share of its power that each device radiates; None takes power control, or full power.
         """
@@ -161,7 +171,8 @@ class Radio:
         sent = int(np.count_nonzero(payload_bits["downlink"])) if full else 1
         sent = 0 if self._band_counts_neighbours else min(sent, 1) if broadcasts else sent
         fading = [self.fading(device, cell) for device in state.ids]
-        snr, shares = self.budget.snr(state, sent), dict.fromkeys(DIRECTIONS, np.ones(len(fading)))
+        widest = self._widest[np.asarray(state.ids, dtype=np.intp)]
+        snr, shares = self.budget.snr(state, sent), dict.fromkeys(DIRECTIONS, widest)
         if not self.air.dynamic:
             static, held = self.fading_now(state.ids, cell, all_=False)
             unicast = DIRECTIONS[1:] if broadcasts else DIRECTIONS
@@ -170,6 +181,8 @@ class Radio:
                 d: given[d] if d in given else self._shares(d, snr[d] * held, static, payload_bits[d])
                 for d in unicast
             }
+            if (widest < 1.0).any():
+                shares |= {d: limited_shares(shares[d], widest) for d in unicast}
         opened = self._round(state, cell, sent, fading, snr, shares, power)
         if not broadcasts:
             return opened
@@ -178,11 +191,11 @@ class Radio:
             # a broadcast is not beamformed, and has one layer
             replace(carrier, steps=carrier.steps and replace(carrier.steps, layers=1)),
             state.ids,
-            opened.links.snr["downlink"] / self.budget.array_gain,
+            opened.links.snr["downlink"] / self.budget.array_gain(state),
             opened.interfered("downlink") if opened.interfered else fading,
             payload_bits["downlink"],
             quantile=self._settings.broadcast_quantile,
-            first_slot=self.air.next_slot(self.env.now),
+            first_slot=self.air.next_slot(self.env.now) + lead_slots,
             lowest_snr=self.air.monitoring.lowest_snr["downlink"],
         )
         return replace(opened, broadcast=broadcast)
@@ -213,7 +226,8 @@ class Radio:
             power: share of its power that each device radiates; None takes power control.
         """
         if power is None:
-            power = self.budget.uplink_power(state, shares["uplink"])
+            whole = np.ones(len(fading))
+            power = self.budget.uplink_power(state, whole if self.air.dynamic else shares["uplink"])
         snr = snr | {"uplink": snr["uplink"] * power}
         neighbours = (
             self.budget.interference_over_noise(state)
@@ -224,7 +238,12 @@ class Radio:
         links = Links(state.ids, [cell] * len(fading), fading, snr, shares, neighbours, power, control)
         interfered, reports = None, None
         if self._settings.by_slot:
-            interfered = self._interference.of_links(state, cell, fading, shares["uplink"])
+            heard = shares["uplink"]
+            if self.air.dynamic:
+                # on resource blocks others send on as large parts of their bands as here at the round's opening
+                in_blocks = self._settings.in_blocks("uplink")
+                heard = np.full(len(fading), 1.0 / len(fading) if in_blocks else 1.0)
+            interfered = self._interference.of_links(state, cell, fading, heard)
         if self._reader.positions_m and self.air.monitoring.interval is not None and state.key is not None:
             reports = ChannelReports(self._reader, cell, state.key, links, sent, interfered)
         elsewhere = partial(self._elsewhere, state, sent) if self.air.monitoring.t311 else None
@@ -247,7 +266,7 @@ class Radio:
             return None
         here = self.gains.of_round(places_m, [link.device], cell, state.key)
         shares = {direction: np.array([link.share(direction)]) for direction in DIRECTIONS}
-        if link.round.broadcast is not None:
+        if link.round.broadcast is not None and not self.air.dynamic:
             shares["downlink"] = np.array([link.round.broadcast.share])
         fading, snr = [self.fading(link.device, cell)], self.budget.snr(here, sent)
         return self._round(here, cell, sent, fading, snr, shares)
@@ -278,5 +297,4 @@ def _fading(settings: RadioSettings, speeds_m_s: np.ndarray, key: int, device: i
     key, speed_m_s = key ^ (device << 64 | cell), float(speeds_m_s[device])
     correlation = slot_correlation(speed_m_s, carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
     block = SHORT_BLOCK if settings.preset == "nr" else BLOCK
-    taps = [LinkFading(key ^ tap << 120, correlation, block) for tap in range(settings.link.frequency_taps)]
-    return taps[0] if len(taps) == 1 else DiverseFading(taps)
+    return fading_in_parts(key, correlation, settings.link.frequency_taps, block)

@@ -4,15 +4,17 @@ import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, cast
 
+import numpy as np
 import simpy
 
 from edgefl.channel.fading import Fading
 from edgefl.channel.packet_errors import PacketErrors
 from edgefl.channel.tdd import Direction, OnTime
 from edgefl.channel.units import FloatArray, dbm_to_watt
+from edgefl.engine.air.access import mean_rates_bit_s
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.broadcast import Broadcast
 from edgefl.engine.air.channel_reports import ChannelReports
@@ -82,6 +84,16 @@ class RadioRound:
     def transfers(self, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray) -> Transfers:
         """Time the transfers of a predictable round, as `Link.transfer` would one by one."""
         return time_transfers(self.air, self.links, direction, payload_bits, from_s)
+
+    @cached_property
+    def rates_bit_s(self) -> dict[Direction, FloatArray]:
+        """Mean rate of each link by direction, bit/s; in a dynamic band as if all links shared it equally."""
+        links, equal = self.links, np.full(len(self.links), 1.0 / max(1, len(self.links)))
+        shares = dict.fromkeys(DIRECTIONS, equal) if self.air.dynamic else links.share
+        return {
+            way: mean_rates_bit_s(carrier, shares[way], links.snr[way], links.fading)
+            for way, carrier in self.air.carriers.items()
+        }
 
     @property
     def sent_slots(self) -> float:
@@ -189,7 +201,7 @@ class Link:
         return direction == "uplink" and self.round.air.carriers[direction].blocks is not None
 
     def share(self, direction: Direction) -> float:
-        """Return the link's share of the band; unused in a dynamically shared band."""
+        """Return the link's share of the band; in a dynamically shared band, the most that the device can use."""
         return float(self.round.links.share[direction][self.row])
 
     def snr(self, direction: Direction) -> float:
@@ -299,7 +311,14 @@ class Link:
             band = air.band(self.cell, direction)
             on_block = partial(self.on_block, direction)
             moving = SharedBandTransfer(
-                band, self.device, fading, payload_bits, neighbours, air.until, on_block
+                band,
+                self.device,
+                fading,
+                payload_bits,
+                neighbours,
+                air.until,
+                on_block,
+                self.share(direction),
             )
         elif holds:
             snr = self.snr(direction)

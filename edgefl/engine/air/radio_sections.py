@@ -76,8 +76,15 @@ class BudgetSettings(Section):
         0.0,
         ge=0,
         le=40,
-        description="beamforming gain of a site's antenna array towards its own devices, in both directions, in"
-        " addition to a panel's; interference has none, as beams point elsewhere",
+        description="beamforming gain of a site's antenna array towards its own devices in line of sight, in both"
+        " directions, in addition to a panel's; interference has none, as beams point elsewhere",
+    )
+    nlos_array_gain_db: float | None = Field(
+        None,
+        ge=0,
+        le=40,
+        description="the same without line of sight and into buildings, where paths leave in many directions; if left"
+        " out, array_gain_db",
     )
     noise_figure_db: float = Field(0.0, ge=0, le=20, description="noise figure of the receivers")
     site_noise_figure_db: float | None = Field(
@@ -111,6 +118,12 @@ class LinkSettings(Section):
         description="most layers of a downlink (38.306, 4.1.2: v_Layers), which share its power; the number with the"
         " highest rate is used",
     )
+    uplink_layers: int = Field(
+        1,
+        ge=1,
+        le=4,
+        description="the same of an uplink: 2 with two transmitters in a phone (38.101-1, 6.2D)",
+    )
     max_efficiency: float | None = Field(
         None, ge=1e-3, le=20, description="highest modulation: cap on the rate, bits/s/Hz; null: no cap"
     )
@@ -134,7 +147,8 @@ class LinkSettings(Section):
         1,
         ge=1,
         le=64,
-        description="independent parts of the band over which the power of a slot is averaged; 1: flat fading (J)",
+        description="independent parts of the band over which a slot is averaged: its power with rates: shannon, its"
+        " rate with cqi; 1: flat fading (J)",
     )
     uplink_waterfall_db: float | None = Field(
         None,
@@ -148,10 +162,13 @@ class LinkSettings(Section):
     def _steps_fit(self) -> Self:
         if self.rates == "cqi":
             Steps(self.snr_gap_db, self.max_efficiency)
-        elif self.downlink_layers > 1:
-            raise ValueError(
-                "downlink_layers chooses among rates of NR's table: set rates: cqi, or leave it out"
-            )
+        else:
+            chosen = {
+                "downlink_layers": self.downlink_layers > 1,
+                "uplink_layers": self.uplink_layers > 1,
+            }
+            for key in filter(chosen.get, chosen):
+                raise ValueError(f"{key} chooses among rates of NR's table: set rates: cqi, or leave it out")
         return self
 
     @property
@@ -169,8 +186,8 @@ class LinkSettings(Section):
         """
         if self.rates == "shannon":
             return None
-        layers = self.downlink_layers if direction == "downlink" else 1
-        return Steps(self.snr_gap_db, self.max_efficiency, layers, smallest_part)
+        layers = self.downlink_layers if direction == "downlink" else self.uplink_layers
+        return Steps(self.snr_gap_db, self.max_efficiency, layers, smallest_part, self.frequency_taps)
 
     @property
     def goodput(self) -> float:

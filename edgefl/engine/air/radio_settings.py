@@ -11,6 +11,7 @@ from edgefl.channel.schedulers import Scheduler
 from edgefl.channel.tdd import Direction
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
+from edgefl.engine.air.access import AccessSettings
 from edgefl.engine.air.presets import Preset, with_radio_preset
 from edgefl.engine.air.radio_sections import (
     NONE_IN_WORDS,
@@ -48,6 +49,10 @@ class RadioSettings(Section):
     tdd: TddSettings | None = Field(
         None,
         description="frame pattern; null: separate intervals (J), or a band for each direction (FDD)",
+    )
+    access: AccessSettings | None = Field(
+        None,
+        description="time before a transfer in which none of its bits move, and connected-mode DRX; null: none",
     )
     neighbour_load: float = Field(
         0.0,

@@ -1,6 +1,6 @@
 """The class of each device in a run, and the properties of its devices."""
 
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,6 +98,20 @@ class Fleet:
         return [
             None if kind.battery_j is None else Battery(kind.battery_j, kind.recharge_w, kind.return_share)
             for kind in kinds
+        ]
+
+    def slowness(self, ids: Sequence[int], streams: Streams, key: tuple[str | int, ...]) -> list[float]:
+        """Return the factor on each device's computing time, of these devices in a round.
+
+        Args:
+            key: identifies the round.
+        """
+        spreads = [self.device(id_).compute_jitter for id_ in ids]
+        return [
+            1.0
+            if spread is None
+            else float(streams("compute", *key, id_).lognormal(-0.5 * spread**2, spread))
+            for id_, spread in zip(ids, spreads, strict=True)
         ]
 
     def switches(self, streams: Streams) -> list[Iterator[float]]:

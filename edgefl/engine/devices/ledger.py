@@ -29,6 +29,7 @@ class Ledger:
         columns: Mapping[str, Any],
         taken: Sequence[bool],
         tails_s: Sequence[tuple[float | None, float | None]],
+        listened_s: Sequence[tuple[float, float]],
         now_s: float,
     ) -> None:
         """Add the energy of a round, given by its devices' columns; a device may occur twice.
@@ -36,6 +37,7 @@ class Ledger:
         Args:
             taken: whether a part's update was aggregated.
             tails_s: durations of the tails of a part's downlink and uplink.
+            listened_s: time in which the radio listened before each of the two.
             now_s: time until which a tail reduces a device's idle time.
         """
         ids = np.array(columns["device"])
@@ -46,7 +48,7 @@ class Ledger:
         np.add.at(self._compute_j, ids, columns["energy_compute_j"])
         np.add.at(self._tail_j, ids, columns["energy_tail_j"])
         np.add.at(self._wasted_j, ids[wasted], energy_j[wasted])
-        np.add.at(self._busy_s, ids, _busy_s(columns, tails_s, now_s))
+        np.add.at(self._busy_s, ids, _busy_s(columns, tails_s, listened_s, now_s))
 
     def book_stalls(self, ids: Sequence[int], stalls: Mapping[str, Sequence[float]]) -> None:
         """Add a round's time and energy without a link, from its `stall_columns`."""
@@ -103,9 +105,12 @@ class Ledger:
 
 
 def _busy_s(
-    columns: Mapping[str, Any], tails_s: Sequence[tuple[float | None, float | None]], now_s: float
+    columns: Mapping[str, Any],
+    tails_s: Sequence[tuple[float | None, float | None]],
+    listened_s: Sequence[tuple[float, float]],
+    now_s: float,
 ) -> FloatArray:
-    """Return [parts] the time for which each device was in an activity, had a tail, or both.
+    """Return [parts] the time for which each device was in an activity, had a tail, or both; listening is part of it.
 
     A device's parts do not overlap, and a tail ends before the next part, which begins with a transfer.
     """
@@ -115,12 +120,13 @@ def _busy_s(
         for edge in ("start", "end")
     }
     after_downlink_s, after_uplink_s = np.array(tails_s, dtype=float).T
+    before_downlink_s, before_uplink_s = np.array(listened_s, dtype=float).T
     down_s, up_s = times_s[Activity.DOWNLINK, "end"], times_s[Activity.UPLINK, "end"]
     spans = (  # in order of their starts
-        (times_s[Activity.DOWNLINK, "start"], down_s),
+        (times_s[Activity.DOWNLINK, "start"] - before_downlink_s, down_s),
         (down_s, down_s + after_downlink_s),
         (times_s[Activity.COMPUTE, "start"], times_s[Activity.COMPUTE, "end"]),
-        (times_s[Activity.UPLINK, "start"], up_s),
+        (times_s[Activity.UPLINK, "start"] - before_uplink_s, up_s),
         (up_s, up_s + after_uplink_s),
     )
     busy_s, until_s = np.zeros(len(down_s)), np.full(len(down_s), -np.inf)

@@ -214,6 +214,7 @@ class Power:
         running = bool(self.running[device])
         if not running:
             self.tails.ends(device, self.env.now)
+            self.tails.disconnects(device)
         self.rest(device)
         switched = state is self._on
         self._listener.happened(_NAMES[switched, value], device)

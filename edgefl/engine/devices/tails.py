@@ -1,5 +1,6 @@
 """Tails: the power of radios after a transfer, until the next one or until their connection is released."""
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -28,9 +29,11 @@ class Tails:
         self._tails = tails
         self._since_s: list[float | None] = [None] * len(tails)  # of running tails
         self._ended_s: dict[tuple[int, float], float] = {}  # of tails not taken yet
+        self._last_s = [-math.inf] * len(tails)  # end of the last transfer of each connection
 
     def begins(self, device: int, time_s: float) -> None:
         """Start a tail at the end of a transfer."""
+        self._last_s[device] = time_s
         if self._tails[device]:
             self._since_s[device] = time_s
 
@@ -40,6 +43,14 @@ class Tails:
         if since_s is not None:
             self._ended_s[device, since_s] = min(time_s, since_s + self._longest_s(device))
             self._since_s[device] = None
+
+    def disconnects(self, device: int) -> None:
+        """End a device's connection before its release: its link has failed, or the device stops."""
+        self._last_s[device] = -math.inf
+
+    def since_s(self, device: int, time_s: float) -> float:
+        """Return the time since the last transfer of a device's connection; inf without one."""
+        return time_s - self._last_s[device]
 
     def now(self, device: int, time_s: float) -> tuple[float, float | None]:
         """Return the power now, and the time of its next change if nothing happens, or None if it does not change."""

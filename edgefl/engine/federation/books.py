@@ -18,6 +18,7 @@ from edgefl.engine.records import (
     EventName,
     Round,
     Session,
+    accesses,
     average_columns,
     device_columns,
     energy_columns,
@@ -89,7 +90,8 @@ class Books:
         def settled(tails: list[PartTails]) -> None:
             of_devices, final = paid(tails)
             lasts_s = [of.lasts_s for of in tails]
-            simulation.ledger.book(of_devices, done.taken, lasts_s, simulation.env.now)
+            listened_s = [(down.listened_s, up.listened_s) for down, up in accesses(done.parts)]
+            simulation.ledger.book(of_devices, done.taken, lasts_s, listened_s, simulation.env.now)
             simulation.recorder.write(final, further=further)
             self._write_devices(done, final, of_devices, beside, scalars)
 
@@ -109,6 +111,9 @@ class Books:
         simulation, evaluation = self._simulation, done.evaluation
         key = {"session": row.session, "round": row.round, "phase": row.phase, "cell": row.cell}
         stalls = stall_columns(done.parts) if simulation.radio.may_fail else {}
+        access = {}
+        if simulation.radio.air.settings.access is not None:
+            access = {"access_s": [down.time_s + up.time_s for down, up in accesses(done.parts)]}
         if stalls:
             simulation.ledger.book_stalls(columns["device"], stalls)
         simulation.recorder.write_columns(
@@ -116,7 +121,7 @@ class Books:
             **key,
             distance_m=[job.dispatch.distances_m[job.position] for job in done.jobs],
             **columns,
-            further={**self._classes(columns["device"]), **beside, **stalls, **scalars},
+            further={**self._classes(columns["device"]), **beside, **access, **stalls, **scalars},
         )
         if evaluation is not None and evaluation.devices is not None:
             scores: dict[str, Any] = {name: list(of) for name, of in evaluation.devices.columns.items()}

@@ -7,14 +7,15 @@ from typing import overload
 import simpy
 
 from edgefl.channel.energy import compute_energy_j, compute_time_s, transfer_energy_j
-from edgefl.channel.tdd import Direction
+from edgefl.channel.tdd import Direction, OnTime
+from edgefl.engine.air.access import Lead, lead_of
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.links import Transfer
 from edgefl.engine.air.radio_round import Link
 from edgefl.engine.cells.network import Network
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.federation.reestablishment import Search
-from edgefl.engine.parts import Cause, DeviceTask, Part, Span, joined
+from edgefl.engine.parts import NO_ACCESS, Access, Cause, DeviceTask, Part, Span, joined
 from edgefl.engine.power_models import Draws
 
 
@@ -63,6 +64,7 @@ class Device:
     ) -> None:
         self.env = env
         self.id = id_
+        self._air = air
         self._network = network
         self.draws = draws
         self._search = Search(id_, air, network, self.draws.receive_w)
@@ -95,6 +97,11 @@ class Device:
         self, link: Link, direction: Direction, bits: int, patient: bool
     ) -> Generator[simpy.Event, None, tuple[Span, Link]]:
         """Move bits; after a link failure, move the rest over the next link. Return the span and the last link."""
+        access, cut = yield from self._access(link, direction, bits)
+        if cut is not None:
+            now_s = self.env.now
+            self._network.power.radio_off(self.id, now_s, 0.0)
+            return Span(now_s, now_s, access.energy_j, cut=cut, access=access), link
         pieces: list[tuple[int, Span]] = []
         gaps: list[Span] = []
         while True:
@@ -102,6 +109,7 @@ class Device:
             pieces.append((link.cell, (yield from self._transfer(link, direction, missing))))
             if pieces[-1][1].cut is not Cause.RADIO_LINK_FAILURE:
                 break
+            self._network.power.tails.disconnects(self.id)
             self._network.link_failed(self.id)
             if link.round.elsewhere is None:
                 break
@@ -110,7 +118,42 @@ class Device:
             if new_link is None:
                 break
             link = new_link
-        return joined(pieces, gaps), link
+        moved = joined(pieces, gaps)
+        return moved if access is NO_ACCESS else moved.after(access), link
+
+    def _access(
+        self, link: Link, direction: Direction, bits: int
+    ) -> Generator[simpy.Event, None, tuple[Access, Cause | None]]:
+        """Wait until a transfer can begin; return what it took, and why it was cut off, if it was."""
+        air, env, power = self._air, self.env, self._network.power
+        resting, listening = self._lead(link, direction, bits)
+        if not resting + listening:
+            return NO_ACCESS, None
+        from_s, slot_s, listens = env.now, air.slot_s, air.next_slot(env.now) + resting
+        try:
+            yield air.until(listens)
+            if listening:
+                on = OnTime(air.carriers[direction].frame, slot_s, listens)
+                power.radio_on(self.id, self.draws.wait_w, self.draws.wait_w, on)
+            yield air.until(listens + listening)
+        except simpy.Interrupt as interrupt:
+            listened_s = min(max(0.0, env.now - listens * slot_s), listening * slot_s)
+            cut_short = Access(env.now - from_s, listened_s, self.draws.wait_w * listened_s)
+            return cut_short, interrupt.cause
+        listened_s = listening * slot_s
+        return Access((resting + listening) * slot_s, listened_s, self.draws.wait_w * listened_s), None
+
+    def _lead(self, link: Link, direction: Direction, bits: int) -> Lead:
+        """Return the slots before a transfer that could begin now."""
+        air, opened, now_s = self._air, link.round, self.env.now
+        rules, broadcast = air.settings.access, opened.broadcast if direction == "downlink" else None
+        rate = None if broadcast or rules is None else float(opened.rates_bit_s[direction][link.row])
+        since_s = self._network.power.tails.since_s(self.id, now_s)
+        lead = lead_of(rules, air.slot_s, direction, bits, since_s, self.draws.connection, rate)
+        if broadcast is None or not lead.slots:
+            return lead
+        # rest until the last of the broadcast's devices is about to listen
+        return Lead(broadcast.first_slot - air.next_slot(now_s) - lead.listening, lead.listening)
 
     def _transfer(self, link: Link, direction: Direction, bits: int) -> Generator[simpy.Event, None, Span]:
         """Move bits over one link, until they have arrived or the transfer is cut off."""
@@ -143,6 +186,7 @@ class Device:
 
     def _compute(self, task: DeviceTask, processors: Processors) -> Generator[simpy.Event, None, Span]:
         power, (time_s, energy_j) = self._network.power, processors.cost(self.id, task.samples, task.clock_hz)
+        time_s *= task.slowness
         power.draw(self.id, energy_j / time_s if time_s else 0.0)
         start_s = self.env.now
         try:

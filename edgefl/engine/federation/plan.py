@@ -12,12 +12,14 @@ from itertools import repeat
 import numpy as np
 
 from edgefl.channel.energy import transfer_energy_j
+from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
+from edgefl.engine.air.access import lead_of
 from edgefl.engine.air.links import Transfers
 from edgefl.engine.air.radio_round import Link, RadioRound
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.parts import Activity, DeviceTask, Outcome, Part, Span
+from edgefl.engine.parts import NO_ACCESS, Access, Activity, DeviceTask, Outcome, Part, Span
 
 # Links whose fading is in memory at a time, 64 kB each: 1 GB
 LINKS_AT_ONCE = 16_384
@@ -36,6 +38,21 @@ class PlannedRound:
     end_s: float
 
 
+@dataclass(frozen=True)
+class _Moved:
+    """Transfers [n] that have ended, the times from which radios were on, and the access before each, if any."""
+
+    done: Transfers
+    on_s: FloatArray
+    accesses: list[Access]
+
+    @classmethod
+    def joined(cls, parts: "Sequence[_Moved]") -> "_Moved":
+        """Return the transfers of several groups of links, group after group."""
+        on_s, accesses = [part.on_s for part in parts], [one for part in parts for one in part.accesses]
+        return cls(Transfers.joined([part.done for part in parts]), np.concatenate(on_s), accesses)
+
+
 def planned_parts(
     simulation: Simulation, opened: RadioRound, tasks: Sequence[DeviceTask], processors: Processors
 ) -> PlannedRound:
@@ -48,8 +65,9 @@ def planned_parts(
         for id_, task in zip(links.devices, tasks, strict=True)
     ]
     compute_s, compute_j = np.array(costs).T
-    down, up = _both_ways(opened, down_bits, compute_s, up_bits, simulation.env.now)
-    computed_s = down.clock_s + compute_s
+    compute_s = compute_s * np.array([task.slowness for task in tasks])
+    down, up = _both_ways(simulation, opened, down_bits, compute_s, up_bits)
+    computed_s = down.done.clock_s + compute_s
     receive_w = np.array([device.draws.receive_w for device in devices])
     radiated = links.uplink_power.tolist()
     send_w = np.array([device.send_power_w(share) for device, share in zip(devices, radiated, strict=True)])
@@ -63,7 +81,7 @@ def planned_parts(
         repeat(Outcome.COMPLETED),
         [task.iterations for task in tasks],
         _transfers(down, receive_w, down_bits, receive_j_bit, wait_w),
-        map(Span, down.clock_s.tolist(), computed_s.tolist(), compute_j.tolist()),
+        map(Span, down.done.clock_s.tolist(), computed_s.tolist(), compute_j.tolist()),
         _transfers(up, send_w, up_bits, send_j_bit, wait_w),
     )
     received = list(parts)
@@ -72,7 +90,7 @@ def planned_parts(
             _received(opened, link, part, task)
             for link, part, task in zip(opened, received, tasks, strict=True)
         ]
-    return PlannedRound(received, float(up.clock_s.max()))
+    return PlannedRound(received, float(up.done.clock_s.max()))
 
 
 def _received(opened: RadioRound, link: Link, part: Part, task: DeviceTask) -> Part:
@@ -84,49 +102,106 @@ def _received(opened: RadioRound, link: Link, part: Part, task: DeviceTask) -> P
 
 
 def _both_ways(
-    opened: RadioRound, down_bits: Sequence[int], compute_s: FloatArray, up_bits: Sequence[int], now_s: float
-) -> tuple[Transfers, Transfers]:
+    simulation: Simulation,
+    opened: RadioRound,
+    down_bits: Sequence[int],
+    compute_s: FloatArray,
+    up_bits: Sequence[int],
+) -> tuple[_Moved, _Moved]:
     """Time all downlinks and uplinks; in large rounds batch by batch, dropping each batch's fading."""
     many, at_once = len(opened.links), max(1, LINKS_AT_ONCE // opened.air.settings.link.frequency_taps)
-    timed: list[tuple[Transfers, Transfers]] = []
+    timed: list[tuple[_Moved, _Moved]] = []
     for begin in range(0, many, at_once):
         rows = range(begin, min(begin + at_once, many))
         some = opened if len(rows) == many else replace(opened, links=opened.links.at(rows))
-        down = some.transfers("downlink", down_bits[rows.start : rows.stop], np.full(len(rows), now_s))
-        compute_until_s = down.clock_s + compute_s[rows.start : rows.stop]
-        timed.append((down, some.transfers("uplink", up_bits[rows.start : rows.stop], compute_until_s)))
+        down_of, up_of = down_bits[rows.start : rows.stop], up_bits[rows.start : rows.stop]
+        down = _moved(simulation, some, "downlink", down_of, np.full(len(rows), simulation.env.now))
+        computed_s = down.done.clock_s + compute_s[rows.start : rows.stop]
+        timed.append((down, _moved(simulation, some, "uplink", up_of, computed_s, (down, down_of))))
         if many > at_once:
             for fading in some.links.fading:
                 fading.forget()
     downs, ups = zip(*timed, strict=True)
-    return Transfers.joined(downs), Transfers.joined(ups)
+    return _Moved.joined(downs), _Moved.joined(ups)
+
+
+def _moved(
+    simulation: Simulation,
+    some: RadioRound,
+    direction: Direction,
+    bits: Sequence[int],
+    from_s: FloatArray,
+    earlier: tuple[_Moved, Sequence[int]] | None = None,
+) -> _Moved:
+    """Time transfers and the access before each, as `Device` would one by one.
+
+    Args:
+        earlier: the same devices' downlinks in this round, and their bits.
+    """
+    air, tails = some.air, simulation.network.power.tails
+    if air.settings.access is None:
+        done = some.transfers(direction, bits, from_s)
+        return _Moved(done, done.start_s, [])
+    slot_s, draws = np.float64(air.slot_s), [simulation.devices[id_].draws for id_ in some.links.devices]
+    since_s = [
+        tails.since_s(id_, time_s) for id_, time_s in zip(some.links.devices, from_s.tolist(), strict=True)
+    ]
+    if earlier is not None:
+        after_s = (from_s - earlier[0].done.end_s).tolist()
+        since_s = [
+            own_s if moved else before_s
+            for moved, own_s, before_s in zip(earlier[1], after_s, since_s, strict=True)
+        ]
+    each = zip(bits, since_s, draws, some.rates_bit_s[direction].tolist(), strict=True)
+    leads = [
+        lead_of(air.settings.access, air.slot_s, direction, many, silent_s, of.connection, rate)
+        for many, silent_s, of, rate in each
+    ]
+    resting, listening = np.array(leads).T
+    first, slots = air.next_slots(from_s), resting + listening
+    # the clock reaches a time by a wait from its current time, which may round
+    listens_s = from_s + np.maximum(0.0, (first + resting) * slot_s - from_s)
+    begins_s = listens_s + np.maximum(0.0, (first + slots) * slot_s - listens_s)
+    done = some.transfers(direction, bits, np.where(slots > 0, begins_s, from_s))
+    listened_s = listening * slot_s
+    energy_j = np.array([one.wait_w for one in draws]) * listened_s
+    columns = ((slots * slot_s).tolist(), listened_s.tolist(), energy_j.tolist())
+    accesses = [
+        Access(*of) if waited else NO_ACCESS for waited, *of in zip(slots.tolist(), *columns, strict=True)
+    ]
+    return _Moved(done, np.where(listening > 0, listens_s, done.start_s), accesses)
 
 
 def _tails(
     simulation: Simulation,
     devices: Sequence[int],
-    down: tuple[Transfers, Sequence[int]],
-    up: tuple[Transfers, Sequence[int]],
+    down: tuple[_Moved, Sequence[int]],
+    up: tuple[_Moved, Sequence[int]],
 ) -> None:
     """End the tails of earlier transfers, and begin those of the transfers that move bits."""
     tails = simulation.network.power.tails
-    if not tails.any:
+    if not tails.any and simulation.radio.air.settings.access is None:
         return
-    for done, bits in (down, up):
-        times_s = done.start_s.tolist(), done.end_s.tolist()
-        for device, start_s, end_s, moved in zip(devices, *times_s, bits, strict=True):
-            if moved or done is down[0]:  # even an empty downlink ends a tail
-                tails.ends(device, start_s)
-            if moved:
+    for moved, bits in (down, up):
+        times_s = moved.on_s.tolist(), moved.done.end_s.tolist()
+        for device, on_s, end_s, some in zip(devices, *times_s, bits, strict=True):
+            if some or moved is down[0]:  # even an empty downlink ends a tail
+                tails.ends(device, on_s)
+            if some:
                 tails.begins(device, end_s)
 
 
 def _transfers(
-    done: Transfers, power_w: FloatArray, bits: Sequence[int], j_bit: FloatArray, wait_w: FloatArray
+    moved: _Moved, power_w: FloatArray, bits: Sequence[int], j_bit: FloatArray, wait_w: FloatArray
 ) -> Iterator[Span]:
+    done = moved.done
     wait_s = done.end_s - done.start_s - done.airtime_s
     bits_j = j_bit * np.asarray(bits, dtype=float)
     energy_j = transfer_energy_j(power_w, done.airtime_s, wait_w, wait_s, bits_j)
     columns = (done.start_s, done.end_s, energy_j)
     times_and_joules = (column.tolist() for column in columns)
-    return map(Span, *times_and_joules, bits, repeat(1.0), repeat(None), done.airtime_s.tolist())
+    spans = map(Span, *times_and_joules, bits, repeat(1.0), repeat(None), done.airtime_s.tolist())
+    if not moved.accesses:
+        return spans
+    with_access = zip(spans, moved.accesses, strict=True)
+    return (span if access is NO_ACCESS else span.after(access) for span, access in with_access)

@@ -10,6 +10,7 @@ import simpy
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.contract import LocalRound, Stage
+from edgefl.engine.air.access import lead_of
 from edgefl.engine.air.gains import LargeScaleState, RoundKey
 from edgefl.engine.air.radio_round import RadioRound
 from edgefl.engine.federation.deciding.choice import Choice, Reports, Selection
@@ -96,11 +97,16 @@ class Rounds:
             clocks_hz = decision.clock_hz.tolist()
         unusable = set(local.not_finite)
         usable = (id_ not in unusable for id_ in local.ids)
-        work = zip(local.down_bits, up_bits, local.iterations, local.samples, clocks_hz, usable, strict=True)
-        return opened, [
-            DeviceTask(down, up, steps, samples, patient, clock_hz, finite)
-            for down, up, steps, samples, clock_hz, finite in work
-        ]
+        work = zip(local.down_bits, up_bits, local.iterations, local.samples, strict=True)
+        how = zip(clocks_hz, usable, self._slowness(selection), strict=True)
+        return opened, [DeviceTask(*amounts, patient, *one) for amounts, one in zip(work, how, strict=True)]
+
+    def _slowness(self, selection: Selection) -> Sequence[float]:
+        """Return the factor on each participant's computing time in this round."""
+        fleet, key = self.simulation.fleet, selection.large_scale.key
+        if key is None or all(kind.compute_jitter is None for kind in fleet.kinds):
+            return [1.0] * len(selection.ids)
+        return fleet.slowness(selection.ids, self.simulation.streams, key)
 
     def open(self, selection: Selection, down_bits: Sequence[int], up_bits: Sequence[int]) -> RadioRound:
         """Open a round on the radio with the decided shares and powers."""
@@ -112,7 +118,24 @@ class Rounds:
         }
         decided = {direction: of for direction, of in shares.items() if of is not None}
         return self.simulation.radio.open_round(
-            selection.large_scale, self.cell, bits, decided=decided, power=decision.power
+            selection.large_scale,
+            self.cell,
+            bits,
+            decided=decided,
+            power=decision.power,
+            lead_slots=self._until_all_listen(selection.ids, down_bits),
+        )
+
+    def _until_all_listen(self, ids: Sequence[int], down_bits: Sequence[int]) -> int:
+        """Return the slots until all devices listen to a broadcast that begins now."""
+        simulation, air = self.simulation, self.simulation.radio.air
+        rules, tails, now_s = air.settings.access, simulation.network.power.tails, simulation.env.now
+        if rules is None or air.settings.downlink != "broadcast":
+            return 0
+        timers = (simulation.devices[id_].draws.connection for id_ in ids)
+        return max(
+            lead_of(rules, air.slot_s, "downlink", bits, tails.since_s(id_, now_s), connection, None).slots
+            for id_, bits, connection in zip(ids, down_bits, timers, strict=True)
         )
 
     def planned(

@@ -1,8 +1,9 @@
 """Power models: a device radio's power while it receives and sends, in between, and afterwards."""
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from edgefl.config.component import Component
 
@@ -22,6 +23,19 @@ class Equipment:
     uplink_circuit_power_w: float
 
 
+class Connection(NamedTuple):
+    """Timers of a connection after a transfer: listen, then sleep in DRX cycles, until the release."""
+
+    inactivity_s: float
+    drx_cycle_s: float
+    on_duration_s: float
+    release_s: float
+
+
+# without timers: a device is always connected and listens
+ALWAYS_ON = Connection(math.inf, 1.0, 1.0, math.inf)
+
+
 @dataclass(frozen=True)
 class Draws:
     """Power draws of a radio; when it is not in use, `idle_power_w` and the processor's share come in addition.
@@ -33,6 +47,7 @@ class Draws:
         receive_j_bit, send_j_bit: energy of each bit, in addition.
         wait_w: during a transfer, in the slots of a TDD frame that serve the other direction.
         tail: after a transfer until the next one: duration, s, and power, W, of each step.
+        connection: timers of its connection.
     """
 
     receive_w: float
@@ -42,6 +57,7 @@ class Draws:
     send_j_bit: float = 0.0
     wait_w: float = 0.0
     tail: tuple[tuple[float, float], ...] = ()
+    connection: Connection = ALWAYS_ON
 
 
 class PowerModel(Component):

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, NamedTuple
 from pydantic import Field
 
 from edgefl.channel.units import dbm_to_watt
-from edgefl.engine.power_models import CIRCUITS, Draws, Equipment, PowerModel
+from edgefl.engine.power_models import CIRCUITS, Connection, Draws, Equipment, PowerModel
 
 # TR 38.840, Table 18 (FR1: 100 MHz, 30 kHz, 4 receive antennas): relative power
 RECEIVE = 300.0  # PDCCH and PDSCH
@@ -79,6 +79,7 @@ class TR38840(PowerModel):
             amplifier_w=1e3 * equipment.transmit_w * per_mw * self.unit_w,
             wait_w=listen_w,
             tail=tuple((lasts_s, power_w) for lasts_s, power_w in tail if lasts_s and power_w),
+            connection=Connection(self.inactivity_s, self.drx_cycle_s, self.on_duration_s, self.release_s),
         )
 
     def received_units(self, reference: float) -> float:

@@ -50,7 +50,9 @@ class Candidates:
         receive_w: power drawn while it receives. amplifier_w: amplifier's power at full transmit power. send_w: other
             power drawn while it sends. All three are averaged over a TDD frame.
         down_s, compute_s, up_s: seconds of each stage. down_j, compute_j, up_j: joules of each stage. tail_j: joules
-            of the radio after the two transfers, to the end of the second tail; empty if no radio has a tail.
+            of the radio after the two transfers, to the end of the second tail; empty if no radio has a tail. The
+            access before a transfer is part of its seconds and joules; up_access_s: seconds before the upload's first
+            bit.
         charge_j: charge of its battery; inf on mains.
         packet_errors: loss of uploads, `arrives(snr, static)` by the SNR on their shares; None without losses.
         loss, norm: last reports; nan if there is none yet, or none is asked for (`Decider.asks_loss`, `asks_norm`).
@@ -84,6 +86,7 @@ class Candidates:
     down_s: FloatArray = field(default_factory=_none)
     compute_s: FloatArray = field(default_factory=_none)
     up_s: FloatArray = field(default_factory=_none)
+    up_access_s: FloatArray = field(default_factory=_none)
     down_j: FloatArray = field(default_factory=_none)
     compute_j: FloatArray = field(default_factory=_none)
     up_j: FloatArray = field(default_factory=_none)
@@ -106,6 +109,11 @@ class Candidates:
     def total_s(self) -> FloatArray:
         """Seconds of all three stages, [ids]."""
         return self.down_s + self.compute_s + self.up_s
+
+    @property
+    def before_work_s(self) -> FloatArray:
+        """Seconds besides computing until an upload's first bit, [ids]: download and access."""
+        return self.down_s + self.up_access_s if len(self.up_access_s) else self.down_s
 
     @property
     def total_j(self) -> FloatArray:

@@ -42,7 +42,7 @@ class FedCs(Decider):
                 "fedcs takes as many devices as finish by a deadline: set rounds.deadline_s",
                 ("rounds", "deadline_s"),
             )
-        up_s, ready_s = seconds_alone(candidates), candidates.down_s + candidates.compute_s
+        up_s, ready_s = seconds_alone(candidates), candidates.before_work_s + candidates.compute_s
         left, chosen, end_s = np.arange(len(candidates)), list[int](), 0.0
         while len(left) and len(chosen) < number:
             ends_s = np.maximum(end_s, ready_s[left]) + up_s[left]

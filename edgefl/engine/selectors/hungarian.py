@@ -52,7 +52,7 @@ class Hungarian(CountedDecider):
         snr, static = of.snr_up[:, None, None] * powers, of.static[:, None, None]
         sent_s = seconds(uplink, of.up_bits[:, None, None], widths, snr, static)
         sent_j = joules(of.send_w[:, None, None] + of.amplifier_w[:, None, None] * powers, sent_s)
-        end_s = (of.down_s + of.compute_s)[:, None, None] + sent_s
+        end_s = (of.before_work_s + of.compute_s)[:, None, None] + sent_s
         fits = (of.compute_j[:, None, None] + sent_j <= most_j) & (end_s <= of.deadline_s)
         counts = of.held[:, None, None] * errors.arrives(uplink.share_snr(widths, snr), static) * fits
         best = counts.argmax(axis=2)  # power, by device and kind of block

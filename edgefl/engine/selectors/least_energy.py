@@ -44,9 +44,9 @@ class LeastEnergy(CountedDecider):
 
         def until(those: Candidates) -> Allocate:
             def allocate(of: allocation.Uploads, near: allocation.Allocation | None) -> allocation.Allocation:
-                soonest = allocation.least_time(of, those.down_s)
+                soonest = allocation.least_time(of, those.before_work_s)
                 until_s = self.slack * soonest[0] if math.isinf(end_s) else end_s
-                return allocation.least_energy(of, those.down_s, soonest, until_s, near)
+                return allocation.least_energy(of, those.before_work_s, soonest, until_s, near)
 
             return allocate
 

@@ -23,4 +23,6 @@ class LeastTime(CountedDecider):
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
         chosen = drawn(candidates, number, rng)
-        return decision(chosen, lambda those: lambda of, near: allocation.least_time(of, those.down_s)[1])
+        return decision(
+            chosen, lambda those: lambda of, near: allocation.least_time(of, those.before_work_s)[1]
+        )

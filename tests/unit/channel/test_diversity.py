@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from edgefl.channel.diversity import DiverseFading
+from edgefl.channel.diversity import DiverseFading, fading_in_parts, independent_parts, parts_of
 from edgefl.channel.fading import LinkFading
+from edgefl.channel.many_links import power_of_many
 from edgefl.channel.power_control import resource_blocks, wanted_power
 
 TAPS, SLOTS = 8, 200_000
@@ -63,3 +64,51 @@ def test_what_arrives_in_a_hertz_does_not_depend_on_the_slot(slot_s: float) -> N
 def test_partial_compensation_leaves_a_part_of_the_path_loss() -> None:
     share = wanted_power(np.array([90.0, 100.0]), 1.0, 0.2, p0_dbm=-80.0, alpha=0.8, slot_s=1e-3)
     assert share[1] / share[0] == pytest.approx(10**0.8)
+
+
+@pytest.mark.parametrize(
+    ("megahertz", "delay_ns"), [(100, 50.5), (20, 103.1), (5, 50.5), (40, 364.1), (1, 10.0)]
+)
+def test_independent_parts_are_the_diversity_of_a_band_with_an_exponential_profile(
+    megahertz: int, delay_ns: float
+) -> None:
+    """Channels drawn path by path: the mean power over the band has the variance 1 / L."""
+    rng, draws, paths = np.random.default_rng(3), 4000, 400
+    # 400 delays up to 12 spreads apart, each with its power of the exponential profile
+    delays_s = np.linspace(0.0, 12.0 * delay_ns * 1e-9, paths)
+    powers = np.exp(-delays_s / (delay_ns * 1e-9))
+    powers /= powers.sum()
+    frequencies_hz = np.linspace(0.0, megahertz * 1e6, 401)
+    gains = np.sqrt(powers / 2) * (
+        rng.standard_normal((draws, paths)) + 1j * rng.standard_normal((draws, paths))
+    )
+    response = gains @ np.exp(-2j * np.pi * np.outer(delays_s, frequencies_hz))
+    mean_power = np.trapezoid(np.abs(response) ** 2, frequencies_hz, axis=1) / (megahertz * 1e6)
+    parts = independent_parts(megahertz * 1e6, delay_ns * 1e-9)
+    # the variance of n gamma variables of shape L has the relative error sqrt((2 + 6 / L) / n)
+    error = math.sqrt((2 + 6 / parts) / draws)
+    assert mean_power.var() * parts == pytest.approx(1.0, abs=4 * error + 0.01)
+
+
+def test_a_narrow_band_is_flat_and_a_wide_one_has_twice_its_delays() -> None:
+    assert independent_parts(1e6, 0.0) == 1.0
+    assert independent_parts(180e3, 50e-9) == pytest.approx(
+        1 + (2 * math.pi * 180e3 * 50e-9) ** 2 / 6, rel=1e-3
+    )
+    assert independent_parts(1e9, 1e-6) == pytest.approx(2e3, rel=2e-3)
+    # without a jump where it is called flat
+    assert independent_parts(1.0, 0.99e-4 / (2 * math.pi)) == pytest.approx(
+        independent_parts(1.0, 1.01e-4 / (2 * math.pi)), abs=1e-6
+    )
+
+
+def test_a_link_in_parts_has_a_fading_for_each() -> None:
+    """One part is the plain link; of several each has its own numbers, and the first those of the plain link."""
+    one, several = (fading_in_parts(77 << 64, 0.9, parts) for parts in (1, 3))
+    assert isinstance(one, LinkFading)
+    powers = [part.power(0, 50) for part in parts_of(several)]
+    assert powers[0].tolist() == one.power(0, 50).tolist()
+    assert len({tuple(power.tolist()) for power in powers}) == 3
+    assert several.power(0, 50) == pytest.approx(np.mean(powers, axis=0))
+    many = power_of_many([several, one, several], np.array([0, 0, 10]), 40)
+    assert many == pytest.approx(np.stack([several.power(0, 40), one.power(0, 40), several.power(10, 40)]))

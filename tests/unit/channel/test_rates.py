@@ -202,3 +202,22 @@ def test_all_orders_of_a_capped_rate_are_its_variance(taps: int) -> None:
     assert missing[1] > 0.1
     assert missing[2] > 0.8
     np.testing.assert_allclose(squares.sum(axis=1) + late.sum(axis=1), variance, rtol=0.003)
+
+
+@pytest.mark.parametrize("parts", [2, 5, 11])
+@pytest.mark.parametrize("rho", [0.5, 0.967])
+def test_rate_moments_over_parts_are_those_of_simulated_parts(parts: int, rho: float) -> None:
+    """The long-run variance of slots' rates over parts drawn one by one, in batches much longer than their memory."""
+    snr, batches, slots = 10.0, 1500, 600
+    steps, rng = Steps(layers=2, parts=parts), np.random.default_rng(3)
+    noise = rng.standard_normal((slots, 2 * parts, batches)) / math.sqrt(2.0)
+    h, total = noise[0], np.zeros(batches)
+    for slot in range(slots):
+        h = h if slot == 0 else rho * h + math.sqrt(1 - rho * rho) * noise[slot]
+        total += steps.efficiency(snr * np.square(h).sum(axis=0) / parts)
+    mean, variance = rate_moments(snr, rho, Carrier(1e6, 0.5e-3, steps=steps, taps=parts))
+    # a batch's ends cost s2 about a memory of 1 / (1 - rho^2) slots of the 600
+    assert total.mean() / slots == pytest.approx(
+        float(mean), abs=5 * math.sqrt(float(variance) / slots / batches)
+    )
+    assert total.var() / slots == pytest.approx(float(variance), rel=5 * math.sqrt(2 / batches) + 0.03)

@@ -8,6 +8,7 @@ from scipy import integrate
 
 from edgefl.channel.share import (
     ergodic_rate,
+    limited_shares,
     noise_w,
     share_snr,
     spectral_efficiency,
@@ -93,3 +94,21 @@ def test_capped_ergodic_rate_limits() -> None:
     # a cap that is never reached, beyond what 2^cap can hold
     assert ergodic_rate(10.0, 5000.0) == ergodic_rate(10.0)
     assert ergodic_rate([10.0], 5000.0)[0] == pytest.approx(ergodic_rate(10.0), rel=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_limited_shares_leave_nothing_that_another_can_use(seed: int) -> None:
+    """The largest shares within the limits, in proportion where no limit binds: by bisection of the factor."""
+    rng = np.random.default_rng(seed)
+    share = rng.dirichlet(np.ones(6)) * rng.choice([0.5, 1.0])
+    share[rng.random(6) < 0.2] = 0.0
+    most = rng.choice([0.05, 0.2, 1.0], 6)
+    given = limited_shares(share, most)
+    low, high = 0.0, 1e9
+    for _ in range(200):
+        factor = (low + high) / 2
+        low, high = (factor, high) if np.minimum(factor * share, most).sum() < share.sum() else (low, factor)
+    expected = np.minimum(high * share, most)
+    assert given == pytest.approx(expected, abs=1e-9)
+    assert given.sum() <= share.sum() + 1e-12
+    assert limited_shares(share, np.ones(6)).tolist() == share.tolist()

@@ -7,6 +7,7 @@ import pytest
 
 from edgefl.engine.power_models import Equipment
 from edgefl.engine.power_models.phone_5g import Phone5G
+from edgefl.engine.power_models.redcap import RedCap
 from edgefl.engine.power_models.tr38840 import SLEEPS, TR38840
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
 from edgefl.engine.settings import DeviceSettings
@@ -280,6 +281,18 @@ def test_a_narrow_band_and_few_antennas_take_less(
     (_, listening_w), (_, sleeping_w) = draws.tail
     assert (listening_w, sleeping_w) == (pytest.approx(listen), pytest.approx((8 * listen + 152 + 450) / 160))
     assert (draws.send_w, draws.amplifier_w) == (reference.send_w, reference.amplifier_w)
+
+
+@pytest.mark.parametrize(("antennas", "receive", "listen"), [(2, 84, 35), (1, 58.8, 24.5)])
+def test_redcap_takes_what_20_mhz_and_its_antennas_take(antennas: int, receive: float, listen: float) -> None:
+    """120 and 50 units in 20 MHz with four antennas, times 0.7 for each halving; the amplifier is a phone's."""
+    model = made(RedCap, unit_w=1.0, receive_antennas=antennas)
+    reference, draws = made(TR38840, unit_w=1.0).draws(PHONE), model.draws(PHONE)
+    assert (draws.receive_w, draws.wait_w) == (pytest.approx(receive), pytest.approx(listen))
+    assert (draws.send_w, draws.amplifier_w) == (reference.send_w, reference.amplifier_w)
+    for wrong in ({"bandwidth_hz": 40e6}, {"receive_antennas": 4}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            RedCap.model_validate(wrong)
 
 
 def nj_per_bit(power_w: float, j_bit: float, mbit_s: float) -> float:

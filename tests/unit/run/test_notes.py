@@ -165,7 +165,7 @@ def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int,
     [
         (
             {"layout": {"rings": 1, "isd_m": 400}},
-            "radio.path_loss: uma (umi is for sites 200 m apart), layout.sectors: 3, handover.l3_filter_k: 8 or a"
+            "radio.path_loss: uma (umi is for sites 200 m apart), layout.sectors: 3, handover.l3_filter_k: 8 or"
             " handover.a3_offset_db above 3",
         ),
         (

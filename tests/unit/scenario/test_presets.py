@@ -38,6 +38,7 @@ MAY_BE_NONE: dict[str, dict[str, Any]] = {
     "radio.budget.uplink_power_over_share": {},
     "radio.budget.uplink_p0_dbm": {},
     "radio.budget.site_noise_figure_db": {},
+    "radio.budget.nlos_array_gain_db": {},
     "radio.monitoring.coverage_margin_db": {},
     "devices.vehicle_above_m_s": {},
 }

@@ -11,6 +11,7 @@ from edgefl.engine.federation.deciding.outlook import Outlook
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.made import NOTHING, Columns, Made
 from edgefl.engine.federation.simulation import Simulation
+from edgefl.engine.parts import NO_ACCESS, Access, Part
 from edgefl.engine.selectors import Candidates
 from edgefl.engine.selectors._allocation import Allocation, Uploads, least_energy, least_time
 from edgefl.engine.selectors._resources import allocated, carrying
@@ -59,7 +60,8 @@ class Excess:
         state = made.jobs[0].dispatch.large_scale.of([local.ids[row] for row in rows])
         candidates = outlook.candidates(state, past, 1, len(rows))
         begun_s = min(part.downlink.start_s for part in some)
-        received_s = np.array([part.downlink.end_s - begun_s for part in some])
+        # an upload's access delays it as a longer download would
+        received_s = np.array([part.downlink.end_s - begun_s + _access(part).time_s for part in some])
         end_s = max(part.uplink.end_s for part in some if part.uplink) - begun_s
         sends = candidates.up_bits > 0
         least_j = _computing_j(candidates.at(np.flatnonzero(~sends)), end_s - received_s[~sends])
@@ -70,7 +72,13 @@ class Excess:
             least_j += sent_j
         spent_j = sum(span.energy_j for part in some for span in (part.compute, part.uplink) if span)
         bits_j = outlook.bits_j(np.asarray(candidates.ids), candidates.up_bits)
-        return float(spent_j - bits_j.sum() - least_j)
+        access_j = sum(_access(part).energy_j for part in some)
+        return float(spent_j - access_j - bits_j.sum() - least_j)
+
+
+def _access(part: Part) -> Access:
+    """Return the access before a part's upload."""
+    return part.uplink.access if part.uplink else NO_ACCESS
 
 
 def _computing_j(candidates: Candidates, window_s: FloatArray) -> float:

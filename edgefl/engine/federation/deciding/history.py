@@ -34,7 +34,7 @@ class History:
         self.up_bits[ids] = np.asarray(local.up_bits) + extra_bits
         self.turn[ids] = turn
         spans = [[span for span in (one.downlink, one.compute, one.uplink) if span] for one in parts]
-        self.duration_s[ids] = [of[-1].end_s - of[0].start_s for of in spans]
+        self.duration_s[ids] = [of[-1].end_s - of[0].start_s + of[0].access.time_s for of in spans]
         self.joules[ids] = [sum(span.energy_j for span in of) for of in spans]
         arrived = np.array([one.completed for one in parts])
         np.add.at(self.taken, ids, 1)

@@ -1,16 +1,28 @@
 """Expected cost of a round: seconds and joules of each stage, by the devices' links, processors and radios."""
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
+from edgefl.engine.air.access import lead_of
 from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.federation.deciding.history import History
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.selectors import Candidates
 from edgefl.engine.selectors._resources import joules, seconds
+
+
+class _Access(NamedTuple):
+    """Access before transfers, [ids] each: seconds in which the radio rests, all seconds, joules."""
+
+    rests_s: FloatArray
+    time_s: FloatArray
+    energy_j: FloatArray
 
 
 class Outlook:
@@ -35,18 +47,38 @@ class Outlook:
         self._flops_per_cycle = fleet.column(lambda kind: kind.flops_per_cycle)
         watts = [(one.receive_w, one.amplifier_w, one.send_w, one.wait_w) for one in draws]
         per_bit = [(one.receive_j_bit, one.send_j_bit) for one in draws]
+        self._draws = draws
         self._watts, self._j_bit = np.array(watts).reshape(-1, 4).T, np.array(per_bit).reshape(-1, 2).T
 
     def bits_j(self, ids: np.ndarray, bits: FloatArray) -> FloatArray:
         """Return the joules [n] that devices [n] draw for sending bits [n], at their joules per bit."""
         return self._j_bit[1, ids] * bits
 
-    def _tails_j(self, ids: np.ndarray, compute_s: FloatArray) -> FloatArray:
-        """Return the joules [ids] of a part's tails; the first tail ends when computing ends, at the latest."""
+    def _access(
+        self, way: Direction, ids: np.ndarray, bits: FloatArray, lasts_s: FloatArray, since_s: Sequence[float]
+    ) -> _Access:
+        """Return the access before transfers that last lasts_s [ids], since_s [ids] after the last ones."""
+        air = self._simulation.radio.air
+        rules = air.settings.access
+        if rules is None:
+            none = np.zeros(len(ids))
+            return _Access(none, none, none)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rates = np.where(bits > 0, bits / lasts_s, 0.0)
+        each = zip(ids.tolist(), bits.tolist(), since_s, rates.tolist(), strict=True)
+        leads = [
+            lead_of(rules, air.slot_s, way, many, silent_s, self._draws[id_].connection, rate)
+            for id_, many, silent_s, rate in each
+        ]
+        rests_s, listens_s = np.array(leads, dtype=float).reshape(-1, 2).T * air.slot_s
+        return _Access(rests_s, rests_s + listens_s, self._watts[3, ids] * listens_s)
+
+    def _tails_j(self, ids: np.ndarray, between_s: FloatArray) -> FloatArray:
+        """Return the joules [ids] of a part's tails; the first tail ends when the upload begins, at the latest."""
         tails = self._simulation.network.power.tails
         if not tails.any:
             return np.empty(0)
-        return tails.energies_j(ids, compute_s) + tails.energies_j(ids, math.inf)
+        return tails.energies_j(ids, between_s) + tails.energies_j(ids, math.inf)
 
     def candidates(
         self, state: LargeScaleState, past: History, turn: int, wanted: int, *, fades: bool = False
@@ -76,6 +108,10 @@ class Outlook:
         snr_down, snr_up = snr["downlink"] * held, snr["uplink"] * held
         down_s = seconds(carriers["downlink"], down_bits, share, snr_down, static)
         up_s = seconds(carriers["uplink"], up_bits, share, snr_up * radiated, static)
+        tails = simulation.network.power.tails
+        since_s = [tails.since_s(id_, radio.env.now) for id_ in ids.tolist()]
+        first = self._access("downlink", ids, down_bits, down_s, since_s)
+        second = self._access("uplink", ids, up_bits, up_s, compute_s.tolist())
         # power during a transfer, averaged over the TDD frame
         on_down, on_up = carriers["downlink"].frame.mean, carriers["uplink"].frame.mean
         receive_w = receive_w * on_down + wait_w * (1 - on_down)
@@ -107,13 +143,14 @@ class Outlook:
             receive_w=receive_w,
             amplifier_w=amplifier_w,
             send_w=send_w,
-            down_s=down_s,
+            down_s=first.time_s + down_s,
             compute_s=compute_s,
-            up_s=up_s,
-            down_j=joules(receive_w, down_s) + self._j_bit[0, ids] * down_bits,
+            up_s=second.time_s + up_s,
+            up_access_s=second.time_s,
+            down_j=first.energy_j + joules(receive_w, down_s) + self._j_bit[0, ids] * down_bits,
             compute_j=compute_j,
-            up_j=joules(send_w + amplifier_w * radiated, up_s) + self.bits_j(ids, up_bits),
-            tail_j=self._tails_j(ids, compute_s),
+            up_j=second.energy_j + joules(send_w + amplifier_w * radiated, up_s) + self.bits_j(ids, up_bits),
+            tail_j=self._tails_j(ids, compute_s + second.rests_s),
             charge_j=charge_j,
             packet_errors=radio.packet_errors,
             loss=past.loss[ids],

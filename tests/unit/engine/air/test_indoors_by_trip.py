@@ -115,3 +115,27 @@ def test_a_time_before_is_found_again() -> None:
 def test_cars_need_trips() -> None:
     with refused_at("", "indoors_by"):
         Losses("static", indoors_by="place")
+
+
+def test_a_building_is_coated_or_not_for_the_whole_stay() -> None:
+    """Half of the houses: the loss of each is one for as long as the device stays, whatever trip it is."""
+    walkers = {"name": "random_waypoint", **WALKERS, "pause_s": 600}
+    coated, plain = (Losses(walkers, 400, coated_share=share) for share in (0.5, 0.0))
+    changes = stays = 0
+    before: np.ndarray | None = None
+    for time_s in np.arange(0.0, 3000.0, 50.0):
+        loss_db, without_db = coated.at(float(time_s)), plain.at(float(time_s))
+        assert ((loss_db != 0) == (without_db != 0)).all()
+        if before is not None:
+            same = (without_db == before[1]) & (without_db != 0)
+            assert (loss_db[same] == before[0][same]).all()
+            stays, changes = stays + int(same.sum()), changes + int((without_db != before[1]).sum())
+        before = loss_db, without_db
+    assert changes > 100
+    assert stays > 1000
+
+
+def test_coats_beside_walls_of_high_loss_are_refused() -> None:
+    devices = {"count": 3, "penetration": "high_loss", "coated_share": 0.5}
+    with refused_at("devices.coated_share", "high_loss", "low_loss"):
+        world_of(devices=devices, radio={"preset": "nr"})

@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
+from edgefl.channel.beams import beam_gain_db
 from edgefl.config import registry
 from edgefl.engine.air.presets import NR
 from edgefl.engine.air.radio_sections import TddSettings
+from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.power_models.tr38840 import RECEIVE, SLEEPS, TR38840
+from edgefl.engine.records import Round
 from edgefl.scenario.scenario import Scenario, dump, load
+from edgefl.testing import small_world
+from tests.refusals import refused_at
 
 SMALL = {
     "name": "small",
@@ -106,3 +111,110 @@ def test_what_cannot_go_together_is_not_filled_in() -> None:
         1,
         None,
     )
+
+
+# ---- sites by their kind
+
+
+@pytest.mark.parametrize(
+    ("radio", "power_dbm"),
+    [
+        ({}, 44.0),  # 24 dBm per MHz
+        ({"bandwidth_hz": 20e6}, 37.0),
+        ({"path_loss": "uma"}, 53.0),  # 33 dBm per MHz
+        ({"path_loss": {"name": "uma"}, "bandwidth_hz": 10e6, "carrier_hz": 0.7e9}, 43.0),
+        ({"path_loss": "inh"}, 31.0),  # 24 dBm in 20 MHz
+        ({"path_loss": registry.get("path_loss", "uma")()}, 53.0),
+        ({"path_loss": "free_space"}, 44.0),  # of no kind
+        ({"path_loss": "uma", "budget": {"server_power_dbm": 46.0}}, 46.0),
+        ({"preset": "journal", "path_loss": "uma"}, 43.0),
+    ],
+)
+def test_a_site_is_as_strong_as_its_kind_and_its_band(radio: dict[str, Any], power_dbm: float) -> None:
+    assert RadioSettings(**radio).budget.server_power_dbm == power_dbm
+
+
+def test_the_servers_joules_are_those_of_its_power() -> None:
+    """One downlink of the same slots: 10 times the power of a site takes 10 times the joules."""
+    energy_j = []
+    for power_dbm in (30.0, 40.0):
+        radio = {
+            "preset": "journal",
+            "link": {"max_efficiency": 1e-3},
+            "budget": {"server_power_dbm": power_dbm},
+        }
+        small = small_world([50.0], radio=radio).run()
+        (row,) = small.rows.of[Round]
+        energy_j.append(row.energy_server_j)
+    assert energy_j[1] == pytest.approx(10 * energy_j[0])
+
+
+@pytest.mark.parametrize(
+    ("radio", "gains_db"),
+    [
+        ({}, (14.5, 9.5)),
+        ({"path_loss": "uma"}, (14.5, 8.6)),
+        (
+            {"budget": {"array_gain_db": 20.0}},
+            (20.0, 15.0),
+        ),  # 5 dB less without line of sight, as of nr's own
+        ({"budget": {"array_gain_db": 0.0}}, (0.0, 0.0)),
+        ({"budget": {"nlos_array_gain_db": None}}, (14.5, None)),
+        ({"preset": "journal"}, (0.0, None)),
+    ],
+)
+def test_beams_follow_from_the_spread_of_the_path_loss(
+    radio: dict[str, Any], gains_db: tuple[float, float | None]
+) -> None:
+    budget = RadioSettings(**radio).budget
+    assert (budget.array_gain_db, budget.nlos_array_gain_db) == gains_db
+    if not radio:
+        spreads = registry.get("path_loss", "umi")().spreads(3.5e9)
+        assert gains_db == pytest.approx([beam_gain_db(each) for each in spreads], abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("radio", "parts"),
+    [
+        ({}, 11),  # about 2 W d, of 50 ns
+        ({"bandwidth_hz": 20e6}, 3),
+        ({"bandwidth_hz": 5e6}, 1),
+        ({"propagation": {"line_of_sight": "never"}}, 22),  # 103 ns
+        ({"path_loss": "uma"}, 20),  # 93 ns
+        ({"path_loss": "inh"}, 5),  # 20 ns
+        ({"link": {"frequency_taps": 4}}, 4),
+        ({"link": {"rates": "shannon"}, "monitoring": {"coverage_margin_db": None}}, 1),
+        ({"preset": "journal"}, 1),
+    ],
+)
+def test_parts_of_the_band_follow_from_its_width_and_the_spread_of_delays(
+    radio: dict[str, Any], parts: int
+) -> None:
+    assert RadioSettings(**radio).link.frequency_taps == parts
+
+
+# ---- above 7.125 GHz
+
+FR2: dict[str, Any] = {"carrier_hz": 28e9, "slot_s": 0.125e-3}
+OWN = {"array_gain_db": 24.0, "nlos_array_gain_db": 14.0, "server_power_dbm": 37.0}
+
+
+def test_nr_has_nothing_of_its_own_in_fr2() -> None:
+    """One error names all that is lacking; with these keys, at 7.125 GHz, or by the journal's preset it runs."""
+    lacking = [*(f"radio.budget.{key}" for key in OWN), "devices.power"]
+    with refused_at("radio.carrier_hz", *lacking, "blockage"):
+        scenario(radio=FR2)
+    some = {key: value for key, value in OWN.items() if key != "nlos_array_gain_db"}
+    with refused_at("radio.carrier_hz", "radio.budget.nlos_array_gain_db, devices.power"):
+        scenario(radio={**FR2, "budget": some})
+    own = scenario(radio={**FR2, "budget": OWN}, devices={"count": 3, "power": "journal"})
+    assert own.radio.budget.nlos_array_gain_db == 14.0
+    assert scenario(radio={"carrier_hz": 7.125e9}).radio.budget.array_gain_db > 14.0
+    assert scenario(radio={**FR2, "preset": "journal"}).radio.budget.array_gain_db == 0.0
+
+
+def test_what_ran_in_fr2_is_read_again(tmp_path: Path) -> None:
+    own = scenario(radio={**FR2, "budget": OWN}, devices={"count": 3, "power": "journal"})
+    path = tmp_path / "scenario.yaml"
+    path.write_text(dump(own))
+    assert dump(load(path)) == dump(own)

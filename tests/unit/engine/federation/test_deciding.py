@@ -1,5 +1,6 @@
 """What a decider is told, and what the engine makes of its answer."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from edgefl.engine.selectors import Candidates, Decider, Decision, Memory
 from edgefl.engine.selectors._allocation import least_energy, least_time
 from edgefl.engine.selectors._resources import uploads
 from edgefl.testing import Scripted, small_world
+from edgefl.testing.decider_contract import candidates_of
 from tests.refusals import refused_at
 from tests.tools.constants import made, with_constants
 
@@ -90,6 +92,53 @@ def test_joules_that_are_expected_have_the_waiting_of_a_frame() -> None:
     receive_w, send_w = 6e-3 * (300 * down + 100 * (1 - down)), 6e-3 * (700 * up + 100 * (1 - up))
     assert told.down_j == pytest.approx(receive_w * told.down_s)
     assert told.up_j == pytest.approx(send_w * told.up_s)
+
+
+ACCESS = {
+    "setup_s": 0.1,
+    "grant_s": 0.015,
+    "round_trip_s": 0.02,
+    "before_downlink_s": 0.03,
+    "before_uplink_s": 0.05,
+}
+
+
+@pytest.mark.parametrize("pause_s", [0.0, 0.25, 20.0], ids=["listening", "asleep", "released"])
+def test_access_that_is_expected_is_what_happens(pause_s: float) -> None:
+    """Seconds from a round's begin and from the end of computing, and joules, in all rounds.
+
+    Each of rest, listening and transfer begins or ends with a slot.
+    """
+    near_s = 4 * SLOT_S
+    decider, run_radio = Asked(), {"access": ACCESS}
+    run = world(decider, devices={"power": "tr38840"}, radio=run_radio, rules={"pause_s": pause_s}).run()
+    rounds, rows = run.rows.of[Round], run.rows.of[DeviceRound]
+    for number, round_ in enumerate(rounds):
+        told = decider._told[number][0]
+        for k, row in enumerate(rows[3 * number : 3 * number + 3]):
+            assert row.downlink_end_s - round_.start_s == pytest.approx(told.down_s[k], abs=near_s)
+            assert row.uplink_end_s - row.compute_end_s == pytest.approx(told.up_s[k], abs=near_s)
+            assert row.energy_rx_j == pytest.approx(told.down_j[k], abs=1.8 * near_s)
+            assert row.energy_tx_j == pytest.approx(told.up_j[k], abs=4.2 * near_s)
+            sent_s = told.up_s[k] - told.up_access_s[k]
+            assert row.uplink_end_s - row.uplink_start_s == pytest.approx(sent_s, abs=SLOT_S)
+            if number < len(rounds) - 1:
+                after = decider._told[number + 1][0]
+                assert after.duration_s[k] == pytest.approx(row.uplink_end_s - round_.start_s, abs=SLOT_S)
+
+
+def test_access_leaves_less_time_before_a_deadline() -> None:
+    """fedcs plans uploads one after the other: with access fewer of the same candidates are in time."""
+    rng = np.random.default_rng(0)
+    candidates = candidates_of(rng, list(range(12)), 0, up_bits=np.full(12, 1e5))
+    fast = registry.get("selectors", "fedcs")(deadline_s=1.0)
+    without = fast.decide(candidates, 12, rng, {}).ids
+    late = replace(candidates, up_access_s=np.full(12, 0.5))
+    with_access = fast.decide(late, 12, rng, {}).ids
+    in_time = candidates.down_s + candidates.compute_s + 0.5 <= 1.0
+    assert set(with_access) < set(without)
+    assert all(in_time[id_] for id_ in with_access)
+    assert late.before_work_s == pytest.approx(candidates.down_s + 0.5)
 
 
 def test_a_decision_is_carried_out() -> None:
@@ -234,9 +283,12 @@ FREE = {
 }
 
 
+@pytest.mark.parametrize("access", [None, ACCESS], ids=["at once", "access"])
 @pytest.mark.parametrize("selector", DECIDERS)
 @pytest.mark.parametrize("devices", [*registry.names("power_models"), *FREE])
-def test_deciders_with_every_power_model_and_with_what_costs_nothing(selector: str, devices: str) -> None:
+def test_deciders_with_every_power_model_and_with_what_costs_nothing(
+    selector: str, devices: str, access: dict[str, float] | None
+) -> None:
     """Their answers are decisions, and nobody is below the least: links do not fade, and slots only cost more.
 
     In FDD by Shannon's rates; the optimum is found within OPTIMUM of its joules.
@@ -249,7 +301,10 @@ def test_deciders_with_every_power_model_and_with_what_costs_nothing(selector: s
                 devices=FREE.get(devices, {"power": devices}),
                 learner=Scripted(work=work, scalars=losses),
                 record={"energy_excess": True},
-                radio={"link": {"uplink_waterfall_db": 0.023}} if selector == "hungarian" else {},
+                radio={
+                    "access": access,
+                    **({"link": {"uplink_waterfall_db": 0.023}} if selector == "hungarian" else {}),
+                },
             ).run()
         rows, excess_j = run.rows.of[DeviceRound], run.rows.further["energy_excess_j"]
         spent_j = sum(row.energy_tx_j + row.energy_compute_j for row in rows)

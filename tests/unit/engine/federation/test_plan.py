@@ -8,6 +8,7 @@ import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
+from edgefl.engine.air.presets import NR
 from edgefl.engine.cells.network import Network
 from edgefl.engine.federation import plan, rounds
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
@@ -30,15 +31,16 @@ radio = st.fixed_dictionaries(
         "slot_s": st.sampled_from([0.5e-3, 0.125e-3, 1e-3]),
         "propagation": st.fixed_dictionaries({"shadowing_std_db": st.sampled_from([0.0, 4.0])}),
         "link": st.fixed_dictionaries({"uplink_waterfall_db": st.sampled_from([None, 20.0])}),
+        "access": st.sampled_from([None, {}, NR["radio.access"]]),
     }
 )
 
 
 @st.composite
 def classes(draw: st.DrawFn) -> dict[str, Any]:
-    """Keys of `devices`: none, or two classes that differ in all that makes a part."""
+    """Keys of `devices`: a radio's states, or two classes that differ in all that makes a part."""
     if not draw(st.booleans()):
-        return {}
+        return {"power": {"name": "tr38840", "release_s": draw(st.sampled_from([0.0, 0.05, 10.0]))}}
     own = {
         "clock_hz": draw(st.floats(1e8, 3e9)),
         "flops_per_cycle": draw(st.floats(0.5, 32.0)),
@@ -49,6 +51,7 @@ def classes(draw: st.DrawFn) -> dict[str, Any]:
         "uplink_circuit_power_w": draw(st.floats(0.0, 1.0)),
         "ut_height_m": draw(st.floats(1.2, 9.0)),
         "indoor_share": draw(st.sampled_from([0.0, 0.5, 1.0])),
+        "compute_jitter": draw(st.sampled_from([None, 0.3])),
     }
     return {"classes": {"first": {"count": 1, **own}, "others": {}}, "classes_by": "ids"}
 

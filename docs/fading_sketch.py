@@ -1,0 +1,91 @@
+"""Compare Gauss-Markov fading with a sum of sinusoids (Jakes), and one part of the band with several.
+
+python docs/fading_sketch.py    prints the tables of docs/radio.md; two minutes of CPU
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from edgefl.channel.fading import doppler_hz, slot_correlation
+from edgefl.channel.modulation import Steps
+from edgefl.channel.units import FloatArray
+
+LINKS, SLOTS, SINUSOIDS, SLOT_S, CARRIER_HZ, SPEED_M_S = 4000, 700, 24, 0.5e-3, 3.5e9, 10.0
+SNR_DB, PARTS = 10.0, 11
+# slots of a transfer at the mean rate
+SIZES = (1, 5, 20, 100)
+# names of processes -> [links, slots] power
+Powers = Callable[[np.random.Generator], FloatArray]
+
+
+def gauss_markov(rng: np.random.Generator) -> FloatArray:
+    """Return the power of AR(1) fading, as edgefl draws it."""
+    rho = slot_correlation(SPEED_M_S, carrier_hz=CARRIER_HZ, slot_s=SLOT_S)
+    h = np.empty((LINKS, SLOTS), dtype=complex)
+    noise = (rng.standard_normal((2, LINKS, SLOTS)) / math.sqrt(2.0)).astype(np.float32)
+    h[:, 0] = noise[0, :, 0] + 1j * noise[1, :, 0]
+    for slot in range(1, SLOTS):
+        fresh = noise[0, :, slot] + 1j * noise[1, :, slot]
+        h[:, slot] = rho * h[:, slot - 1] + math.sqrt(1.0 - rho * rho) * fresh
+    return np.abs(h) ** 2
+
+
+def jakes(rng: np.random.Generator) -> FloatArray:
+    """Return the power of a sum of sinusoids from directions all around: correlation J0 at every lag."""
+    turn = 2.0 * math.pi * doppler_hz(SPEED_M_S, carrier_hz=CARRIER_HZ) * SLOT_S * np.arange(SLOTS)
+    h = np.zeros((LINKS, SLOTS), dtype=np.complex64)
+    for _ in range(SINUSOIDS):
+        towards = np.cos(rng.uniform(0.0, 2.0 * math.pi, (LINKS, 1)))
+        phase = rng.uniform(0.0, 2.0 * math.pi, (LINKS, 1))
+        h += np.exp(1j * (turn * towards + phase)).astype(np.complex64)
+    return np.abs(h) ** 2 / SINUSOIDS
+
+
+def slots_of(rates: FloatArray, need: float) -> FloatArray:
+    """Return [links] the slots after which a transfer is complete; nan if none of those drawn."""
+    done = np.cumsum(rates, axis=1) >= need
+    return np.where(done.any(axis=1), done.argmax(axis=1) + 1.0, np.nan)
+
+
+def main() -> None:
+    """Print the quantiles of transfers of several sizes, by process."""
+    steps, snr = Steps(2.0, None, layers=2), 10.0 ** (SNR_DB / 10.0)
+    mean = float(steps.mean_efficiency(snr))
+
+    def parts(process: Powers) -> Callable[[np.random.Generator], FloatArray]:
+        """Return the mean of the parts' rates, each with fading of its own."""
+        return lambda rng: (
+            sum((steps.efficiency(snr * process(rng)) for _ in range(PARTS)), np.zeros((LINKS, SLOTS)))
+            / PARTS
+        )
+
+    def together(rates: Steps) -> Callable[[np.random.Generator], FloatArray]:
+        """Return the rates at the parts' mean power."""
+        return lambda rng: rates.efficiency(
+            snr * sum((gauss_markov(rng) for _ in range(PARTS)), np.zeros((LINKS, SLOTS))) / PARTS
+        )
+
+    rows: dict[str, Callable[[np.random.Generator], FloatArray]] = {
+        "Gauss-Markov": lambda rng: steps.efficiency(snr * gauss_markov(rng)),
+        "sum of sinusoids": lambda rng: steps.efficiency(snr * jakes(rng)),
+        f"Gauss-Markov, {PARTS} parts, as edgefl has them": together(replace(steps, parts=PARTS)),
+        f"Gauss-Markov, mean rate of {PARTS} parts": parts(gauss_markov),
+        f"sum of sinusoids, mean rate of {PARTS} parts": parts(jakes),
+        f"Gauss-Markov, rate of the mean power of {PARTS} parts": together(steps),
+    }
+    print("| fading | mean rate |", " | ".join(f"{size} slots: mean, 95 %, 99 %" for size in SIZES), "|")
+    for name, process in rows.items():
+        rates = process(np.random.default_rng(1))
+        cells = []
+        for size in SIZES:
+            slots = np.where(np.isnan(found := slots_of(rates, size * mean)), SLOTS, found)
+            high, highest = np.quantile(slots, (0.95, 0.99))
+            cells.append(f"{slots.mean():.3g}, {high:.0f}, {highest:.0f}")
+        print(f"| {name} | {rates.mean() / mean:.2f} |", " | ".join(cells), "|")
+
+
+if __name__ == "__main__":
+    main()

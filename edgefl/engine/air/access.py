@@ -1,0 +1,134 @@
+"""What passes before a transfer's first bit: work at its two ends, access to the radio, and the way to the server."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.channel.carrier import Carrier
+from edgefl.channel.fading import Fading
+from edgefl.channel.tdd import Direction
+from edgefl.channel.units import FloatArray
+from edgefl.config.scenario_fields import Section
+from edgefl.engine.power_models import Connection
+
+# RFC 6928: TCP sends ten segments of 1460 bytes before it waits for their acknowledgement
+FIRST_WINDOW_BITS = 10 * 1460 * 8
+# a share of a slot; a time of whole slots may miss them by a rounding error
+WHOLE = 1e-6
+
+
+class AccessSettings(Section):
+    """Time before a transfer in which none of its bits move."""
+
+    setup_s: float = Field(
+        0.0,
+        ge=0,
+        le=60,
+        description="random access and RRC setup of a device without a connection: at its first transfer, after its"
+        " release (devices.power.release_s), a failed link, or a time switched off",
+    )
+    grant_s: float = Field(
+        0.0, ge=0, le=10, description="scheduling request and grant before the upload of a connected device"
+    )
+    round_trip_s: float = Field(
+        0.0,
+        ge=0,
+        le=10,
+        description="round trip to the server: one before a download, for the request and its answer; in both"
+        " directions TCP's slow start takes some more",
+    )
+    before_downlink_s: float = Field(
+        0.0,
+        ge=0,
+        le=3600,
+        description="time before a download that is not the radio's: serialisation, or until a device asks again",
+    )
+    before_uplink_s: float = Field(0.0, ge=0, le=3600, description="the same before an upload")
+
+
+class Lead(NamedTuple):
+    """Slots before a transfer: at first the radio stays as it was, then it is connected and listens."""
+
+    resting: int
+    listening: int
+
+    @property
+    def slots(self) -> int:
+        """All slots before the transfer."""
+        return self.resting + self.listening
+
+
+NO_LEAD = Lead(0, 0)
+
+
+def lead_of(
+    rules: AccessSettings | None,
+    slot_s: float,
+    direction: Direction,
+    bits: float,
+    since_s: float,
+    connection: Connection,
+    rate_bit_s: float | None,
+) -> Lead:
+    """Return what passes before a transfer that could begin now.
+
+    A device whose connection has been released sets up a new one; it calls the server itself, without paging. A
+    connected device that has been silent for longer than the inactivity timer listens in the on-duration of each DRX
+    cycle only: a download waits for the next one. An upload does not: its scheduling request ends the sleep. Before,
+    in the time that is not the radio's, the radio is as it was after its last transfer.
+
+    Args:
+        rules: None for no access.
+        bits: a transfer without bits has no lead.
+        since_s: time since the end of the device's last transfer; inf without a connection.
+        connection: timers of the device.
+        rate_bit_s: mean rate; None for a broadcast, which waits for no answers.
+
+    Source: 38.321, 5.4.4 (scheduling request), 5.7 (DRX); 38.331, 5.3.3 (setup). Left out: paging, collisions of
+    preambles, retransmissions, the power of the device's own short messages, and data sent during slow start.
+    """
+    if rules is None or not bits:
+        return NO_LEAD
+    down = direction == "downlink"
+    resting_s = rules.before_downlink_s if down else rules.before_uplink_s
+    silent_s = resting_s if math.isinf(connection.release_s) else since_s + resting_s
+    listening_s = 0.0 if down else rules.grant_s
+    if silent_s >= connection.release_s:
+        listening_s = rules.setup_s
+    elif down and silent_s > connection.inactivity_s:
+        in_cycle_s = (silent_s - connection.inactivity_s) % connection.drx_cycle_s
+        if in_cycle_s >= connection.on_duration_s:
+            resting_s += connection.drx_cycle_s - in_cycle_s
+    if rate_bit_s is not None:
+        listening_s += down * rules.round_trip_s + slow_start_s(bits, rate_bit_s, rules.round_trip_s)
+    return Lead(math.ceil(resting_s / slot_s - WHOLE), math.ceil(listening_s / slot_s - WHOLE))
+
+
+def slow_start_s(bits: float, rate_bit_s: float, round_trip_s: float) -> float:
+    """Return the time for which TCP's slow start lets a link of this rate stand still.
+
+    The sender waits for an acknowledgement after each window, from ten segments (RFC 6928) on, each twice as large as
+    the last one (RFC 5681), until a window takes the link as long as the round trip, or nothing is left to send. Each
+    transfer begins anew, as after a silence of some hundred milliseconds (RFC 5681, 4.1).
+    """
+    window_bits, stalled_s = float(FIRST_WINDOW_BITS), 0.0
+    while bits > window_bits < rate_bit_s * round_trip_s:
+        bits -= window_bits
+        stalled_s += round_trip_s - window_bits / rate_bit_s
+        window_bits *= 2.0
+    return stalled_s
+
+
+def mean_rates_bit_s(
+    carrier: Carrier, share: FloatArray, snr: FloatArray, fading: Sequence[Fading]
+) -> FloatArray:
+    """Return the mean rates [n] of shares of a band, bit/s, over a frame and the fading of links that fade."""
+    rate = carrier.mean_share_rate(share, snr)
+    static = np.array([link.static for link in fading], dtype=bool)
+    if static.any():
+        held = np.array([link.power(0, 1)[0] if link.static else 1.0 for link in fading])
+        rate = np.where(static, carrier.share_rate(share, snr * held), rate)
+    return np.asarray(carrier.unit_bits * carrier.frame.mean * rate / carrier.slot_s)

@@ -1,0 +1,24 @@
+"""Power of a RedCap device, by the states of TR 38.840 in 20 MHz."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from edgefl.engine.power_models.tr38840 import TR38840
+
+
+class RedCap(TR38840):
+    """NR's reference power model for a device of reduced capability: 20 MHz, and one or two receive antennas.
+
+    With two antennas receiving takes 84 units instead of 300, listening 35 instead of 100; with one, 59 and 24.5.
+    Sending takes the same as a phone at the same power: the amplifier decides. Set `devices.max_bandwidth_hz` to 20e6
+    too, so that such a device's transfers use no more of the band.
+
+    Source: 3GPP TS 38.306, 4.2.21.1 (20 MHz below 7 GHz, one or two antennas); power as in tr38840, TR 38.840,
+    Tables 18 and 21. Left out: half duplex in FDD, extended DRX, one layer with one antenna.
+    """
+
+    bandwidth_hz: float = Field(
+        20.0e6, ge=10e6, le=20e6, description="bandwidth of the bandwidth part in which the radio listens"
+    )
+    receive_antennas: Literal[1, 2] = Field(2, description="receive antennas in use")
