@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edgefl.channel.modulation import Steps
-from edgefl.channel.resource_blocks import blocks_of
 from edgefl.channel.schedulers import Scheduler
 from edgefl.channel.tdd import Direction
 from edgefl.config import registry
@@ -21,6 +20,12 @@ from edgefl.engine.air.radio_sections import (
     PropagationSettings,
     TddSettings,
 )
+
+
+# 38.214, 6.1.2.2: any number of blocks may be allocated to a device with little power. Of a share that is held it uses
+# no less than this part, and on this part of the band it has to reach the lowest rate for its uplink to count as a link:
+# 17 of 273 blocks, 150 kbit/s in DDDSU, where TR 38.830 wants 100 kbit/s at the edge of rural cells.
+SMALLEST_PART = 0.0625
 
 
 class RadioSettings(Section):
@@ -155,9 +160,7 @@ class RadioSettings(Section):
         """Return the steps of the rates in a direction, or None with Shannon's rates."""
         if direction == "downlink" or self.budget.uplink_rule != "full":
             return self.link.steps(direction)
-        # 38.214, 6.1.2.2: any number of blocks may be allocated; of a share that is held, down to 17 of 273
-        part = 1.0 / blocks_of(self.bandwidth_hz, self.slot_s) if self.in_blocks(direction) else 0.0625
-        return self.link.steps(direction, part)
+        return self.link.steps(direction, SMALLEST_PART)
 
     @property
     def by_slot(self) -> bool:

@@ -1,0 +1,160 @@
+"""One UMi cell of `preset: nr` by hand: its link budget, rates and rounds, without edgefl's code."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+GHZ, HZ, SLOT_S, RADIUS_M, NEAREST_M, HEIGHT_M = 3.5, 100e6, 0.5e-3, 250.0, 10.0, 8.5
+SITE_DBM, DEVICE_DBM, ANTENNA_DBI, NOISE_DBM = 44.0, 23.0, 5.0, -174.0 + 80.0
+BEAM_DB, NLOS_BEAM_DB = 14.5, 9.5
+FIGURE_DB, SITE_FIGURE_DB, P0_DBM, ALPHA = 9.0, 5.0, -80.0, 0.8
+BLOCKS, ELEMENTS = 273, 12 * 14  # 38.101-1, Table 5.3.2-1; of a block in a slot
+DOWN, UP = (3 + 10 / 14) / 5, (1 + 2 / 14) / 5  # DDDSU, 10:2:2
+GOODPUT = 0.86 * 0.97 / 1.1
+# 38.214, Table 5.2.2.1-3, and 2 dB from Shannon
+CQI = np.array(
+    [0.1523, 0.3770, 0.8770, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223]
+    + [3.9023, 4.5234, 5.1152, 5.5547, 6.2266, 6.9141, 7.4063]
+)
+NEEDS = 10**0.2 * (2**CQI - 1)
+MARGIN_DB = 3.0
+PART = 1 / 16  # of the band, on which an uplink has to reach the lowest rate
+
+
+@dataclass(frozen=True)
+class Links:
+    """SNR of devices [n]: downlink on the whole band; uplink with full power on one block, and as controlled there."""
+
+    down: np.ndarray
+    alone: np.ndarray
+    most: np.ndarray
+
+    @property
+    def covered(self) -> np.ndarray:
+        """Whether each has a link in both directions."""
+        margin = 10 ** (MARGIN_DB / 10)
+        whole = np.minimum(self.alone / BLOCKS, self.most)
+        return (self.down >= margin * NEEDS[0]) & (whole >= margin * NEEDS[0] * PART)
+
+
+def drawn(
+    rng: np.random.Generator, places: int, coated_share: float = 0.0, device_dbm: float = DEVICE_DBM
+) -> Links:
+    """Draw links of devices at random places of the cell."""
+
+    def normal() -> np.ndarray:
+        return rng.standard_normal(places)
+
+    distance_m = np.sqrt(rng.uniform(NEAREST_M**2, RADIUS_M**2, places))
+    straight_m = np.hypot(distance_m, HEIGHT_M)
+    break_m = 4 * 9 * 0.5 * GHZ * 1e9 / 3e8
+    near_db = 32.4 + 21 * np.log10(straight_m) + 20 * math.log10(GHZ)
+    beyond_db = 32.4 + 40 * np.log10(straight_m) + 20 * math.log10(GHZ)
+    beyond_db -= 9.5 * math.log10(break_m**2 + HEIGHT_M**2)
+    los_db = np.where(distance_m <= break_m, near_db, beyond_db)
+    nlos_db = np.maximum(los_db, 22.4 + 35.3 * np.log10(straight_m) + 21.3 * math.log10(GHZ))
+    # a field G decides line of sight with 38.901's probability, softly: s^2 of the power is that in sight
+    far_m = np.maximum(distance_m, 18.0)
+    p_los = 18 / far_m + np.exp(-far_m / 36) * (1 - 18 / far_m)
+    decided = rng.random(places)
+    margin = quantile(p_los) - quantile(decided)
+    s2 = (0.5 + np.arctan(math.sqrt(20 * GHZ * 1e9 / 3e8) * margin) / math.pi) ** 2
+    in_sight = s2 * 10 ** (-(los_db + 4.0 * normal()) / 10)
+    around = (1 - s2) * 10 ** (-(nlos_db + 7.82 * normal()) / 10)
+    # walls: plain or coated glass beside concrete, the smaller of two ways inside, and a deviation
+    indoors, coated = rng.random(places) < 0.8, rng.random(places) < coated_share
+    walls_db = np.where(coated, wall_db(0.7, 23 + 0.3 * GHZ), wall_db(0.3, 2 + 0.2 * GHZ))
+    walls_db += 0.5 * 25 * rng.random((2, places)).min(axis=0) + np.where(coated, 6.5, 4.4) * normal()
+    through = np.where(indoors, 10 ** (-walls_db / 10), 1.0)
+    # coupling without the beam, for power control; with it, by state, and no path in sight within houses
+    coupling_db = -10 * np.log10((in_sight + around) * through) - ANTENNA_DBI
+    sees = np.where(indoors, 0.0, in_sight / (in_sight + around))
+    beam_db = 10 * np.log10(sees * 10 ** (BEAM_DB / 10) + (1 - sees) * 10 ** (NLOS_BEAM_DB / 10))
+    down_db = SITE_DBM + beam_db - coupling_db - NOISE_DBM - FIGURE_DB
+    received_db = beam_db - coupling_db - NOISE_DBM - SITE_FIGURE_DB
+    # 38.213, 7.1.1, with P0 per 180 kHz; an SNR on one of the band's blocks is that of its power there
+    asked_dbm = P0_DBM + 10 * math.log10(HZ / 180e3) + ALPHA * coupling_db
+    return Links(
+        10 ** (down_db / 10),
+        BLOCKS * 10 ** ((device_dbm + received_db) / 10),
+        10 ** ((asked_dbm + received_db) / 10),
+    )
+
+
+def quantile(probability: np.ndarray) -> np.ndarray:
+    """The normal quantile, by interpolation of the error function's values."""
+    nodes = np.linspace(-8.0, 8.0, 20001)
+    values = np.array([0.5 * math.erfc(-node / math.sqrt(2)) for node in nodes])
+    return np.interp(probability, values, nodes)
+
+
+def wall_db(glass: float, glass_db: float) -> float:
+    return 5 - 10 * math.log10(glass * 10 ** (-glass_db / 10) + (1 - glass) * 10 ** (-(5 + 4 * GHZ) / 10))
+
+
+def mean_rate(snr: np.ndarray, layers: int) -> np.ndarray:
+    """Bit/s/Hz over Rayleigh fading, by 2,000 quantiles of its power; l layers have 1 / l of the power each."""
+    power = -np.log1p(-(np.arange(2000) + 0.5) / 2000)
+    nodes = np.linspace(-6.0, 7.0, 521)
+    slots = 10 ** nodes[:, None] * power
+    steps = [
+        layer * np.concatenate([[0.0], CQI])[np.searchsorted(NEEDS, slots / layer, side="right")]
+        for layer in range(1, layers + 1)
+    ]
+    return np.interp(np.log10(snr), nodes, np.max(steps, axis=0).mean(axis=1))
+
+
+def spread(most: np.ndarray) -> np.ndarray:
+    """Blocks of each device, real numbers: equal, but no more than it can use, the rest to the others."""
+    blocks, open_ = np.zeros(len(most)), np.ones(len(most), dtype=bool)
+    while open_.any():
+        each = (BLOCKS - blocks[~open_].sum()) / open_.sum()
+        full = open_ & (most <= each)
+        if not full.any():
+            blocks[open_] = each
+            break
+        blocks[full], open_ = most[full], open_ & ~full
+    return blocks
+
+
+def one_round(links: Links, bits: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Downlinks that begin together, and each uplink at once after its downlink, as fluids at the links' mean rates.
+
+    Returns:
+        [n] seconds of the downlink and of the uplink, and joules of both with TR 38.840's phone of 6 mW a unit.
+    """
+    a_block = ELEMENTS * GOODPUT / SLOT_S
+    count = len(links.down)
+    down_rate = mean_rate(links.down, 2) * BLOCKS * a_block * DOWN
+    # on m blocks, the best number of them up to m: rate, and share of the power
+    blocks = np.arange(1, BLOCKS + 1)
+    snr = np.minimum(links.alone[:, None] / blocks, links.most[:, None])
+    each = blocks * mean_rate(snr.ravel(), 1).reshape(snr.shape)
+    best = np.maximum.accumulate(each, axis=1)
+    chosen = np.maximum.accumulate(np.where(each == best, blocks, 0), axis=1)
+    power = np.minimum(chosen * (links.most / links.alone)[:, None], 1.0)
+    usable = np.where(links.most >= NEEDS[0], np.minimum(links.alone / NEEDS[0], BLOCKS), 0.0)
+    left = np.full((2, count), bits)
+    down_s, up_s, at_power_s, now_s = np.zeros(count), np.zeros(count), np.zeros(count), 0.0
+    while (left > 0).any():
+        downs, ups = left[0] > 0, (left[0] <= 0) & (left[1] > 0)
+        rates = np.zeros((2, count))
+        rates[0, downs] = down_rate[downs] / max(downs.sum(), 1)
+        given = np.maximum(spread(usable[ups]), 1e-9)
+        low = np.clip(given.astype(int), 1, BLOCKS) - 1
+        high, part = np.minimum(low + 1, BLOCKS - 1), given - np.floor(given)
+        rows = np.flatnonzero(ups)
+        rates[1, ups] = ((1 - part) * best[rows, low] + part * best[rows, high]) * a_block * UP
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step_s = float(np.nanmin(np.where(left > 0, left / rates, np.inf)))
+        down_s[downs] += step_s
+        up_s[ups] += step_s
+        at_power_s[ups] += step_s * UP * ((1 - part) * power[rows, low] + part * power[rows, high])
+        left = np.where(left - rates * step_s <= 1e-6 * bits, np.where(rates > 0, 0.0, left), left - rates * step_s)
+        now_s += step_s
+    per_mw = (700 - 250) / (10 ** (DEVICE_DBM / 10) - 1)
+    down_w = 300 * DOWN + 100 * (1 - DOWN)
+    up_w = (250 - per_mw) * UP + 100 * (1 - UP)
+    joules = 6e-3 * (down_s * down_w + up_s * up_w + at_power_s * per_mw * 10 ** (DEVICE_DBM / 10))
+    return down_s, up_s, joules
