@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from edgefl.contract import AGGREGATION, TRAINING, UPLOAD, LocalRound, averages
-from edgefl.engine.parts import NO_ACCESS, NO_STALL, Access, Outcome, Part, Span, total
+from edgefl.engine.parts import NO_STALL, Outcome, Part, Span, total
 
 
 @dataclass
@@ -274,11 +274,6 @@ def stall_columns(parts: Sequence[Part]) -> dict[str, list[Any]]:
         "stalled_j": [down.energy_j + up.energy_j for down, up in stalls],
         "link_failures": [down.failures + up.failures for down, up in stalls],
     }
-
-
-def accesses(parts: Sequence[Part]) -> list[tuple[Access, Access]]:
-    """Return the access before each part's downlink and uplink."""
-    return [(part.downlink.access, part.uplink.access if part.uplink else NO_ACCESS) for part in parts]
 
 
 def learner_columns(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from edgefl.channel.fading import BLOCK
 from edgefl.channel.transfer import AUTO_SLOTS
 from edgefl.engine.air.gains import SpatialGains
+from edgefl.engine.air.radio import SHORT_BLOCK
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.federation.plan import faded_at_once
@@ -29,7 +30,7 @@ ROUND_BYTES = 3_400  # of a round, per participant
 RENEWAL_BYTES = 27_000  # per link with transfers of so many slots that these are not drawn
 EFFICIENCY = 3.0  # bit/s/Hz of a mean link
 REUSED_WEIGHTS = 20  # FLOPs per sample and parameter: convolutions, whose batches leave much memory for reuse
-FADING_BYTES = 2 * 2 * 8 * BLOCK  # per link and tap: two pages of real and imaginary parts
+PAGES_BYTES = 2 * 2 * 8  # per link, tap and slot of a block: two pages of real and imaginary parts
 STEP_BYTES = 20  # per device and local step: sample and weight of a batch of one (12), and its size (8)
 NUMBER_BYTES = 4  # of a model
 
@@ -55,7 +56,8 @@ def of_world(scenario: Scenario) -> list[Need]:
         own = scenario.size_of(name, int(count)) if name else int(count)
         place, together = least_participants(one, own)
         if together > 1:
-            size = PARTICIPANT_BYTES * together + FADING_BYTES * _faded_links(one.radio, one.rounds, together)
+            links = _faded_links(one.radio, one.rounds, together)
+            size = PARTICIPANT_BYTES * together + _fading_bytes(one.radio) * links
             needs.append(Need(scenario.place_in(name, *place), size, f"a round of {together:,} devices"))
         if one.learning is not None:
             where = scenario.place_in(name, "learning", "dataset")
@@ -78,7 +80,7 @@ def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: floa
     slots = together * bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
     drawn = radio.sharing == "dynamic" or radio.fidelity == "slot" or slots < AUTO_SLOTS
     links = faded_at_once(together * radio.link.frequency_taps)
-    fading = links * (2 * FADING_BYTES if drawn and radio.fidelity != "renewal" else RENEWAL_BYTES)
+    fading = links * (2 * _fading_bytes(radio) if drawn and radio.fidelity != "renewal" else RENEWAL_BYTES)
     training = sum(need.size for need in of_training(scenario, devices, numbers)) if numbers else 0.0
     kept = KEPT_FREE + LARGEST_REUSED if numbers and flops > REUSED_WEIGHTS * numbers else 0
     return ROUND_BYTES * together + fading + training + kept
@@ -100,6 +102,11 @@ def of_places(world: World) -> list[Need]:
         f"line of sight and shadowing of {sites} sites over a radius of {world.extent.field_radius_m:,.0f} m"
     )
     return [Need(("layout",), sum(one.needed_bytes(devices) for one in fields), what)]
+
+
+def _fading_bytes(radio: RadioSettings) -> int:
+    """Return the bytes of a link's fading in memory, per tap."""
+    return PAGES_BYTES * (SHORT_BLOCK if radio.preset == "nr" else BLOCK)
 
 
 def _faded_links(radio: RadioSettings, rounds: RoundSettings, together: int) -> int:

@@ -334,10 +334,13 @@ def written(scenario: Scenario) -> dict[str, Any]:
     # a null is written if the key, left out, would read as another value: a preset's, that of `devices` for a class,
     # or that of the scenario's rounds for a federation's
     for place, keys in keys_of_presets().items():
+        *outer, last = place.split(".")
         section: Any = values
-        for name in place.split("."):
+        for name in outer:
             section = section.get(name, {})
-        section |= {key: None for key in keys if key not in section}
+        own = section.setdefault(last, None)  # a section may be null, too
+        if own is not None:
+            own |= {key: None for key in keys if key not in own}
     for name, one in (scenario.devices.classes or {}).items():
         values["devices"]["classes"][name] |= dict.fromkeys(one.none_of)
     for own in values.get("federations", {}).values():

@@ -133,7 +133,7 @@ def test_an_error_of_on_round_leaves_nothing_half_written_where_cells_act_at_one
     digits: Path, tmp_path: Path
 ) -> None:
     cells = ["devices.count=24", "layout={rings: 1, isd_m: 300, federations: [0, 1, 2]}", "sessions.count=1"]
-    alike = ["learning.partition=iid", "sessions.rounds=4"]
+    alike = ["learning.partition=iid", "sessions.rounds=4", "radio.access=null"]
     scenario = load_scenario(digits, [*cells, *alike])
     rows: list[Round] = []
     whole = simulate(scenario, tmp_path / "whole", on_round=rows.append)

@@ -82,6 +82,7 @@ def test_fading_and_movement_do_not_depend_on_who_transmits(digits: Path, tmp_pa
     # area_factor 1: nobody is ever outside the cell
     walking = [
         "devices.mobility={name: random_waypoint, area_factor: 1}",
+        "radio={sharing: static, access: null, link: {frequency_taps: 1}}",
         "sessions.count=1",
         "sessions.rounds=1",
     ]

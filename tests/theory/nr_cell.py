@@ -13,10 +13,8 @@ BLOCKS, ELEMENTS = 273, 12 * 14  # 38.101-1, Table 5.3.2-1; of a block in a slot
 DOWN, UP = (3 + 10 / 14) / 5, (1 + 2 / 14) / 5  # DDDSU, 10:2:2
 GOODPUT = 0.86 * 0.97 / 1.1
 # 38.214, Table 5.2.2.1-3, and 2 dB from Shannon
-CQI = np.array(
-    [0.1523, 0.3770, 0.8770, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223]
-    + [3.9023, 4.5234, 5.1152, 5.5547, 6.2266, 6.9141, 7.4063]
-)
+LOW = (0.1523, 0.3770, 0.8770, 1.4766, 1.9141, 2.4063, 2.7305)
+CQI = np.array([*LOW, 3.3223, 3.9023, 4.5234, 5.1152, 5.5547, 6.2266, 6.9141, 7.4063])
 NEEDS = 10**0.2 * (2**CQI - 1)
 MARGIN_DB = 3.0
 PART = 1 / 16  # of the band, on which an uplink has to reach the lowest rate
@@ -24,7 +22,7 @@ PART = 1 / 16  # of the band, on which an uplink has to reach the lowest rate
 
 @dataclass(frozen=True)
 class Links:
-    """SNR of devices [n]: downlink on the whole band; uplink with full power on one block, and as controlled there."""
+    """SNR of devices [n]: downlink; uplink with full power on one block, and with the controlled power there."""
 
     down: np.ndarray
     alone: np.ndarray
@@ -151,7 +149,9 @@ def one_round(links: Links, bits: float) -> tuple[np.ndarray, np.ndarray, np.nda
         down_s[downs] += step_s
         up_s[ups] += step_s
         at_power_s[ups] += step_s * UP * ((1 - part) * power[rows, low] + part * power[rows, high])
-        left = np.where(left - rates * step_s <= 1e-6 * bits, np.where(rates > 0, 0.0, left), left - rates * step_s)
+        left = np.where(
+            left - rates * step_s <= 1e-6 * bits, np.where(rates > 0, 0.0, left), left - rates * step_s
+        )
         now_s += step_s
     per_mw = (700 - 250) / (10 ** (DEVICE_DBM / 10) - 1)
     down_w = 300 * DOWN + 100 * (1 - DOWN)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import simpy
@@ -29,7 +29,7 @@ from edgefl.engine.air.progressive import (
 )
 from edgefl.engine.air.sent_time import SentTime, in_turn
 from edgefl.engine.air.slot_interference import InterferedLinks
-from edgefl.engine.parts import Cause, Part, Span, total
+from edgefl.engine.parts import Cause, Span, total
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,6 @@ class RadioRound:
 
     def __iter__(self) -> "Iterator[Link]":
         return (Link(self, row) for row in range(len(self.links)))
-
-    def columns(self, parts: Sequence[Part]) -> dict[str, Any]:
-        """Return further columns of rounds.csv that only the radio knows.
-
-        Args:
-            parts: parts of the devices, in the order of the links.
-        """
-        return {}
 
     @property
     def predictable(self) -> bool:
@@ -184,10 +176,8 @@ class Link:
     def on_block(self, direction: Direction, snr: float) -> tuple[float, float]:
         """Return the SNR with full power on the whole band, and the highest that power control allows on a block.
 
-        Path loss changes the controlled power by its share alpha, in dB.
-
-        Args:
-            snr: mean SNR now on the whole band, with the power of the link.
+        `snr` is the mean now on the whole band, with the link's power; as path loss changes, so does a share alpha of
+        the controlled power, in dB.
         """
         if direction == "downlink":
             return snr, math.inf

@@ -21,10 +21,9 @@ from edgefl.engine.air.radio_sections import (
     TddSettings,
 )
 
-
-# 38.214, 6.1.2.2: any number of blocks may be allocated to a device with little power. Of a share that is held it uses
-# no less than this part, and on this part of the band it has to reach the lowest rate for its uplink to count as a link:
-# 17 of 273 blocks, 150 kbit/s in DDDSU, where TR 38.830 wants 100 kbit/s at the edge of rural cells.
+# 38.214, 6.1.2.2: any number of blocks may be allocated to a device with little power. Of a share that is held it
+# uses no less than this part. To have a link, its uplink has to reach the lowest rate on this part of the band: 17 of
+# 273 blocks, 150 kbit/s in DDDSU. Below, a round would wait minutes for a single model.
 SMALLEST_PART = 0.0625
 
 

@@ -9,7 +9,7 @@ from edgefl.engine.federation.made import Made, Observer
 from edgefl.engine.federation.open_session import OpenSession
 from edgefl.engine.federation.open_tails import PartTails
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.parts import total
+from edgefl.engine.parts import NO_ACCESS, Access, Part, total
 from edgefl.engine.records import (
     ENERGIES,
     DeviceRound,
@@ -18,7 +18,6 @@ from edgefl.engine.records import (
     EventName,
     Round,
     Session,
-    accesses,
     average_columns,
     device_columns,
     energy_columns,
@@ -76,7 +75,6 @@ class Books:
             **{name: value for one in observed for name, value in one.of_round.items()},
             **(evaluation.scalars if evaluation else {}),
             **average_columns(done.local.averaged, scalars),
-            **done.opened.columns(done.parts),
         }
 
         def paid(tails: list[PartTails]) -> tuple[dict[str, Any], Round]:
@@ -90,7 +88,7 @@ class Books:
         def settled(tails: list[PartTails]) -> None:
             of_devices, final = paid(tails)
             lasts_s = [of.lasts_s for of in tails]
-            listened_s = [(down.listened_s, up.listened_s) for down, up in accesses(done.parts)]
+            listened_s = [(down.listened_s, up.listened_s) for down, up in _accesses(done.parts)]
             simulation.ledger.book(of_devices, done.taken, lasts_s, listened_s, simulation.env.now)
             simulation.recorder.write(final, further=further)
             self._write_devices(done, final, of_devices, beside, scalars)
@@ -113,7 +111,7 @@ class Books:
         stalls = stall_columns(done.parts) if simulation.radio.may_fail else {}
         access = {}
         if simulation.radio.air.settings.access is not None:
-            access = {"access_s": [down.time_s + up.time_s for down, up in accesses(done.parts)]}
+            access = {"access_s": [down.time_s + up.time_s for down, up in _accesses(done.parts)]}
         if stalls:
             simulation.ledger.book_stalls(columns["device"], stalls)
         simulation.recorder.write_columns(
@@ -161,3 +159,8 @@ class Books:
         """Return the column `class` of devices.csv, if there are classes."""
         names = self._simulation.fleet.class_names(ids)
         return {"class": names} if names else {}
+
+
+def _accesses(parts: Sequence[Part]) -> list[tuple[Access, Access]]:
+    """Return the access before each part's downlink and uplink."""
+    return [(part.downlink.access, part.uplink.access if part.uplink else NO_ACCESS) for part in parts]

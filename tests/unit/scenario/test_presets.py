@@ -108,6 +108,12 @@ def test_null_is_none_however_it_is_written(tmp_path: Path) -> None:
     assert sorted(frame is None for frame in frames) == [False, True]
 
 
+def test_a_section_that_is_null_comes_back(tmp_path: Path) -> None:
+    one = scenario(changes={"radio.access": None})
+    assert one.radio.access is None
+    assert again(one, tmp_path) == one
+
+
 def test_none_in_words_is_null() -> None:
     """So scenarios of earlier versions say it, and their runs are read."""
     words, nulls = (

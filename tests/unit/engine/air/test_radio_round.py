@@ -1,6 +1,5 @@
-"""A round on the radio is a value: what only the radio knows of it is one edit away from a column."""
+"""Open rounds on the radio, as values."""
 
-from collections.abc import Sequence
 from typing import Any
 from unittest.mock import Mock
 
@@ -12,37 +11,10 @@ from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.air.radio_round import RadioRound
 from edgefl.engine.air.radio_settings import RadioSettings
-from edgefl.engine.parts import Cause, Part, Span
-from edgefl.engine.records import Round
+from edgefl.engine.parts import Cause, Span
 from edgefl.rng import Streams
-from edgefl.testing import small_world
 
 GAIN_DB, SERVER_W, SLOT_S = -90.0, 10 ** (43 / 10) / 1000, 0.5e-3
-ROUNDS = 2
-
-
-def test_a_column_that_only_the_radio_knows_is_one_edit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mean SNR of the devices served and the end of the broadcast, in every row of rounds.csv."""
-
-    def columns(opened: RadioRound, parts: Sequence[Part]) -> dict[str, Any]:
-        served = [part.completed for part in parts]
-        assert opened.broadcast is not None
-        return {
-            "snr_mean": opened.links.snr["downlink"][served].mean(),
-            "broadcast_end_s": opened.broadcast.end_slot * opened.air.slot_s,
-        }
-
-    monkeypatch.setattr(RadioRound, "columns", columns)
-    policy = {"name": "schedule", "count": 1, "rounds": ROUNDS}
-    small = small_world([50.0, 200.0], policy=policy, radio={"downlink": "broadcast"}).run()
-    rows, further = small.rows.of[Round], small.rows.further
-    state = small.simulation.radio.gains.of_round(
-        small.simulation.network.positions_m(), [0, 1], 0, (1, "train", 1)
-    )
-    snr = small.simulation.radio.budget.snr(state)["downlink"]
-    assert further["snr_mean"] == pytest.approx([snr.mean()] * ROUNDS)
-    for row, end_s in zip(rows, further["broadcast_end_s"], strict=True):
-        assert row.start_s < end_s < row.end_s
 
 
 def opened_by(radio: Radio, ids: list[int], bits: int) -> RadioRound:
