@@ -24,7 +24,7 @@ PART = 1 / 16  # of the band, on which an uplink has to reach the lowest rate
 
 @dataclass(frozen=True)
 class Links:
-    """SNR of devices [n]: downlink on the whole band; uplink with full power on one block, and as controlled there."""
+    """SNR of devices [n]: downlink on the whole band; uplink on one block, with full and with controlled power."""
 
     down: np.ndarray
     alone: np.ndarray
@@ -151,7 +151,9 @@ def one_round(links: Links, bits: float) -> tuple[np.ndarray, np.ndarray, np.nda
         down_s[downs] += step_s
         up_s[ups] += step_s
         at_power_s[ups] += step_s * UP * ((1 - part) * power[rows, low] + part * power[rows, high])
-        left = np.where(left - rates * step_s <= 1e-6 * bits, np.where(rates > 0, 0.0, left), left - rates * step_s)
+        left = np.where(
+            left - rates * step_s <= 1e-6 * bits, np.where(rates > 0, 0.0, left), left - rates * step_s
+        )
         now_s += step_s
     per_mw = (700 - 250) / (10 ** (DEVICE_DBM / 10) - 1)
     down_w = 300 * DOWN + 100 * (1 - DOWN)

@@ -37,7 +37,9 @@ def by_hand() -> np.ndarray:
     for _ in range(BY_HAND):
         links = drawn(rng, DEVICES)
         there = links.covered
-        down_s, up_s, joules = one_round(Links(links.down[there], links.alone[there], links.most[there]), BITS)
+        down_s, up_s, joules = one_round(
+            Links(links.down[there], links.alone[there], links.most[there]), BITS
+        )
         rows.append((down_s.mean(), up_s.mean(), (down_s + up_s).max(), joules.mean()))
     return np.array(rows)
 
