@@ -94,7 +94,7 @@ class BandState:
     average: FloatArray  # bits/s/Hz served, for schedulers with memory
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
     sent_of: FloatArray  # [groups] like `sent`, but each share counts by its power over the full power
-    on: FloatArray  # [n, 2] of flows on resource blocks: slots with any block, and these times the share of the power
+    on: FloatArray  # [n, 2] of flows on resource blocks: slots with any block, and those slots times the power used
 
     def with_new(self) -> "BandState":
         """Append a flow that has sent nothing yet."""
@@ -139,7 +139,7 @@ class BandRules:
     def run(
         self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
-        """Advance to slot `stop`, within state.slot's block, or the first flow's end; return state and ended rows."""
+        """Advance to slot `stop`, in state.slot's block, or to the first flow's end; return state and ended rows."""
         if shares is None:
             return self._run_by_slot(flows, state, stop, now)
         in_use = int(np.count_nonzero(shares))

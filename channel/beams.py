@@ -22,16 +22,16 @@ def beam_gain_db(spread: Spread) -> float:
 
     A beam of N elements, d wavelengths apart, receives a path whose direction differs by x in the sine of its angle
     with |sum_n e^(2 pi i d n x)|^2 / N = 1 + 2 sum_k (1 - k / N) cos(2 pi d k x), k from 1 to N - 1: N for a path in
-    its direction, and 1 on average over all. Its mean over the paths of a link is 1 + 2 sum_k (1 - k / N) c_k, with
-    c_k the mean of cos(2 pi d k x): their directions' characteristic function. The paths lie around the link's
-    direction, with a normal distribution of azimuths and a Laplacian one of zeniths, so that wide spreads take the
-    gain away: it falls from N to 1. The direct path is in the link's direction; the others have all of the spread,
-    which is wider among them by sqrt(K + 1). The beam is that of the codebook which is nearest to the link's
-    direction, 1 / (2 O N d) away at most, with all distances alike, and the link's direction is anywhere in the
-    panel's 120 degrees. Rows and columns multiply.
+    its direction, and 1 on average over all directions. Its mean over the paths of a link is 1 + 2 sum_k (1 - k / N)
+    c_k, with c_k the mean of cos(2 pi d k x): their directions' characteristic function. The paths lie around the
+    link's direction, with a normal distribution of azimuths and a Laplacian one of zeniths, so that wide spreads take
+    the gain away: it falls from N to 1. The direct path is in the link's direction; the others have all of the
+    spread, so that it is wider among them by sqrt(K + 1). The beam is that of the codebook which is nearest to the
+    link's direction, 1 / (2 O N d) away at most, with all distances equally likely, and the link's direction is
+    anywhere in the panel's 120 degrees. Rows and columns multiply.
 
     Source: 3GPP TR 38.901, 7.5, steps 4 to 7 (distributions and spreads). Left out: clusters, of which a site picks
-    the strongest; that spreads differ between links of an environment; polarisation; elements' own directions.
+    the strongest; differences in spread between links of one environment; polarisation; elements' own directions.
     """
     direct = spread.direct
     among = math.sqrt(1.0 / (1.0 - direct)) if direct < 1.0 else 0.0

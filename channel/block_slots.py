@@ -25,13 +25,13 @@ class BlockRules(BandRules):
     In each slot every block goes to a flow that can use it: a flow below the lowest rate of the table on one block
     gets none, and one whose power suffices for few blocks leaves the rest to the others. Schedulers with equal shares
     divide the blocks equally, and the remainder goes round from slot to slot; other held shares are rounded to whole
-    blocks. A scheduler that decides in every slot ranks the flows: each gets the blocks over which power control
-    reaches its target with the power there is, in the uplink, or all blocks, in the downlink, until none is left;
-    blocks that remain are divided equally.
+    blocks. A scheduler that decides in every slot ranks the flows, which get blocks in this order until none is left:
+    in the uplink as many as a device's power suffices for at power control's target, in the downlink all. Blocks that
+    remain are divided equally.
 
     Source: 3GPP TS 38.214, 5.1.2.2 and 6.1.2.2 (any number of whole blocks); TS 38.321, 5.4.6 (a base station knows
-    from power headroom reports on how many blocks a device reaches its target). Left out: resource block groups, a
-    limit on the devices of a slot by the control channel, outdated reports.
+    from power headroom reports on how many blocks a device reaches its target). Left out: resource block groups, the
+    control channel's limit on the devices in a slot, outdated reports.
     """
 
     def begin(self, flows: Sequence[BandFlow], state: BandState) -> tuple[BandState, FloatArray | None]:
@@ -117,7 +117,7 @@ class BlockRules(BandRules):
     def _held(
         self, flows: Sequence[BandFlow], shares: FloatArray, most: IntArray, turn: IntArray
     ) -> IntArray:
-        """Return [n, s] the blocks of flows whose shares of the band are held."""
+        """Return [n, s] the blocks of flows with held shares of the band."""
         given = np.zeros_like(most)
         for rows, quota in self._quotas(flows):
             if np.ptp(shares[rows]) == 0.0:
@@ -192,7 +192,7 @@ def _powers(flows: Sequence[BandFlow], first_slot: int, count: int) -> FloatArra
         draw_all_ahead(links, first_slot)
         drawn = power_of_all(links, block * MOST_AT_ONCE, MOST_AT_ONCE)
         for flow, power in zip(new, drawn, strict=True):
-            # plans look a block ahead, and are taken back
+            # plans look a block ahead, and may be discarded
             flow.powers = {at: of for at, of in flow.powers.items() if at >= block - 1} | {block: power}
     return np.array([flow.powers[block][start : start + count] for flow in flows])
 

@@ -36,15 +36,16 @@ class Carrier:
     Args:
         bandwidth_hz: W, > 0.
         slot_s: tau, > 0.
-        weights: [period] of a TDD frame, see `edgefl.channel.tdd`; None uses every slot in full.
+        weights: [period] of a TDD frame, see `edgefl.channel.tdd`; if None, every slot is used in full.
         cap: highest spectral efficiency in bits/s/Hz, > 0, or None for no limit.
         power: how power is spread over a share of the band, see `edgefl.channel.share.PowerRule`.
-        steps: NR's CQI table; None takes Shannon's rate, up to the cap.
+        steps: NR's CQI table; if None, the rate is Shannon's, up to the cap.
         goodput: payload bits per bit of these rates, in (0, 1]: what control channels, reference signals, headers
             and retransmissions leave.
         taps: independent parts of the band that a slot averages over, see `edgefl.channel.diversity`; rates are
             then those of the band's mean SNR.
-        blocks: resource blocks into which a dynamically shared band is divided, >= 1; None divides it in real shares.
+        blocks: resource blocks into which a dynamically shared band is divided, >= 1; if None, it is divided into
+            arbitrary fractions.
 
     Raises:
         ValueError: an argument is out of range.

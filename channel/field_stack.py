@@ -13,7 +13,7 @@ from edgefl.channel.units import FloatArray
 
 # Most places that are cached for the next read of the same places
 _REMEMBERED = 64
-# Numbers of fields of a node that are read as one number of 4, 8, 16 or 32 bytes: half the time of, say, 28
+# Numbers of fields with which a node is read as one item of 4, 8, 16 or 32 bytes: in half the time of, say, 28 bytes
 _READ_AS_ONE = (1, 2, 4, 8)
 
 

@@ -83,7 +83,7 @@ class LargeScale:
             area_radius_m: places lie within this distance of the origin.
             keys: [S] one 128-bit key per site.
             line_of_sight: everywhere, nowhere, or by the model's probability, with hard or soft changes.
-            shadowing_std_db: deviation in both states, 0 for no shadowing; None takes the model's.
+            shadowing_std_db: deviation in both states, 0 for no shadowing; by default the model's.
             common: common part of the shadowing towards all sites, or None if sites are independent.
             los_common: common part of their line of sight, likewise.
             wraparound: of the sites' layout; None without wrap-around.

@@ -102,7 +102,7 @@ def _each(values: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
 def _may_not_be_drawn(
     expected: FloatArray, correlation: FloatArray, fidelity: Fidelity, static: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
-    """Return [n] whether a link is static, or its transfer is drawn by renewal or close to it."""
+    """Return [n] whether a link is static, or its transfer is, or nearly is, long enough to be drawn by renewal."""
     if fidelity == "slot":
         return static
     if fidelity == "renewal":

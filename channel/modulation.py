@@ -60,7 +60,7 @@ class Steps:
         cap: highest rate on one layer, or None for the whole table.
         layers: most layers at once, >= 1.
         parts: independent parts of the band, L >= 1; the SNR of a slot is then that of their mean power, and its rate
-            the mean of the parts' rates that is expected at that power.
+            is the expected mean of the parts' rates, given that power.
         smallest_part: smallest part of the band that may be used alone, reached by halving, above 0 to 1.
 
     Raises:
@@ -96,7 +96,7 @@ class Steps:
 
     @cached_property
     def whole(self) -> "Steps":
-        """The steps without parts of the band."""
+        """The same steps, with power always spread over the whole band."""
         return replace(self, smallest_part=1.0)
 
     @cached_property
@@ -114,7 +114,7 @@ class Steps:
 
     @cached_property
     def _table(self) -> tuple[FloatArray, FloatArray]:
-        """Rates and needed SNRs of the combinations of rate and layers, or rate and part, that none surpasses."""
+        """Rates and needed SNRs of combinations of rate and layers, or rate and part, that no other one surpasses."""
         table = np.array(EFFICIENCIES)
         table = table if self.cap is None else table[table <= self.cap]
         alone = snr_needed(table, self.gap_db)
@@ -170,8 +170,8 @@ class Steps:
         """The rate over the logarithm of a slot's SNR, where it is expected over the parts of the band.
 
         Given the mean power g of L parts, that of one part is L g B with B ~ Beta(1, L - 1): it reaches the need t of
-        a step with the probability (1 - t / (L g snr))^(L - 1), and the rate is the sum of the steps times theirs.
-        Over fading this has the same mean as the rate of one part, since E[E[f(g_1) | g]] = E[f(g_1)].
+        a step with the probability (1 - t / (L g snr))^(L - 1), and the rate is the sum of the steps times these
+        probabilities. Over fading this has the same mean as the rate of one part, since E[E[f(g_1) | g]] = E[f(g_1)].
         """
         least = self.needs[0] / self.parts
         logs = np.arange(np.log(least), np.log(self.needs[-1]) + _BEYOND, _LOG_STEP)

@@ -52,8 +52,7 @@ def penetration_loss_db(
         wall_db: [devices] from `wall_loss_db`.
         std_db: [devices] sigma_P, from STD_DB.
         inside_m: [devices] d_2D-in, the distance inside: the smaller of two uniform numbers between 0 and the depth
-            of
-            the building, 25 m in UMi and UMa.
+            of the building, 25 m in UMi and UMa.
         normal: [devices] standard normal numbers.
 
     Returns:

@@ -61,7 +61,7 @@ _BLOCKS = {
     }
     | {100: 135},
 }
-# Steps above the one on all blocks that may carry more on fewer, with one layer and with several
+# Higher steps to try on fewer blocks, beyond the step that is reached on all: with one layer, and with several
 _STEPS_MORE = (2, 3)
 _BETWEEN = 0.95  # of a band that is in no row of the table: the share of its spectrum that blocks occupy
 
@@ -86,8 +86,8 @@ class BlockLink:
     A flow on M blocks has the SNR min(alone / M, most): its amplifier's power spread over M blocks, but no more on a
     block than power control allows.
 
-    alone: with all of its power on one block; None for a transmitter with one power for every block. most: with the
-    power that power control allows on a block.
+    alone: the SNR with all of the flow's power on one block; None for a transmitter with the same power on every
+    block. most: the SNR with the power that power control allows on a block.
     """
 
     alone: FloatArray | None
@@ -138,7 +138,7 @@ def carried(
     if link.alone is None:
         return rates, given
     with np.errstate(invalid="ignore"):  # without power control, 0 blocks times infinity
-        # elsewhere power control limits the SNR, and fewer blocks would have the same
+        # elsewhere power control limits the SNR, which would be the same on fewer blocks
         limited = np.nonzero(given * link.most > link.alone)
     if len(limited[0]):
         choose = _limited if steps.parts == 1 else _limited_in_parts
@@ -154,8 +154,8 @@ def _limited(
     """Return the highest rate times blocks [m] of flows limited by their power, and the blocks that carry it.
 
     On all of its blocks a flow reaches some step of the table. At a higher step it uses as many blocks as its power
-    takes to that step's SNR: fewer, so that the rate per power falls from step to step, and only whole blocks or
-    layers can make a step more worth it.
+    takes to that step's SNR. The rate per power falls from step to step, so a higher step carries more only by the
+    rounding to whole blocks, or with several layers.
     """
     more = _STEPS_MORE[steps.layers > 1]
     reached = np.minimum(
@@ -191,7 +191,7 @@ def _limited_in_parts(
 def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
     """Divide each slot's blocks equally among flows that can use them; what one cannot use goes to the others.
 
-    The blocks that are left over by the division go one each to flows in turn, from slot to slot.
+    Blocks that the division leaves over go one each to the flows in turn, from slot to slot.
 
     Args:
         most: [n, s] blocks that each flow can use.

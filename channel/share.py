@@ -133,7 +133,7 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
 
 
 def limited_shares(share: npt.ArrayLike, most: npt.ArrayLike) -> FloatArray:
-    """Return shares of a band that none may exceed; what is too much for some goes to the others, in proportion.
+    """Return shares of a band that none may exceed; the excess of some goes to the others, in proportion.
 
     Args:
         share: [devices] 0 to 1, of any sum up to 1.

@@ -87,9 +87,10 @@ class SharedBand:
         return self._state.sent
 
     def sent_slots_of(self, group: int) -> float:
-        """Return the airtime of a group up to the settled slot, in slots of one full power.
+        """Return the airtime of a group up to the settled slot, in slots at full power.
 
-        With power `full` each share counts as one, as in `sent_slots`; otherwise as its part of the band.
+        With power `full` each share in use for a slot counts as one slot, as in `sent_slots`; otherwise it counts as
+        its part of the band.
         """
         return float(self._state.sent_of[group])
 
@@ -116,7 +117,6 @@ class SharedBand:
             widest: part of the band that its radio takes, above 0 to 1; unused without blocks.
             neighbours: power of one of the others' shares over the noise, >= 0, with power `full`; with
                 `per_resource_block` it is constant and belongs in the snr.
-
             background: True for background traffic, for schedulers that distinguish it.
 
         Raises:
@@ -194,7 +194,7 @@ class SharedBand:
 
     @property
     def horizon(self) -> int:
-        """A slot up to which to look for the next end now, since a flow that comes or goes voids the plan."""
+        """Slot up to which to look for the next end now, since a flow that joins or leaves voids the plan."""
         if not self._band.carrier.blocks:
             return self.slot + HORIZON_SLOTS
         stride = self._glance(self._plan)
@@ -202,7 +202,7 @@ class SharedBand:
 
     @staticmethod
     def _glance(plan: _Plan | None) -> int:
-        """Return how many slots to look ahead on resource blocks: more, the longer no flow comes or goes."""
+        """Return how many slots to look ahead on resource blocks: more, the longer no flow joins or leaves."""
         return FIRST_LOOK if plan is None else min(MOST_AT_ONCE, FIRST_LOOK << plan.looks)
 
     def settle(self, slot: int) -> list[Any]:
@@ -230,9 +230,10 @@ class SharedBand:
         return min(bits, self._flows[i].payload_bits)
 
     def sent_by(self, id_: Hashable) -> tuple[float, float]:
-        """Return the slots in which a flow that has left had resource blocks, and these times the share of its power.
+        """Return the slots in which a flow that has left had blocks, and those slots times the power it used.
 
-        Answered once; zeros in the downlink, whose power is the site's.
+        The power is a fraction of the device's. The values are forgotten once returned; they are 0 in the downlink,
+        where the power is the site's.
         """
         on, at_power = self._sent.pop(id_, (0.0, 0.0))
         return on, at_power

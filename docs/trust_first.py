@@ -49,16 +49,16 @@ SWITCHES: dict[str, dict[str, Any]] = {
 RETURNS = ("preset nr", "three sectors", "UMa, three sectors")  # with their share of returns
 SOON_S = 5.0  # a handover back to the last cell within it is a return
 WHY = (
-    "Shadowing that differs between sites makes most of these handovers. It decides over the stretch of the way where"
-    " two sites are about equally far, which is a share of their distance, and in UMi it is new every 13 m. So the"
-    " handovers per border grow with the distance between sites (`tests/theory/test_handovers_on_foot.py`). On"
-    " foot, filter and time to trigger cover a metre or two and hardly matter. TR 38.901 has UMi for sites 200 m"
-    " apart and UMa for 500 m (Table 7.2-1): at 400 m `radio.path_loss: uma` fits, and with it and three sectors both"
-    " networks hand over as measured ones do, as `walk_among_sites` does. All cars see one drawing of the shadowing:"
-    " three seeds together give 2.7 handovers per border without sectors, of which 28 % return, and 1.7 with sectors,"
-    " of which 15 % return. How roads run and when borders are counted makes little difference: with the three sites"
-    " turned by 10, 20 or 30 degrees the same seeds give 2.4 to 3, and 2.7 to 2.8 if borders are counted every 0.2 s"
-    " or 5 s instead of every second."
+    "Shadowing that differs between sites makes most of these handovers. Shadowing decides which site is stronger"
+    " where two sites are about equally far away. The length of that stretch is proportional to the distance between"
+    " the sites, and in UMi shadowing decorrelates over 13 m. So the handovers per border grow with the distance"
+    " between sites (`tests/theory/test_handovers_on_foot.py`). On foot, filter and time to trigger cover a metre or"
+    " two and hardly matter. TR 38.901 has UMi for sites 200 m apart and UMa for 500 m (Table 7.2-1): at 400 m"
+    " `radio.path_loss: uma` fits, and with it and three sectors both networks hand over as measured ones do, as"
+    " `walk_among_sites` does. All cars see one drawing of the shadowing: three seeds together give 2.7 handovers"
+    " per border without sectors, of which 28 % return, and 1.7 with sectors, of which 15 % return. How roads run"
+    " and when borders are counted makes little difference: with the three sites turned by 10, 20 or 30 degrees the"
+    " same seeds give 2.4 to 3, and 2.7 to 2.8 if borders are counted every 0.2 s or 5 s instead of every second."
 )
 
 

@@ -143,7 +143,7 @@ def reproduction(
 
 @app.command(cls=command_for("costs.report_costs", "load_as_variants"))
 def costs() -> None:
-    """Break down joules and seconds; count epochs, transmissions and storage of adaptation.
+    """Break down energy and time; count the epochs, transmissions and storage that adapting to drift costs.
 
     Examples:
 

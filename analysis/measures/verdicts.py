@@ -38,7 +38,7 @@ class Versus:
     task: str
 
     def sentence(self) -> str:
-        """Return the verdict with its interval, or that the pairs show no difference."""
+        """Return the verdict with its interval, or that the pairs of runs show no clear difference."""
         of = f"the time of {self.base} {self.task}"
         if self.time.pairs < 2:
             return (
@@ -50,9 +50,9 @@ class Versus:
             first = f"{self.subject} needs {_times(self.time.mean)} {of} ({self.time.pairs} seeds, {within})"
             if self.energy.decided:
                 return f"{first}, and {_times(self.energy.mean)} the energy ({_interval(self.energy)})."
-            return f"{first}; in energy the pairs show no difference ({_around(self.energy)})."
+            return f"{first}; in energy the pairs of runs show no clear difference ({_around(self.energy)})."
         first = (
-            f"{self.subject}: {self.time.pairs} pairs show no difference from {self.base} in time "
+            f"{self.subject}: {self.time.pairs} pairs of runs show no clear difference from {self.base} in time "
             f"{self.task} ({_times(self.time.mean)} the time, {within})"
         )
         if self.energy.decided:
@@ -170,7 +170,7 @@ def _accuracy(found: Paired, name: str, base: str) -> str:
         sure = f"{found.pairs} seeds, {within}"
         return f"{name} has {abs(mean):.1f} points {better} accuracy than {base} {what} ({sure})."
     return (
-        f"{name}: {found.pairs} pairs show no difference from {base} in accuracy {what} ({mean:+.1f} "
+        f"{name}: {found.pairs} pairs of runs show no clear difference from {base} in accuracy {what} ({mean:+.1f} "
         f"points, {within})."
     )
 

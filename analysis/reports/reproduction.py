@@ -60,7 +60,7 @@ class Reproduction:
         return self.table[self.table["ours"].notna()]
 
     def distance(self) -> float:
-        """Return the mean absolute difference to the paper, in points."""
+        """Return the mean absolute difference from the paper, in points."""
         return float(self.present["difference"].abs().mean())
 
     def by_algorithm(self) -> list["Reproduction"]:

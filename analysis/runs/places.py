@@ -111,7 +111,7 @@ def streets_of(scenario: dict[str, Any], radius_m: float, notes: list[str]) -> l
 
     Args:
         radius_m: the world's radius, see `layout_of`.
-        notes: for a network with an unreadable file.
+        notes: list to which a note is appended for each network whose file cannot be read.
     """
     streets = list(_of_the_map(scenario, notes))
     devices = scenario["devices"]

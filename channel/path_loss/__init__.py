@@ -66,7 +66,7 @@ class Spreads(NamedTuple):
 def lg_spread(
     lg_delay_s: float, lg_azimuth_deg: float, lg_zenith_deg: float, k_factor_db: float = -math.inf
 ) -> Spread:
-    """Return a spread from the logarithms in which TR 38.901 has its median, and the Ricean factor K in dB."""
+    """Return a spread from the logarithms of its medians in TR 38.901, and from the Ricean factor K in dB."""
     k_factor = 10.0 ** (k_factor_db / 10.0)
     return Spread(10.0**lg_delay_s, 10.0**lg_azimuth_deg, 10.0**lg_zenith_deg, k_factor / (1.0 + k_factor))
 
@@ -87,7 +87,7 @@ class PathLoss(ChannelComponent, ABC):
     ut_height_m: ClassVar[float]
     # largest distance of an indoor device behind an outer wall; None if the model defines no indoor loss
     indoor_depth_m: ClassVar[float | None] = None
-    # power of a site in each MHz of its band; None if the model is of no kind of site
+    # power of a site in each MHz of its band; None if the model stands for no kind of site
     site_dbm_per_mhz: ClassVar[float | None] = None
     nearest_m: ClassVar[float] = 10.0  # range of distances; customary values for a model without limits
     farthest_m: ClassVar[float] = math.inf
@@ -140,7 +140,7 @@ class PathLoss(ChannelComponent, ABC):
         Args:
             distance_2d_m: [devices] horizontal distance, within the model's range.
             line_of_sight: [devices] bool, or one for all.
-            bs_height_m, ut_height_m: antenna heights; None takes the model's own.
+            bs_height_m, ut_height_m: antenna heights; by default the model's own.
 
         Returns:
             [devices] path loss in dB.

@@ -10,8 +10,8 @@ from edgefl.channel.schedulers import Flows, Scheduler
 from edgefl.channel.share import exp1_tail, scaled_exp1
 from edgefl.channel.units import FloatArray
 
-# Finishing times agree to the first within about five steps. Below an SNR of -50 dB rounding may leave more than
-# that; there the second has to do.
+# Finishing times agree to _TOGETHER within about five steps. Below an SNR of -50 dB rounding may leave larger
+# differences; there _NEARLY has to do.
 _TOGETHER = 2e-9
 _USUAL_STEPS = 12
 _NEARLY = 5e-7

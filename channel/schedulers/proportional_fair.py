@@ -10,7 +10,7 @@ from edgefl.channel.component import parameter
 from edgefl.channel.schedulers import Flows, Scheduler, all_to
 from edgefl.channel.units import FloatArray
 
-NOTHING = 1e-300  # a smaller average is of service that is forgotten
+NOTHING = 1e-300  # a smaller average means that past service is forgotten
 
 
 @dataclass(frozen=True)

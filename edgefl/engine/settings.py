@@ -229,8 +229,9 @@ class RoundSettings(Section):
         3600.0,
         gt=0,
         le=LONGEST_S,
-        description="longest simulated wait for a device while no federation works; an empty cell then stops if"
-        " another federation has ended, keeps waiting if the run has a duration_s, or else fails the run",
+        description="longest simulated wait for a device while no federation is active. When it is over, an empty"
+        " cell stops if another federation has finished, keeps waiting if the run has a duration_s, and otherwise"
+        " makes the run fail",
     )
 
     @property

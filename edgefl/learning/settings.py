@@ -206,8 +206,8 @@ class EvaluationSettings(Section):
             raise ValueError("scores_every records devices' own tests: set tested_on to devices")
         if self.scores_every % self.every:
             raise ValueError(
-                f"scores_every {self.scores_every} is not a multiple of every {self.every}: its rounds"
-                " would have no test"
+                f"scores_every ({self.scores_every}) is not a multiple of `every` ({self.every}): scores would fall"
+                f" due in rounds without a test; set scores_every to a multiple of {self.every}"
             )
         return self
 

@@ -29,8 +29,9 @@ class GaussMarkov(LargerArea):
     speed (less than 1 step in 700) is a step backwards.
 
     At the border, also within a step, path, heading and mean heading are reflected as by a mirror; speed and the size
-    of y do not change. This preserves the laws above, and a position that is uniform in area at every time, like the
-    drop. (Camp, Boleng and Davies instead turn the mean heading away when a border is near.)
+    of y do not change. This preserves the distributions above. Positions also stay uniform over the area at all
+    times, as they were when devices were dropped. (Camp, Boleng and Davies instead turn the mean heading away when a
+    border is near.)
 
     Source: Liang and Haas, INFOCOM 1999; Camp, Boleng and Davies, WCMC 2002, section 2.5. alpha 0 is a
     random walk, alpha 1 straight motion at constant speed. The Doppler shift is that of the mean speed.

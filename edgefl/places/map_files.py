@@ -27,7 +27,7 @@ def geojson_lines(
 
     Args:
         path: a FeatureCollection, a Feature or a geometry.
-        feature: `id` of the features, or `name` among their properties; None takes all.
+        feature: `id` of the features, or `name` among their properties; if None, all features are read.
         kinds: kinds of geometries, LINES or POLYGONS; others are left out.
         nothing: error text for a file without any.
 

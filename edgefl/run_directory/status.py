@@ -189,8 +189,9 @@ def is_there(process: dict[str, Any], *, claimed: bool) -> bool:
     """Whether a process named in run.json is running.
 
     Args:
-        claimed: whether the process had a claim on the run, which has expired; if not, a process on another machine
-            is running if its last heartbeat is less than SILENT_S ago, or ahead of this clock.
+        claimed: True if the process held a claim on the run that has since expired. If False, a process on another
+            machine counts as running while its last heartbeat is less than SILENT_S old, or later than this
+            machine's clock.
     """
     if process["host"] == platform.node():
         return same_process(process)

@@ -67,8 +67,8 @@ class Scenario(Section):
         None,
         ge=1e-3,
         le=LONGEST_S,
-        description="simulated end of the run, if its sessions have not ended before: no round begins then or later,"
-        " and one under way ends; null: after the last session",
+        description="simulated time at which the run ends, unless its sessions end earlier: no round begins from then"
+        " on, and a round under way is completed; null: after the last session",
     )
     cell: CellSettings = CellSettings()
     layout: LayoutSettings = LayoutSettings()

@@ -1,4 +1,4 @@
-"""What passes before a transfer's first bit: work at its two ends, access to the radio, and the way to the server."""
+"""Time before a transfer's first bit: work at both ends, radio access, and the path to the server."""
 
 import math
 from collections.abc import Sequence
@@ -38,13 +38,14 @@ class AccessSettings(Section):
         ge=0,
         le=10,
         description="round trip to the server: one before a download, for the request and its answer; in both"
-        " directions TCP's slow start takes some more",
+        " directions TCP's slow start takes further ones",
     )
     before_downlink_s: float = Field(
         0.0,
         ge=0,
         le=3600,
-        description="time before a download that is not the radio's: serialisation, or until a device asks again",
+        description="time before a download in which the radio has no part: serialisation, or until a device polls"
+        " again",
     )
     before_uplink_s: float = Field(0.0, ge=0, le=3600, description="the same before an upload")
 
@@ -73,15 +74,15 @@ def lead_of(
     connection: Connection,
     rate_bit_s: float | None,
 ) -> Lead:
-    """Return what passes before a transfer that could begin now.
+    """Return the slots that pass before a transfer that could begin now.
 
     A device whose connection has been released sets up a new one; it calls the server itself, without paging. A
     connected device that has been silent for longer than the inactivity timer listens in the on-duration of each DRX
-    cycle only: a download waits for the next one. An upload does not: its scheduling request ends the sleep. Before,
-    in the time that is not the radio's, the radio is as it was after its last transfer.
+    cycle only: a download waits for the next one. An upload does not: its scheduling request ends the sleep. Before
+    that, in the time in which the radio has no part, the radio stays as its last transfer left it.
 
     Args:
-        rules: None for no access.
+        rules: None if access takes no time.
         bits: a transfer without bits has no lead.
         since_s: time since the end of the device's last transfer; inf without a connection.
         connection: timers of the device.
@@ -108,11 +109,11 @@ def lead_of(
 
 
 def slow_start_s(bits: float, rate_bit_s: float, round_trip_s: float) -> float:
-    """Return the time for which TCP's slow start lets a link of this rate stand still.
+    """Return the time for which TCP's slow start leaves a link of this rate idle.
 
     The sender waits for an acknowledgement after each window, from ten segments (RFC 6928) on, each twice as large as
     the last one (RFC 5681), until a window takes the link as long as the round trip, or nothing is left to send. Each
-    transfer begins anew, as after a silence of some hundred milliseconds (RFC 5681, 4.1).
+    transfer goes through slow start again, as after a pause of some hundred milliseconds (RFC 5681, 4.1).
     """
     window_bits, stalled_s = float(FIRST_WINDOW_BITS), 0.0
     while bits > window_bits < rate_bit_s * round_trip_s:

@@ -25,7 +25,7 @@ class AirInterface:
 
     bands: dynamically shared bands in use, by cell and direction.
     pieces: pieces of transfers on fixed shares, computed together.
-    groups: device groups that divide a band by weight; None lets the scheduler share the whole band.
+    groups: device groups that divide a band by weight; if None, the scheduler shares the whole band.
     """
 
     env: simpy.Environment

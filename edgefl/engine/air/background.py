@@ -32,7 +32,7 @@ class BackgroundTraffic:
 
     Args:
         cells: cells with background traffic.
-        users_snr: returns the SNR of a cell's users, as many as the settings say.
+        users_snr: returns the SNR of a cell's users; the settings give their number.
     """
 
     air: AirInterface

@@ -71,7 +71,7 @@ class BandInUse:
         return moved
 
     def sent_by(self, id_: int) -> tuple[float, float]:
-        """Return what `SharedBand.sent_by` knows of a transfer that has ended or was cut off."""
+        """Return `SharedBand.sent_by` of a transfer that has ended or was cut off."""
         return self._band.sent_by(id_)
 
     @property
@@ -80,7 +80,7 @@ class BandInUse:
         return self._band.sent_slots
 
     def sent_slots_of(self, group: int) -> float:
-        """Return the airtime of a group since the start, in slots of one full power."""
+        """Return the airtime of a group since the start, in slots at full power."""
         return self._band.sent_slots_of(group)
 
     def catch_up(self, slot: int) -> None:
@@ -102,7 +102,8 @@ class BandInUse:
     def _plan(self) -> None:
         """Schedule a wake-up at the next end of a flow or at the horizon; it replaces earlier ones.
 
-        The end is looked for when all that happens now has happened: often many flows begin or change together.
+        The search for that end waits until all events of this time have been processed, since many flows often
+        begin or change together.
         """
         self._plans += 1
         plan = self._plans

@@ -15,22 +15,22 @@ from edgefl.errors import EdgeflError
 
 @dataclass(frozen=True)
 class Broadcast:
-    """One transmission of a model over the whole band in an erasure code: only the amount received counts.
+    """One transmission of a model over the whole band with an erasure code: only the amount received counts.
 
-    It lasts as long as the payload takes at one rate: the mean rate over fading of the device at a quantile of the
-    round's devices. A device receives in a slot what its own SNR allows. If that adds up to the payload by
-    the end, it has the model; otherwise it downloads the missing bits by unicast, with an equal share of the band.
+    It lasts as long as the payload takes at one rate: the rate, averaged over fading, of the device at a quantile of
+    the round's devices. A device receives in a slot what its own SNR allows. If that adds up to the payload by the
+    end, it has the model; otherwise it downloads the missing bits by unicast, with an equal share of the band.
 
     Units: slots, bits; SNR linear, mean on the whole band. Source: 3GPP TS 23.247 (multicast and broadcast with
     point-to-point repair). Left out: new measurements of gains during the broadcast, which is short; feedback; and
-    that all devices get the same modulation, which layers and rateless codes nearly make up for. A broadcast has no
+    the single modulation for all devices, for which layers and rateless codes nearly make up. A broadcast has no
     array gain and one layer. Effect of leaving broadcast out: rounds take 1.4 times as long, for their slowest device
     2 times (90 devices, cell of 250 m).
 
     Args:
         received_bits: device -> bits received at the end.
         fading, snr: of each device.
-        share: share of the band of each device that downloads missing bits.
+        share: share of the band for each device that downloads missing bits.
     """
 
     carrier: Carrier
@@ -71,7 +71,7 @@ class Broadcast:
         rates = [
             _rate(carrier, *link) for link in links.values() if link[0] * link[1].mean_power >= lowest_snr
         ]
-        # the rate of a device, not one between two
+        # the rate of one of the devices, not interpolated between two
         rate = float(np.quantile(rates, quantile, method="lower")) if rates else 0.0
         # if all are below the lowest rate, unicast sends everything
         slots = carrier.frame.slots(first_slot, carrier.need(payload) / rate) if rate else 0

@@ -58,7 +58,7 @@ class Budget:
             "downlink": settings.budget.noise_figure_db,
             "uplink": settings.budget.noise_figure_db if at_site_db is None else at_site_db,
         }
-        # [1]: the reference of most links, without mean interference of others
+        # [1]: the noise at most links, without mean interference from other sites
         self._quiet_w = {d: self._noise_w(d, np.zeros(1)) for d in DIRECTIONS}
         in_sight_db, nlos_db = settings.budget.array_gain_db, settings.budget.nlos_array_gain_db
         self._array_gain = float(db_to_linear(in_sight_db))
@@ -68,13 +68,13 @@ class Budget:
         """Return [devices] the mean SNR in each direction, with full power over the whole band.
 
         Args:
-            neighbours: shares that each of the other sites sends at once, with full power each, or [devices]; with
-                interference by slot, this SNR contains none of it.
+            neighbours: number of shares that each other site sends at once, each with full power: one number, or
+                [devices]. With interference by slot, this SNR does not include interference.
         """
         return self.mean_snr(state, 0 if self._settings.by_slot else neighbours)
 
     def mean_snr(self, state: LargeScaleState, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
-        """Return `snr` with noise that includes the mean interference of a number of shares at each other site."""
+        """Return `snr` with noise that includes the mean interference of this number of shares at each other site."""
         ids, down_w = np.asarray(state.ids, dtype=np.intp), self._quiet_w["downlink"]
         gain = self.array_gain(state) * self._device_gain[ids] * db_to_linear(state.gains_db)
         if np.any(neighbours):
@@ -90,7 +90,7 @@ class Budget:
         """Return [devices] the gain of the site's beam towards each device, or one for all.
 
         The powers of both states add up: paths in line of sight have one gain, and all others another. Only wanted
-        signals have it: other cells' beams point anywhere, and towards anywhere a beam gains 1 on average.
+        signals have it: other cells' beams point in any direction, and a beam's gain is 1 on average over directions.
         """
         if state.in_sight is None:
             return self._array_gain
@@ -108,7 +108,7 @@ class Budget:
         )
 
     def uplink_power(self, state: LargeScaleState, share: FloatArray) -> FloatArray:
-        """Return [devices] the share of its power that each device radiates in a round, by power control.
+        """Return [devices] the fraction of its power that each device radiates in a round, by power control.
 
         It follows from the path loss at the round's start and is held, like the share of the band.
 
@@ -118,7 +118,10 @@ class Budget:
         return self._controlled(-state.gains_db, share, np.asarray(state.ids, dtype=np.intp))
 
     def control(self, state: LargeScaleState) -> FloatArray:
-        """Return [devices] the power that power control allows on the whole band over the device's; inf without."""
+        """Return [devices] the power that power control allows on the whole band, as a multiple of the device's.
+
+        It is inf without power control.
+        """
         if self._settings.budget.uplink_p0_dbm is None:
             return np.full(len(state.ids), np.inf)
         return self._wanted(-state.gains_db, 1.0, np.asarray(state.ids, dtype=np.intp))
@@ -126,7 +129,7 @@ class Budget:
     def _controlled(
         self, path_loss_db: FloatArray, share: FloatArray | float, ids: npt.NDArray[np.intp]
     ) -> FloatArray:
-        """Return [n] the share of its power that each of these devices radiates on a share of the band."""
+        """Return [n] the fraction of its power that each of these devices radiates on a share of the band."""
         if self._settings.budget.uplink_p0_dbm is None:
             return np.ones(len(ids))
         return np.minimum(self._wanted(path_loss_db, share, ids), 1.0)
@@ -134,7 +137,7 @@ class Budget:
     def _wanted(
         self, path_loss_db: FloatArray, share: FloatArray | float, ids: npt.NDArray[np.intp]
     ) -> FloatArray:
-        """Return [n] the power that power control wants on a share of the band, over each device's power."""
+        """Return [n] the power that power control wants on a share of the band, as a multiple of each device's."""
         settings = self._settings
         assert settings.budget.uplink_p0_dbm is not None
         blocks = resource_blocks(settings.bandwidth_hz, settings.slot_s)
@@ -155,7 +158,7 @@ class Budget:
         return levels
 
     def uplink_levels(self, power_db: np.ndarray, cell: int, share: float) -> list[FloatArray]:
-        """Return, for each cell, [its devices] the power of each at a site over the noise, on its share of the band.
+        """Return, for each cell, [its devices] their power over the noise at one site, on a share of the band.
 
         Each device sends with its own uplink power, set by power control if that is on. The power is spread over the
         whole band, or, with rule `full`, concentrated on the share.

@@ -27,12 +27,12 @@ Snr = dict[Direction, FloatArray]
 class ChannelReports:
     """Mean SNR of a round's links in one cell, updated for links with a transfer under way.
 
-    At a measurement time, the first read measures all of them. An absent device keeps its last SNR.
+    The first read at a measurement time measures all these links. An absent device keeps its last SNR.
 
     Args:
         links: ids ascending; the SNR is that at the round's start, the uplink power is fixed.
-        neighbours: shares that each other site sends.
-        interfered: the links' fading, whose interference is updated too; None if it is part of the SNR.
+        neighbours: number of shares that each other site sends at once.
+        interfered: the links' fading, whose interference is updated too; None if interference is part of the SNR.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class ChannelReports:
         self.ids = np.asarray(links.devices)
         self.neighbours = neighbours
         self.interfered = interfered
-        # other transfers of the round also begin before the next tick, and all links take little longer than one
+        # other transfers of the round also begin before the next tick, and reading all links takes little longer
         self._surveyed = Derived(partial(reader.surveyed, cell, self.ids, neighbours, interfered is not None))
         self._row = {device: row for row, device in enumerate(links.devices)}
         self._reader = reader
@@ -95,7 +95,7 @@ class ChannelReports:
     def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
         """Return rows of links to measure now: with a transfer under way, and not measured yet at this time.
 
-        They count as measured from now on. Absent devices are left out and keep their last SNR.
+        From now on they count as measured. Absent devices are left out and keep their last SNR.
 
         Args:
             positions_m: [all devices, 2] now, nan if absent.
@@ -119,7 +119,7 @@ class ChannelReports:
                 links[row].heard = hears
 
     def _is_now(self, measured_s: Values) -> Any:
-        # a clock that sums waits may reach the same time by two sums
+        # a clock that adds up waits may reach the same time by different sums, which round differently
         now_s = self._reader.env.now
         return now_s - measured_s <= rounding_s(now_s)
 

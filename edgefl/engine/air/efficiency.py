@@ -1,4 +1,4 @@
-"""Spectral efficiencies of a run's transfers, counted in steps, so that medians need no list of transfers."""
+"""Spectral efficiencies of a run's transfers, counted in bins, so that medians need no list of transfers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,20 +10,20 @@ from edgefl.channel.units import FloatArray
 from edgefl.engine.parts import Part, Span
 
 STEP = 0.05  # bit/s/Hz
-STEPS = 2000  # up to 100 bit/s/Hz; higher values go into one step
+STEPS = 2000  # up to 100 bit/s/Hz; higher values go into one last bin
 
 
 class Efficiency:
     """Count the bits per second and Hz that transfers have moved, including the padding of their last slot.
 
-    With shares held for a round, a transfer's efficiency is its bits over its share of the band and its airtime. In a
-    dynamically shared band no shares per slot are kept: there it is the band's efficiency in a round, all bits of a
-    direction over the time in which it was in use, since a scheduler leaves no part of the band unused (in a TDD
-    frame, over the direction's mean share of that time).
+    With shares held for a round, a transfer's efficiency is its bits over its share of the band and its airtime. A
+    dynamically shared band keeps no shares per slot, so the band's efficiency in a round counts instead: all bits of
+    a direction over the time in which the band was in use, since a scheduler leaves no part of the band unused (in a
+    TDD frame, over the part of that time in which the frame serves the direction).
 
     Args:
         bandwidth_hz: of the whole band.
-        on_share: direction -> share of time in which the frame serves it.
+        on_share: direction -> fraction of time in which the frame serves this direction.
         dynamic: whether shares change within a round.
     """
 

@@ -21,18 +21,18 @@ BoolArray = npt.NDArray[np.bool_]
 
 # Uniform numbers per device and place: one for being indoors, two for the depth behind the wall, two for a normal
 _NUMBERS = 5
-# Places are squares; the square with the origin at its corner has this number along both axes (2^20 x 25 m is far)
+# Squares are numbered along both axes; the one with the origin at its corner has this number (2^20 x 25 m is far)
 _MIDDLE = 2**20
 
 
 class Coats:
-    """Buildings with coated windows: a share of all, each with walls of high loss.
+    """Buildings with coated windows: a fraction of all buildings, each with walls of high loss.
 
-    A building is coated or not for all the time in which a device is in it. Source: 3GPP TR 38.901, Table 7.4.3-2;
-    the share is the scenario's: old houses have plain glass, new and renovated ones coated glass.
+    A building stays coated or not for as long as a device is in it. Source: 3GPP TR 38.901, Table 7.4.3-2; the
+    scenario sets the fraction: old houses have plain glass, new and renovated ones coated glass.
 
     Args:
-        share: [devices] of the buildings that each enters.
+        share: [devices] fraction of coated buildings among those that each device enters.
     """
 
     def __init__(self, share: FloatArray, carrier_hz: float, draws: UniformDraws) -> None:
@@ -56,7 +56,7 @@ class Indoors:
     Args:
         share: [devices] probability of being indoors. wall_db, std_db: [devices] mean and deviation of their walls.
         depth_m: depth of buildings.
-        coats: the buildings with coated glass instead, or None.
+        coats: decides which buildings have coated glass instead; None if no building has.
     """
 
     def __init__(

@@ -104,7 +104,7 @@ class LayoutSettings(Section):
         wrong = [cell for cell in self.federations if cell >= can]
         if wrong:
             raise ValueError(
-                f"federations: there is no cell {wrong[0]} to have one; cells are 0 to {can - 1}"
+                f"federations: cell {wrong[0]} cannot have a federation; name cells from 0 to {can - 1}"
             )
         if not self.federations or list(self.federations) != sorted(set(self.federations)):
             raise ValueError("federations: name at least one cell, each once, in ascending order")

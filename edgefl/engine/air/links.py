@@ -18,11 +18,11 @@ DIRECTIONS: tuple[Direction, Direction] = ("downlink", "uplink")
 class Links:
     """The links of n devices, [n] each, with the values held for a round.
 
-    snr: mean, with full power over the whole band; in the uplink multiplied by uplink_power, the share of its power
-    that a device radiates. share: of the band, or the most that a device can use of a dynamically shared one.
-    neighbours: power of each share of the other sites over the downlink's noise; not contained in snr. control: power
-    that power control allows on the whole band over the device's power, inf without it; on M of N resource blocks it
-    is M / N of this.
+    snr: mean, with full power over the whole band; in the uplink multiplied by uplink_power, the fraction of its
+    power that a device radiates. share: of the band, or the most that a device can use of a dynamically shared one.
+    neighbours: power of each share that other sites send, over the downlink's noise; not contained in snr. control:
+    power that power control allows on the whole band, as a multiple of the device's power; inf without power control.
+    On M of N resource blocks power control allows M / N of it.
     """
 
     devices: Sequence[int]
@@ -72,8 +72,9 @@ class Transfers:
 class Transfer(NamedTuple):
     """A transfer that has ended or was cut off: bits moved, and time for which the radio was on.
 
-    stalled_s: part of that time in which its link carried nothing. stalled_air_s: the radio's on time in it. power:
-    mean share of its power that the device radiated in its on time, or None if it is the link's.
+    stalled_s: part of the transfer's duration in which the link carried nothing. stalled_air_s: the radio's on-time
+    during the stall. power: mean fraction of its power that the device radiated while its radio was on, or None if
+    the link's value applies.
     """
 
     start_s: float

@@ -10,7 +10,7 @@ class _Awaited(Protocol):
     """A transfer that continues at a slot boundary."""
 
     def next_piece(self, slot: int) -> tuple[ChangingFlow, float] | None:
-        """Return its bits and its mean SNR on its share, if it continues at this slot and both are known."""
+        """Return the transfer's bits and mean SNR on its share, if it continues at this slot and both are known."""
 
 
 class Pieces:

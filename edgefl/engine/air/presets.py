@@ -29,7 +29,7 @@ NR: dict[str, dict[str, Any]] = {
         "sharing": "dynamic",  # 38.214, 5.1.2.2 and 6.1.2.2: a base station divides the blocks of each slot
         # n78 and the other bands from 2.4 GHz up; lower bands are FDD, and no frame is filled in
         "tdd": {"pattern": "DDDSU"},
-        "interference": "slot",  # of any neighbour_load
+        "interference": "slot",  # for any neighbour_load
     },
     "radio.propagation": {
         "line_of_sight": "soft",  # 38.901, 7.4.2 and 7.6.3.3
@@ -53,7 +53,7 @@ NR: dict[str, dict[str, Any]] = {
         # SIGCOMM21-5G/artifact, RRC-Probe/data/S20US_TMobile_SA.csv: after 15 s of silence the mean round trip is
         # 1.098 s, of which 0.64 s are half of a paging cycle, and 0.097 s the round trip of a connected device
         "setup_s": 0.36,
-        # half of srsRAN's SR period of 20 ms, and two DDDSU frames of 2.5 ms: grants for the buffer's size, for data
+        # half of srsRAN's SR period of 20 ms, and two DDDSU frames of 2.5 ms: grants for buffer size and for data
         "grant_s": 0.015,
         "round_trip_s": 0.02,  # the artefact's Speedtest, T-Mobile NSA, servers within 50 km: median
         # flwr 1.41 and gRPC on one machine, 0.25 Mbit: 1.5 ms in each direction; 21 Mbit take 15 ms
@@ -175,7 +175,7 @@ def _value(key: str, value: Any, given: Mapping[str, Any]) -> Any:
             return min(64, round(independent_parts(_band_hz(given), spread.delay_s)))
         case "array_gain_db":
             return _beams_db(given)[0]
-        case "nlos_array_gain_db":  # of an array of another gain, the same part is lost
+        case "nlos_array_gain_db":  # with another array gain, the same part of it is lost
             in_sight_db, nlos_db = _beams_db(given)
             return round(max(0.0, _number(given, "array_gain_db", in_sight_db) - in_sight_db + nlos_db), 1)
     return value
@@ -232,7 +232,7 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
             return given.get("indoors_by") == "trip"
         case "antenna_gain_dbi":  # panels have their own
             return given.get("sectors", 1) == 1
-        case "uplink_p0_dbm":  # a power for blocks, or for a share that is held
+        case "uplink_p0_dbm":  # sets a power for resource blocks, or for a fixed share
             return by_cqi or given.get("sharing") == "static" or power_rule == "per_resource_block"
         case "downlink_layers" | "frequency_taps":
             return by_cqi

@@ -100,7 +100,7 @@ class FixedShareTransfer:
         return int(self._flow.bits)
 
     def piece(self, snr: float) -> tuple[ChangingFlow, float]:
-        """Return its flow, and the mean SNR on its share for an SNR on the whole band."""
+        """Return the transfer's flow, and the mean SNR on its share for an SNR on the whole band."""
         return self._flow, float(self._carrier.share_snr(self._share, snr))
 
 
@@ -111,7 +111,7 @@ class SharedBandTransfer:
     Args:
         neighbours: interference over noise per share that the other sites send.
         until: slot -> an event at its start.
-        on_block: SNR on the whole band -> the SNR with full power there, and the highest on a resource block.
+        on_block: SNR on the whole band -> that SNR with full power, and the highest SNR on a resource block.
         widest: part of the band that the device's radio takes.
     """
 
@@ -166,7 +166,7 @@ class SharedBandTransfer:
         return int(self._moved_bits)
 
     def sent(self) -> tuple[float, float]:
-        """Return the slots in which the ended transfer had resource blocks, and its mean share of its power there."""
+        """Return the slots in which the ended transfer had blocks, and the mean fraction of its power in them."""
         if self._end is not None:  # it ran to its end
             self._on.append(self.band.sent_by(self.device))
         on, at_power = (math.fsum(of) for of in zip(*self._on, strict=True)) if self._on else (0.0, 0.0)

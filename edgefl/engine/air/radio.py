@@ -33,8 +33,8 @@ from edgefl.rng import Streams
 
 # Links with cached slots, some 50 KB each. Fading is a function of time, so an evicted link can be redrawn.
 LINKS_KEPT = 4096
-# Slots drawn at once for a link by nr, whose transfers of some 100 slots are read from measurement to measurement,
-# every 0.2 s; journal's last thousands of slots, and its block size fixes its numbers.
+# Slots drawn at once for a link with preset nr, where transfers take some 100 slots and are read from measurement to
+# measurement, every 0.2 s. With journal they take thousands, and its block size defines its fading.
 SHORT_BLOCK = 400
 
 
@@ -47,15 +47,15 @@ class Radio:
 
     The server's power follows `power_over_share`: with `full` it sends every downlink's share at full power, K shares
     with K times as much; with `per_resource_block` it sends one full power over the whole band while any downlink
-    lasts. Other sites do as this cell does: in `neighbour_load` of their slots they send as many shares as this
-    cell's round has downlinks, or as the dynamically shared band has at that time.
+    lasts. Other sites behave like this cell: in a fraction `neighbour_load` of their slots they send as many shares
+    as this cell's round has downlinks, or as its dynamically shared band has at that time.
 
     Args:
         device_power_w, device_gain_db, device_bandwidth_hz: [devices] radiated power, antenna gain, and the widest
             part of the band that each uses, or one for all.
         speeds_m_s: [devices] speeds that set the Doppler shift.
         reading_s: time between two measurements of a gain, if the settings ask for them.
-        groups: device groups that divide a dynamic band by weight; None lets the scheduler share the whole band.
+        groups: device groups that divide a dynamic band by weight; if None, the scheduler shares the whole band.
 
     Attributes:
         fading: (device, cell) -> fading of the link between the device and the cell's site.
@@ -162,9 +162,10 @@ class Radio:
 
         Args:
             payload_bits: direction -> bits of each participant.
-            lead_slots: slots before a broadcast, until all that receive it listen.
+            lead_slots: slots before a broadcast, until all its receivers listen.
             decided: direction -> shares of the band set by a decider; the scheduler sets the others.
-            power: share of its power that each device radiates; None takes power control, or full power.
+            power: fraction of its power that each device radiates; by default set by power control, or full without
+                it.
         """
         broadcasts = self._settings.downlink == "broadcast"
         full = self._settings.budget.power_over_share == "full"
@@ -221,9 +222,9 @@ class Radio:
         """Return a round of unicast links.
 
         Args:
-            sent: shares that each other site sends.
+            sent: number of shares that each other site sends at once.
             snr: with full power over the whole band.
-            power: share of its power that each device radiates; None takes power control.
+            power: fraction of its power that each device radiates; if None, power control sets it.
         """
         if power is None:
             whole = np.ones(len(fading))
@@ -240,7 +241,7 @@ class Radio:
         if self._settings.by_slot:
             heard = shares["uplink"]
             if self.air.dynamic:
-                # on resource blocks others send on as large parts of their bands as here at the round's opening
+                # on resource blocks, devices of other cells send on parts as large as here at the round's opening
                 in_blocks = self._settings.in_blocks("uplink")
                 heard = np.full(len(fading), 1.0 / len(fading) if in_blocks else 1.0)
             interfered = self._interference.of_links(state, cell, fading, heard)
@@ -259,7 +260,7 @@ class Radio:
 
         Args:
             state: of the round that opened the link.
-            sent: shares that each other site sends.
+            sent: number of shares that each other site sends at once.
         """
         places_m = self._reader.positions_m() if self._reader.positions_m else state.everywhere_m
         if state.key is None or places_m is None or not np.isfinite(places_m[link.device, 0]):

@@ -91,7 +91,7 @@ class RadioRound:
     def sent_slots(self) -> float:
         """Downlink slots used in the cell's dynamic band since the run began, summed over shares.
 
-        If groups of devices divide the band, those of the links' group, in slots at full power.
+        If the band is divided among groups of devices, count only the links' own group, in full-power slots.
         """
         if not self.air.dynamic:
             return 0.0
@@ -165,7 +165,7 @@ class Link:
 
     @property
     def uplink_power(self) -> float:
-        """Share of its power that the device radiates; already part of the uplink's SNR."""
+        """Fraction of its power that the device radiates; already part of the uplink's SNR."""
         return float(self.round.links.uplink_power[self.row])
 
     @property
@@ -187,7 +187,7 @@ class Link:
         return full, full * control * change
 
     def by_blocks(self, direction: Direction) -> bool:
-        """Return whether the slots and the power in which the device sends change with its resource blocks."""
+        """Return whether the device's sending slots and power depend on the resource blocks that it gets."""
         return direction == "uplink" and self.round.air.carriers[direction].blocks is not None
 
     def share(self, direction: Direction) -> float:
@@ -217,7 +217,7 @@ class Link:
         """Return whether the link, as it was at the round's opening, carries bits in a direction.
 
         Args:
-            share: share of the band; None takes the link's.
+            share: share of the band; by default the link's.
             alone: leave out slot-by-slot interference.
         """
         air, share = self.round.air, self.share(direction) if share is None else share
@@ -292,7 +292,7 @@ class Link:
     def _begun(
         self, direction: Direction, share: float, payload_bits: int, first_slot: int
     ) -> tuple[ProgressiveTransfer, MonitoredTransfer | None]:
-        """Return a transfer, and its monitor, or None if the link needs none."""
+        """Return a transfer, and its monitor, which is None if the link needs no monitoring."""
         air, fading = self.round.air, self.power(direction)
         holds = not payload_bits or (self.round.reports is None and self.carries(direction, share))
         moving: ProgressiveTransfer

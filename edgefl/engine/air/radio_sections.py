@@ -122,7 +122,7 @@ class LinkSettings(Section):
         1,
         ge=1,
         le=4,
-        description="the same of an uplink: 2 with two transmitters in a phone (38.101-1, 6.2D)",
+        description="the same for an uplink: 2 with two transmitters in a phone (38.101-1, 6.2D)",
     )
     max_efficiency: float | None = Field(
         None, ge=1e-3, le=20, description="highest modulation: cap on the rate, bits/s/Hz; null: no cap"
@@ -154,8 +154,9 @@ class LinkSettings(Section):
         None,
         ge=-40,
         le=40,
-        description="packet errors: m in the probability 1 - E exp(-m / SNR), over fading, with the SNR of its share,"
-        " with which an upload is lost at its end (Chen et al., 2021: 0.023); null: all uploads arrive",
+        description="packet errors: m in the probability that an upload is lost at its end, 1 - E exp(-m / SNR),"
+        " averaged over fading, with the SNR on its share of the band (Chen et al., 2021: 0.023); null: all uploads"
+        " arrive",
     )
 
     @model_validator(mode="after")
@@ -182,7 +183,7 @@ class LinkSettings(Section):
         """Return the steps of the rates in a direction, or None with Shannon's rates.
 
         Args:
-            smallest_part: of the band in which a transmitter may concentrate its power.
+            smallest_part: smallest part of the band in which a transmitter may concentrate its power.
         """
         if self.rates == "shannon":
             return None
@@ -215,8 +216,8 @@ class MonitoringSettings(Section):
         ge=0,
         le=30,
         description="time for which a device looks for a cell after a radio link failure, to resume its transfer"
-        " there (T311, 38.331: 1 to 30); in a round with a deadline it keeps looking, idle, until then; 0: its part"
-        " of the round is over",
+        " there (T311, 38.331: 1 to 30); in a round with a deadline it keeps looking, idle, until the deadline; 0:"
+        " its part of the round is over",
     )
     # s, to find a cell and set up a link: 38.133, 6.2.1: 50 ms + 200 ms to identify a cell + its SIB1 + random access
     reestablishment_s: ClassVar[float] = 0.4

@@ -33,8 +33,8 @@ class RadioSettings(Section):
     preset: Preset = Field(
         "nr",
         description="defaults of the other keys. nr: a real radio, with 38.901's line of sight and walls, NR's rates,"
-        " frames and overheads, and a phone's energy; journal: the journal paper's Table I, and its way to count"
-        " learning",
+        " frames and overheads, and a phone's energy; journal: the journal paper's Table I, and its way of"
+        " counting learning",
     )
     carrier_hz: float = Field(3.5e9, ge=0.5e9, le=100e9, description="carrier frequency")
     bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W")
@@ -62,13 +62,14 @@ class RadioSettings(Section):
         0.0,
         ge=0,
         le=1,
-        description="share of slots in which the other sites send, as downlink interference; with full power over"
-        " a share they send as many shares as this cell has downlinks; with interference: slot, a device of each"
-        " other cell also sends in this share of slots, by the uplink's power rule on a share as large as the link's",
+        description="fraction of slots in which the other sites transmit and so interfere with the downlink. With"
+        " power_over_share: full, each of them serves as many downlinks at once as this cell does. With"
+        " interference: slot, one device of each other cell also transmits in this fraction of slots, by the"
+        " uplink's power rule, on as large a part of the band as the link",
     )
     interference: Literal["mean", "slot"] = Field(
         "mean",
-        description="mean: neighbour_load raises the downlink's noise by its mean, which makes transfers about 1.4"
+        description="mean: the downlink's noise is raised by the mean interference, which makes transfers about 1.4"
         " times too long at loads of 0.1 to 0.3 and 1.3 times at 0.5 (rates up to 7.4 bit/s/Hz); slot: other"
         " sites, and devices of other cells, are on or off in each slot",
     )
@@ -151,7 +152,7 @@ class RadioSettings(Section):
             yield "a dynamically shared band is simulated slot by slot: set fidelity: auto or slot"
 
     def in_blocks(self, direction: Direction) -> bool:
-        """Return whether a direction's band is shared by NR's whole resource blocks, instead of real shares."""
+        """Return whether a direction's band is divided into whole NR resource blocks, not arbitrary fractions."""
         full = direction == "downlink" and self.budget.power_over_share == "full"
         return self.link.rates == "cqi" and self.sharing == "dynamic" and not full
 

@@ -7,7 +7,7 @@ from edgefl.channel.transfer import AUTO_COHERENCE_TIMES
 
 
 class RenewalRegime:
-    """Count the transfers drawn by renewal, and those too short for its normal limit.
+    """Count the transfers drawn by renewal, and those too short for the normal limit behind it.
 
     The limit needs many coherence times 1 / (1 - rho). Compared with slot-exact transfers at -20 to 40 dB and 1 to
     30 m/s, 1,500 or 2,000 of each kind, the standard deviation of renewal's times was too large by at most

@@ -38,8 +38,8 @@ class SlotInterference:
     ) -> InterferedLinks:
         """Return the links' fading with interference at their receivers, computed on first use.
 
-        Of the links that a device tries after a failure few carry anything even without interference, so most
-        need no interference. The devices of other cells send on shares of the band as large as these links', since
+        Few of the links that a device tries after a failure carry anything even without interference; for the others
+        it is never computed. The devices of other cells send on shares of the band as large as these links', since
         all cells divide their bands alike.
 
         Args:

@@ -13,8 +13,8 @@ LOOK_S = 1.0  # a car at 50 km/h moves 14 m; two crossings within this time, nea
 class Borders:
     """Assign each device to the cell of the nearest point, and count the changes.
 
-    The number of handovers per border crossed separates movement from ping-pong: networks have 1.5 to 2.4
-    (docs/trust.md). Draws nothing, and nothing else depends on it.
+    The number of handovers per border crossed separates movement from ping-pong: measured networks have 1.5 to 2.4
+    (docs/trust.md). The count draws no random numbers, and no other result depends on it.
 
     Args:
         cells_m: [cells, 2] a point of each cell, such as its site.
@@ -41,7 +41,7 @@ class Borders:
 
         Args:
             positions_m: [devices, 2]; nan for an absent device.
-            served: [devices] whether a device could hand over; a device that could not starts afresh.
+            served: [devices] whether a device could hand over; otherwise its next sample counts as its first.
         """
         if time_s < self._next_s:
             return

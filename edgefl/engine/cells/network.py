@@ -107,7 +107,7 @@ class Network:
         return dict(zip(ids.tolist(), self._served.since_s[ids].tolist(), strict=True))
 
     def _with_link(self, cell: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the running devices of a cell, by `cells` [devices], and which have a link, or None if all have."""
+        """Return a cell's running devices, by `cells` [devices], and which have a link, which is None if all have."""
         present = (cells == cell) & self.power.running & self._seen
         if self._device_positions.moves:
             # leave out devices that have left since the last check

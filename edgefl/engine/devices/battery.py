@@ -25,7 +25,7 @@ class Battery:
 
     Args:
         capacity_j: level when full; the battery starts full.
-        recharge_w: power into the battery at all times; a full one takes in no more than is drawn.
+        recharge_w: power into the battery at all times; a full battery takes in no more than is drawn.
         return_share: share of the capacity at which an empty device returns.
     """
 

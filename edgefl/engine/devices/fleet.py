@@ -20,7 +20,7 @@ NO_CLASS = ClassSettings()
 
 @dataclass(frozen=True)
 class Fleet:
-    """Devices and their classes; without classes all devices are of one without a name.
+    """Devices and their classes; without classes, all devices belong to a single unnamed class.
 
     Attributes:
         kinds: properties of the devices of each class.
@@ -39,8 +39,8 @@ class Fleet:
         """Draw the class of each device.
 
         With `classes_by: seed` every device draws a number, and the classes take the devices in ascending order of
-        these numbers. Other draws do not matter; splitting a class leaves the members of all others unchanged; and
-        with more devices most keep their class.
+        these numbers. The classes do not depend on other draws; splitting one leaves the members of all others
+        unchanged; and if devices are added, most keep their class.
         """
         classes = settings.classes
         if classes is None:
@@ -101,7 +101,7 @@ class Fleet:
         ]
 
     def slowness(self, ids: Sequence[int], streams: Streams, key: tuple[str | int, ...]) -> list[float]:
-        """Return the factor on each device's computing time, of these devices in a round.
+        """Return the factor on the computing time of each of these devices in a round.
 
         Args:
             key: identifies the round.

@@ -37,7 +37,7 @@ class Ledger:
         Args:
             taken: whether a part's update was aggregated.
             tails_s: durations of the tails of a part's downlink and uplink.
-            listened_s: time in which the radio listened before each of the two.
+            listened_s: time in which the radio listened before a part's downlink and before its uplink.
             now_s: time until which a tail reduces a device's idle time.
         """
         ids = np.array(columns["device"])
@@ -56,7 +56,7 @@ class Ledger:
         np.add.at(self._stalled_j, ids, stalls["stalled_j"])
 
     def stalls(self) -> dict[str, FloatArray]:
-        """Return more columns [devices] if links can fail; these joules are part of receive_j and transmit_j."""
+        """Return further columns [devices] if links can fail; receive_j and transmit_j include stalled_j."""
         return {"stalled_s": self._stalled_s, "stalled_j": self._stalled_j}
 
     def columns(

@@ -64,7 +64,7 @@ class Tails:
         return 0.0, None
 
     def take(self, device: int, since_s: float, now_s: float) -> float | None:
-        """Return the duration of a tail that is over, s, once; 0 if there was none, None if it is still running.
+        """Return the duration of a tail that is over, s, and forget it; 0 if there was none, None if still running.
 
         Args:
             since_s: end of the transfer that started the tail.

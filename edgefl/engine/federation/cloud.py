@@ -40,7 +40,9 @@ class CloudSettings(Section):
         gt=0, le=1e15, description="rate of the line between a cell and the cloud, each way, bit/s"
     )
     backhaul_latency_s: float = Field(0.0, ge=0, le=LONGEST_S, description="one-way latency of this line")
-    backhaul_j_per_bit: float = Field(0.0, ge=0, le=1.0, description="energy on this line, either way, J/bit")
+    backhaul_j_per_bit: float = Field(
+        0.0, ge=0, le=1.0, description="energy per bit on this line, in either direction"
+    )
 
 
 class CloudStage(Stage, Protocol):

@@ -36,7 +36,7 @@ class Processors:
         """Return seconds and joules of a device's forward and backward passes over samples (J 27, 28).
 
         Args:
-            clock_hz: clock of its processor; None takes its highest.
+            clock_hz: clock of its processor; by default its highest.
         """
         kind = self._of[device]
         if clock_hz is not None:

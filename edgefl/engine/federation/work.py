@@ -52,8 +52,8 @@ class Job(NamedTuple):
 class JobDone(NamedTuple):
     """A finished job; a named tuple, since each device has one in each round.
 
-    taken: whether its update is in the model booked with it. staleness: models made between its start and its
-    aggregation, or its drop as too stale; otherwise None.
+    taken: whether its update went into the model that this job is recorded under. staleness: number of models made
+    from its start until its update was aggregated or dropped as too stale; None if neither happened.
     """
 
     dispatch: Dispatch

@@ -38,12 +38,12 @@ ALWAYS_ON = Connection(math.inf, 1.0, 1.0, math.inf)
 
 @dataclass(frozen=True)
 class Draws:
-    """Power draws of a radio; when it is not in use, `idle_power_w` and the processor's share come in addition.
+    """Power draws of a radio; `idle_power_w` while it is not in use, and the processor's power, are not included.
 
     Attributes:
         receive_w: while its receiver is on.
         send_w: while its transmitter is on, without its amplifier.
-        amplifier_w: while it radiates full power; proportional to the share of the power.
+        amplifier_w: while it radiates full power; proportional to the radiated power.
         receive_j_bit, send_j_bit: energy of each bit, in addition.
         wait_w: during a transfer, in the slots of a TDD frame that serve the other direction.
         tail: after a transfer until the next one: duration, s, and power, W, of each step.

@@ -13,7 +13,7 @@ RECEIVE = 300.0  # PDCCH and PDSCH
 LISTEN = 100.0  # PDCCH only
 SEND_0_DBM, SEND_23_DBM = 250.0, 700.0
 # Table 21, for reception: share of the power in a band of X MHz, 0.4 + 0.6 (X - 20) / 80, but at least this power;
-# half of the antennas take 0.7 of it
+# with half of the antennas, 0.7 times this power
 NARROWEST = 50.0
 HALF_THE_ANTENNAS = 0.7
 

@@ -143,10 +143,10 @@ class Decision:
 
     Args:
         ids: the participants, sorted, at least one.
-        down_shares, up_shares: shares of the band, above 0, that sum to at most 1; None takes the scheduler's.
-        power: share of its largest power that each radiates in the uplink, in (0, 1]; None takes full power, or power
-            control.
-        clock_hz: processor clock, above 0 and up to its highest; None takes the highest.
+        down_shares, up_shares: shares of the band, above 0, that sum to at most 1; by default the scheduler's.
+        power: fraction of its maximum power that each participant radiates in the uplink, in (0, 1]; by default set
+            by power control, or full power without it.
+        clock_hz: processor clock, above 0 and up to its highest; by default the highest.
         memory: passed to the decider's next decision.
     """
 

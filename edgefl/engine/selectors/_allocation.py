@@ -285,7 +285,9 @@ def _sending_times(
 
 @dataclass(frozen=True)
 class _Priced:
-    """Consequences of sending times at a price of the band, [n] each; `by_t`, `by_price`: derivatives by logarithms.
+    """What follows from given transmission times when the band has a given price, [n] each.
+
+    `by_t` and `by_price` are derivatives with respect to the logarithms of the time and of the price.
 
     Attributes:
         share: of the band, the best at that price.

@@ -1,4 +1,4 @@
-"""Make a model of every single update."""
+"""Make a new model from each update as it arrives."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from edgefl.engine.servers import ServerState, WeighingServer
 
 
 class FedAsync(WeighingServer):
-    """Mix each update into the model when it arrives: w+ = (1 - a) w + a w_k with a = mixing x s(tau).
+    """Make a new model from each update as it arrives: w+ = (1 - a) w + a w_k with a = mixing x s(tau).
 
     Xie, Koyejo and Gupta, Asynchronous Federated Optimization, 2019 (arXiv 1903.03934), algorithm 1. Their devices
     also have a proximal term: use `learning.algorithm: {name: fedprox, mu: 0.005}`.

@@ -1,4 +1,4 @@
-"""Make a model of every few updates, from any devices."""
+"""Make a new model from every few updates, from any devices."""
 
 from dataclasses import replace
 from typing import Literal
@@ -10,7 +10,7 @@ from edgefl.engine.servers import ServerState, WeighingServer
 
 
 class FedBuff(WeighingServer):
-    """Make a model of every `buffer` updates; a device that has finished makes room for another.
+    """Make a new model from every `buffer` updates; a device that has finished makes room for another.
 
     Nguyen et al., Federated Learning with Buffered Asynchronous Aggregation, AISTATS 2022, algorithm 1:
     w+ = w + server_lr / K sum_k s(tau_k) Delta_k, where Delta_k is the change from the model that device k received,

@@ -18,8 +18,9 @@ class AdaptiveServer(FedAvg):
     algorithm 2 (no bias correction). Their Delta weights all devices equally (`weighting: equal`); the default is by
     data size, as for all algorithms here (J 5), so that methods differ in their update rules only.
 
-    m and v restart with each session, because the opening model may not continue the path that they were computed on.
-    With beta1 = 0 and server_lr = 2 tau it approaches FedAvg as tau grows, since sqrt(v) tends to tau.
+    m and v are reset at the start of each session, because they follow the previous session's path, and the opening
+    model might not lie on it. With beta1 = 0 and server_lr = 2 tau the algorithm approaches FedAvg as tau grows,
+    since sqrt(v) tends to tau.
     """
 
     uses: ClassVar[str] = "mean"

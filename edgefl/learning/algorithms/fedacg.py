@@ -16,8 +16,8 @@ class FedAcg(FedAvg):
     m+ = lambda m + Delta and w+ = w + m+, where Delta is the mean change from w + lambda m. (So w+ is the mean of the
     local models.) A transfer carries one vector, w + lambda m.
 
-    m restarts at 0 with each session: the opening model may not continue the path along which it points. lambda = 0
-    and beta = 0 is FedAvg.
+    m is reset to 0 at the start of each session, because m points along the previous session's path, and the opening
+    model might not lie on it. lambda = 0 and beta = 0 is FedAvg.
     """
 
     uses: ClassVar[str] = "mean"

@@ -13,9 +13,9 @@ class FedAvgM(FedAvg):
     """Server momentum: v+ = beta v + Delta, w+ = w + server_lr v+; Delta is the devices' mean change.
 
     Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
-    Classification, 2019. v restarts at 0 with each session: the opening model may not continue the path along which
-    it points. beta = 0 and server_lr = 1 is FedAvg. With a downlink codec, devices start from different models; the
-    server then adds the mean of their changes to its own model.
+    Classification, 2019. v is reset to 0 at the start of each session, because v points along the previous session's
+    path, and the opening model might not lie on it. beta = 0 and server_lr = 1 is FedAvg. With a downlink codec,
+    devices start from different models; the server then adds the mean of their changes to its own model.
     """
 
     uses: ClassVar[str] = "mean"

@@ -63,7 +63,10 @@ class Npz(Dataset):
         return complete(train, test, names, group_names, self.scale)
 
     def _unreadable(self, error: Exception) -> EdgeflError:
-        return EdgeflError(f"{self.path} cannot be read as a .npz file without objects ({error})")
+        return EdgeflError(
+            f"{self.path} is not a readable .npz file, or it holds Python objects, which edgefl does not load"
+            f" ({error})"
+        )
 
     def _check_shapes(self, headers: Mapping[str, "_Header"], parts: Sequence[str]) -> None:
         """Check the arrays by their shapes and types, before they are read.

@@ -217,7 +217,7 @@ class Model(Component):
 
     @classmethod
     def writes_out(cls) -> Literal["stepper", "gradients"] | None:
-        """Return the method in which this model writes out its gradients, or None if there is none."""
+        """Return the name of the method that computes this model's gradients by hand, or None if autograd does."""
         if cls.stepper is not Model.stepper:
             return "stepper"
         return "gradients" if cls.gradients is not Model.gradients else None

@@ -23,9 +23,9 @@ class TrainedRound:
     lr: learning rate; in a round joined from several, one per device [K].
     version: version of the model that the round started from, as in `TrainedModel`.
     start: the models that devices received, [M + Q] or [K, M + Q].
-    meant: the models before they were coded, [M] or [K, M]; None: those of `start`.
+    meant: the models before they were coded, [M] or [K, M]; if None, those of `start`.
     models: local models of the devices.
-    sent: uploads [K, M]; None: the local models.
+    sent: uploads [K, M]; if None, the local models.
     notes: notes of `Received` and `Sent`.
     memory: what each device keeps of its upload and optimiser if its update is aggregated, [K, n] by name.
     """

@@ -40,7 +40,7 @@ def test_a_difference_has_its_ratio_and_interval(write_run: Write) -> None:
     # 2 x 1.1^(+-2.4841) = 1.58 to 2.53
     assert second == (
         "slow needs 2.0 times the time of ours to 80 % accuracy (3 seeds, 95 % interval 1.6 to 2.5); in energy the"
-        " pairs show no difference (1.0 times, 1.0 to 1.0)."
+        " pairs of runs show no clear difference (1.0 times, 1.0 to 1.0)."
     )
 
 
@@ -49,7 +49,7 @@ def test_what_two_pairs_cannot_show_is_not_said(write_run: Write) -> None:
     other = [(20.0, 10.0, 0.9), (5.0, 10.0, 0.9)]
     _, second = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 2, "other": other})
     assert second == (
-        "other: 2 pairs show no difference from ours in time to 80 % accuracy (1.0 times the time, 95 %"
+        "other: 2 pairs of runs show no clear difference from ours in time to 80 % accuracy (1.0 times the time, 95 %"
         " interval under 0.001 to over 1,000); other needs 2.0 times the energy (2.0 to 2.0)."
     )
 

@@ -104,7 +104,11 @@ def test_csv_with_a_file_of_test_samples() -> None:
         ({"x": X, "y": np.stack([Y, Y])}, {}, "x is float32 [20, 4], y has 2 labels"),
         ({"x": X, "y": Y * 0}, {}, "there is only one class, '0'"),
         ({"x": X, "y": Y, "groups": Y[:2]}, {}, "groups do not name one group per sample"),
-        ({"x": X, "y": np.array([object()] * 20)}, {}, "cannot be read as a .npz file without objects"),
+        (
+            {"x": X, "y": np.array([object()] * 20)},
+            {},
+            "or it holds Python objects, which edgefl does not load",
+        ),
         ("x,y\n1,0\n2\n", {}, "a.csv:3: 1 values, but 2 columns"),
         ("x,y\n1,0\nfar,1\n", {}, "column 'x' has 'far' in sample 2, which is not a number"),
         ("x,y\n1,0\nnan,1\n", {}, "column 'x' has 'nan' in sample 2, which is not a finite number"),

@@ -212,7 +212,7 @@ learning.local.epochs | flash | learning.local.epochs=null; learning.algorithm=f
 learning | oracle | learning.algorithm=oracle
 learning.drift.cells | site 3 | learning.drift={name: label_swap, at: 2, cells: [3]}
 learning.evaluation | devices | learning.evaluation.scores_every=2; learning.evaluation.tested_on=labels
-learning.evaluation | scores_every 2 | learning.evaluation.scores_every=2; learning.evaluation.tested_on=devices; learning.evaluation.every=3
+learning.evaluation | scores_every (2) | learning.evaluation.scores_every=2; learning.evaluation.tested_on=devices; learning.evaluation.every=3
 sessions | validation | sessions={name: early_stopping, count: 1, patience: 2, max_rounds: 9}
 sessions | workload | learning=null; workload={payload_bits: 1, flops_per_sample: 1}; sessions={name: adaptive, count: 1}
 """

@@ -78,7 +78,7 @@ def test_who_stands_still_is_measured_once_and_counted_each_round() -> None:
 
 
 def shadowing_db(site_correlation: float, rings: int, positions_m: np.ndarray) -> np.ndarray:
-    """[places, sites] of the world itself, by the difference to the same without shadowing."""
+    """[places, sites] of the world itself, by the difference from the same world without shadowing."""
     gains = [
         world(
             layout={"rings": rings, "isd_m": 200},

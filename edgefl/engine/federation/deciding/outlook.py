@@ -18,7 +18,7 @@ from edgefl.engine.selectors._resources import joules, seconds
 
 
 class _Access(NamedTuple):
-    """Access before transfers, [ids] each: seconds in which the radio rests, all seconds, joules."""
+    """What access costs before a transfer, [ids] each: time in which the radio is idle, total time, energy."""
 
     rests_s: FloatArray
     time_s: FloatArray
