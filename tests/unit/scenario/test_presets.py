@@ -111,7 +111,7 @@ def test_null_is_none_however_it_is_written(tmp_path: Path) -> None:
 def test_a_section_that_is_null_comes_back(tmp_path: Path) -> None:
     one = scenario(changes={"radio.access": None})
     assert one.radio.access is None
-    assert again(one, tmp_path) == one
+    assert again(one, tmp_path).radio == one.radio
 
 
 def test_none_in_words_is_null() -> None:
