@@ -48,7 +48,8 @@ class RadioSettings(Section):
     sharing: Literal["static", "dynamic"] = Field(
         "static",
         description="static: shares are fixed for a round (J); dynamic: shares change when a transfer starts or ends,"
-        " or in every slot, depending on the scheduler",
+        " or in every slot, depending on the scheduler; with rates: cqi in whole resource blocks, and each block goes"
+        " to a device that can use it",
     )
     tdd: TddSettings | None = Field(
         None,
