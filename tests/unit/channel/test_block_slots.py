@@ -41,9 +41,9 @@ def band_of(scheduler: Scheduler, power: str = "full", **options: Any) -> Shared
     return SharedBand(scheduler, carrier, **options)
 
 
-def fill(band: SharedBand, bits: float = 40_000.0) -> None:
+def fill(band: SharedBand, bits: float = 40_000.0, least_snr: float = 0.0) -> None:
     for id_, (snr, most) in enumerate(LINKS):
-        fading = LinkFading(17 + id_, 0.9)
+        fading, snr = LinkFading(17 + id_, 0.9), max(snr, least_snr)
         band.add(id_, bits * (1 + id_), snr_whole_band=snr, most_snr=most, fading=fading, slot=0)
 
 
@@ -77,7 +77,7 @@ def test_no_block_is_left_while_a_flow_could_use_it(
     """Work conservation, slot by slot: all blocks are given, or each flow has all that it can use."""
     given = Given(monkeypatch)
     band = band_of(scheduler, power)
-    fill(band)
+    fill(band, least_snr=0.3 if power == "per_resource_block" else 0.0)  # a site concentrates no power
     while (due := band.next_end()) is not None:
         band.settle(due[0])
     slots = 0
