@@ -60,9 +60,8 @@ def rate_moments(
 
         a_m = -sqrt(m! / ((m+L-1)! (L-1)!)) (1/m) integral x^L e^-x L^(L)_(m-1)(x) df.
 
-    For a rate in steps df is a sum over the steps: no integral is left. If the rate is the parts' expected mean,
-    given their mean power (`Steps.parts`), a_m^2 is one part's times m! (L-1)! / (m+L-1)!: L^(L-1)_m sums the
-    products of the L_m of parts.
+    For a rate in steps df is a sum over the steps. If the rate is the parts' expected mean (`Steps.parts`), a_m^2 is
+    one part's times m! (L-1)! / (m+L-1)!: L^(L-1)_m sums the products of the L_m of parts.
 
     mu is exact. log s2 is tabulated over snr, -60 to 140 dB, and rho, interpolated linearly, and continued
     beyond the table. It sums 256 terms one by one; without a cap |a_m| < 1 / (m ln 2) and the rest is below
@@ -251,10 +250,7 @@ def _capped_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatA
 
 
 def _squares(x: FloatArray, df: FloatArray, taps: int) -> FloatArray:
-    """Return a_m^2, [snr, terms], for rates that increase by df / ln 2 at each point x = taps * g.
-
-    x and df are [snr, points].
-    """
+    """Return a_m^2, [snr, terms], of rates that increase by df / ln 2 [snr, points] at x = taps * g, alike."""
     squares = np.empty((len(x), _TERMS))
     damped = np.exp(-x / 2.0)
     weight = _weight(x, damped, taps) * df
