@@ -85,7 +85,7 @@ def first_networks(row: Any, section: Any) -> Any:
 
 
 def untrained(sections: dict[str, Any]) -> Scenario:
-    """Return a scenario without learning, of which only the network runs."""
+    """Return a scenario without learning, which simulates the network alone."""
     work = {"payload_bits": 1_000_000, "flops_per_sample": 1.0e6}
     rounds = {"name": "schedule", "count": 1, "rounds": 1}
     return Scenario.model_validate(

@@ -7,10 +7,8 @@ several times as much.
 import math
 from collections.abc import Sequence
 
-from edgefl.channel.fading import BLOCK
 from edgefl.channel.transfer import AUTO_SLOTS
 from edgefl.engine.air.gains import SpatialGains
-from edgefl.engine.air.radio import SHORT_BLOCK
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.federation.plan import faded_at_once
@@ -57,7 +55,7 @@ def of_world(scenario: Scenario) -> list[Need]:
         place, together = least_participants(one, own)
         if together > 1:
             links = _faded_links(one.radio, one.rounds, together)
-            size = PARTICIPANT_BYTES * together + _fading_bytes(one.radio) * links
+            size = PARTICIPANT_BYTES * together + PAGES_BYTES * one.radio.fading_block * links
             needs.append(Need(scenario.place_in(name, *place), size, f"a round of {together:,} devices"))
         if one.learning is not None:
             where = scenario.place_in(name, "learning", "dataset")
@@ -80,7 +78,9 @@ def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: floa
     slots = together * bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
     drawn = radio.sharing == "dynamic" or radio.fidelity == "slot" or slots < AUTO_SLOTS
     links = faded_at_once(together * radio.link.frequency_taps)
-    fading = links * (2 * _fading_bytes(radio) if drawn and radio.fidelity != "renewal" else RENEWAL_BYTES)
+    fading = links * (
+        2 * PAGES_BYTES * radio.fading_block if drawn and radio.fidelity != "renewal" else RENEWAL_BYTES
+    )
     training = sum(need.size for need in of_training(scenario, devices, numbers)) if numbers else 0.0
     kept = KEPT_FREE + LARGEST_REUSED if numbers and flops > REUSED_WEIGHTS * numbers else 0
     return ROUND_BYTES * together + fading + training + kept
@@ -102,11 +102,6 @@ def of_places(world: World) -> list[Need]:
         f"line of sight and shadowing of {sites} sites over a radius of {world.extent.field_radius_m:,.0f} m"
     )
     return [Need(("layout",), sum(one.needed_bytes(devices) for one in fields), what)]
-
-
-def _fading_bytes(radio: RadioSettings) -> int:
-    """Return the bytes of a link's fading in memory, per tap."""
-    return PAGES_BYTES * (SHORT_BLOCK if radio.preset == "nr" else BLOCK)
 
 
 def _faded_links(radio: RadioSettings, rounds: RoundSettings, together: int) -> int:

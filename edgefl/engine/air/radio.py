@@ -10,7 +10,7 @@ import simpy
 
 from edgefl.channel.band_slots import Groups
 from edgefl.channel.diversity import fading_in_parts
-from edgefl.channel.fading import BLOCK, Fading, slot_correlation, slot_turn
+from edgefl.channel.fading import Fading, slot_correlation, slot_turn
 from edgefl.channel.schedulers import BoolArray, Flows
 from edgefl.channel.share import limited_shares
 from edgefl.channel.tdd import Direction
@@ -33,9 +33,6 @@ from edgefl.rng import Streams
 
 # Links with cached slots, some 50 KB each. Fading is a function of time, so an evicted link can be redrawn.
 LINKS_KEPT = 4096
-# Slots drawn at once for a link with preset nr, where transfers take some 100 slots and are read from measurement to
-# measurement, every 0.2 s. With journal they take thousands, and its block size defines its fading.
-SHORT_BLOCK = 400
 
 
 class Radio:
@@ -297,5 +294,4 @@ def _fading(settings: RadioSettings, speeds_m_s: np.ndarray, key: int, device: i
     # any change of its key gives Philox an independent stream
     key, speed_m_s = key ^ (device << 64 | cell), float(speeds_m_s[device])
     correlation = slot_correlation(speed_m_s, carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
-    block = SHORT_BLOCK if settings.preset == "nr" else BLOCK
-    return fading_in_parts(key, correlation, settings.link.frequency_taps, block)
+    return fading_in_parts(key, correlation, settings.link.frequency_taps, settings.fading_block)

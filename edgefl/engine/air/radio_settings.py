@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from edgefl.channel.fading import BLOCK
 from edgefl.channel.modulation import Steps
 from edgefl.channel.schedulers import Scheduler
 from edgefl.channel.tdd import Direction
@@ -25,6 +26,10 @@ from edgefl.engine.air.radio_sections import (
 # uses no less than this part. To have a link, its uplink has to reach the lowest rate on this part of the band: 17 of
 # 273 blocks, 150 kbit/s in DDDSU. Below, a round would wait minutes for a single model.
 SMALLEST_PART = 0.0625
+
+# Slots drawn at once for a link with preset nr, where transfers take some 100 slots and are read from measurement to
+# measurement, every 0.2 s. With journal they take thousands, and its block size defines its fading.
+SHORT_BLOCK = 400
 
 
 class RadioSettings(Section):
@@ -162,6 +167,11 @@ class RadioSettings(Section):
         if direction == "downlink" or self.budget.uplink_rule != "full":
             return self.link.steps(direction)
         return self.link.steps(direction, SMALLEST_PART)
+
+    @property
+    def fading_block(self) -> int:
+        """Slots of a link's fading that are drawn at once."""
+        return SHORT_BLOCK if self.preset == "nr" else BLOCK
 
     @property
     def by_slot(self) -> bool:
