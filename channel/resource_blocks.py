@@ -141,8 +141,7 @@ def carried(
         # elsewhere power control limits the SNR, which would be the same on fewer blocks
         limited = np.nonzero(given * link.most > link.alone)
     if len(limited[0]):
-        choose = _limited if steps.parts == 1 else _limited_in_parts
-        best, least = choose(link.alone[limited], link.most[limited], given[limited], steps)
+        best, least = _limited(link.alone[limited], link.most[limited], given[limited], steps)
         rates[limited], used = best, given.copy()
         used[limited] = least
     return rates, np.where(rates > 0, used, 0)
@@ -171,21 +170,6 @@ def _limited(
         np.copyto(best, carries, where=better)
         np.copyto(used, blocks, where=better)
     return best, used
-
-
-def _limited_in_parts(
-    alone: FloatArray, most: FloatArray, given: IntArray, steps: Steps
-) -> tuple[FloatArray, IntArray]:
-    """Return `_limited` where rates are means over the band's independent parts, and change gradually with the SNR.
-
-    More blocks carry more until each is at the SNR that carries the most for its power.
-    """
-    wanted = alone / np.minimum(most, steps.thriftiest_snr)
-    used = np.clip(wanted.astype(np.int64), 1, given)
-    rates = used * steps.efficiency(np.minimum(alone / used, most))
-    one_more = np.minimum(used + 1, given)
-    more = one_more * steps.efficiency(np.minimum(alone / one_more, most))
-    return np.maximum(rates, more), np.where(more > rates, one_more, used)
 
 
 def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
