@@ -38,10 +38,10 @@ class DiverseFading:
 
     With Shannon's rates the rate of a slot is that of the mean power over the parts. By Jensen's inequality it is
     above the mean of the parts' rates: at 20 dB and L = 4 by 0.6 bit/s/Hz of 6.5, at 0 dB by 0.1 of 0.96. With the
-    steps of a table it is the expected mean of the parts' rates, given their mean power (`Steps.parts`), so that L
-    does not change the mean. A share of the band has as many parts as the whole, as if its blocks were spread over it
-    all. Effect of leaving diversity out (L = 1): a transfer of 5 slots over 100 MHz waits until its one tap leaves a
-    fade; at 10 dB and 10 m/s its 99th percentile is 23 slots, with 11 parts 9.
+    steps of a table it is that of one code over all parts, whose rates need a higher mean SNR
+    (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as the whole, as if its
+    blocks were spread over it all. Effect of leaving diversity out (L = 1): a transfer of 5 slots over 100 MHz waits
+    until its one tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots, with 11 parts 9.
 
     Args:
         taps: one per part, all with one correlation; `independent_parts` has their number.

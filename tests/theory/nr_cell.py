@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -100,26 +101,34 @@ def slot_rates(snr: np.ndarray) -> np.ndarray:
     return np.max(np.where(carried, CQI[:, None], 0.0), axis=0)
 
 
-def mean_rate(snr: np.ndarray, layers: int) -> np.ndarray:
-    """Bit/s/Hz over fading, by 1,000 draws of the parts; l layers have 1 / l of the power each."""
+@cache
+def mean_rates(layers: int) -> tuple[np.ndarray, np.ndarray]:
+    """lg SNR, and bit/s/Hz over fading there, by 1,000 draws of the parts; l layers have 1 / l of the power each."""
     power = np.random.default_rng(1).exponential(size=(1000, PARTS))
     nodes = np.linspace(-6.0, 7.0, 261)
     rates = [
         np.max([layer * slot_rates(at * power / layer) for layer in range(1, layers + 1)], axis=0).mean()
         for at in 10**nodes
     ]
-    return np.interp(np.log10(snr), nodes, rates)
+    return nodes, np.array(rates)
 
 
-def lowest_snr() -> float:
-    """The mean SNR at which parts of one mean power inform about the lowest rate on average."""
-    power = np.random.default_rng(2).exponential(size=(PARTS, 20_000))
-    power *= PARTS / power.sum(axis=0)
-    nodes = np.linspace(0.1, 0.3, 201)
-    return float(np.interp(CQI[0], [np.log2(1 + at * power / GAP).mean() for at in nodes], nodes))
+def needed() -> np.ndarray:
+    """The mean SNRs [15] at which parts of one mean power inform about each rate on average."""
+    power = np.random.default_rng(2).exponential(size=(4000, PARTS))
+    power *= PARTS / power.sum(axis=1, keepdims=True)
+    snr = np.logspace(-1.0, 3.5, 900)
+    informed = np.array(
+        [[np.minimum(np.log2(1 + at * power / GAP), bits).mean() for at in snr] for bits in (2, 4, 6, 8)]
+    )
+    rows = informed[SYMBOL_BITS // 2 - 1]
+    return np.array([np.interp(cqi, row, snr) for cqi, row in zip(CQI, rows, strict=True)])
 
 
-LOWEST = lowest_snr()
+NEEDS = needed()
+LOWEST = float(NEEDS[0])
+# a slot's mean power over the parts, 20 equally likely values
+SLOTS = np.sort(np.random.default_rng(3).gamma(PARTS, 1 / PARTS, 20_000)).reshape(20, -1).mean(axis=1)
 
 
 def spread(most: np.ndarray) -> np.ndarray:
@@ -143,14 +152,17 @@ def one_round(links: Links, bits: float) -> tuple[np.ndarray, np.ndarray, np.nda
     """
     a_block = ELEMENTS * GOODPUT / SLOT_S
     count = len(links.down)
-    down_rate = mean_rate(links.down, 2) * BLOCKS * a_block * DOWN
-    # on m blocks, the best number of them up to m: rate, and share of the power
-    blocks = np.arange(1, BLOCKS + 1)
-    snr = np.minimum(links.alone[:, None] / blocks, links.most[:, None])
-    each = blocks * mean_rate(snr.ravel(), 1).reshape(snr.shape)
-    best = np.maximum.accumulate(each, axis=1)
-    chosen = np.maximum.accumulate(np.where(each == best, blocks, 0), axis=1)
-    power = np.minimum(chosen * (links.most / links.alone)[:, None], 1.0)
+    down_rate = np.interp(np.log10(links.down), *mean_rates(2)) * BLOCKS * a_block * DOWN
+    # in each slot the best number of blocks up to m, by its power: [devices, m] mean rate and share of the power
+    blocks, rates = np.arange(1, BLOCKS + 1)[:, None], np.concatenate([[0.0], CQI])
+    best, power = np.empty((2, count, BLOCKS))
+    for i in range(count):
+        snr = np.minimum(links.alone[i] / blocks, links.most[i]) * SLOTS
+        each = blocks * rates[np.searchsorted(NEEDS, snr, side="right")]
+        most = np.maximum.accumulate(each, axis=0)
+        chosen = np.maximum.accumulate(np.where((each == most) & (each > 0), blocks, 0), axis=0)
+        best[i] = most.mean(axis=1)
+        power[i] = np.minimum(chosen * links.most[i] / links.alone[i], 1.0).mean(axis=1)
     usable = np.where(links.most >= LOWEST, np.minimum(links.alone / LOWEST, BLOCKS), 0.0)
     left = np.full((2, count), bits)
     down_s, up_s, at_power_s, now_s = np.zeros(count), np.zeros(count), np.zeros(count), 0.0

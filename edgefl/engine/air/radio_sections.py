@@ -147,8 +147,8 @@ class LinkSettings(Section):
         1,
         ge=1,
         le=64,
-        description="independent parts of the band over which a slot is averaged: its power with rates: shannon, its"
-        " rate with cqi; 1: flat fading (J)",
+        description="independent parts of the band over which a slot's power is averaged, and with rates: cqi a"
+        " transport block coded; 1: flat fading (J)",
     )
     uplink_waterfall_db: float | None = Field(
         None,
