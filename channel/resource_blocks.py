@@ -157,19 +157,17 @@ def _limited(
     rounding to whole blocks, or with several layers.
     """
     more = _STEPS_MORE[steps.layers > 1]
-    reached = np.minimum(
+    highest = np.minimum(
         steps.needs.searchsorted(alone / given, side="right") + more,
         steps.needs.searchsorted(np.minimum(most, alone), side="right"),
     )
-    best, used = np.zeros(len(alone)), np.zeros(len(alone), dtype=np.int64)
-    for down in range(more + 1):
-        step = reached - down
-        blocks = np.minimum(given, alone / steps.needs[step - 1]).astype(np.int64)
-        carries = np.where(step > 0, steps.rates[step] * blocks, 0.0)
-        better = carries > best
-        np.copyto(best, carries, where=better)
-        np.copyto(used, blocks, where=better)
-    return best, used
+    tried = (
+        highest - np.arange(more + 1)[:, None]
+    )  # the highest step first, which is kept if others carry as much
+    blocks = np.minimum(given, alone / steps.needs[tried - 1]).astype(np.int64)
+    carries = np.where(tried > 0, steps.rates[tried] * blocks, 0.0)
+    best = carries.argmax(axis=0), np.arange(len(alone))
+    return carries[best], blocks[best]
 
 
 def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
@@ -191,6 +189,8 @@ def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
         return np.minimum(most, total)
     level = total // flows
     more = most > level
+    if more.all():
+        return level + ((np.arange(flows)[:, None] - turn * total) % flows < total - level * flows)
     while not more.all():  # what flows at their most leave raises the level of the others
         others = np.add.reduce(more, axis=0)
         full = np.add.reduce(np.where(more, 0, most), axis=0)
