@@ -15,7 +15,7 @@ from edgefl.channel.units import FloatArray
 IntArray = npt.NDArray[np.int64]
 # Slots of a first look ahead, which doubles while no flow ends, up to the slots of fading that are read at once; the
 # latter are a multiple of every look
-FIRST_LOOK, MOST_AT_ONCE = 32, 256
+FIRST_LOOK, MOST_AT_ONCE = 128, 256
 
 
 @dataclass(frozen=True)
