@@ -20,12 +20,15 @@ class RecurringLabels(Partition):
     """Two alternating label sets A and B, a list of label sets, or all labels in every session.
 
     With `label_sets`, each session has the labels of its own set, such as labels that no earlier session has had
-    (the conference paper's Table 12). With an `overlap`, sessions 1, 3, 5, ... have the labels A and sessions 2, 4, 6, ... the labels B. The two sets
-    are equally large, share overlap x C labels and together are all C labels. Each session deals its samples again:
-    its population is new (D_k^(s) in the journal paper), and its devices remember nothing. With `devices.populations:
-    2` different devices have the labels A and B; both populations keep their data and take turns.
+    (the conference paper's Table 12).
 
-    Without an overlap, samples are dealt once and follow their device through all sessions; the labels of a session
+    With an `overlap`, sessions 1, 3, 5, ... have the labels A and sessions 2, 4, 6, ... the labels B. The two sets
+    are equally large, share overlap x C labels and together are all C labels. In both cases each session deals its
+    samples again: its population is new (D_k^(s) in the journal paper), and its devices remember nothing. With
+    `devices.populations: 2` different devices have the labels A and B; both populations keep their data and take
+    turns.
+
+    Without either, samples are dealt once and follow their device through all sessions; the labels of a session
     then depend on the devices that are present.
 
     Two equally large sets of C labels in all can only share an even number of labels if C is even, and an odd number

@@ -149,7 +149,7 @@ def test_labels_are_chosen_at_random() -> None:
 
 
 def test_sizes_follow_the_weights_with_few_labels() -> None:
-    """The weights of two labels' holders differ by at most one device's, so that sizes are in proportion up to that."""
+    """The weights of two labels' holders differ by at most one device's: sizes are in proportion up to that."""
     partition, devices = LogNormal(sigma=0.5, labels_per_device=2), 200
     weights = partition.weights(devices, Streams(SEED)("partition", 0))
     dealt = partition.assign(LABELS[:200_000], devices, 1, Streams(SEED))
