@@ -85,7 +85,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
     Raises:
         EdgeflError: names the key and the remedy.
     """
-    notes: list[str] = []
+    notes = [*world.fleet.notes]
     for name, own in learners.items():
         with world.scenario.naming_federation(name):
             one = world.of_federation(name)
