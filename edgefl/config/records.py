@@ -15,10 +15,18 @@ MOST_BYTES = {".json": 500_000_000, ".yaml": 10_000_000, ".yml": 10_000_000}
 
 
 class Record(NamedTuple):
-    """A record of a file; `where` begins an error about it."""
+    """A record of a file, in a line of it (int) or with a name or number of its own (str)."""
 
-    where: str
+    path: Path
+    place: int | str
     values: dict[str, Any]
+
+    @property
+    def where(self) -> str:
+        """The begin of an error about this record."""
+        if isinstance(self.place, int):
+            return f"{self.path}:{self.place}"
+        return f"{self.path}: entry {quoted(self.place)}"
 
 
 def records(path: Path) -> list[Record]:
@@ -70,13 +78,13 @@ def _of_csv(path: Path) -> Iterator[Record]:
         rows = csv.reader(text, delimiter=separator)
         try:
             for cells in rows:
-                where = f"{path}:{1 + rows.line_num}"
+                line = 1 + rows.line_num
                 if any(map(str.strip, cells)):
                     if len(cells) != len(names):
                         raise EdgeflError(
-                            f"{where}: {len(cells)} cells in a table of {len(names)} columns; complete the line"
+                            f"{path}:{line}: {len(cells)} cells in a table of {len(names)} columns; complete the line"
                         )
-                    yield Record(where, dict(zip(names, map(str.strip, cells), strict=True)))
+                    yield Record(path, line, dict(zip(names, map(str.strip, cells), strict=True)))
         except csv.Error as error:
             raise EdgeflError(f"{path}:{1 + rows.line_num}: is not a CSV line ({error})") from error
 
@@ -95,12 +103,13 @@ def _of_document(path: Path) -> Iterator[Record]:
         raise EdgeflError(
             f"{path}: is {quoted(document)}; write a list of objects, or an object for each entry"
         )
-    for name, entry in document.items() if isinstance(document, dict) else enumerate(document, start=1):
-        key = str(name if isinstance(document, dict) else name - 1)
-        where = f"{path}:{lines[key]}" if key in lines else f"{path}: entry {quoted(name)}"
+    named = isinstance(document, dict)
+    for number, name in enumerate(document if named else range(1, len(document) + 1)):
+        entry = document[name] if named else document[number]
+        one = Record(path, lines.get(str(name if named else number), str(name)), entry)
         if not isinstance(entry, dict):
-            raise EdgeflError(f"{where}: is {quoted(entry)}; write an object of names and values")
-        yield Record(where, entry)
+            raise EdgeflError(f"{one.where}: is {quoted(entry)}; write an object of names and values")
+        yield one
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

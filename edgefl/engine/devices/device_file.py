@@ -63,7 +63,7 @@ class DeviceRows:
 
     file: DeviceFile
     values: Mapping[str, FloatArray]
-    where: Sequence[str] = field(repr=False)
+    rows: Sequence[Record] = field(repr=False)
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -81,17 +81,17 @@ class DeviceRows:
         columns = list(dict.fromkeys(name for row in rows for name in row.values))
         used = _used(file, columns)
         values = {key: _numbers(rows, column, factor) for key, (column, factor) in used.items()}
-        where = [row.where for row in rows]
         for key, (column, factor) in used.items():
-            _check(key, column, factor, values[key], where)
+            times = "" if factor == 1 else f", times {factor:g}"
+            _check(key, values[key], rows, "" if column == key else f" (column {quoted(column)}{times})")
         _check_speeds(file, used)
         known = {column for column, _ in used.values()}
         unused = [column for column in columns if column not in known and column.lower() not in NAMES]
         note = f"{file.path}: not used are the columns {', '.join(map(_hinted, unused[:10]))}"
-        return cls(file, values, where, (note,) if unused else ())
+        return cls(file, values, rows, (note,) if unused else ())
 
     def __len__(self) -> int:
-        return len(self.where)
+        return len(self.rows)
 
     def kinds(self, base: DeviceSettings, rows: np.ndarray) -> Iterator[DeviceSettings]:
         """Yield the settings of devices with these rows; `base` has what a row leaves out.
@@ -105,23 +105,26 @@ class DeviceRows:
                 f"{self.file.path}: column {name} has no effect with this power model, which has its own circuits:"
                 " remove the column, or set power: journal"
             )
-        for row in rows.tolist():
-            own = {
-                key: float(column[row]) for key, column in self.values.items() if not math.isnan(column[row])
-            }
-            yield base.model_copy(update=self._with_speed(own, base, row))
+        values = {key: column[rows] for key, column in self.values.items() if key not in (LATENCY, SCORE)}
+        speeds = self._flops_per_cycle(base, rows)
+        if speeds is not None:
+            _check("flops_per_cycle", speeds, [self.rows[row] for row in rows], " by its speed")
+            values["flops_per_cycle"] = speeds
+        columns = [column.tolist() for column in values.values()]
+        for cells in zip(*columns, strict=True):
+            own = zip(values, cells, strict=True)
+            yield base.model_copy(update={key: value for key, value in own if not math.isnan(value)})
 
-    def _with_speed(self, own: dict[str, float], base: DeviceSettings, row: int) -> dict[str, float]:
-        """Return a row's values with its latency or score as FLOPs per cycle."""
-        latency_s, score = own.pop(LATENCY, None), own.pop(SCORE, None)
-        if latency_s is not None:
+    def _flops_per_cycle(self, base: DeviceSettings, rows: np.ndarray) -> FloatArray | None:
+        """Return [rows] the FLOPs per cycle by latency or score, nan without one; None if the table has neither."""
+        if LATENCY in self.values:
             assert self.file.latency_flops is not None  # checked when the table was read
-            own["flops_per_cycle"] = self.file.latency_flops / latency_s / own.get("clock_hz", base.clock_hz)
-        if score is not None:
-            own["flops_per_cycle"] = base.flops_per_cycle * score / float(np.nanmean(self.values[SCORE]))
-        if latency_s or score:
-            _check_value("flops_per_cycle", own["flops_per_cycle"], f"{self.where[row]}: by its speed, ")
-        return own
+            clocks_hz = self.values.get("clock_hz", np.full(len(self), np.nan))[rows]
+            clocks_hz = np.where(np.isnan(clocks_hz), base.clock_hz, clocks_hz)
+            return np.asarray(self.file.latency_flops / self.values[LATENCY][rows] / clocks_hz)
+        if SCORE in self.values:
+            return base.flops_per_cycle * self.values[SCORE][rows] / np.nanmean(self.values[SCORE])
+        return None
 
 
 def _used(file: DeviceFile, columns: Sequence[str]) -> dict[str, tuple[str, float]]:
@@ -187,15 +190,12 @@ def _numbers(rows: Sequence[Record], column: str, factor: float) -> FloatArray:
     return values
 
 
-def _check(key: str, column: str, factor: float, values: FloatArray, where: Sequence[str]) -> None:
-    """Check the values of a column against the bounds of its key."""
-    least, most = np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)
-    for extreme in (least, most):
+def _check(key: str, values: FloatArray, rows: Sequence[Record], named: str) -> None:
+    """Check values [rows] of a key against its bounds; named: how they follow from the file."""
+    for extreme in (np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)):
         if math.isfinite(extreme):
             row = int(np.flatnonzero(values == extreme)[0])
-            times = "" if factor == 1 else f", times {factor:g}"
-            named = "" if column == key else f" (column {quoted(column)}{times})"
-            _check_value(key, float(extreme), f"{where[row]}: ", named)
+            _check_value(key, float(extreme), f"{rows[row].where}: ", named)
 
 
 def _check_value(key: str, value: float, before: str, after: str = "") -> None:

@@ -183,7 +183,7 @@ def test_a_wrong_table_is_refused_with_row_and_column(
     [
         ("a.json", '{"x": {"clock_hz": 1e9}, "x": {}}', ("'x' occurs twice",)),
         ("b.json", '{"x": {"clock_hz": NaN}}', ("NaN",)),
-        ("c.json", '[{"clock_hz": 1e9}, 7]', ("entry 2", "is 7")),
+        ("c.json", '[{"clock_hz": 1e9}, 7]', ("entry '2'", "is 7")),
         ("d.json", "\n{", ("d.json:2", "not JSON")),
         ("e.yaml", "x:\n  clock_hz: 1e9\ny: 7\n", ("e.yaml:3", "is 7")),
         ("f.yaml", "x: [\n", ("f.yaml:",)),
