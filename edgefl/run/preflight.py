@@ -20,7 +20,7 @@ from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import WarmStart
-from edgefl.run import first_round
+from edgefl.run import first_round, presence
 from edgefl.scenario.world import World
 
 
@@ -85,7 +85,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
     Raises:
         EdgeflError: names the key and the remedy.
     """
-    notes = [*world.fleet.notes]
+    notes = [*world.fleet.notes, *presence.check(world, simulation.network)]
     for name, own in learners.items():
         with world.scenario.naming_federation(name):
             one = world.of_federation(name)
