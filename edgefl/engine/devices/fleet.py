@@ -76,7 +76,7 @@ class Fleet:
             made = [kind]
             of[ids] = len(kinds)
             if kind.file is not None:
-                own = self.extras[number].file is not None
+                own = "file" in self.extras[number].own()
                 with about("devices", *(("classes", self.names[number]) if own else ()), "file"):
                     table = DeviceRows.read(kind.file)
                     rows = _rows(table, len(self), ids, by, streams)
