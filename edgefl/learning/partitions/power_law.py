@@ -12,10 +12,9 @@ class PowerLaw(ByWeight):
     Sizes are Pareto distributed above a smallest one, which follows from the number of samples: their sum is that
     of the session. With an exponent of 2 or less the largest device holds a large part of all samples.
 
-    Source: FedProx (Li et al., MLSys 2020, section 5.1) and Li et al., Fair Resource Allocation in Federated
-    Learning, ICLR 2020, whose sizes follow a power law; FedProx's MNIST has `labels_per_device: 2`. Neither gives an
-    exponent, and FedProx's code draws from a log-normal law (`log_normal`). The default is Zipf's law; definition and
-    estimate of the exponent: Clauset, Shalizi and Newman, SIAM Review 51 (2009), eqs. 2.2 and 3.1.
+    Source: FedProx (Li et al., MLSys 2020), which describes the sizes of its MNIST so, with two digits per device
+    (`labels_per_device: 2`). It gives no exponent, and its code draws from a log-normal law (`log_normal`). The default
+    is Zipf's law; definition and estimate of the exponent: Clauset, Shalizi and Newman, SIAM Review 51 (2009).
     """
 
     exponent: float = Field(

@@ -74,6 +74,14 @@ def test_fedscales_capacities_give_its_own_computing_times(tmp_path: Path) -> No
     assert "communication" in clients.notes[0], "rates come from the radio"
 
 
+def test_a_latency_holds_at_the_clock_of_its_row(tmp_path: Path) -> None:
+    """1e9 FLOPs in 50 ms at 2 GHz are 10 FLOPs per cycle; half the clock takes twice the time."""
+    path = written(tmp_path, "clock_ghz,latency_ms\n2,50\n")
+    one = fleet(path, 1, latency_flops=1e9)
+    assert one.device(0).flops_per_cycle == pytest.approx(10, rel=1e-12)
+    assert Processors(one, 1e9).cost(0, 1, 1e9)[0] == pytest.approx(0.1, rel=1e-12)
+
+
 def test_scores_are_relative_to_their_mean(tmp_path: Path) -> None:
     """Scores 900 and 300 have the mean 600: 1.5 and 0.5 times the FLOPs per cycle of `devices`, 8."""
     text = "- {Model: A, 'AI Score': 900}\n- {Model: B, 'AI Score': 300}\n- {Model: C}\n"
