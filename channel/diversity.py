@@ -69,7 +69,10 @@ class _Grid:
 
 @lru_cache(maxsize=8192)
 def _grids(correlation: float) -> tuple[_Grid, ...]:
-    """Return the grids from the finest to the coarsest, whose points are independent; a static link has one point."""
+    """Return the grids from the finest to the coarsest, whose points are independent.
+
+    A static link has one point.
+    """
     if correlation == 1.0:
         return (_Grid(1),)
     grids: list[_Grid] = []
@@ -166,8 +169,9 @@ class DiverseFading(LinkDraws):
 
     def forget(self) -> None:
         """Drop all pages; reading them draws the same numbers again."""
-        for pages in (*self._pages, self._powers):
+        for pages in self._pages:
             pages.clear()
+        self._powers.clear()
 
 
 def power_of_diverse(

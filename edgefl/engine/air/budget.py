@@ -130,7 +130,7 @@ class Budget:
         """Return [devices] the path loss that power control follows, less the gain of the beam that measures it."""
         if not self.measures_by_beam:
             return -state.gains_db
-        return -state.gains_db - linear_to_db(self.array_gain(state))
+        return -state.gains_db - linear_to_db(np.asarray(self.array_gain(state)))
 
     @property
     def measures_by_beam(self) -> bool:
