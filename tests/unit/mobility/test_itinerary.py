@@ -174,7 +174,7 @@ def test_people_keep_to_the_streets() -> None:
     addresses = {"home": (50, 100), "work": (400, 1030)}
     movement = start(
         1,
-        places=Places({}, None, streets.street_map(Places())),
+        places=Places({}, None, streets.read(Places())),
         addresses=addresses,
         plan=[{**TO_WORK, "spread_min": 0}, BACK],
         speed_min_m_s=1,

@@ -121,7 +121,7 @@ def test_the_area_of_a_sumo_network(tmp_path: Path, name: str) -> None:
         ("{}", "is not GeoJSON by RFC 7946"),
         ("[1]", "is not GeoJSON"),
         ("{", "is not GeoJSON"),
-        ('{"type": "Point", "coordinates": [1, 2]}', "has no polygon"),
+        ('{"type": "Point", "coordinates": [1, 2]}', "holds 1 Point, but an area needs polygons"),
         ('{"type": "Polygon", "coordinates": [[[1, "x"], [2, 2], [3, 1]]]}', "is not GeoJSON"),
         (
             '{"type": "Polygon", "coordinates": [[[48.1, 11.5], [48.2, 11.5], [48.1, 11.6]]]}',

@@ -64,14 +64,14 @@ def clipped_area(ring: list[tuple[float, float]], normal: tuple[float, float], o
 def test_area(name: str) -> None:
     rings = SHAPES[name]
     expected = shoelace(rings[0]) + sum(shoelace(ring) * (-1 if ring is HOLE else 1) for ring in rings[1:])
-    assert trapezoids(rings).areas_m2.sum() == pytest.approx(expected, rel=1e-12)
+    assert trapezoids([rings]).areas_m2.sum() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_points_are_uniform_in_area(name: str) -> None:
     """Ten half planes each: the share of points in one is its share of the area, to the standard error."""
     rings = SHAPES[name]
-    points = draw(trapezoids(rings))
+    points = draw(trapezoids([rings]))
     assert inside(rings, points).all()
     weights = [-1.0 if ring is HOLE else 1.0 for ring in rings]
     whole = sum(weight * shoelace(ring) for weight, ring in zip(weights, rings, strict=True))
@@ -88,7 +88,7 @@ def test_points_are_uniform_in_area(name: str) -> None:
 
 def test_a_trapezoid_by_hand() -> None:
     """Widths 1 below and 3 above, height 2: half of the area lies below (sqrt 5 - 1) / 2 of the height."""
-    shape = trapezoids([[(0, 0), (1, 0), (3, 2), (0, 2)]])
+    shape = trapezoids([[[(0, 0), (1, 0), (3, 2), (0, 2)]]])
     assert shape.areas_m2 == pytest.approx([4.0])
     height = (math.sqrt(5) - 1) / 2
     point = shape.points_m(np.array([[0.5], [0.5], [0.25]]))
@@ -98,7 +98,7 @@ def test_a_trapezoid_by_hand() -> None:
 def test_many_corners() -> None:
     """A regular polygon of 400 corners: its area, and the points' mean square distance R^2 / 2 of a disc."""
     angles = np.linspace(0, 2 * math.pi, 401)[:-1]
-    shape = trapezoids([100 * np.stack([np.cos(angles), np.sin(angles)], axis=1)])
+    shape = trapezoids([[100 * np.stack([np.cos(angles), np.sin(angles)], axis=1)]])
     assert shape.areas_m2.sum() == pytest.approx(200 * 100**2 * math.sin(2 * math.pi / 400))
     square = (draw(shape) ** 2).sum(axis=0) / 100**2  # uniform in 0 to 1 on a disc; here within 1e-4 of it
     assert square.mean() == pytest.approx(0.5, abs=STANDARD_ERRORS * math.sqrt(1 / 12 / DRAWS) + 1e-4)
@@ -108,7 +108,6 @@ def test_many_corners() -> None:
     ("rings", "message"),
     [
         ([[(0, 0), (1, 1)]], "at least three corners"),
-        ([[(i, i**2) for i in range(20_001)]], "20,001 corners are more than 20,000: simplify"),
         ([[(0, 0), (1, 1), (0, 0)]], "at least three corners"),
         ([[(0, 0), (1, 1), (2, 2)]], "no area"),
         ([[(0, 0), (2, 0), (1, 0)]], "no area"),
@@ -118,4 +117,4 @@ def test_many_corners() -> None:
 )
 def test_what_is_no_polygon(rings: list[list[tuple[float, float]]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        trapezoids(rings)
+        trapezoids([rings])

@@ -130,7 +130,7 @@ def test_the_longest_part_counts() -> None:
 def test_a_sumo_network_runs_from_junction_to_junction(tmp_path: Path) -> None:
     (tmp_path / "a.net.xml").write_text(NET)
     source = {"sumo_net": {"path": tmp_path / "a.net.xml", "origin_m": [10, 0]}}
-    streets = Streets.model_validate(source).street_map(Places())
+    streets = Streets.model_validate(source).read(Places()).map_for("foot")
     assert sorted(map(tuple, streets.corners_m.T.tolist())) == [(0, 0), (40, 40), (90, 0)]
     assert sorted(streets.lengths_m) == pytest.approx(sorted([math.hypot(40, 40), math.hypot(50, 40), 90]))
 
@@ -147,17 +147,17 @@ def test_lines_of_geojson(tmp_path: Path) -> None:
     ]
     (tmp_path / "a.json").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
     source = {"path": tmp_path / "a.json"}
-    streets = Streets.model_validate({"geojson": source}).street_map(EARTH)
+    streets = Streets.model_validate({"geojson": source}).read(EARTH).map_for("foot")
     # a degree of latitude is 111.2 km; one of longitude times the cosine of 48.13 degrees
     assert sorted(streets.lengths_m) == pytest.approx([1112 * math.cos(math.radians(48.13)), 1112], rel=0.003)
-    only = Streets.model_validate({"geojson": {**source, "feature": "A"}}).street_map(EARTH)
+    only = Streets.model_validate({"geojson": {**source, "feature": "A"}}).read(EARTH).map_for("foot")
     assert only.ends.shape == (2, 1)
     with refused_at("", "'C'", "'A', 'B', 'stop'"):
-        Streets.model_validate({"geojson": {**source, "feature": "C"}}).street_map(EARTH)
+        Streets.model_validate({"geojson": {**source, "feature": "C"}}).read(EARTH).map_for("foot")
     with pytest.raises(EdgeflError, match="origin_lon_lat"):
-        Streets.model_validate({"geojson": source}).street_map(Places())
+        Streets.model_validate({"geojson": source}).read(Places()).map_for("foot")
     with refused_at("", "LineString"):
-        Streets.model_validate({"geojson": {**source, "feature": "stop"}}).street_map(EARTH)
+        Streets.model_validate({"geojson": {**source, "feature": "stop"}}).read(EARTH).map_for("foot")
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_lines_of_geojson(tmp_path: Path) -> None:
 def test_a_network_that_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.net.xml").write_text(text)
     with pytest.raises(EdgeflError, match=r"a\.net\.xml"):
-        Streets.model_validate({"sumo_net": {"path": tmp_path / "a.net.xml"}}).street_map(Places())
+        Streets.model_validate({"sumo_net": {"path": tmp_path / "a.net.xml"}}).read(Places()).map_for("foot")
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_what_is_no_source_is_refused(streets: dict[str, Any], message: str) -> 
 
 def test_streets_without_a_length_are_refused() -> None:
     with pytest.raises(EdgeflError, match="no length") as error:
-        Streets.model_validate({"lines_m": [[[3, 4], [3, 4]]]}).street_map(Places())
-    assert error.value.place == ("lines_m",)
+        Streets.model_validate({"lines_m": [[[3, 4], [3, 4]]]}).read(Places()).map_for("foot")
+    assert error.value.place == ("streets", "lines_m")
 
 
 def test_streets_of_a_scenario_load_back(tmp_path: Path) -> None:
