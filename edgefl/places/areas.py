@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -30,6 +30,9 @@ class _Region(Protocol):
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         """Map uniform numbers [3, n] in (0, 1) to points [2, n] uniform in area."""
+
+    def drawn(self) -> dict[str, Any]:
+        """Return what a picture needs: centre and radius, or points, the corners of each ring, m."""
 
 
 def points_in(regions: Sequence[_Region], which: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -65,6 +68,13 @@ class Places:
         """Return the map of the streets that are open to a mode of travel, or None without streets."""
         return None if self.streets is None else self.streets.map_for(mode)
 
+    def drawing(self) -> dict[str, Any]:
+        """Return areas and streets as a picture needs them, or nothing without any."""
+        if not self.areas and self.streets is None:
+            return {}
+        areas = [{"name": name, **region.drawn()} for name, region in self.areas.items()]
+        return {"areas": areas, "streets": self.streets.drawn() if self.streets else []}
+
     def on_earth(self) -> LocalPlane:
         """Return the local plane.
 
@@ -94,6 +104,9 @@ class Disc(Strict):
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         return np.array([self.centre_m]).T + on_disc(uniform[:2], self.radius_m)
 
+    def drawn(self) -> dict[str, Any]:
+        return {"centre": list(self.centre_m), "radius": self.radius_m}
+
 
 class Rectangle(Strict):
     """A rectangle parallel to the axes."""
@@ -112,6 +125,10 @@ class Rectangle(Strict):
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         begin, end = np.array([self.from_m]).T, np.array([self.to_m]).T
         return begin + uniform[:2] * (end - begin)
+
+    def drawn(self) -> dict[str, Any]:
+        (left, low), (right, high) = self.from_m, self.to_m
+        return {"points": [[[left, low], [right, low], [right, high], [left, high]]]}
 
 
 class Polygon(Strict):
@@ -170,7 +187,8 @@ def _of_geojson(source: GeoJson, places: Places) -> Trapezoids:
     nothing = "an area needs polygons: lines make streets, and a disc makes an area around a point"
     read = shapes(source, POLYGONS, nothing)
     with refused("geojson", "path"):
-        made = union([[plane.to_m(ring) for ring in one.rings] for one in read])
+        rings = iter(plane.lines_to_m([ring for one in read for ring in one.rings]))
+        made = union([[next(rings) for _ in one.rings] for one in read])
         region = trapezoids(made.polygons)
     if made.repaired:
         places.notes.append(

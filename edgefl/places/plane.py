@@ -1,6 +1,7 @@
 """A plane around a place on Earth: converts longitude and latitude to metres east and north of it."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,6 +75,11 @@ class LocalPlane:
         east_m, north_m = _krueger(np.radians(away_deg), np.radians(lat_deg))
         _, origin_m = _krueger(np.zeros(1), np.radians([self.lat_deg]))
         return np.stack([east_m, north_m - origin_m], axis=1)
+
+    def lines_to_m(self, lines: Sequence[npt.ArrayLike]) -> list[np.ndarray]:
+        """Return [n, 2] metres for each of several lines or rings, as `to_m` for each."""
+        each = [np.asarray(line, dtype=float).reshape(-1, 2) for line in lines]
+        return np.split(self.to_m(np.concatenate(each)), np.cumsum([len(line) for line in each])[:-1])
 
 
 def _krueger(lon: np.ndarray, lat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,18 @@ class Trapezoids:
     Attributes:
         low_m, high_m: [n] height of the lower and the upper side.
         left_m, right_m: [2, n] ends of the lower and the upper side.
+        rings_m: outlines and holes, each [corners, 2].
     """
 
     low_m: np.ndarray
     high_m: np.ndarray
     left_m: np.ndarray
     right_m: np.ndarray
+    rings_m: Sequence[np.ndarray] = ()
+
+    def drawn(self) -> dict[str, Any]:
+        """Return the corners of each ring, m."""
+        return {"points": [(ring.round(1) + 0.0).tolist() for ring in self.rings_m]}
 
     @property
     def areas_m2(self) -> np.ndarray:
@@ -114,8 +120,12 @@ def _crossed(begin: np.ndarray, end: np.ndarray, x: float, y: float) -> int:
 def _with_three_corners(rings: Rings) -> list[np.ndarray]:
     """Return the rings with three different corners; none if the outline is not one of them."""
     loops = [np.asarray(ring, dtype=float).reshape(-1, 2) for ring in rings]
-    enough = [len(np.unique(loop, axis=0)) >= 3 for loop in loops]
-    return [loop for loop, enough_ in zip(loops, enough, strict=True) if enough_] if any(enough[:1]) else []
+    return [loop for loop in loops if _corners(loop) >= 3] if loops and _corners(loops[0]) >= 3 else []
+
+
+def _corners(loop: np.ndarray) -> int:
+    """Return the number of different corners."""
+    return len(set(map(tuple, loop.tolist())))
 
 
 def trapezoids(polygons: Sequence[Rings]) -> Trapezoids:
@@ -130,7 +140,7 @@ def trapezoids(polygons: Sequence[Rings]) -> Trapezoids:
     """
     loops = [np.asarray(ring, dtype=float).reshape(-1, 2) for rings in polygons for ring in rings]
     for loop in loops:
-        if len(np.unique(loop, axis=0)) < 3:
+        if _corners(loop) < 3:
             raise ValueError(f"a polygon needs at least three corners, got {loop.tolist()}")
     corners = np.concatenate(loops)
     low, high, line, lines = _sides(polygons, loops, corners[:, 1])
@@ -157,7 +167,7 @@ def trapezoids(polygons: Sequence[Rings]) -> Trapezoids:
             f"sides of the polygon cross between y = {y0[at]:g} and {y1[at]:g} m; remove the crossing"
         )
     left, right = np.stack([x0[0::2], x1[0::2]]), np.stack([x0[1::2], x1[1::2]])
-    made = Trapezoids(y0[0::2], y1[0::2], left, np.maximum(right, left))
+    made = Trapezoids(y0[0::2], y1[0::2], left, np.maximum(right, left), loops)
     if not made.areas_m2.sum() > 0:
         raise ValueError("the polygon has no area")
     return made

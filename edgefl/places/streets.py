@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from edgefl.places.street_map import StreetMap
 
 Line = Annotated[tuple[Point, ...], Field(min_length=2)]
+MOST_DRAWN = 5000
 MOST_KINDS = 5  # of closed streets in a note
 
 
@@ -55,6 +57,12 @@ class StreetLines:
             with refused(*place):
                 self._maps[mode] = self._made(mode)
         return self._maps[mode]
+
+    def drawn(self) -> list[list[list[float]]]:
+        """Return the corners of the first MOST_DRAWN streets that are open to the modes in use, or to any mode, m."""
+        modes = set(self._maps or MODES)
+        lines_m = (one.line_m for one in self.streets if modes.intersection(one.open_to))
+        return [(line.round(1) + 0.0).tolist() for line in islice(lines_m, MOST_DRAWN)]
 
     def _made(self, mode: Mode) -> "StreetMap":
         # imported here since it loads SciPy's graphs, which checking a scenario does not need
@@ -151,7 +159,8 @@ def _of_geojson(source: GeoJson, places: Places) -> list[Street]:
     if not lines:
         raise EdgeflError(f"{source.path}: {nothing}", ("geojson", "path"))
     with refused("geojson", "path"):
+        metres = plane.lines_to_m([line for _, line in lines])
         return [
-            Street(plane.to_m(line), permissions.name_of(tags), permissions.of_tags(tags, highways_only))
-            for tags, line in lines
+            Street(line, permissions.name_of(tags), permissions.of_tags(tags, highways_only))
+            for (tags, _), line in zip(lines, metres, strict=True)
         ]
