@@ -83,10 +83,8 @@ def shapes(source: GeoJson, kinds: Mapping[str, int], nothing: str) -> list[Shap
             except EdgeflError as error:
                 raise EdgeflError(f"{path}: feature {number + 1}: {error}", place) from error
             except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
-                raise EdgeflError(
-                    f"{path}: feature {number + 1} is not GeoJSON by RFC 7946 ({error}); correct or remove it",
-                    place,
-                ) from error
+                what = f"feature {number + 1} is not GeoJSON by RFC 7946 ({_reason(error)})"
+                raise EdgeflError(f"{path}: {what}; correct or remove it", place) from error
     if not read:
         holds = ", ".join(f"{many:,} {clipped(kind)}" for kind, many in other.most_common(3))
         raise EdgeflError(f"{path}: holds {holds or 'no geometry'}, but {nothing}", place)
@@ -142,7 +140,14 @@ def _unreadable(content: bytes, error: Exception) -> str:
     for name, sign in OTHERS.items():
         if sign.encode() in content[:10_000]:
             return f"is {name}; export it as GeoJSON in WGS 84 (EPSG:4326)"
-    return f"is not GeoJSON by RFC 7946 ({error}); check the file"
+    return f"is not GeoJSON by RFC 7946 ({_reason(error)}); check the file"
+
+
+def _reason(error: Exception) -> str:
+    """Return why values could not be read, in words that are not about Python."""
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    return str(error) if isinstance(error, ValueError) else "its values are nested in another way"
 
 
 def _features(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from edgefl.config import foreign_files
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, quoted
 from edgefl.places.plane import look_like_degrees
 
 LARGEST_FILE = 100_000_000  # bytes, unpacked
@@ -69,17 +69,7 @@ def edges(path: Path) -> list[tuple[Edge, list[Pair]]]:
                 found[-1].lanes.append(attributes)
             elif name == "junction" and attributes.get("type") != "internal":
                 junctions[attributes["id"]] = _pair(attributes["x"], attributes["y"])
-        streets = [
-            (
-                one,
-                [
-                    junctions[one.attributes["from"]],
-                    *_shape(one.attributes.get("shape", "")),
-                    junctions[one.attributes["to"]],
-                ],
-            )
-            for one in found
-        ]
+        streets = [(one, _line(one.attributes, junctions)) for one in found]
         _in_metres(path, list(junctions.values()))
     if not streets:
         raise EdgeflError(f"{path}: has no street; give a network of netconvert or netgenerate", PLACE)
@@ -142,14 +132,27 @@ def _reading(path: Path) -> Iterator[None]:
             raise EdgeflError(
                 f"{path}:{error.lineno}: not well-formed XML ({error}); check the file", PLACE
             ) from error
-        except (ValueError, KeyError, IndexError) as error:
-            raise EdgeflError(f"{path}: is not a SUMO network ({error}); check the file", PLACE) from error
+        except (ValueError, KeyError) as error:
+            reason = f"an element has no {error}" if isinstance(error, KeyError) else str(error)
+            raise EdgeflError(f"{path}: is not a SUMO network ({reason}); check the file", PLACE) from error
 
 
-def _shape(text: str) -> list[Pair]:
-    """Read the corners of an edge without its ends, which are junctions."""
-    corners = [_pair(*corner.split(",")[:2]) for corner in text.split()]
-    return corners[1:-1]
+def _line(edge: Mapping[str, str], junctions: Mapping[str, Pair]) -> list[Pair]:
+    """Return the corners of an edge: its shape without the ends, for which there are junctions.
+
+    Raises:
+        ValueError: a position is wrong, or a junction is missing; names the edge.
+    """
+    name = quoted(edge.get("id", ""))
+    ends = edge["from"], edge["to"]
+    for end in ends:
+        if end not in junctions:
+            raise ValueError(f"edge {name} ends at junction {quoted(end)}, which is missing")
+    try:
+        shape = [_pair(*corner.split(",")[:2]) for corner in edge.get("shape", "").split()]
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"edge {name} has the shape {quoted(edge['shape'])}") from error
+    return [junctions[ends[0]], *shape[1:-1], junctions[ends[1]]]
 
 
 def _pair(x: str, y: str) -> Pair:
