@@ -19,7 +19,6 @@ from edgefl.places.polygons import Trapezoids, trapezoids, union
 if TYPE_CHECKING:
     from edgefl.places.permissions import Mode
     from edgefl.places.street_map import StreetMap
-    from edgefl.places.streets import StreetLines
 
 Metres = Annotated[float, Field(ge=-1e6, le=1e6)]
 Point = tuple[Metres, Metres]
@@ -33,6 +32,16 @@ class _Region(Protocol):
 
     def drawn(self) -> dict[str, Any]:
         """Return what a picture needs: centre and radius, or points, the corners of each ring, m."""
+
+
+class _Streets(Protocol):
+    """All streets of a map."""
+
+    def map_for(self, mode: "Mode") -> "StreetMap":
+        """Return the map of the streets that are open to a mode of travel."""
+
+    def drawn(self) -> list[list[list[float]]]:
+        """Return the corners of each street, m."""
 
 
 def points_in(regions: Sequence[_Region], which: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -54,7 +63,7 @@ class Places:
 
     areas: Mapping[str, _Region] = field(default_factory=dict)
     plane: LocalPlane | None = None
-    streets: "StreetLines | None" = None
+    streets: _Streets | None = None
     notes: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)  # "plane", once something in degrees has been converted
 
@@ -203,7 +212,7 @@ def _of_geojson(source: GeoJson, places: Places) -> Trapezoids:
 class _MapSource(Protocol):
     """Source of a scenario's streets."""
 
-    def read(self, places: Places) -> "StreetLines":
+    def read(self, places: Places) -> _Streets:
         """Return the streets; reads map files."""
 
 
