@@ -84,8 +84,9 @@ class StreetLines:
                 f" mode {mode} may not use them: {kinds}{', ...' if len(closed) > MOST_KINDS else ''}"
             )
         made = StreetMap.of([one.line_m for one in self.streets if mode in one.open_to])
-        if made.lost_m > 0:
-            share = made.lost_m / (made.lost_m + made.lengths_m.sum())
+        if made.lost is not None:
+            lost_m = made.lost.lengths_m.sum()
+            share = lost_m / (lost_m + made.lengths_m.sum())
             streets = f"streets for mode {mode}" if closed else "streets"
             self._notes.append(
                 f"{self._name}: {share:.2%} of the length of the {streets} does not meet the rest and is left out"
