@@ -19,8 +19,11 @@ from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._plan_notes import cut_off, without_a_return
 from edgefl.mobility._walkers import Walkers
 from edgefl.mobility._ways import Ways
+from edgefl.places.permissions import Mode
 from edgefl.rng import Streams
 
+# m/s; our choice, between SUMO's default speeds of 5 km/h for pedestrians, 20 km/h for bicycles, and those of cars
+FASTEST: dict[Mode, float] = {"foot": 3.0, "bicycle": 8.0}
 HOME = "home"
 PER_DAY: dict[str, tuple[Day, ...]] = {"daily": DAYS, "weekdays": DAYS[:5], "weekend": DAYS[5:]}
 # Offsets of a person's random numbers. Habits: one for each entry of the plan, and from this offset, by the name of
@@ -99,6 +102,11 @@ class Itinerary(Walkers):
     addresses: dict[str, Address] = Field(
         description="{place: area | {area: share of the people} | [x, y]}: locations of work, school, home, ..."
     )
+    mode: Mode | None = Field(
+        None,
+        description="foot, bicycle, bus or car, which decides which streets of a map are open; null: by"
+        " speed_max_m_s, foot up to 3 m/s, bicycle up to 8 m/s, car above",
+    )
     plan: tuple[_Trip, ...] = Field(
         min_length=1,
         max_length=100,
@@ -146,6 +154,12 @@ class Itinerary(Walkers):
             elif isinstance(address, dict):
                 for name in address:
                     yield ("addresses", place, name), name
+
+    @property
+    def travels_by(self) -> Mode:
+        """The mode of travel."""
+        slow: list[Mode] = [mode for mode, top_m_s in FASTEST.items() if self.speed_max_m_s <= top_m_s]
+        return self.mode or [*slow, "car"][0]
 
     @cached_property
     def _names(self) -> list[str]:
@@ -200,12 +214,13 @@ class _Commutes(Legs):
         goals = np.array([model._names.index(trip.to) for trip in model.plan])
         self._goals = goals
         pairs = self._leaves.pairs(goals)
-        self._ways = Ways(spots_m, pairs, model.places.streets)
+        streets = model.places.streets_for(model.travels_by)
+        self._ways = Ways(spots_m, pairs, streets)
         model.places.notes.extend(
             without_a_return(self._leaves.followed, [trip.to for trip in model.plan], HOME)
         )
-        if model.places.streets is not None:
-            model.places.notes.extend(cut_off(spots_m, pairs, model.places.streets, model._names))
+        if streets is not None:
+            model.places.notes.extend(cut_off(spots_m, pairs, streets, model._names))
         self._spots_m = spots_m
         # last entry followed, in the row of `_Leaves`; place where the person is or goes
         self._entry = np.zeros(len(people), dtype=np.int64)
