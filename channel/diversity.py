@@ -69,9 +69,9 @@ class _Grid:
 
 @lru_cache(maxsize=8192)
 def _grids(correlation: float) -> tuple[_Grid, ...]:
-    """Return the grids from the finest to the coarsest, whose points are independent.
+    """Return the grids from the finest to the coarsest.
 
-    A static link has one point.
+    Points of the coarsest are independent; a static link has one point.
     """
     if correlation == 1.0:
         return (_Grid(1),)
