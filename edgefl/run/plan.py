@@ -92,7 +92,7 @@ def prepare(
             parquet.require()
         world = World(scenario, Streams(scenario.seed))
         memory_needs.check(memory_needs.of_places(world))
-        check_world(world, reports=learner is not None)
+        of_world = check_world(world, reports=learner is not None)
         radio = world.radio(Clock())
         sizes = {
             name: model_size.of(one, device, load) if sizes_only else None
@@ -102,5 +102,5 @@ def prepare(
         learners, model, training = learners_of(world, means, sizes, learner)
         rehearsal = world.rehearsal()
         simulation, _ = compose(rehearsal, rehearsal.radio(Clock()), Nowhere(), {})
-        notes = [*notes_at_start(training), *check_learners(world, simulation, learners)]
+        notes = [*of_world, *notes_at_start(training), *check_learners(world, simulation, learners)]
     return RunPlan(Prepared(scenario, load, learner), world, radio, learners, model, training, notes)

@@ -19,15 +19,18 @@ from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import WarmStart
-from edgefl.run import first_round
+from edgefl.run import first_round, out_of_range
 from edgefl.scenario.world import World
 
 
-def check_world(world: World, *, reports: bool = False) -> None:
+def check_world(world: World, *, reports: bool = False) -> list[str]:
     """Check what depends on the drop, before any data are read.
 
     Args:
         reports: whether a learner replaces the workload, and may report losses.
+
+    Returns:
+        Notes: what is allowed but probably unintended.
 
     Raises:
         EdgeflError: names the key and the remedy.
@@ -41,6 +44,7 @@ def check_world(world: World, *, reports: bool = False) -> None:
             asked = one.scenario.reports.bits > 0
             _check_tasks(one.scenario.rounds, one.scenario.sessions, asked, reports=reports, trains=trains)
     scenario.numbers.check(world.count)
+    return list(out_of_range.check(world))
 
 
 def _check_tasks(

@@ -251,12 +251,13 @@ class World:
         """Build the network that assigns devices to serving cells; its processes are not started."""
         layout, gains, fleet, handover = self.scenario.layout, self.gains, self.fleet, self.scenario.handover
         several = layout.several
-        power_db_of = gains.power_db_of if several and isinstance(gains, SpatialGains) else None
+        by_place = gains if several and isinstance(gains, SpatialGains) else None
         return Network(
             env,
             movement=self.movement,
             radius_m=self.extent.edge_m,
-            measurements=Measurements(layout.cells, power_db_of),
+            reached=by_place.reached if by_place and by_place.range_m < math.inf else None,
+            measurements=Measurements(layout.cells, by_place.power_db_of if by_place else None),
             power=lambda listener: Power(
                 env,
                 self.count,

@@ -42,6 +42,7 @@ class Network:
     Args:
         movement: movement of the devices.
         radius_m: distance from the origin beyond which a device is absent, or None for no limit.
+        reached: positions [n, 2] -> [n] whether any site is in range; elsewhere a device is absent, too. Optional.
         measurements: the devices' measurements of the cells.
         power: listener -> switches and batteries of the devices.
         tick_s: time between two checks of the devices.
@@ -60,13 +61,14 @@ class Network:
         handover: HandoverSettings,
         recorder: Recorder,
         radius_m: float | None = None,
+        reached: Callable[[np.ndarray], np.ndarray] | None = None,
         coverage: Coverage | None = None,
         borders: Borders | None = None,
     ) -> None:
         self.env = env
         self.borders = borders
         self._coverage = coverage
-        self._device_positions = DevicePositions(env, movement, radius_m)
+        self._device_positions = DevicePositions(env, movement, radius_m, reached)
         self._tick_s = tick_s
         self._handover = handover
         self._events = NetworkEvents(env, recorder, handover)
