@@ -249,7 +249,8 @@ class Scenario(Section):
 
     def sections(self, *, several: bool = False) -> Sections:
         """Return the sections that must fit together; several: whether other federations share the band."""
-        of_run = (self.cloud, self.record.energy_excess, several)
+        world = needs.of_world(self.cell, self.layout, self.handover, self.devices)
+        of_run = (self.cloud, self.record.energy_excess, several, world)
         return Sections(self.radio, self.rounds, self.sessions, self.learning, *of_run)
 
     def _check_federations(self, federations: Mapping[str, FederationSettings], count: int | None) -> None:

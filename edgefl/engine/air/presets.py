@@ -148,6 +148,8 @@ def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
     values = {
         place.partition(".")[2]: keys for place, keys in NR.items() if place.partition(".")[0] == "radio"
     }
+    if radio.get("measured") is not None:  # measured rates have no radio beside them
+        return dict(radio)
     filled = dict(radio)
     own = {section: given_keys(radio.get(section, {})) for section in values if section}
     known = {**filled, **{key: value for keys in own.values() if keys for key, value in keys.items()}}
