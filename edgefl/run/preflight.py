@@ -6,9 +6,11 @@ drop of the devices, their places, the data or the model.
 
 import copy
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from edgefl.config import registry
+from edgefl.config import registry, scenario_files
+from edgefl.config.scenario_fields import given_keys
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.selectors import Selector
 from edgefl.engine.sessions import SessionPolicy
@@ -19,7 +21,9 @@ from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import WarmStart
+from edgefl.places.masts import SitesFile
 from edgefl.run import first_round, out_of_range
+from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 
@@ -44,7 +48,17 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
             asked = one.scenario.reports.bits > 0
             _check_tasks(one.scenario.rounds, one.scenario.sessions, asked, reports=reports, trains=trains)
     scenario.numbers.check(world.count)
-    return list(out_of_range.check(world))
+    return [*_of_masts(scenario), *out_of_range.check(world)]
+
+
+def _of_masts(scenario: Scenario) -> Iterator[str]:
+    """Note what became of the rows of a file of sites."""
+    source = scenario.source
+    sites = (given_keys(source.data.get("layout")) or {}).get("sites")
+    if isinstance(sites, Mapping):
+        with scenario_files.beside(source.folder or Path.cwd()):
+            file = SitesFile.model_validate(sites)
+            yield file.masts(scenario.origin_lon_lat, scenario.layout.radius_m).note
 
 
 def _check_tasks(

@@ -195,7 +195,7 @@ def _several_models(s: Sections) -> Broken:
 
 
 ROWS = (
-    Row("measured_rates", "a radio of which nothing else is computed", beside_measured_rates),
+    Row("measured_rates", "a radio without keys that compute rates or cells", beside_measured_rates),
     Row("band_alone", "settings that several can share", _beside_others),
     Row(
         "dynamic_shares",

@@ -7,11 +7,10 @@ from edgefl.channel.path_loss import PathLoss
 from edgefl.config.registry import did_you_mean
 from edgefl.config.scenario_fields import Section
 from edgefl.engine.air.extent import Extent
-from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.class_settings import ClassSettings
-from edgefl.engine.settings import CellSettings, DeviceSettings, HandoverSettings, WorkloadSettings
+from edgefl.engine.settings import DeviceSettings, WorkloadSettings
 from edgefl.errors import EdgeflError, quoted
 from edgefl.learning.settings import LearningSettings
 from edgefl.places.areas import Area
@@ -129,11 +128,10 @@ def _check_bands(radio: RadioSettings, devices: DeviceSettings) -> None:
             )
 
 
-def of_world(
-    cell: CellSettings, layout: LayoutSettings, handover: HandoverSettings, devices: DeviceSettings
-) -> dict[tuple[str, ...], Section]:
-    """Return the sections of the world besides the radio, and that of each kind of devices, by place."""
-    return {("cell",): cell, ("layout",): layout, ("handover",): handover, **dict(kinds(devices))}
+def of_world(scenario: Any) -> dict[tuple[str, ...], Section]:
+    """Return a scenario's sections of the world besides the radio, and that of each kind of devices, by place."""
+    sections = {(key,): getattr(scenario, key) for key in ("cell", "layout", "handover")}
+    return sections | dict(kinds(scenario.devices))
 
 
 def kinds(devices: DeviceSettings) -> Iterator[tuple[tuple[str, ...], DeviceSettings]]:

@@ -67,9 +67,8 @@ class World:
         """
         if self.sectors is None:
             return self.sites_m
-        ahead = np.radians([panel.azimuth_deg for panel in self.sectors.panels])
-        points_m = self.sites_m[:, None] + np.stack([np.cos(ahead), np.sin(ahead)], axis=1)
-        return points_m.reshape(-1, 2)
+        ahead = np.radians([panel.azimuth_deg for of in self.sectors.panels for panel in of])
+        return self.sites_m[self.sectors.sites] + np.stack([np.cos(ahead), np.sin(ahead)], axis=1)
 
     @property
     def sectors(self) -> Sectors | None:

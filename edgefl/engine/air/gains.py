@@ -252,7 +252,7 @@ class SpatialGains:
         large_scale, sectors = self._kinds[0]
         if here.all() and len(self._kinds) == 1:
             return self._of_cells(large_scale.gain_db(positions_m), sectors, positions_m)
-        cells = len(large_scale.sites_m) * (1 if sectors is None else len(sectors.panels))
+        cells = len(large_scale.sites_m if sectors is None else sectors.sites)
         power_db = np.full((cells, len(positions_m)), -np.inf, np.float32).T
         for (large_scale, sectors), rows in by_kind(self._kinds, self._of[ids]):
             mine = np.arange(len(ids))[rows]
@@ -266,7 +266,7 @@ class SpatialGains:
         if sectors is None:
             return gain_db + self._antenna_gain_dbi if self._antenna_gain_dbi else gain_db
         panels_dbi = sectors.gain_dbi(positions_m, single=True)
-        return np.repeat(gain_db, len(sectors.panels), axis=1) + panels_dbi
+        return np.take(gain_db, sectors.sites, axis=1) + panels_dbi
 
 
 Kind = TypeVar("Kind")

@@ -117,6 +117,8 @@ class RadioSettings(Section):
 
     def _problems(self) -> Iterator[str]:
         """Yield an error for each conflict between keys; the first is reported."""
+        if self.measured is not None:  # all these keys are refused beside it
+            return
         scheduler: Scheduler = self.scheduler
         scheduler_name = registry.name_of("schedulers", scheduler)
         uplink_full = self.budget.uplink_rule == "full"
