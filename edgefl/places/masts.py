@@ -141,7 +141,7 @@ def _of_table(file: SitesFile, path: Path) -> Iterator[Row]:
     small = [name.lower() for name in names]
     if len(names) == len(OPENCELLID) and names[0].upper() in RADIOS:
         yield f"{path}:1", dict(zip(OPENCELLID, names, strict=True))
-        names = small = OPENCELLID
+        names = small = list(OPENCELLID)
     columns = {key: file_name for key in NAMES if (file_name := getattr(file, key)) is not None}
     found = {}
     for key, usual in NAMES.items():
@@ -163,11 +163,12 @@ def _of_geojson(path: Path, place: tuple[str, ...]) -> Iterator[Row]:
         features = document["features"] if document["type"] == "FeatureCollection" else [document]
         for number, feature in enumerate(features, start=1):
             geometry = feature.get("geometry", feature) or {}
-            points = {"Point": lambda at: [at], "MultiPoint": list}.get(geometry.get("type"))
+            at = geometry.get("coordinates")
+            points = [at] if geometry.get("type") == "Point" else at if geometry.get("type") == "MultiPoint" else ()
             cells = feature.get("properties") or {}
             small = {str(name).lower(): value for name, value in cells.items()}
             azimuths = [small[name] for name in NAMES["azimuth"] if name in small]
-            for point in points(geometry["coordinates"]) if points else ():
+            for point in points:
                 usual = {"azimuth": azimuths[0]} if azimuths else {}
                 yield f"{path}: feature {number}", {**usual, **cells, "lon": point[0], "lat": point[1]}
     except EdgeflError:
