@@ -210,9 +210,13 @@ def _tracks(world: World, times_s: np.ndarray, on: np.ndarray | None) -> tuple[n
         tracks_m[~within] = np.nan
     population = np.zeros((len(times_s), layout.cells), int)
     for number, inside in enumerate(map(np.flatnonzero, within if on is None else within & on)):
-        if layout.several and isinstance(gains, SpatialGains) and len(inside):
-            strongest = gains.power_db_of(tracks_m[number, inside], inside).argmax(axis=1)
-            population[number] = np.bincount(strongest, minlength=layout.cells)
+        if world.measured is not None and len(inside):
+            serving = world.measured.cells_at(inside.tolist(), float(times_s[number]))
+            population[number] = np.bincount(serving, minlength=layout.cells)
+        elif layout.several and isinstance(gains, SpatialGains) and len(inside):
+            power_db = gains.power_db_of(tracks_m[number, inside], inside)
+            received = np.isfinite(power_db.max(axis=1))
+            population[number] = np.bincount(power_db.argmax(axis=1)[received], minlength=layout.cells)
         else:
             population[number, 0] = len(inside)
     return tracks_m, population

@@ -58,7 +58,8 @@ def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
 
 
 def _map(figure: Figure, axes: Axes, preview: Preview) -> None:
-    _signal(figure, axes, preview)
+    if np.isfinite(preview.snr_db).any():
+        _signal(figure, axes, preview)
     for name, area in preview.world.scenario.areas.items():
         _area(axes, name, area)
     _cells(axes, preview)

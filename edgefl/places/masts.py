@@ -164,7 +164,13 @@ def _of_geojson(path: Path, place: tuple[str, ...]) -> Iterator[Row]:
         for number, feature in enumerate(features, start=1):
             geometry = feature.get("geometry", feature) or {}
             at = geometry.get("coordinates")
-            points = [at] if geometry.get("type") == "Point" else at if geometry.get("type") == "MultiPoint" else ()
+            points = (
+                [at]
+                if geometry.get("type") == "Point"
+                else at
+                if geometry.get("type") == "MultiPoint"
+                else ()
+            )
             cells = feature.get("properties") or {}
             small = {str(name).lower(): value for name, value in cells.items()}
             azimuths = [small[name] for name in NAMES["azimuth"] if name in small]

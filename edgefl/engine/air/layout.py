@@ -20,7 +20,7 @@ CellNumber = Annotated[int, Field(ge=0, lt=MOST_CELLS)]
 
 
 class OrFile:
-    """Mark a field whose value may also be a file of masts, which is read before the field is checked."""
+    """Mark a field that may also be a file of masts, which is read before the field is checked."""
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler

@@ -256,6 +256,20 @@ CASES = [
         ["learning.drift=label_swap"],
         ["learning.drift=null"],
     ),
+    (
+        "measured_rates",
+        "radio.scheduler",
+        ["radio={measured: {path: scenarios/traces/measured_links.csv}}"],
+        ["radio.scheduler=round_robin"],
+        ["radio.scheduler=equal_share"],
+    ),
+    (
+        "measured_rates",
+        "rounds.selector",
+        ["radio={measured: {path: scenarios/traces/measured_links.csv}}"],
+        ["rounds.selector={name: fedl, count: 2}"],
+        ["rounds.selector=all"],
+    ),
 ]
 
 

@@ -45,7 +45,7 @@ STEADY = Steady()
 
 @dataclass(frozen=True)
 class ReplayedTransfer:
-    """A transfer at a device's measured rates; it ends with the first slot at whose end all bits have moved."""
+    """A transfer at a device's measured rates; it ends at the first slot boundary by which all bits have moved."""
 
     air: AirInterface
     steps: Steps
@@ -72,7 +72,7 @@ class ReplayedTransfer:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedLink(Link):
-    """A link whose transfers have measured rates."""
+    """A link that moves bits at measured rates."""
 
     def _begun(
         self, direction: Direction, share: float, payload_bits: int, first_slot: int
@@ -113,7 +113,7 @@ class MeasuredBudget(Budget):
 
 
 class MeasuredRadio(Radio):
-    """A radio whose transfers have measured rates; the other arguments are the radio's."""
+    """A radio with links at measured rates; its other arguments are those of `Radio`."""
 
     def __init__(
         self, env: simpy.Environment, rates: MeasuredRates, *, device_power_w: FloatArray, **others: Any
@@ -154,7 +154,7 @@ class MeasuredRadio(Radio):
 
 @dataclass
 class MeasuredGains:
-    """Gains that order devices by their downlink rates; nothing else reads them.
+    """Gains that order devices by their downlink rates, for selectors.
 
     now_s: returns the time at which rounds open.
     """
