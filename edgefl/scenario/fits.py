@@ -194,6 +194,13 @@ def _several_models(s: Sections) -> Broken:
         yield place, f"{s.named('algorithm')} serves several models", "leave metrics out"
 
 
+def _no_fixed_shares(s: Sections) -> Broken:
+    if s.radio.measured is not None:
+        yield ("radio", "measured"), "the rates of a table do not depend on either", "take another selector"
+    what = "with dynamic sharing they change"
+    yield from _if(s.radio.sharing != "static", "radio.sharing", what, "set sharing: static")
+
+
 ROWS = (
     Row("measured_rates", "a radio without keys that compute rates or cells", beside_measured_rates),
     Row("band_alone", "settings that several can share", _beside_others),
@@ -279,12 +286,7 @@ ROWS = (
     Row(
         "fixed_shares",
         "shares and powers that hold for a round",
-        lambda s: _if(
-            s.radio.sharing != "static",
-            "radio.sharing",
-            "with dynamic sharing they change",
-            "set sharing: static",
-        ),
+        _no_fixed_shares,
     ),
     Row(
         "own_power",

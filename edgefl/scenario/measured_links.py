@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from edgefl.config import registry
 from edgefl.config.scenario_fields import Section
 from edgefl.engine.air.radio_settings import RadioSettings
-from edgefl.engine.selectors import Decider
 from edgefl.scenario.sections import Broken, Place, Sections
 
 FREE = ("preset", "measured", "slot_s", "access")  # keys of the radio that measured rates leave open
@@ -32,10 +30,6 @@ def beside_measured_rates(s: Sections) -> Broken:
         yield ("federations",), "several federations share a band", "leave them out"
     if s.energy_excess:
         yield ("record", "energy_excess"), "least joules follow from a computed radio", "leave it out"
-    selector = s.rounds.selector
-    if isinstance(selector, Decider) and selector.sets & {"shares", "power"}:
-        name = registry.name_of("selectors", selector)
-        yield ("rounds", "selector"), f"{name} sets shares or powers", "take another selector"
     changed = [
         *_changed(s.radio, RadioSettings(preset="journal"), ("radio",)),
         *(

@@ -264,10 +264,10 @@ CASES = [
         ["radio.scheduler=equal_share"],
     ),
     (
-        "measured_rates",
-        "rounds.selector",
-        ["radio={measured: {path: scenarios/traces/measured_links.csv}}"],
+        "fixed_shares",
+        "radio.measured",
         ["rounds.selector={name: fedl, count: 2}"],
+        ["radio={measured: {path: scenarios/traces/measured_links.csv}}"],
         ["rounds.selector=all"],
     ),
 ]
