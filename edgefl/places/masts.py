@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -163,14 +163,10 @@ def _of_geojson(path: Path, place: tuple[str, ...]) -> Iterator[Row]:
         features = document["features"] if document["type"] == "FeatureCollection" else [document]
         for number, feature in enumerate(features, start=1):
             geometry = feature.get("geometry", feature) or {}
-            at = geometry.get("coordinates")
-            points = (
-                [at]
-                if geometry.get("type") == "Point"
-                else at
-                if geometry.get("type") == "MultiPoint"
-                else ()
-            )
+            points: Iterable[Any] = ()
+            if geometry.get("type") in ("Point", "MultiPoint"):
+                at = geometry["coordinates"]
+                points = [at] if geometry["type"] == "Point" else at
             cells = feature.get("properties") or {}
             small = {str(name).lower(): value for name, value in cells.items()}
             azimuths = [small[name] for name in NAMES["azimuth"] if name in small]

@@ -228,7 +228,7 @@ class World:
     def gains(self) -> LargeScaleGains:
         """The large-scale gains: drawn for each round (J), or fixed by position; none with measured rates."""
         if self.measured is not None:
-            return MeasuredGains(self.measured)
+            return MeasuredGains(self.measured, self.cells_m)
         with refused("radio"):
             return propagation.large_scale_gains(self.extent, self.fleet, self.streams)
 
@@ -247,7 +247,7 @@ class World:
         settings = self.scenario.radio
         power_w = self.fleet.column(lambda kind: dbm_to_watt(kind.transmit_power_dbm))
         if self.measured is not None:
-            gains = MeasuredGains(self.measured, lambda: env.now)
+            gains = MeasuredGains(self.measured, self.cells_m, lambda: env.now)
             still = {"speeds_m_s": np.zeros(self.count), "gains": gains, "streams": self.streams}
             return MeasuredRadio(env, self.measured, settings=settings, device_power_w=power_w, **still)
         with refused("radio"):

@@ -156,10 +156,11 @@ class MeasuredRadio(Radio):
 class MeasuredGains:
     """Gains that order devices by their downlink rates, for selectors.
 
-    now_s: returns the time at which rounds open.
+    cells_m: [cells, 2] a point of each cell, for distances. now_s: returns the time at which rounds open.
     """
 
     rates: MeasuredRates
+    cells_m: FloatArray
     now_s: Callable[[], float] = lambda: 0.0
     clamped: int = 0
     beyond: int = 0
@@ -169,8 +170,8 @@ class MeasuredGains:
     ) -> LargeScaleState:
         bit_s = self.rates.bit_s("downlink", ids, self.now_s())
         gains_db = 10.0 * np.log10(np.maximum(bit_s, 1.0)) - 120.0  # over 1 Tbit/s
-        unknown_m, none = np.full(len(ids), np.nan), np.zeros(len(ids))
-        return LargeScaleState(ids, gains_db, unknown_m, none, key, everywhere_m=positions_m)
+        distances_m = np.hypot(*(positions_m[np.asarray(ids, dtype=np.intp)] - self.cells_m[cell]).T)
+        return LargeScaleState(ids, gains_db, distances_m, np.zeros(len(ids)), key, everywhere_m=positions_m)
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         raise NotImplementedError("measured rates are no function of the place")
