@@ -59,13 +59,18 @@ def seconds(value: Any) -> float | None:
         return None
 
 
-def column(path: Path, names: Sequence[str], wanted: Sequence[str], place: Place) -> int:
+def column(
+    path: Path, names: Sequence[str], wanted: Sequence[str], place: Place, *, exact: bool = False
+) -> int:
     """Return the place of the one column with a wanted name.
+
+    Args:
+        wanted: names in lower case, or with `exact` as they are in the table.
 
     Raises:
         EdgeflError: names the columns that there are.
     """
-    found = [at for at, name in enumerate(names) if name in wanted]
+    found = [at for at, name in enumerate(names) if (name if exact else name.lower()) in wanted]
     if len(found) != 1:
         many = f"{len(found)} columns" if found else "no column"
         known = ", ".join(map(quoted, names[:20])) or "none"

@@ -138,20 +138,17 @@ def _is_place(value: Any) -> bool:
 
 def _of_table(file: SitesFile, path: Path) -> Iterator[Row]:
     names, lines = table_files.table(path, file.place)
-    small = [name.lower() for name in names]
     if len(names) == len(OPENCELLID) and names[0].upper() in RADIOS:
         yield f"{path}:1", dict(zip(OPENCELLID, names, strict=True))
-        names = small = list(OPENCELLID)
-    columns = {key: file_name for key in NAMES if (file_name := getattr(file, key)) is not None}
-    found = {}
+        names = list(OPENCELLID)
+    small, found = {name.lower() for name in names}, {}
     for key, usual in NAMES.items():
-        if key in columns or key != "azimuth" or set(usual) & set(small):
-            given = [columns[key]] if key in columns else usual
-            found[key] = names[
-                table_files.column(path, names if key in columns else small, given, file.place)
-            ]
-    for column in file.where:
-        table_files.column(path, names, [column], file.place)
+        given = getattr(file, key)
+        if given is not None or key != "azimuth" or small & set(usual):
+            wanted = usual if given is None else (given,)
+            found[key] = names[table_files.column(path, names, wanted, file.place, exact=given is not None)]
+    for name in file.where:
+        table_files.column(path, names, (name,), file.place, exact=True)
     for line, cells in lines:
         row = dict(zip(names, cells, strict=True))
         yield f"{path}:{line}", row | {key: row[name] for key, name in found.items()}

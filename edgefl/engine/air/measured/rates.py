@@ -150,13 +150,13 @@ class _Rows:
 
         def place(key: str, wanted: Sequence[str]) -> int:
             given = [columns[each] for each in wanted if each in columns]
-            return table_files.column(path, names if given else small, given or wanted, PLACE)
+            return table_files.column(path, names, given or wanted, PLACE, exact=bool(given))
 
         self._time = place("time_s", OTHERS["time_s"])
         self._rates: dict[Direction, tuple[int, float]] = {}
         for direction, units in RATES.items():
             given = [key for key in columns if key in units]
-            at = place(direction, given or list(units))
+            at = place(direction, list(units))
             self._rates[direction] = at, units[given[0] if given else small[at]]
         some = {key: key in columns or bool(set(OTHERS[key]) & set(small)) for key in ("device", "cell")}
         self._device, self._cell = (place(key, OTHERS[key]) if some[key] else None for key in some)
