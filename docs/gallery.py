@@ -46,6 +46,7 @@ TOPICS = {
         "schedulers_tdd",
         "background_traffic",
         "measured_links",
+        "raspberry_pis",
         "convolutions",
     ],
     "Concept drift": ["drift_", "flash_"],
